@@ -1,0 +1,210 @@
+"""The planner: every applicable algorithm, calibrated to the same privacy, compared on certified regret."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.base import Learner, Plan, RegretBound, Target
+from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
+from tacit.problems import Experts, Problem
+from tacit.randomness import Randomness
+
+CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
+    Experts: (LazyExperts, L2P, ScheduledExperts, HedgeOnSums),
+}
+"""Which algorithms apply to which problem; an algorithm joins by standing here."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One algorithm at the asked privacy: its plan, or the reason why it has none."""
+
+    algorithm: str
+    plan: Plan | None
+    reason: str = ""
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The certified regret (infinite without a plan)."""
+        return self.plan.regret_bound if self.plan else RegretBound(float("inf"), "not applicable", (self.reason,))
+
+    @property
+    def vacuous(self) -> bool:
+        """True if the certified regret says nothing."""
+        return self.plan.vacuous if self.plan else True
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description; numbers that are not finite become null."""
+        bound = float(self.regret_bound)
+        content: dict[str, Any] = {
+            "algorithm": self.algorithm,
+            "regret_bound": bound if bound < float("inf") else None,
+            "vacuous": self.vacuous,
+            "epsilon": None,
+            "delta": None,
+            "expected_switches": None,
+            "parameters": {},
+        }
+        if self.plan:
+            guarantee = self.plan.guarantee
+            content["epsilon"], content["delta"] = guarantee.epsilon(), guarantee.at_delta
+            content["expected_switches"] = self.plan.expected_switches
+            content["parameters"] = {name: _plain(value) for name, value in self.plan.parameters.items()}
+        if self.reason:
+            content["reason"] = self.reason
+        return content
+
+
+class Choice:
+    """The planner's answer: usable as the chosen plan itself, with every candidate beside it."""
+
+    def __init__(self, problem: Problem, target: Target, candidates: Sequence[Candidate]) -> None:
+        self.problem = problem
+        self.target = target
+        self.candidates = tuple(sorted(candidates, key=lambda c: (c.plan is None, float(c.regret_bound))))
+        if self.candidates[0].plan is None:
+            reasons = " ".join(f"{c.algorithm}: {c.reason}" for c in self.candidates)
+            raise PrivacyError(f"No algorithm meets this contract. {reasons}")
+        self.plan: Plan = self.candidates[0].plan
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the chosen algorithm."""
+        return self.plan.algorithm
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The chosen plan's privacy contract."""
+        return self.plan.guarantee
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The chosen plan's certified regret."""
+        return self.plan.regret_bound
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The chosen plan's parameters."""
+        return self.plan.parameters
+
+    def start(self, randomness: Randomness | None = None) -> Learner:
+        """A fresh learner of the chosen plan."""
+        return self.plan.start(randomness)
+
+    def restore(self, state: dict[str, Any]) -> Learner:
+        """A learner of the chosen plan that continues from a saved state."""
+        return self.plan.restore(state)
+
+    def explain(self) -> str:
+        """The comparison as a table, then the chosen contract; coloured in a terminal if rich is there."""
+        head = (
+            f"{self.problem}\nepsilon={self.target.epsilon:g}, delta={self.target.delta:g}, "
+            f"adversary={self.target.adversary}\n"
+        )
+        notes = [f"{c.algorithm}: {c.reason}" for c in self.candidates if c.reason]
+        foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes])
+        return f"{head}\n{_table(self._rows())}\n{foot}\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description of the choice and all candidates."""
+        return {
+            "chosen": self.algorithm,
+            "problem": str(self.problem),
+            "contract": str(self.guarantee),
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+        }
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[str, ...]] = [("algorithm", "certified regret", "switches", "note")]
+        for candidate in self.candidates:
+            if candidate.plan is None:
+                rows.append((candidate.algorithm, "-", "-", "not applicable"))
+                continue
+            switches = candidate.plan.expected_switches
+            note = "vacuous: no better than any learner" if candidate.vacuous else ""
+            note = "chosen" if candidate.plan is self.plan and not note else note
+            shown = "-" if switches is None else f"<= {switches:,.0f}"
+            rows.append((candidate.algorithm, f"{float(candidate.regret_bound):,.4g}", shown, note))
+        return rows
+
+    def __repr__(self) -> str:
+        return f"Choice({self.algorithm}, certified regret {float(self.regret_bound):.4g}, of {len(self.candidates)})"
+
+
+def plan(
+    problem: Problem,
+    *,
+    epsilon: float,
+    delta: float,
+    adversary: str = "oblivious",
+    relation: Relation | str = REPLACE,
+    rounds_per_person: int = 1,
+    max_switches: int | None = None,
+) -> Choice:
+    """Calibrate every algorithm that applies, and choose the one with the smallest certified regret.
+
+    Args:
+        problem: what is to be decided.
+        epsilon: the privacy budget for the whole run.
+        delta: the failure probability; 0 asks for pure differential privacy.
+        adversary: "oblivious", or "adaptive" to admit only regret bounds that hold against adaptive adversaries.
+        relation: "replace" or "zero-out".
+        rounds_per_person: how many rounds one person may stand in.
+        max_switches: a hard limit on the number of redraws.
+    """
+    algorithms = CATALOGUE.get(type(problem))
+    if algorithms is None:
+        known = ", ".join(kind.__name__ for kind in CATALOGUE)
+        raise InvalidInput(f"The 'problem' parameter of plan must be one of {known}. Got {problem!r} instead.")
+    target = Target(epsilon, delta, as_relation("plan", relation), rounds_per_person, max_switches, adversary)
+    candidates = []
+    for algorithm in algorithms:
+        try:
+            made = algorithm.calibrate(
+                problem,
+                epsilon=target.epsilon,
+                delta=target.delta,
+                relation=target.relation,
+                rounds_per_person=target.rounds_per_person,
+                max_switches=target.max_switches,
+                adversary=target.adversary,
+            )
+        except PrivacyError as error:
+            candidates.append(Candidate(algorithm.__name__, None, str(error)))
+            continue
+        if target.adversary in made.certified_against:
+            candidates.append(Candidate(algorithm.__name__, made))
+        else:
+            reason = f"its regret is not certified against an {target.adversary} adversary."
+            candidates.append(Candidate(algorithm.__name__, None, reason))
+    return Choice(problem, target, candidates)
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.table import Table
+        except ImportError:
+            pass
+        else:
+            table = Table(*rows[0])
+            for row in rows[1:]:
+                table.add_row(*row, style="bold" if row[-1] == "chosen" else None)
+            buffer = StringIO()
+            Console(file=buffer, force_terminal=True).print(table)
+            return buffer.getvalue()
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

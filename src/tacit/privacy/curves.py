@@ -1,0 +1,373 @@
+"""Privacy curves: what a mechanism leaks, as a function of the Renyi order.
+
+A curve answers three questions, each rounded to the private side: its Renyi divergence at given orders,
+epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise.
+Conversions from Renyi to (epsilon, delta) and the exact Gaussian epsilon come from dp-accounting.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from tacit.errors import InvalidInput
+from tacit.validation import FloatArray, check_integer, check_number
+
+# Coarse Renyi orders; conversions refine around the best one.
+ORDERS: FloatArray = 1.0 + np.geomspace(1e-4, 3e5, 72)
+# Room for rounding errors in a handful of float64 operations, always added on the private side.
+ROUND_UP = 1.0 + 1e-11
+
+
+class Curve(ABC):
+    """A privacy curve. Subclasses are frozen dataclasses that give `renyi` and, if finite, `pure`."""
+
+    _kinds: ClassVar[dict[str, type[Curve]]] = {}
+    notion: ClassVar[str] = "RDP"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Curve._kinds[cls.__name__] = cls
+
+    @abstractmethod
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        """An upper bound on the Renyi divergence between neighbours, at each order > 1."""
+
+    def pure(self) -> float:
+        """An upper bound on the privacy loss of any outcome (infinite if there is none)."""
+        return float("inf")
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest certified epsilon at this delta."""
+        delta = check_number(type(self).__name__, "delta", delta, above=0.0, below=1.0, closed_low=True)
+        return min(self.pure(), self._renyi_epsilon(delta)) if delta > 0 else self.pure()
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest certified delta at this epsilon."""
+        epsilon = check_number(type(self).__name__, "epsilon", epsilon, above=0.0, closed_low=True)
+        pure = self.pure()
+        if epsilon >= pure:
+            return 0.0
+        return min(_pure_delta(pure, epsilon), self._renyi_delta(epsilon))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description from which `from_dict` rebuilds the curve."""
+        content: dict[str, Any] = {"curve": type(self).__name__}
+        for field in fields(self):  # type: ignore[arg-type]
+            content[field.name] = _plain(getattr(self, field.name))
+        return content
+
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> Curve:
+        """Rebuild a curve from `to_dict`."""
+        kind = Curve._kinds.get(str(content.get("curve")))
+        if kind is None:
+            known = ", ".join(sorted(Curve._kinds))
+            raise InvalidInput(f"A curve must be one of {known}. Got {content.get('curve')!r} instead.")
+        return kind(**{name: _rebuilt(value) for name, value in content.items() if name != "curve"})
+
+    def _renyi_epsilon(self, delta: float) -> float:
+        from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
+
+        values = self.renyi(ORDERS)
+        epsilon, best = compute_epsilon(ORDERS, values, delta)
+        fine = _around(best)
+        refined, _ = compute_epsilon(fine, self.renyi(fine), delta)
+        return float(min(epsilon, refined)) * ROUND_UP
+
+    def _renyi_delta(self, epsilon: float) -> float:
+        from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
+
+        values = self.renyi(ORDERS)
+        delta, best = compute_delta(ORDERS, values, epsilon)
+        fine = _around(best)
+        refined, _ = compute_delta(fine, self.renyi(fine), epsilon)
+        return min(1.0, float(min(delta, refined)) * ROUND_UP)
+
+
+@dataclass(frozen=True)
+class Pure(Curve):
+    """Pure epsilon-DP: the privacy loss of every outcome is at most `value`."""
+
+    value: float
+    notion: ClassVar[str] = "pure"
+
+    def __post_init__(self) -> None:
+        check_number("Pure", "value", self.value, above=0.0, closed_low=True)
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        # Randomised response is the worst epsilon-DP mechanism: p = e^eps/(1+e^eps) against 1-p.
+        high = -np.logaddexp(0.0, -self.value)
+        low = -np.logaddexp(0.0, self.value)
+        log_moment = np.logaddexp(orders * high + (1 - orders) * low, orders * low + (1 - orders) * high)
+        exact = np.maximum(log_moment, 0.0) / (orders - 1)
+        # Near order 1 the difference of logs loses its digits; alpha eps^2 / 2 is always a bound.
+        exact = np.where(log_moment < 1e-7, 0.5 * orders * self.value**2, exact)
+        return np.minimum(exact * ROUND_UP, self.value)
+
+    def pure(self) -> float:
+        return self.value
+
+    def epsilon(self, delta: float) -> float:
+        delta = check_number("Pure", "delta", delta, above=0.0, below=1.0, closed_low=True)
+        # delta(eps) = (e^value - e^eps)/(e^value + 1), solved for eps.
+        inner = np.exp(-self.value) * delta * 1.0
+        solved = self.value + np.log1p(-min(1.0, delta + inner)) if delta + inner < 1 else 0.0
+        return max(0.0, min(self.value, float(solved) * ROUND_UP))
+
+    def delta(self, epsilon: float) -> float:
+        epsilon = check_number("Pure", "epsilon", epsilon, above=0.0, closed_low=True)
+        return _pure_delta(self.value, epsilon)
+
+
+@dataclass(frozen=True)
+class Gaussian(Curve):
+    """mu-Gaussian DP: as hard to tell apart as N(0,1) and N(mu,1). Exact, also adaptively composed."""
+
+    mu: float
+    notion: ClassVar[str] = "Gaussian DP"
+
+    def __post_init__(self) -> None:
+        check_number("Gaussian", "mu", self.mu, above=0.0, closed_low=True)
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return orders * (self.mu**2 / 2) * ROUND_UP
+
+    def pure(self) -> float:
+        return 0.0 if self.mu == 0 else float("inf")
+
+    def epsilon(self, delta: float) -> float:
+        delta = check_number("Gaussian", "delta", delta, above=0.0, below=1.0, closed_low=True)
+        if self.mu == 0 or delta == 0:
+            return self.pure()
+        from dp_accounting import get_epsilon_gaussian
+
+        epsilon = float(get_epsilon_gaussian(1 / self.mu, delta)) * ROUND_UP
+        while self.delta(epsilon) > delta:  # the root finder may stop a hair on the wrong side
+            epsilon = epsilon * (1 + 1e-9) + 1e-12
+        return epsilon
+
+    def delta(self, epsilon: float) -> float:
+        epsilon = check_number("Gaussian", "epsilon", epsilon, above=0.0, closed_low=True)
+        if self.mu == 0:
+            return 0.0
+        log_first = log_ndtr(self.mu / 2 - epsilon / self.mu)
+        log_second = epsilon + log_ndtr(-self.mu / 2 - epsilon / self.mu)
+        difference = np.exp(log_first) * -np.expm1(min(0.0, float(log_second - log_first)))
+        # log_ndtr is good to about 1e-13; the difference inherits that error relative to its first term.
+        return min(1.0, float(difference + 1e-12 * np.exp(log_first)))
+
+
+@dataclass(frozen=True)
+class Approximate(Curve):
+    """Nothing is known but one point: (epsilon, delta)-DP, which many mechanisms on disjoint data share."""
+
+    value: float
+    at: float
+    notion: ClassVar[str] = "approximate DP"
+
+    def __post_init__(self) -> None:
+        check_number("Approximate", "value", self.value, above=0.0, closed_low=True)
+        check_number("Approximate", "at", self.at, above=0.0, below=1.0, closed_low=True)
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return Pure(self.value).renyi(orders) if self.at == 0 else np.full_like(orders, np.inf)
+
+    def pure(self) -> float:
+        return self.value if self.at == 0 else float("inf")
+
+    def epsilon(self, delta: float) -> float:
+        delta = check_number("Approximate", "delta", delta, above=0.0, below=1.0, closed_low=True)
+        return self.value if delta >= self.at else float("inf")
+
+    def delta(self, epsilon: float) -> float:
+        epsilon = check_number("Approximate", "epsilon", epsilon, above=0.0, closed_low=True)
+        # The worst such mechanism reveals everything with probability `at`, else it is pure.
+        return min(1.0, (self.at + (1 - self.at) * _pure_delta(self.value, epsilon)) * ROUND_UP)
+
+
+@dataclass(frozen=True)
+class BoundedRange(Curve):
+    """A selection whose log-odds ratio between neighbours lies in an interval of length `width`."""
+
+    width: float
+
+    def __post_init__(self) -> None:
+        check_number("BoundedRange", "width", self.width, above=0.0, closed_low=True)
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return np.minimum(orders * (self.width**2 / 8), self.width) * ROUND_UP
+
+    def pure(self) -> float:
+        return self.width
+
+
+@dataclass(frozen=True)
+class Renyi(Curve):
+    """A Renyi curve given at some orders; between them the next larger order bounds it."""
+
+    orders: Sequence[float]
+    values: Sequence[float]
+
+    def __post_init__(self) -> None:
+        orders = np.asarray(self.orders, dtype=float)
+        values = np.asarray(self.values, dtype=float)
+        if orders.ndim != 1 or orders.shape != values.shape or not orders.size:
+            raise InvalidInput("The 'orders' and 'values' of Renyi must be two lists of one length.")
+        if not (np.all(orders > 1) and np.all(np.diff(orders) > 0) and np.all(values >= 0)):
+            raise InvalidInput("The 'orders' of Renyi must increase from above 1 and its 'values' be at least 0.")
+        object.__setattr__(self, "orders", tuple(orders.tolist()))
+        object.__setattr__(self, "values", tuple(values.tolist()))
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        padded = np.append(self.values, np.inf)
+        return padded[np.searchsorted(self.orders, orders, side="left")] * ROUND_UP
+
+
+@dataclass(frozen=True)
+class Sometimes(Curve):
+    """A draw that happens only sometimes: kept with a probability that neighbours share.
+
+    Given the history, the step draws with probability at most `probability`, else keeps what it has:
+    (1/(alpha-1)) ln(1 + s (e^{(alpha-1) eps_d(alpha)} - 1)).
+    """
+
+    probability: float
+    draw: Curve
+
+    def __post_init__(self) -> None:
+        check_number("Sometimes", "probability", self.probability, above=0, below=1, closed_low=True, closed_high=True)
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return log_mixture(self.probability, (orders - 1) * self.draw.renyi(orders)) / (orders - 1) * ROUND_UP
+
+    def pure(self) -> float:
+        return self.draw.pure() if self.probability > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Repeated(Curve):
+    """The same curve, composed `count` times."""
+
+    curve: Curve
+    count: int
+
+    def __post_init__(self) -> None:
+        check_integer("Repeated", "count", self.count, at_least=0)
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return self.count * self.curve.renyi(orders)
+
+    def pure(self) -> float:
+        return self.count * self.curve.pure() * ROUND_UP if self.count else 0.0
+
+
+@dataclass(frozen=True)
+class Sum(Curve):
+    """Several curves composed, adaptively. Pure parts and Renyi parts add."""
+
+    parts: tuple[Curve, ...]
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        total = np.zeros_like(orders)
+        for part in self.parts:
+            total = total + part.renyi(orders)
+        return total * ROUND_UP
+
+    def pure(self) -> float:
+        return sum(part.pure() for part in self.parts) * ROUND_UP
+
+
+@dataclass(frozen=True)
+class SamplerError(Curve):
+    """A curve whose draws are only close to their law: `distance` in total variation, at most `draws` times.
+
+    The price (1 + e^epsilon) * distance * draws is added to delta last, at the epsilon that is asked for.
+    """
+
+    curve: Curve
+    distance: float
+    draws: int
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return self.curve.renyi(orders) if self.distance == 0 else np.full_like(orders, np.inf)
+
+    def pure(self) -> float:
+        return self.curve.pure() if self.distance == 0 else float("inf")
+
+    def delta(self, epsilon: float) -> float:
+        price = (1 + np.exp(min(epsilon, 700.0))) * self.distance * self.draws * ROUND_UP
+        return min(1.0, self.curve.delta(epsilon) + float(price))
+
+    def epsilon(self, delta: float) -> float:
+        from tacit.privacy.calibration import smallest
+
+        if self.delta(0.0) <= delta:
+            return 0.0
+        # The price grows with epsilon: look only where the exact curve alone would do, then upwards.
+        start = self.curve.epsilon(delta)
+        if not np.isfinite(start):
+            return float("inf")
+        if self.delta(start * (1 + 1e-3) + 1e-9) > delta and self.delta(start * 1.5 + 1e-6) > delta:
+            return float("inf")
+        return smallest(lambda e: self.delta(e) <= delta, start, start * 1.5 + 1e-6)
+
+
+def compose(curves: Sequence[Curve]) -> Curve:
+    """The composition of several curves, exact where the parts are all pure or all Gaussian."""
+    if len(curves) == 1:
+        return curves[0]
+    if all(isinstance(curve, Gaussian) for curve in curves):
+        return Gaussian(float(np.sqrt(sum(c.mu**2 for c in curves if isinstance(c, Gaussian)))) * ROUND_UP)
+    if all(isinstance(curve, Pure) for curve in curves):
+        return Pure(sum(c.value for c in curves if isinstance(c, Pure)) * ROUND_UP)
+    errors = [c for c in curves if isinstance(c, SamplerError)]
+    if errors:
+        inner = compose([c.curve if isinstance(c, SamplerError) else c for c in curves])
+        return SamplerError(inner, sum(c.distance * c.draws for c in errors) * ROUND_UP, 1)
+    return Sum(tuple(curves))
+
+
+def log_mixture(probability: float | FloatArray, log_moment: FloatArray) -> FloatArray:
+    """ln(1 + s (e^x - 1)), accurate for tiny x and safe for huge x."""
+    with np.errstate(divide="ignore"):
+        large = np.logaddexp(np.log1p(-probability), np.log(probability) + log_moment)
+    small = np.log1p(probability * np.expm1(np.minimum(log_moment, 30.0)))
+    return np.where(log_moment < 30.0, small, large)
+
+
+def _pure_delta(pure: float, epsilon: float) -> float:
+    """Hockey stick of randomised response, the worst mechanism with privacy loss at most `pure`."""
+    if not np.isfinite(pure):
+        return 1.0
+    if epsilon >= pure:
+        return 0.0
+    # (e^p - e^eps)/(e^p + 1) = (1 - e^{eps-p})/(1 + e^-p)
+    return min(1.0, float(-np.expm1(epsilon - pure) / (1 + np.exp(-pure))) * ROUND_UP)
+
+
+def _around(order: float) -> FloatArray:
+    step = ORDERS[1] - 1, ORDERS[0] - 1
+    ratio = step[0] / step[1]
+    return 1.0 + (max(order, 1.0 + 1e-4) - 1.0) * np.geomspace(1 / ratio, ratio, 33)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Curve):
+        return value.to_dict()
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _rebuilt(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Curve.from_dict(value)
+    if isinstance(value, list):
+        return tuple(_rebuilt(item) for item in value)
+    return value

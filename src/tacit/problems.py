@@ -1,0 +1,119 @@
+"""What is to be decided: frozen descriptions made of public quantities only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.errors import InvalidInput
+from tacit.geometry.base import ConvexSet
+from tacit.losses.base import Constants, LossFamily
+from tacit.validation import check_choice, check_integer, check_number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A decision problem of `horizon` rounds (None: unknown, handled by doubling)."""
+
+    horizon: int | None
+
+    def __post_init__(self) -> None:
+        if self.horizon is not None:
+            check_integer(type(self).__name__, "horizon", self.horizon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experts(Problem):
+    """Choose one of `n` experts each round, then see the loss of every one of them.
+
+    Attributes:
+        n: number of experts.
+        horizon: number of rounds, or None if it is not known.
+        loss_range: public bounds of every loss; regret is measured in these units.
+    """
+
+    n: int
+    loss_range: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        check_integer(owner, "n", self.n)
+        try:
+            low, high = self.loss_range
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"The 'loss_range' parameter of {owner} must be a pair (low, high). Got {self.loss_range!r} instead."
+            ) from None
+        check_number(owner, "loss_range[0]", low)
+        check_number(owner, "loss_range[1]", high, above=float(low))
+        object.__setattr__(self, "loss_range", (float(low), float(high)))
+
+    @property
+    def width(self) -> float:
+        """Length of the loss range: the unit in which regret is measured."""
+        return self.loss_range[1] - self.loss_range[0]
+
+
+ADVERSARIES = ("stochastic", "oblivious", "adaptive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracking(Experts):
+    """Experts in a changing world: compete with every sequence of experts that switches at most `switches` times.
+
+    Attributes:
+        switches: how many times the comparator may change its expert.
+        adversary: who makes the losses: "stochastic" (independent losses whose means shift), "oblivious"
+            (any fixed sequence), or "adaptive" (may react to earlier decisions).
+    """
+
+    switches: int
+    adversary: str = "oblivious"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        most = None if self.horizon is None else self.horizon - 1
+        check_integer("Tracking", "switches", self.switches, at_least=0, at_most=most)
+        check_choice("Tracking", "adversary", self.adversary, ADVERSARIES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Convex(Problem):
+    """Choose a point of a convex set each round, then see the data of that round's convex loss.
+
+    Attributes:
+        domain: the convex set; its centre and radius enter the bounds.
+        loss: the loss, or a `ConvexFamily` of constants, which is enough to plan but not to start.
+    """
+
+    domain: ConvexSet
+    loss: LossFamily
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.domain, ConvexSet):
+            raise InvalidInput(f"The 'domain' parameter of Convex must be a ConvexSet. Got {self.domain!r} instead.")
+        if not isinstance(self.loss, LossFamily):
+            raise InvalidInput(
+                f"The 'loss' parameter of Convex must be a loss or a ConvexFamily. Got {self.loss!r} instead."
+            )
+
+    @property
+    def constants(self) -> Constants:
+        """The loss's Lipschitz, smoothness and strong convexity constants on the domain."""
+        return self.loss.constants(self.domain)
+
+    @property
+    def lipschitz(self) -> float:
+        """Largest norm of a gradient on the domain."""
+        return self.constants.lipschitz
+
+    @property
+    def smoothness(self) -> float:
+        """Largest curvature on the domain (infinite if the loss may have kinks)."""
+        return self.constants.smoothness
+
+    @property
+    def strong_convexity(self) -> float:
+        """Smallest curvature on the domain."""
+        return self.constants.strong_convexity

@@ -1,0 +1,116 @@
+"""Checks of public arguments: one sentence that names the value and what is allowed.
+
+Comparisons are written so that NaN fails them, and bool is never taken for a number.
+"""
+
+from collections.abc import Callable, Collection
+from importlib import import_module
+from numbers import Integral, Real
+from types import ModuleType
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tacit.errors import InvalidInput, MissingExtra
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+_T = TypeVar("_T")
+
+
+def invalid(owner: str, name: str, allowed: str, got: object) -> InvalidInput:
+    """The one template for a rejected argument."""
+    return InvalidInput(f"The '{name}' parameter of {owner} must be {allowed}. Got {got!r} instead.")
+
+
+def check_number(
+    owner: str,
+    name: str,
+    value: object,
+    *,
+    above: float = -np.inf,
+    below: float = np.inf,
+    closed_low: bool = False,
+    closed_high: bool = False,
+) -> float:
+    """Return `value` as a finite float inside the interval from `above` to `below`."""
+    left, right = "[" if closed_low else "(", "]" if closed_high else ")"
+    allowed = f"a finite number in {left}{above:g}, {below:g}{right}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise invalid(owner, name, allowed, value)
+    number = float(value)
+    inside_low = number >= above if closed_low else number > above
+    inside_high = number <= below if closed_high else number < below
+    if not (np.isfinite(number) and inside_low and inside_high):
+        raise invalid(owner, name, allowed, value)
+    return number
+
+
+def check_positive(owner: str, name: str, value: object) -> float:
+    """Return `value` as a finite float above zero."""
+    return check_number(owner, name, value, above=0.0)
+
+
+def check_integer(owner: str, name: str, value: object, *, at_least: int = 1, at_most: int | None = None) -> int:
+    """Return `value` as an int of at least `at_least` (and at most `at_most`)."""
+    allowed = f"a whole number of at least {at_least}"
+    if at_most is not None:
+        allowed = f"a whole number from {at_least} to {at_most}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise invalid(owner, name, allowed, value)
+    number = int(value)
+    if number < at_least or (at_most is not None and number > at_most):
+        raise invalid(owner, name, allowed, value)
+    return number
+
+
+def check_choice(owner: str, name: str, value: _T, allowed: Collection[_T]) -> _T:
+    """Return `value` if it is one of `allowed`."""
+    if isinstance(value, bool) or value not in allowed:
+        listed = " or ".join(repr(choice) for choice in allowed)
+        raise invalid(owner, name, listed, value)
+    return value
+
+
+def check_privacy(owner: str, epsilon: object, delta: object) -> tuple[float, float]:
+    """Return (epsilon, delta) with epsilon > 0 and 0 <= delta < 1."""
+    return (
+        check_positive(owner, "epsilon", epsilon),
+        check_number(owner, "delta", delta, above=0.0, below=1.0, closed_low=True),
+    )
+
+
+def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return `values` as a float64 array of the given shape (None: any length), not copied if it is one.
+
+    Integers and smaller floats are converted; text, booleans, complex numbers and objects are not.
+    Whether the entries are finite is left to the caller, who knows their range.
+    """
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise InvalidInput(f"The '{name}' of {owner} must be a rectangular array of numbers ({error}).") from None
+    if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
+        raise InvalidInput(f"The '{name}' of {owner} must be real numbers. Got dtype {array.dtype} instead.")
+    if array.ndim != len(shape) or any(
+        want is not None and have != want for have, want in zip(array.shape, shape, strict=True)
+    ):
+        wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
+        raise InvalidInput(f"The '{name}' of {owner} must have shape {wanted}. Got {array.shape} instead.")
+    return array if array.dtype == np.float64 else array.astype(np.float64)
+
+
+def first_position(array: FloatArray, bad: Callable[[FloatArray], Any]) -> tuple[int, ...]:
+    """The index of the first entry for which `bad` holds."""
+    return tuple(int(i) for i in np.argwhere(bad(array))[0])
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or say which extra installs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtra(
+            f"This needs {module.split('.')[0]}, which is not installed: pip install 'tacit[{extra}]'."
+        ) from error
