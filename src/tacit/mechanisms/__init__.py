@@ -1,0 +1,1 @@
+"""Building blocks whose outputs are private: running sums, selection, above threshold."""

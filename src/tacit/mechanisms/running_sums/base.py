@@ -1,0 +1,185 @@
+"""Private running sums: one interface, chosen by the plan.
+
+A `RunningSum` is a public, frozen description: how many steps, what structure. It knows its noise before
+any data (`scale`, `standard_deviations`) and its dense factorisation (`matrices`, for tests). `start`
+makes the stateful `Accumulator` whose `add(x)` returns the noisy sum of everything added so far.
+
+The sum of rows is written A = decoder @ encoder: the encoder's rows times the data, plus independent
+noise, is what is released; everything after it is post-processing. A row that moves by at most s (in l2
+for Gaussian noise, in l1 for Laplace noise) moves the encoded data by at most s times the encoder's
+largest column norm (l2 or l1), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with
+privacy = mu, or pure DP with privacy = epsilon. Sensitivities may grow along the stream as long as they
+are predictable (they depend on what was released) and never fall: the noise of a step has the scale of
+its own sensitivity, and nothing already drawn is rescaled.
+
+Noise is idealised: normal and Laplace variables are drawn and added in float64, as if they were real numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.privacy.curves import Curve, Gaussian, Pure
+from tacit.validation import FloatArray, check_integer, check_positive
+
+# Draws `count` independent unit noises: what `RunningSum.noise_from` gives, or ones in a test.
+NoiseSource = Callable[[int], FloatArray]
+
+
+@dataclass(frozen=True)
+class RunningSum(ABC):
+    """A running-sum mechanism for at most `steps` additions."""
+
+    steps: int
+    noise: ClassVar[Literal["gaussian", "laplace"]] = "gaussian"
+    steady: ClassVar[bool] = True
+    """Whether the noise of the released sums never falls along the stream (Toeplitz: always; trees: no)."""
+
+    def __post_init__(self) -> None:
+        check_integer(type(self).__name__, "steps", self.steps, at_least=0)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self.steps} steps)"
+
+    @property
+    @abstractmethod
+    def column_norm(self) -> float:
+        """Largest column norm of the encoder (l2 for Gaussian, l1 for Laplace noise), rounded up."""
+
+    @abstractmethod
+    def row_norms(self) -> FloatArray:
+        """l2 norm of each row of the decoder: the noise at step t per unit of drawn noise, shape (steps,)."""
+
+    @abstractmethod
+    def row_norm(self, step: int) -> float:
+        """The noise at one step (from 1 on) per unit of drawn noise, without the steps before it."""
+
+    @property
+    def largest_row_norm(self) -> float:
+        """The largest of `row_norms`: the last one if the noise is steady."""
+        return self.row_norm(self.steps) if self.steps else 0.0
+
+    @abstractmethod
+    def matrices(self) -> tuple[FloatArray, FloatArray]:
+        """Dense (decoder, encoder) with decoder @ encoder = lower triangle of ones; for tests, small steps."""
+
+    @abstractmethod
+    def start(self, dimension: int, scale: float, noise: NoiseSource) -> Accumulator:
+        """Begin a stream of vectors; `scale` as given by `scale(...)`, for sensitivity 1 if it grows."""
+
+    def noise_from(self, generator: np.random.Generator) -> NoiseSource:
+        """The unit noise that this mechanism adds, drawn from `generator`."""
+        if self.noise == "laplace":
+            return lambda count: generator.laplace(0.0, 1.0, count)
+        return generator.standard_normal
+
+    def scale(self, privacy: float, sensitivity: float = 1.0) -> float:
+        """Noise scale that gives `privacy` (mu for Gaussian, epsilon for Laplace noise)."""
+        check_positive(type(self).__name__, "privacy", privacy)
+        check_positive(type(self).__name__, "sensitivity", sensitivity)
+        return sensitivity * self.column_norm / privacy
+
+    def standard_deviations(self, scale: float) -> FloatArray:
+        """Standard deviation of one coordinate of the noise in each released sum, shape (steps,)."""
+        unit = np.sqrt(2.0) if self.noise == "laplace" else 1.0
+        return scale * unit * self.row_norms()
+
+    def curve(self, privacy: float) -> Curve:
+        """What the whole stream of released sums leaks at that privacy."""
+        if self.steps == 0:
+            return Pure(0.0)
+        return Pure(privacy) if self.noise == "laplace" else Gaussian(privacy)
+
+
+class Accumulator(ABC):
+    """The running state of a mechanism. Its memory is private: only what `add` returns may be released."""
+
+    def __init__(self, steps: int, dimension: int, scale: float, noise: NoiseSource) -> None:
+        self.dimension = check_integer("Accumulator", "dimension", dimension)
+        self._steps = steps
+        self._scale = check_positive("Accumulator", "scale", scale)
+        self._noise = noise
+        self._step = 0
+        self._sensitivity = 0.0
+        self._exact = np.zeros(self.dimension)
+
+    @property
+    def step(self) -> int:
+        """How many vectors were added."""
+        return self._step
+
+    def add(self, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
+        """Add one vector and return a new array: the noisy sum so far.
+
+        `sensitivity` multiplies the scale of this step's fresh noise and may not fall between steps.
+        That `x` is finite and inside its sensitivity is for the caller to enforce.
+        """
+        if self._step >= self._steps:
+            raise ProtocolError(f"This running sum was planned for {self._steps} steps and has made them all.")
+        if not sensitivity >= self._sensitivity or not math.isfinite(sensitivity):
+            raise InvalidInput(
+                f"Sensitivities of a running sum may not fall: got {sensitivity!r} after {self._sensitivity!r}."
+            )
+        if np.shape(x) != self._exact.shape:
+            raise InvalidInput(
+                f"A vector added to this running sum must have shape {self._exact.shape}. Got {np.shape(x)} instead."
+            )
+        np.add(self._exact, x, out=self._exact)
+        self._sensitivity = sensitivity
+        self._step += 1
+        return self._exact + self._advance(self._noise(self.dimension), self._scale * sensitivity)
+
+    @abstractmethod
+    def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
+        """Take this step's unit noise (not to be written to) times `scale`; return the noise of the sum."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on bit for bit. PRIVATE: it holds the exact sum and the noise."""
+        return {
+            "step": self._step,
+            "sensitivity": self._sensitivity,
+            "exact": self._exact.copy(),
+            **self._noise_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        step, exact = int(state["step"]), np.array(state["exact"], dtype=float)
+        if exact.shape != self._exact.shape or not 0 <= step <= self._steps:
+            raise InvalidInput(
+                f"This running sum has {self._steps} steps of dimension {self.dimension}; "
+                f"the state is at step {step} of dimension {exact.size}."
+            )
+        self._load_noise_state(state, step)
+        self._step, self._exact, self._sensitivity = step, exact, float(state["sensitivity"])
+
+    @abstractmethod
+    def _noise_state(self) -> dict[str, Any]:
+        """The part of `state_dict` that is the mechanism's own, copied."""
+
+    @abstractmethod
+    def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
+        """Take over a copy of `_noise_state`; raise before changing anything if it does not fit."""
+
+    def _fitting(self, state: dict[str, Any], name: str, rows: int) -> FloatArray:
+        """A copy of the array `name` of a state, checked to have `rows` rows of this dimension."""
+        array = np.array(state[name], dtype=float)
+        if array.shape != (rows, self.dimension):
+            raise InvalidInput(
+                f"The '{name}' of this running sum's state must have shape {(rows, self.dimension)}. "
+                f"Got {array.shape} instead."
+            )
+        return array
+
+
+def lower_toeplitz(coefficients: FloatArray) -> FloatArray:
+    """The dense lower-triangular Toeplitz matrix with this first column."""
+    index = np.arange(coefficients.size)
+    return np.tril(coefficients[np.abs(index[:, None] - index)])

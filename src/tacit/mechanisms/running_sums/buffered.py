@@ -1,0 +1,172 @@
+"""Buffered Toeplitz running sums: the square root in constant memory. The default for Gaussian noise.
+
+Dvijotham, McMahan, Pillutla, Steinke and Thakurta (2024), "Efficient and near-optimal noise generation for
+streaming differential privacy". The encoder C is lower-triangular Toeplitz with c_0 = 1 and, for k >= 1, a sum of a
+few decaying exponentials c_k = sum_i omega_i theta_i^k (here `weights` and `decays`). Multiplying the noise by C^-1
+then needs one buffer per exponential, O(B d) time and memory a step, whatever the number of steps.
+
+Privacy is exact for any weights and decays, because the column norm is that of this very C. How close the noise is
+to the square root's depends on how well they are chosen: `buffered.json` holds values that minimise the noise of the
+last step for horizons that are powers of two (made by scripts/optimise_buffers.py).
+
+The decoder in closed form: in w = 1/x the series C is 1 + sum_i omega_i theta_i / (w - theta_i). Its zeros
+lambda_i are the eigenvalues of diag(theta) - u u', u_i = sqrt(omega_i theta_i); they interlace with the thetas and lie
+in (0, 1) if the weights sum to less than 1. Partial fractions of 1 / ((1 - x) C(x)) give the decoder's coefficients
+b_k = r_0 + sum_i r_i lambda_i^k, all positive: nothing cancels.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.mechanisms.running_sums.base import Accumulator, NoiseSource, RunningSum, lower_toeplitz
+from tacit.privacy.curves import ROUND_UP
+from tacit.validation import FloatArray
+
+_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Buffered(RunningSum):
+    """The streaming form of the square root; up to 1e8 steps its largest noise is within 0.2% of it.
+
+    Attributes:
+        steps: the most vectors that will be added.
+        decays: theta, each in (0, 1); left out together with `weights`, both come from the shipped table.
+        weights: omega, positive and of sum below 1.
+
+    >>> mechanism = Buffered(steps=1000)
+    >>> len(mechanism.decays)
+    3
+    >>> round(mechanism.column_norm * mechanism.row_norm(1000), 2)  # the square root has 3.27
+    3.27
+    """
+
+    decays: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        decays, weights = self.decays, self.weights
+        if not len(decays) and not len(weights):
+            decays, weights = _tabulated(self.steps)
+        theta, omega = np.asarray(decays, dtype=float), np.asarray(weights, dtype=float)
+        if theta.ndim != 1 or theta.shape != omega.shape:
+            raise InvalidInput("The 'decays' and 'weights' of Buffered must be two lists of one length.")
+        if not np.all((theta > 0) & (theta < 1)):
+            raise InvalidInput(f"The 'decays' of Buffered must lie in (0, 1). Got {decays!r} instead.")
+        if not (np.all(omega > 0) and np.sum(omega) < 1):
+            raise InvalidInput(f"The 'weights' of Buffered must be positive with sum below 1. Got {weights!r} instead.")
+        object.__setattr__(self, "decays", tuple(theta.tolist()))
+        object.__setattr__(self, "weights", tuple(omega.tolist()))
+
+    @cached_property
+    def column_norm(self) -> float:
+        """The norm of c_0, ..., c_{steps - 1} in closed form, rounded up."""
+        theta, omega = np.array(self.decays), np.array(self.weights)
+        tail = omega * theta
+        # ||c||^2 = 1 + sum_ij omega_i omega_j sum_{k=1}^{steps-1} (theta_i theta_j)^k; all terms are positive.
+        squared = 1.0 + tail @ _geometric_sums(1 - theta, max(self.steps, 1) - 1) @ tail
+        return float(np.sqrt(squared)) * ROUND_UP
+
+    @cached_property
+    def _fractions(self) -> tuple[FloatArray, FloatArray]:
+        """(1 - lambda, r) of the decoder's partial fractions, the constant term (lambda = 1) last."""
+        theta, omega = np.array(self.decays), np.array(self.weights)
+        u = np.sqrt(omega * theta)
+        # One minus the eigenvalues directly: close to 1, lambda itself would lose its digits.
+        gaps, vectors = np.linalg.eigh(np.diag(1 - theta) + np.outer(u, u))
+        residues = (u @ vectors) ** 2 / gaps
+        constant = 1 / (1 + np.sum(omega * theta / (1 - theta)))
+        return np.append(np.minimum(gaps, 1 - 2.0**-53), 0.0), np.append(residues, constant)
+
+    def row_norm(self, step: int) -> float:
+        """The noise at one step (from 1 on) per unit of drawn noise, without the steps before it."""
+        gaps, residues = self._fractions
+        return float(np.sqrt(residues @ _geometric_sums(gaps, step) @ residues))
+
+    def row_norms(self) -> FloatArray:
+        """The norms of b_0, ..., b_{t - 1} from their closed form."""
+        gaps, residues = self._fractions
+        rates = np.log1p(-gaps)
+        squares = np.empty(self.steps)
+        powers = np.exp(np.multiply.outer(np.arange(min(_BLOCK, self.steps)), rates))
+        for first in range(0, self.steps, _BLOCK):  # lambda^(first + k) = lambda^first lambda^k
+            block = squares[first : first + _BLOCK]
+            np.dot(powers[: block.size], residues * np.exp(first * rates), out=block)
+            np.square(block, out=block)
+        return np.sqrt(np.cumsum(squares, out=squares), out=squares)
+
+    def matrices(self) -> tuple[FloatArray, FloatArray]:
+        """Dense (decoder, encoder), the decoder by solving rather than from its closed form."""
+        powers = np.array(self.decays)[:, None] ** np.arange(self.steps)
+        coefficients: FloatArray = np.array(self.weights) @ powers
+        coefficients[:1] = 1.0
+        encoder = lower_toeplitz(coefficients)
+        # Lower-triangular Toeplitz matrices commute: A C^-1 = C^-1 A.
+        return np.asarray(np.linalg.solve(encoder, np.tri(self.steps)), dtype=np.float64), encoder
+
+    def start(self, dimension: int, scale: float, noise: NoiseSource) -> BufferedAccumulator:
+        """Begin a stream; memory is one vector for each buffer, and a few."""
+        return BufferedAccumulator(self, dimension, scale, noise)
+
+
+class BufferedAccumulator(Accumulator):
+    """y = z - sum_i omega_i buffer_i; buffer_i = theta_i (buffer_i + y); the noise is the sum of the y so far.
+
+    The sum of the y is kept as one more row below the buffers (theta = 1, omega = 0), so that a step is one
+    matrix-vector product and two passes over one block of memory, all in place.
+    """
+
+    def __init__(self, mechanism: Buffered, dimension: int, scale: float, noise: NoiseSource) -> None:
+        super().__init__(mechanism.steps, dimension, scale, noise)
+        self._theta = np.array(mechanism.decays)[:, None]
+        self._omega = np.array(mechanism.weights)
+        self._rows = np.zeros((self._omega.size + 1, self.dimension))
+        self._buffers: FloatArray = self._rows[:-1]
+        self._noise_sum: FloatArray = self._rows[-1]
+        self._y, self._product = np.empty(self.dimension), np.empty(self.dimension)
+
+    def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
+        y = np.multiply(fresh, scale, out=self._y)
+        y -= np.dot(self._omega, self._buffers, out=self._product)
+        np.add(self._rows, y, out=self._rows)
+        np.multiply(self._buffers, self._theta, out=self._buffers)
+        return self._noise_sum
+
+    def _noise_state(self) -> dict[str, Any]:
+        return {"rows": self._rows.copy()}
+
+    def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
+        self._rows[:] = self._fitting(state, "rows", len(self._rows))
+
+
+def _geometric_sums(gaps: FloatArray, count: int) -> FloatArray:
+    """sum_{k < count} (x_i x_j)^k for all pairs of x = 1 - gap in (0, 1], accurate for gaps down to 0."""
+    rates = np.log1p(-gaps)
+    numerator = -np.expm1(count * np.add.outer(rates, rates))
+    denominator = np.add.outer(gaps, gaps) - np.multiply.outer(gaps, gaps)
+    sums: FloatArray = np.full_like(denominator, float(count))
+    np.divide(numerator, denominator, out=sums, where=denominator > 0)
+    return sums
+
+
+def _tabulated(steps: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The table's values for the next larger horizon (the largest there is, beyond it)."""
+    table = _table()
+    entry = next((entry for entry in table if entry["horizon"] >= steps), table[-1])
+    return tuple(entry["decays"]), tuple(entry["weights"])
+
+
+@cache
+def _table() -> list[dict[str, Any]]:
+    text = files("tacit.mechanisms.running_sums").joinpath("buffered.json").read_text(encoding="utf-8")
+    entries: list[dict[str, Any]] = json.loads(text)["entries"]
+    return entries

@@ -1,0 +1,84 @@
+"""The square-root mechanism: the all-ones lower triangle as the square of one Toeplitz matrix.
+
+Fichtenberger, Henzinger and Upadhyay (2023). The power series (1 - x)^(-1/2) has the coefficients c_0 = 1,
+c_k = c_{k-1} (1 - 1/(2k)); its square is 1/(1 - x), the running sum. Encoder and decoder are the same matrix, and
+no Toeplitz factorisation has less noise at the last step. The noise of a sum needs every past draw, O(t d) a step:
+this dense form is for tests and short streams, `Buffered` is its streaming form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tacit.mechanisms.running_sums.base import Accumulator, NoiseSource, RunningSum, lower_toeplitz
+from tacit.privacy.curves import ROUND_UP
+from tacit.validation import FloatArray
+
+
+@dataclass(frozen=True)
+class SquareRoot(RunningSum):
+    """The best Toeplitz factorisation, in dense form.
+
+    >>> SquareRoot(steps=3).coefficients
+    array([1.   , 0.5  , 0.375])
+    """
+
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """c_0, ..., c_{steps - 1}: the first column of the encoder and of the decoder."""
+        ratios = np.ones(self.steps)
+        ratios[1:] -= 0.5 / np.arange(1, self.steps)
+        coefficients = np.cumprod(ratios, out=ratios)
+        coefficients.flags.writeable = False
+        return coefficients
+
+    @property
+    def column_norm(self) -> float:
+        """The norm of all coefficients, rounded up."""
+        return float(np.sqrt(np.sum(self.coefficients**2))) * ROUND_UP if self.steps else 1.0
+
+    def row_norm(self, step: int) -> float:
+        """The norm of the first `step` coefficients."""
+        return float(np.sqrt(np.sum(self.coefficients[:step] ** 2)))
+
+    def row_norms(self) -> FloatArray:
+        """The norms of the first t coefficients."""
+        return np.sqrt(np.cumsum(self.coefficients**2))
+
+    def matrices(self) -> tuple[FloatArray, FloatArray]:
+        """Dense (decoder, encoder): the same matrix twice."""
+        root = lower_toeplitz(self.coefficients)
+        return root, root.copy()
+
+    def start(self, dimension: int, scale: float, noise: NoiseSource) -> SquareRootAccumulator:
+        """Begin a stream that keeps all its noise."""
+        return SquareRootAccumulator(self, dimension, scale, noise)
+
+
+class SquareRootAccumulator(Accumulator):
+    """Keeps every draw; the memory grows by doubling up to steps times dimension."""
+
+    def __init__(self, mechanism: SquareRoot, dimension: int, scale: float, noise: NoiseSource) -> None:
+        super().__init__(mechanism.steps, dimension, scale, noise)
+        self._newest_first = np.ascontiguousarray(mechanism.coefficients[::-1])
+        self._draws = np.empty((0, self.dimension))
+
+    def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
+        step = self._step
+        if step > len(self._draws):
+            grown = np.empty((min(2 * step, self._steps), self.dimension))
+            grown[: step - 1] = self._draws[: step - 1]
+            self._draws = grown
+        np.multiply(fresh, scale, out=self._draws[step - 1])
+        noise: FloatArray = self._newest_first[self._steps - step :] @ self._draws[:step]
+        return noise
+
+    def _noise_state(self) -> dict[str, Any]:
+        return {"draws": self._draws[: self._step].copy()}
+
+    def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
+        self._draws = self._fitting(state, "draws", step)
