@@ -1,0 +1,73 @@
+"""Self-concordant barriers: functions that are finite exactly in the interior of a set."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.errors import InvalidInput
+from tacit.validation import FloatArray
+
+
+class Barrier(ABC):
+    """A barrier that is at least 0: `value` is infinite outside the interior, the derivatives raise there."""
+
+    @property
+    @abstractmethod
+    def parameter(self) -> float:
+        """The barrier parameter nu: the squared Newton decrement is at most nu everywhere."""
+
+    @abstractmethod
+    def value(self, point: ArrayLike) -> float:
+        """The barrier at the point, infinite outside the interior."""
+
+    @abstractmethod
+    def gradient(self, point: ArrayLike) -> FloatArray:
+        """The gradient at an interior point."""
+
+    @abstractmethod
+    def hessian(self, point: ArrayLike) -> FloatArray:
+        """The matrix of second derivatives at an interior point."""
+
+
+def outside(owner: str) -> InvalidInput:
+    """The error of a derivative that is asked for where the barrier is infinite."""
+    return InvalidInput(f"The derivatives of the barrier of {owner} exist only in the interior of the set.")
+
+
+class HullBarrier(Barrier):
+    """A barrier as a function of coordinates of the affine hull, by the chain rule."""
+
+    def __init__(
+        self,
+        ambient: Barrier,
+        from_hull: Callable[[FloatArray], FloatArray],
+        restrict: Callable[[FloatArray], FloatArray],
+    ) -> None:
+        self._ambient = ambient
+        self._from_hull = from_hull
+        self._restrict = restrict
+
+    @property
+    def parameter(self) -> float:
+        """The parameter of the ambient barrier: restriction to a subspace keeps it."""
+        return self._ambient.parameter
+
+    def value(self, point: ArrayLike) -> float:
+        """The barrier at the point with these hull coordinates."""
+        return self._ambient.value(self._point(point))
+
+    def gradient(self, point: ArrayLike) -> FloatArray:
+        """Q^T g, for the basis Q of the hull."""
+        return self._restrict(self._ambient.gradient(self._point(point)))
+
+    def hessian(self, point: ArrayLike) -> FloatArray:
+        """Q^T H Q, for the basis Q of the hull."""
+        half = self._restrict(self._ambient.hessian(self._point(point)))
+        return self._restrict(half.T)
+
+    def _point(self, coordinates: ArrayLike) -> FloatArray:
+        return self._from_hull(np.asarray(coordinates, dtype=np.float64))

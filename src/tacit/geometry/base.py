@@ -1,0 +1,189 @@
+"""What every feasible set offers: a linear oracle, its affine hull, an inner ball and a size.
+
+A set is reached through one verb, `minimize_linear`. Sets that are not full-dimensional (the simplex, the
+flows of a graph) are handled in their affine hull: `to_hull` and `from_hull` translate between points of the
+ambient space and orthonormal coordinates of the hull in which 0 is the centre of the inner ball. Sets that can
+also be projected onto, or that have a barrier, say so by their class (`ProjectableSet`, `BarrierSet`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.errors import InvalidInput
+from tacit.geometry.barrier import Barrier, HullBarrier
+from tacit.geometry.membership import is_in_hull
+from tacit.validation import FloatArray, check_number, real_array
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """The array itself, no longer writable: it is handed to every caller."""
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexSet(ABC):
+    """A convex compact set that can be minimised over in every linear direction.
+
+    Sets are values: two of them are equal if their arguments are.
+    """
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """The number of coordinates of a point."""
+
+    @property
+    @abstractmethod
+    def hull_dimension(self) -> int:
+        """The dimension of the affine hull, at least 1."""
+
+    @property
+    @abstractmethod
+    def hull_basis(self) -> FloatArray:
+        """An orthonormal basis of the directions of the hull, of shape (dimension, hull_dimension)."""
+
+    @property
+    @abstractmethod
+    def centre(self) -> FloatArray:
+        """The centre of the inner ball."""
+
+    @property
+    @abstractmethod
+    def inner_radius(self) -> float:
+        """A radius such that the ball around the centre, within the affine hull, is in the set."""
+
+    @property
+    @abstractmethod
+    def radius(self) -> float:
+        """The largest distance of a point from the centre, or an upper bound of it."""
+
+    @property
+    @abstractmethod
+    def diameter(self) -> float:
+        """The largest distance of two points, or an upper bound of it."""
+
+    @abstractmethod
+    def _minimize(self, direction: FloatArray) -> FloatArray:
+        """`minimize_linear` of a checked direction."""
+
+    def minimize_linear(self, direction: ArrayLike) -> FloatArray:
+        """A new array: an extreme point of the set that minimises the inner product with `direction`."""
+        return self._minimize(self._finite("direction", direction))
+
+    def contains(self, point: ArrayLike, tolerance: float = 1e-9) -> bool:
+        """Whether the point is in the set, up to `tolerance`; points with NaN are not."""
+        checked, slack = self._membership_arguments(point, tolerance)
+        return self._contains(checked, slack) if np.isfinite(checked).all() else False
+
+    def _contains(self, point: FloatArray, tolerance: float) -> bool:
+        # Nothing but the oracle is known: the distance to the hull of the vertices that it returns decides.
+        return is_in_hull(self._minimize, point, tolerance)
+
+    def lift(self, direction: FloatArray) -> FloatArray:
+        """The direction (or rows of them) given in hull coordinates, in the ambient space."""
+        self._check_last_axis(direction, self.hull_dimension)
+        return direction @ self.hull_basis.T
+
+    def restrict(self, direction: FloatArray) -> FloatArray:
+        """The hull coordinates of the ambient direction (or rows of them), projected onto the hull."""
+        self._check_last_axis(direction, self.dimension)
+        return direction @ self.hull_basis
+
+    def to_hull(self, point: FloatArray) -> FloatArray:
+        """The hull coordinates of the point (or rows of them), relative to the centre."""
+        self._check_last_axis(point, self.dimension)
+        return self.restrict(point - self.centre)
+
+    def from_hull(self, coordinates: FloatArray) -> FloatArray:
+        """The point (or rows of them) with the given hull coordinates."""
+        return self.centre + self.lift(coordinates)
+
+    def _finite(self, name: str, values: ArrayLike) -> FloatArray:
+        array = real_array(type(self).__name__, name, values, (self.dimension,))
+        if not np.isfinite(array).all():
+            where = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise InvalidInput(
+                f"The '{name}' of {type(self).__name__} must be finite. Got {array[where]} at position {where}."
+            )
+        return array
+
+    def _membership_arguments(self, point: ArrayLike, tolerance: float) -> tuple[FloatArray, float]:
+        owner = f"{type(self).__name__}.contains"
+        slack = check_number(owner, "tolerance", tolerance, above=0.0, closed_low=True)
+        return real_array(owner, "point", point, (self.dimension,)), slack
+
+    def _check_last_axis(self, array: FloatArray, length: int) -> None:
+        # Broadcasting would accept a vector of length 1 without a word.
+        if array.ndim == 0 or array.shape[-1] != length:
+            raise InvalidInput(
+                f"Vectors given to {type(self).__name__} here must have {length} coordinates. Got shape {array.shape}."
+            )
+
+    def _key(self) -> tuple[object, ...]:
+        values = (getattr(self, field.name) for field in fields(self))
+        return tuple((value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value for value in values)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, ConvexSet) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectableSet(ConvexSet):
+    """A set with a Euclidean projection."""
+
+    @abstractmethod
+    def _project(self, point: FloatArray) -> FloatArray:
+        """`project` of a checked point."""
+
+    def project(self, point: ArrayLike) -> FloatArray:
+        """A new array: the point of the set that is nearest to `point`."""
+        return self._project(self._finite("point", point))
+
+
+@dataclass(frozen=True, eq=False)
+class BarrierSet(ProjectableSet):
+    """A set with a projection and a self-concordant barrier."""
+
+    @property
+    @abstractmethod
+    def barrier(self) -> Barrier:
+        """A barrier in ambient coordinates, shifted so that it is at least 0 on the set."""
+
+    @property
+    def hull_barrier(self) -> Barrier:
+        """The barrier as a function of hull coordinates."""
+        return HullBarrier(self.barrier, self.from_hull, self.restrict)
+
+
+@dataclass(frozen=True, eq=False)
+class FullDimensionalSet(ConvexSet):
+    """A set with interior: hull coordinates are the ambient ones, moved to the centre."""
+
+    @property
+    def hull_dimension(self) -> int:
+        """The dimension of the space."""
+        return self.dimension
+
+    @property
+    def hull_basis(self) -> FloatArray:
+        """The identity; `to_hull` and `from_hull` never form it."""
+        return np.eye(self.dimension)
+
+    def lift(self, direction: FloatArray) -> FloatArray:
+        """The direction itself."""
+        self._check_last_axis(direction, self.dimension)
+        return direction
+
+    def restrict(self, direction: FloatArray) -> FloatArray:
+        """The direction itself."""
+        self._check_last_axis(direction, self.dimension)
+        return direction

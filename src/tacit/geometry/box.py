@@ -1,0 +1,120 @@
+"""Boxes: an interval for each coordinate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.geometry.barrier import Barrier, outside
+from tacit.geometry.base import BarrierSet, FullDimensionalSet, read_only
+from tacit.validation import FloatArray, check_integer, check_positive, invalid, real_array
+
+
+@dataclass(frozen=True, eq=False)
+class Box(FullDimensionalSet, BarrierSet):
+    """The points with low <= x <= high in every coordinate.
+
+    >>> Box([0, 0], [1, 2]).minimize_linear([1.0, -1.0])
+    array([0., 2.])
+    """
+
+    low: FloatArray
+    high: FloatArray
+
+    def __post_init__(self) -> None:
+        low = real_array("Box", "low", self.low, (None,)).copy()
+        high = real_array("Box", "high", self.high, (len(low),)).copy()
+        if not (len(low) and np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+            raise invalid("Box", "high", "finite and above a finite 'low' in every coordinate", high.tolist())
+        object.__setattr__(self, "low", read_only(low))
+        object.__setattr__(self, "high", read_only(high))
+
+    @classmethod
+    def cube(cls, dim: int, half_width: float = 1.0) -> Box:
+        """The cube [-half_width, half_width]^dim."""
+        side = np.full(check_integer("Box.cube", "dim", dim), check_positive("Box.cube", "half_width", half_width))
+        return cls(-side, side)
+
+    @property
+    def dimension(self) -> int:
+        """The number of coordinates."""
+        return len(self.low)
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """The midpoint."""
+        return read_only(self.low / 2.0 + self.high / 2.0)
+
+    @cached_property
+    def inner_radius(self) -> float:
+        """Half of the shortest side."""
+        return float((self.high / 2.0 - self.low / 2.0).min())
+
+    @cached_property
+    def radius(self) -> float:
+        """Half of the diagonal."""
+        return float(np.linalg.norm(self.high / 2.0 - self.low / 2.0))
+
+    @property
+    def diameter(self) -> float:
+        """The diagonal."""
+        return 2.0 * self.radius
+
+    @property
+    def barrier(self) -> Barrier:
+        """-sum ln((x - low)(high - x)), shifted to 0 at the centre."""
+        return BoxBarrier(self.low, self.high)
+
+    def _minimize(self, direction: FloatArray) -> FloatArray:
+        return np.where(direction > 0.0, self.low, self.high)
+
+    def _contains(self, point: FloatArray, tolerance: float) -> bool:
+        return bool((point >= self.low - tolerance).all() and (point <= self.high + tolerance).all())
+
+    def _project(self, point: FloatArray) -> FloatArray:
+        return np.minimum(np.maximum(point, self.low), self.high)
+
+
+class BoxBarrier(Barrier):
+    """-sum ln((x_i - low_i)(high_i - x_i)/h_i^2), with h half of the sides."""
+
+    def __init__(self, low: FloatArray, high: FloatArray) -> None:
+        self._low = low
+        self._high = high
+
+    @property
+    def parameter(self) -> float:
+        """One for each facet."""
+        return 2.0 * len(self._low)
+
+    def value(self, point: ArrayLike) -> float:
+        """The barrier at the point, infinite outside the open box."""
+        below, above = self._slacks(point)
+        if not (below.min() > 0.0 and above.min() > 0.0):
+            return math.inf
+        half = (self._high - self._low) / 2.0
+        return float(-(np.log(below / half) + np.log(above / half)).sum())
+
+    def gradient(self, point: ArrayLike) -> FloatArray:
+        """1/(high - x) - 1/(x - low)."""
+        below, above = self._interior(point)
+        return 1.0 / above - 1.0 / below
+
+    def hessian(self, point: ArrayLike) -> FloatArray:
+        """A diagonal matrix."""
+        below, above = self._interior(point)
+        return np.diag(above**-2.0 + below**-2.0)
+
+    def _slacks(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        checked = real_array("BoxBarrier", "point", point, (len(self._low),))
+        return checked - self._low, self._high - checked
+
+    def _interior(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        below, above = self._slacks(point)
+        if not (below.min() > 0.0 and above.min() > 0.0):
+            raise outside("Box")
+        return below, above

@@ -1,0 +1,164 @@
+"""Bases of a matroid by an independence oracle, and base polytopes of submodular functions, by the greedy algorithm.
+
+Edmonds: over {x: x(A) <= f(A) for all A, x(E) = f(E)} with f submodular and f(empty) = 0, a linear function is
+minimised by taking the elements in increasing order of weight and giving each its marginal value. For the rank
+function of a matroid this picks a base of least weight. Up to 12 elements all subsets are listed at the start: the
+oracle is then checked to be a matroid (or submodular), and the inner ball is the largest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.geometry.oracle import LISTED, OracleSet, ZeroOneSet
+from tacit.validation import FloatArray, check_integer, check_number, invalid
+
+
+@dataclass(frozen=True, eq=False)
+class Matroid(ZeroOneSet):
+    """The convex hull of the bases of a matroid.
+
+    Args of the oracle: a frozenset of elements of `ground`. That it describes a matroid is checked for up to 12
+    elements, and assumed beyond.
+
+    >>> at_most_one_of_each_kind = lambda chosen: len({name[0] for name in chosen}) == len(chosen)
+    >>> Matroid(("a1", "a2", "b1"), at_most_one_of_each_kind).minimize_linear([2.0, 1.0, 5.0])
+    array([0., 1., 1.])
+    """
+
+    ground: Sequence[Hashable]
+    independent: Callable[[frozenset[Hashable]], bool]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ground", _checked_ground(self.ground))
+        if not callable(self.independent):
+            raise invalid("Matroid", "independent", "a function of a frozenset of elements", self.independent)
+        if not self.independent(frozenset()):
+            raise InvalidInput("The 'independent' oracle of Matroid must accept the empty set.")
+        if self._ranks is not None:
+            _check_submodular("The 'independent' oracle of Matroid does not describe a matroid", self._ranks)
+        _ = self._hull
+
+    @property
+    def dimension(self) -> int:
+        """The number of elements."""
+        return len(self.ground)
+
+    @cached_property
+    def _ranks(self) -> FloatArray | None:
+        count = self.dimension
+        if count > LISTED:
+            return None
+        ranks = np.zeros(2**count)
+        for mask in range(1, 2**count):
+            parts = [mask ^ (1 << bit) for bit in range(count) if mask >> bit & 1]
+            if self.independent(frozenset(self.ground[bit] for bit in range(count) if mask >> bit & 1)):
+                ranks[mask] = len(parts)
+            else:
+                ranks[mask] = max(ranks[part] for part in parts)
+        return ranks
+
+    def _minimize(self, direction: FloatArray) -> FloatArray:
+        vertex = np.zeros(self.dimension)
+        chosen: frozenset[Hashable] = frozenset()
+        for number in np.argsort(direction, kind="stable"):
+            larger = chosen | {self.ground[number]}
+            if self.independent(larger):
+                chosen = larger
+                vertex[number] = 1.0
+        return vertex
+
+    def _inequalities(self) -> tuple[FloatArray, FloatArray] | None:
+        # x >= 0 follows: x_e = r(E) - x(E without e) >= r(E) - r(E without e).
+        return None if self._ranks is None else (_indicators(self.dimension), self._ranks[1:])
+
+
+@dataclass(frozen=True, eq=False)
+class SubmodularBase(OracleSet):
+    """The base polytope {x: x(A) <= f(A) for all A, x(E) = f(E)} of a submodular function with f(empty) = 0.
+
+    `set_function` takes a frozenset of numbers from 0 to dim - 1. That it is submodular is checked for up to 12
+    elements, and assumed beyond.
+
+    >>> SubmodularBase(3, lambda chosen: float(len(chosen)) ** 0.5).minimize_linear([2.0, 1.0, 3.0]).round(3)
+    array([0.414, 1.   , 0.318])
+    """
+
+    dim: int
+    set_function: Callable[[frozenset[int]], float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", check_integer("SubmodularBase", "dim", self.dim, at_least=2))
+        if not callable(self.set_function):
+            raise invalid("SubmodularBase", "set_function", "a function of a frozenset of numbers", self.set_function)
+        at_empty = self._value(frozenset())
+        if at_empty != 0.0:
+            raise InvalidInput(f"The 'set_function' of SubmodularBase must be 0 at the empty set. Got {at_empty}.")
+        if self._values is not None:
+            _check_submodular("The 'set_function' of SubmodularBase is not submodular", self._values)
+        _ = self._hull
+
+    @property
+    def dimension(self) -> int:
+        """The number of elements."""
+        return self.dim
+
+    @cached_property
+    def _values(self) -> FloatArray | None:
+        if self.dim > LISTED:
+            return None
+        members = (frozenset(bit for bit in range(self.dim) if mask >> bit & 1) for mask in range(2**self.dim))
+        return np.array([self._value(member) for member in members])
+
+    def _value(self, members: frozenset[int]) -> float:
+        return check_number("SubmodularBase", "set_function", self.set_function(members))
+
+    def _minimize(self, direction: FloatArray) -> FloatArray:
+        order = np.argsort(direction, kind="stable")
+        chosen: frozenset[int] = frozenset()
+        values = np.zeros(self.dim + 1)
+        for place, number in enumerate(order):
+            chosen = chosen | {int(number)}
+            values[place + 1] = self._value(chosen)
+        point = np.empty(self.dim)
+        point[order] = np.diff(values)
+        return point
+
+    def _inequalities(self) -> tuple[FloatArray, FloatArray] | None:
+        return None if self._values is None else (_indicators(self.dim), self._values[1:])
+
+
+def _checked_ground(ground: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    try:
+        elements = tuple(ground)
+        distinct = len(set(elements))
+    except TypeError:
+        raise invalid("Matroid", "ground", "a sequence of hashable elements", ground) from None
+    if not elements or distinct < len(elements):
+        raise invalid("Matroid", "ground", "a non-empty sequence of distinct elements", elements)
+    return elements
+
+
+def _indicators(count: int) -> FloatArray:
+    # Row m - 1 is the indicator of the subset whose bits are those of m.
+    return (np.arange(1, 2**count)[:, None] >> np.arange(count) & 1).astype(np.float64)
+
+
+def _check_submodular(complaint: str, values: FloatArray) -> None:
+    # Submodular exactly if no pair of elements is worth more together than apart, given any other set.
+    count = len(values).bit_length() - 1
+    masks = np.arange(len(values))
+    slack = 1e-9 * max(1e-300, float(np.abs(values).max()))
+    for first in range(count):
+        for second in range(first + 1, count):
+            one, other = 1 << first, 1 << second
+            rest = masks[(masks & (one | other)) == 0]
+            gain = values[rest | one] + values[rest | other] - values[rest | one | other] - values[rest]
+            if gain.min() < -slack:
+                given = [bit for bit in range(count) if int(rest[gain.argmin()]) >> bit & 1]
+                raise InvalidInput(f"{complaint}: see elements number {first} and {second} given those in {given}.")

@@ -1,0 +1,197 @@
+"""Polytopes {x: A x <= b}: linear programmes by HiGHS, projection by least-distance programming.
+
+Projection is Lawson and Hanson's problem LDP (Solving Least Squares Problems, chapter 23): the nearest point to 0
+of {z: G z >= h} is read off one non-negative least-squares problem. Its active rows are then solved for as
+equations, which removes the rounding of the reduction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog, nnls
+
+from tacit.errors import InvalidInput
+from tacit.geometry.barrier import Barrier, outside
+from tacit.geometry.base import BarrierSet, FullDimensionalSet, read_only
+from tacit.geometry.hull import chebyshev_centre
+from tacit.validation import FloatArray, invalid, real_array
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope(FullDimensionalSet, BarrierSet):
+    """The points with A x <= b; the set must be bounded and have interior.
+
+    >>> triangle = Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1])
+    >>> triangle.project([1.0, 1.0])
+    array([0.5, 0.5])
+    """
+
+    A: FloatArray
+    b: FloatArray
+
+    def __post_init__(self) -> None:
+        rows = real_array("Polytope", "A", self.A, (None, None)).copy()
+        bounds = real_array("Polytope", "b", self.b, (len(rows),)).copy()
+        if not (rows.size and np.isfinite(rows).all() and np.abs(rows).max(axis=1).min() > 0.0):
+            raise invalid("Polytope", "A", "a matrix of finite numbers without zero rows", rows.tolist())
+        if not np.isfinite(bounds).all():
+            raise invalid("Polytope", "b", "a vector of finite numbers", bounds.tolist())
+        object.__setattr__(self, "A", read_only(rows))
+        object.__setattr__(self, "b", read_only(bounds))
+        # Both raise for what is not a polytope with interior.
+        _ = self._inner_ball
+        _ = self._bounding_box
+
+    @property
+    def dimension(self) -> int:
+        """The number of columns of A."""
+        return int(self.A.shape[1])
+
+    @property
+    def centre(self) -> FloatArray:
+        """The Chebyshev centre."""
+        return self._inner_ball[0]
+
+    @property
+    def inner_radius(self) -> float:
+        """The radius of the largest ball inside."""
+        return self._inner_ball[1]
+
+    @cached_property
+    def radius(self) -> float:
+        """An upper bound: the distance from the centre to the farthest corner of the bounding box."""
+        low, high = self._bounding_box
+        return float(np.linalg.norm(np.maximum(high - self.centre, self.centre - low)))
+
+    @cached_property
+    def diameter(self) -> float:
+        """An upper bound: the diagonal of the bounding box."""
+        low, high = self._bounding_box
+        return float(np.linalg.norm(high - low))
+
+    @cached_property
+    def barrier(self) -> Barrier:
+        """The logarithmic barrier, shifted to be at least 0."""
+        return LogarithmicBarrier(self.A, self.b, self.centre)
+
+    @cached_property
+    def _inner_ball(self) -> tuple[FloatArray, float]:
+        lengths = np.linalg.norm(self.A, axis=1)
+        centre, radius = chebyshev_centre(self.A, self.b, np.zeros(self.dimension), np.eye(self.dimension))
+        if math.isinf(radius):
+            raise InvalidInput("The polytope A x <= b is unbounded: add rows that bound every direction.")
+        if not radius > 1e-9 * float((np.abs(self.b) / lengths).max()):
+            raise InvalidInput("The polytope A x <= b has no interior: remove equalities by a change of variables.")
+        return read_only(centre), radius
+
+    @cached_property
+    def _bounding_box(self) -> tuple[FloatArray, FloatArray]:
+        axes = np.eye(self.dimension)
+        low = np.array([self._minimize(axis) @ axis for axis in axes])
+        high = np.array([self._minimize(-axis) @ axis for axis in axes])
+        slack = 1e-9 * np.maximum(high - low, np.maximum(np.abs(high), np.abs(low)))  # the solver's tolerance
+        return read_only(low - slack), read_only(high + slack)
+
+    @cached_property
+    def _unit_rows(self) -> tuple[FloatArray, FloatArray]:
+        lengths = np.linalg.norm(self.A, axis=1)
+        return self.A / lengths[:, None], self.b / lengths
+
+    def _minimize(self, direction: FloatArray) -> FloatArray:
+        rows, bounds = self._unit_rows
+        size = float(np.abs(direction).max())
+        answer = linprog(
+            direction / size if size > 0.0 else direction,  # the solver's tolerances are absolute
+            A_ub=rows,
+            b_ub=bounds,
+            bounds=(None, None),
+            method="highs-ds",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if answer.status == 3:
+            raise InvalidInput("The polytope A x <= b is unbounded: add rows that bound every direction.")
+        if answer.status != 0:
+            raise InvalidInput(f"The linear programme over the polytope was not solved: {answer.message}")
+        return np.asarray(answer.x, dtype=np.float64)
+
+    def _contains(self, point: FloatArray, tolerance: float) -> bool:
+        rows, bounds = self._unit_rows
+        return bool((rows @ point <= bounds + tolerance).all())
+
+    def _project(self, point: FloatArray) -> FloatArray:
+        rows, bounds = self._unit_rows
+        violation = rows @ point - bounds
+        size = float(violation.max())
+        if size <= 0.0:
+            return point.copy()
+        # In units of the largest violation: z = (x - point)/size, -rows z >= violation/size.
+        system = np.vstack([-rows.T, violation / size])
+        target = np.append(np.zeros(self.dimension), 1.0)
+        weights, _ = nnls(system, target, maxiter=100 * len(bounds))
+        residual = system @ weights - target
+        step = -size * residual[:-1] / residual[-1]
+        active = weights > 0.0
+        refined = -np.linalg.lstsq(rows[active], violation[active])[0]
+        # Accepted if it leaves the feasible set by no more than the unrefined answer does.
+        worst = [float((violation + rows @ candidate).max()) for candidate in (step, refined)]
+        return point + (refined if worst[1] <= max(worst[0], 1e-12 * size) else step)
+
+
+class LogarithmicBarrier(Barrier):
+    """-sum ln(b_i - <a_i, x>), minus a certified lower bound of its minimum.
+
+    The minimum is found by damped Newton steps from an interior point; when the Newton decrement l is below 1,
+    self-concordance puts the minimum at most -l - ln(1 - l) below the value.
+    """
+
+    def __init__(self, rows: FloatArray, bounds: FloatArray, interior: FloatArray) -> None:
+        # In units of the slacks at the given point, which does not change the shifted barrier.
+        slack = bounds - rows @ interior
+        self._rows = rows / slack[:, None]
+        self._bounds = bounds / slack
+        self._lowest = 0.0
+        self._lowest = self._minimum(interior)
+
+    @property
+    def parameter(self) -> float:
+        """One for each row."""
+        return float(len(self._bounds))
+
+    def value(self, point: ArrayLike) -> float:
+        """The barrier at the point, infinite outside the interior."""
+        slack = self._slack(point)
+        return float(-np.log(slack).sum()) - self._lowest if slack.min() > 0.0 else math.inf
+
+    def gradient(self, point: ArrayLike) -> FloatArray:
+        """The sum of a_i/slack_i."""
+        return (1.0 / self._interior(point)) @ self._rows
+
+    def hessian(self, point: ArrayLike) -> FloatArray:
+        """The sum of a_i a_i^T/slack_i^2."""
+        scaled = self._rows / self._interior(point)[:, None]
+        return scaled.T @ scaled
+
+    def _minimum(self, point: FloatArray) -> float:
+        # Each damped step lowers the barrier by at least l - ln(1 + l), so this ends.
+        while True:
+            gradient = self.gradient(point)
+            step = np.linalg.solve(self.hessian(point), gradient)
+            decrement = math.sqrt(max(0.0, float(gradient @ step)))
+            if decrement < 1e-6:
+                return self.value(point) + decrement + math.log1p(-decrement) - 1e-12 * self.parameter
+            point = point - step / (1.0 + decrement)
+
+    def _slack(self, point: ArrayLike) -> FloatArray:
+        checked = real_array("LogarithmicBarrier", "point", point, (self._rows.shape[1],))
+        return self._bounds - self._rows @ checked
+
+    def _interior(self, point: ArrayLike) -> FloatArray:
+        slack = self._slack(point)
+        if not slack.min() > 0.0:
+            raise outside("Polytope")
+        return slack

@@ -1,0 +1,127 @@
+"""The probability simplex, in its affine hull."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.geometry.barrier import Barrier, outside
+from tacit.geometry.base import BarrierSet, read_only
+from tacit.geometry.hull import complement_of_ones
+from tacit.validation import FloatArray, check_integer, real_array
+
+
+@dataclass(frozen=True, eq=False)
+class Simplex(BarrierSet):
+    """The probability distributions over `dim` outcomes.
+
+    >>> Simplex(3).minimize_linear([0.5, 0.2, 0.9])
+    array([0., 1., 0.])
+    """
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", check_integer("Simplex", "dim", self.dim, at_least=2))
+
+    @property
+    def dimension(self) -> int:
+        """The number of outcomes."""
+        return self.dim
+
+    @property
+    def hull_dimension(self) -> int:
+        """One less than the number of outcomes: the coordinates sum to 1."""
+        return self.dim - 1
+
+    @cached_property
+    def hull_basis(self) -> FloatArray:
+        """An orthonormal basis of the vectors with sum 0."""
+        return read_only(complement_of_ones(self.dim))
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """The uniform distribution."""
+        return read_only(np.full(self.dim, 1.0 / self.dim))
+
+    @property
+    def inner_radius(self) -> float:
+        """The distance from the centre to the facets, 1/sqrt(n(n-1))."""
+        return 1.0 / math.sqrt(self.dim * (self.dim - 1))
+
+    @property
+    def radius(self) -> float:
+        """The distance from the centre to the vertices."""
+        return math.sqrt(1.0 - 1.0 / self.dim)
+
+    @property
+    def diameter(self) -> float:
+        """The distance of any two vertices."""
+        return math.sqrt(2.0)
+
+    @property
+    def barrier(self) -> Barrier:
+        """The entropy-like barrier -sum ln(n x_i), which is 0 at the centre."""
+        return SimplexBarrier(self.dim)
+
+    def _minimize(self, direction: FloatArray) -> FloatArray:
+        vertex = np.zeros(self.dim)
+        vertex[direction.argmin()] = 1.0
+        return vertex
+
+    def _contains(self, point: FloatArray, tolerance: float) -> bool:
+        return bool(point.min() >= -tolerance and abs(point.sum() - 1.0) <= tolerance * math.sqrt(self.dim))
+
+    def _project(self, point: FloatArray) -> FloatArray:
+        return project_to_simplex(point, 1.0)
+
+
+class SimplexBarrier(Barrier):
+    """-sum ln(n x_i): at least 0 on the simplex, since the mean of n x_i is 1 there."""
+
+    def __init__(self, dim: int) -> None:
+        self._dim = dim
+
+    @property
+    def parameter(self) -> float:
+        """One for each facet."""
+        return float(self._dim)
+
+    def value(self, point: ArrayLike) -> float:
+        """The barrier at the point, infinite unless all coordinates are positive."""
+        checked = self._checked(point)
+        return float(-np.log(self._dim * checked).sum()) if checked.min() > 0.0 else math.inf
+
+    def gradient(self, point: ArrayLike) -> FloatArray:
+        """The gradient in ambient coordinates."""
+        return -1.0 / self._interior(point)
+
+    def hessian(self, point: ArrayLike) -> FloatArray:
+        """The Hessian in ambient coordinates."""
+        return np.diag(self._interior(point) ** -2.0)
+
+    def _checked(self, point: ArrayLike) -> FloatArray:
+        return real_array("SimplexBarrier", "point", point, (self._dim,))
+
+    def _interior(self, point: ArrayLike) -> FloatArray:
+        checked = self._checked(point)
+        if not checked.min() > 0.0:
+            raise outside("Simplex")
+        return checked
+
+
+def project_to_simplex(point: FloatArray, total: float) -> FloatArray:
+    """The nearest non-negative vector with the given sum, by sorting."""
+    # Moving along the ones does not change the projection, and keeps the running sums small.
+    shifted = point - point.max()
+    descending = -np.sort(-shifted)
+    excess = np.cumsum(descending) - total
+    counts = np.arange(1, len(point) + 1)
+    last = np.flatnonzero(descending * counts > excess)[-1]
+    threshold = float(excess[last]) / float(counts[last])
+    nearest: FloatArray = np.maximum(shifted - threshold, 0.0)
+    return nearest

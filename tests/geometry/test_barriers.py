@@ -1,0 +1,121 @@
+"""Barriers: derivatives by finite differences, their minimum, and their infinity outside."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from tacit.errors import InvalidInput
+from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
+
+SETS = {
+    "ball": Ball(3, 0.7),
+    "unit ball": Ball(1),
+    "l1": L1Ball(4, 1.3),
+    "box": Box([-1.0, 0.0, 2.0], [1.0, 0.5, 3.0]),
+    "simplex": Simplex(4),
+    "triangle": Polytope([[-1.0, 0.0], [0.0, -3.0], [2.0, 2.0]], [0.0, 0.0, 2.0]),
+    "pyramid": Polytope(np.vstack([np.eye(3), -np.eye(3), [[1.0, 1.0, 1.0]]]), [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0]),
+}
+
+
+@pytest.fixture(params=list(SETS))
+def barred(request):
+    return SETS[request.param]
+
+
+def interior_points(domain, stream, count=20):
+    """Random mixtures of the centre and of vertices."""
+    for direction in stream.standard_normal((count, domain.dimension)):
+        share = stream.uniform(0.0, 0.97)
+        yield (1.0 - share) * domain.centre + share * domain.minimize_linear(direction)
+
+
+def slopes(function, point, width):
+    steps = width * np.eye(len(point))
+    return np.array([(function(point + step) - function(point - step)) / (2.0 * width) for step in steps])
+
+
+def test_the_gradient_is_the_slope_of_the_value(barred, stream):
+    barrier = barred.barrier
+    for point in interior_points(barred, stream):
+        gradient = barrier.gradient(point)
+        np.testing.assert_allclose(slopes(barrier.value, point, 1e-6), gradient, rtol=1e-5, atol=1e-5)
+
+
+def test_the_hessian_is_the_slope_of_the_gradient(barred, stream):
+    barrier = barred.barrier
+    for point in interior_points(barred, stream):
+        hessian = barrier.hessian(point)
+        np.testing.assert_allclose(hessian, hessian.T, rtol=1e-12)
+        np.testing.assert_allclose(slopes(barrier.gradient, point, 1e-7), hessian, rtol=1e-4, atol=1e-4)
+
+
+def test_the_barrier_is_at_least_zero_and_zero_at_its_minimum(barred, stream):
+    barrier = barred.hull_barrier
+    lowest = np.zeros(barred.hull_dimension)
+    for _ in range(50):
+        gradient = barrier.gradient(lowest)
+        step = np.linalg.solve(barrier.hessian(lowest), gradient)
+        lowest = lowest - step / (1.0 + np.sqrt(gradient @ step))
+    assert 0.0 <= barrier.value(lowest) < 1e-9
+    assert all(barred.barrier.value(point) >= 0.0 for point in interior_points(barred, stream))
+
+
+def test_the_squared_newton_decrement_is_at_most_the_parameter(barred, stream):
+    barrier = barred.hull_barrier
+    for point in interior_points(barred, stream, 50):
+        coordinates = barred.to_hull(point)
+        gradient = barrier.gradient(coordinates)
+        decrement = gradient @ np.linalg.solve(barrier.hessian(coordinates), gradient)
+        assert decrement <= barrier.parameter * (1.0 + 1e-9)
+
+
+def test_hull_coordinates_follow_the_chain_rule(barred, stream):
+    barrier = barred.hull_barrier
+    for point in interior_points(barred, stream, 5):
+        coordinates = barred.to_hull(point)
+        assert barrier.value(coordinates) == pytest.approx(barred.barrier.value(point))
+        np.testing.assert_allclose(
+            slopes(barrier.value, coordinates, 1e-6), barrier.gradient(coordinates), rtol=1e-5, atol=1e-5
+        )
+        np.testing.assert_allclose(
+            slopes(barrier.gradient, coordinates, 1e-7), barrier.hessian(coordinates), rtol=1e-4, atol=1e-4
+        )
+
+
+def test_the_barrier_grows_without_bound_towards_the_boundary(barred):
+    vertex = barred.minimize_linear(np.linspace(1.0, 2.0, barred.dimension))
+    shares = 1.0 - np.array([1e-2, 1e-4, 1e-6, 1e-8])
+    values = [barred.barrier.value(share * vertex + (1.0 - share) * barred.centre) for share in shares]
+    assert (np.diff(values) > 4.0).all()
+    assert np.isfinite(values).all()
+
+
+def test_outside_the_value_is_infinite_and_the_derivatives_raise(barred):
+    vertex = barred.minimize_linear(np.linspace(1.0, 2.0, barred.dimension))
+    beyond = vertex + 0.1 * (vertex - barred.centre)
+    for point in (beyond, np.full(barred.dimension, np.nan)):
+        assert barred.barrier.value(point) == np.inf
+        with pytest.raises(InvalidInput, match="only in the interior"):
+            barred.barrier.gradient(point)
+        with pytest.raises(InvalidInput, match="only in the interior"):
+            barred.barrier.hessian(point)
+    with pytest.raises(InvalidInput, match="must have shape"):
+        barred.barrier.value(np.zeros(barred.dimension + 1))
+
+
+def test_the_l1_barrier_is_the_partial_minimum_it_claims_to_be(stream):
+    domain = L1Ball(3, 2.0)
+
+    def extended(point):
+        def value(slack):
+            inside = slack.min() > 0.0 and slack.sum() + np.abs(point).sum() < 2.0
+            reach = slack + np.abs(point)
+            return -np.log(reach**2 - point**2).sum() - np.log(2.0 - reach.sum()) if inside else np.inf
+
+        start = np.full(3, (2.0 - np.abs(point).sum()) / 6.0)
+        return minimize(value, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13}).fun
+
+    origin = extended(np.zeros(3))
+    for point in interior_points(domain, stream, 4):
+        assert domain.barrier.value(point) == pytest.approx(extended(point) - origin, abs=1e-8)
