@@ -1,0 +1,1 @@
+"""One algorithm per file: its plan, its learner, its regret bound."""

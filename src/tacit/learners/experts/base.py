@@ -1,0 +1,129 @@
+"""What all learners over a finite set of experts share: checking losses and playing arrays of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.learners.base import Learner, Plan
+from tacit.problems import Experts
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, first_position, real_array
+
+# Rows of losses are processed in blocks that stay in cache; about this many entries at a time.
+BLOCK_ENTRIES = 1 << 18
+
+# The reductions themselves: the methods of arrays cost a microsecond more a call.
+_min, _max = np.minimum.reduce, np.maximum.reduce
+
+
+@dataclass(frozen=True)
+class ExpertPlan(Plan):
+    """A plan whose decisions are experts and whose feedback is one loss per expert."""
+
+    problem: Experts
+
+    @property
+    def rounds(self) -> int:
+        """The horizon, known to be finite."""
+        if self.problem.horizon is None:
+            raise InvalidInput(
+                f"{self.algorithm} needs a finite horizon: use {self.algorithm}.calibrate or tacit.plan, which double."
+            )
+        return self.problem.horizon
+
+    @property
+    def trivial_regret(self) -> float:
+        """Any learner's regret is at most the length of the stream times the loss range."""
+        return self.rounds * self.problem.width
+
+
+class ExpertLearner(Learner):
+    """Checks losses once, rescales them to [0, 1], and plays blocks of rows.
+
+    Subclasses give `_absorb(row)` for one round; those that can go faster over many rounds override
+    `_absorb_block`.
+    """
+
+    plan: ExpertPlan
+
+    def __init__(self, plan: ExpertPlan, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._n = plan.problem.n
+        self._shape = (self._n,)
+        self._low, self._high = plan.problem.loss_range
+        self._unit = self._low == 0.0 and self._high == 1.0
+        self._best = 0.0  # the smallest loss of the round that was checked last
+
+    def _check(self, losses: Any) -> Any:
+        if not (type(losses) is np.ndarray and losses.dtype == np.float64 and losses.shape == self._shape):
+            losses = real_array(self.plan.algorithm, "losses", losses, self._shape)
+        low, high = _extremes(losses)
+        if not (low >= self._low and high <= self._high):  # written so that NaN fails
+            self._reject(losses, None)
+        if self._unit:
+            self._best = low
+            return losses
+        scale = self._high - self._low
+        self._best = (low - self._low) / scale
+        return np.asarray((losses - self._low) / scale)
+
+    def _check_many(self, losses: Any) -> FloatArray:
+        return real_array(self.plan.algorithm, "losses", losses, (None, self._n))
+
+    def _check_block(self, block: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
+        """A contiguous block of rows in [0, 1], and the smallest entry of each row."""
+        block = np.ascontiguousarray(block)
+        best = _min(block, 1)
+        if not (_min(best) >= self._low and _max(block, None) <= self._high):
+            self._reject(block, first)
+        if self._unit:
+            return block, best
+        scale = self._high - self._low
+        return (block - self._low) / scale, (best - self._low) / scale
+
+    def _reject(self, losses: FloatArray, first: int | None) -> None:
+        where = first_position(losses, lambda x: ~((x >= self._low) & (x <= self._high)))
+        row = "" if first is None else f" in row {first + where[0]}"
+        raise InvalidInput(
+            f"Losses of {self.plan.algorithm} must be finite numbers in [{self._low:g}, {self._high:g}]. "
+            f"Got {float(losses[where])!r} for expert {where[-1]}{row} instead."
+        )
+
+    def _run(self, rows: FloatArray) -> IntArray:
+        actions = np.empty(len(rows), dtype=np.int64)
+        size = max(1, BLOCK_ENTRIES // self._n)
+        for first in range(0, len(rows), size):
+            block, best = self._check_block(rows[first : first + size], first)
+            self._absorb_block(block, best, actions[first : first + len(block)])
+        return actions
+
+    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        """Play the rounds of a checked block and write their actions."""
+        for row, losses in enumerate(block):
+            actions[row] = self.play()
+            self._best = best.item(row)
+            self._finish(losses)
+
+    def _move(self, expert: int) -> None:
+        """Change the decision from the next round on."""
+        if expert != self._action:
+            self._switches += 1
+        self._action = expert
+
+    @abstractmethod
+    def _absorb(self, losses: FloatArray) -> None: ...
+
+
+def _extremes(losses: FloatArray) -> tuple[float, float]:
+    """The smallest and the largest entry; NaN if any entry is NaN."""
+    if losses.shape[0] > 32:
+        return float(_min(losses)), float(_max(losses))
+    # Short rows go faster through plain floats; their sum tells whether one of them is NaN.
+    values = losses.tolist()
+    total = sum(values)
+    return (min(values), max(values)) if total == total else (total, total)

@@ -1,0 +1,267 @@
+"""L2P on multiplicative weights: the paper's private prediction from experts, corrected.
+
+Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), Section 3.1. The switching rule
+is `tacit.learners.two_chains`. What differs from the print: batching costs eta T B/8, not O(T B^2 eta^2)
+(Proposition 3.3 is false), so the parameters of Theorems 3.10 and 3.12 are refused; Theorem 3.2's stay
+available as `calibration="paper"`. The second chain is unnecessary for this measure: a reference that is
+never redrawn (`reference_force=0`, the calibrated choice) leaves the law exact and costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import exp, log, sqrt
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import PrivacyError
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.experts.base import ExpertLearner, ExpertPlan
+from tacit.learners.experts.calibration import best_chain, best_rate
+from tacit.learners.experts.lazy import weights_regret
+from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
+from tacit.mechanisms.selection import exponential_mechanism
+from tacit.privacy.calibration import largest, minimise
+from tacit.privacy.curves import BoundedRange, Curve
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.problems import Experts
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
+
+REFUSED = {
+    "theorem-3.10": (
+        "The parameters of Theorem 3.10 are refused: it gives no p, and with p = c eta/epsilon (c = 1..10) the "
+        "released actions alone have delta of .005 to .026 at T=1e5, epsilon=.05; its regret rests on "
+        "Proposition 3.3, which is false. Use calibration='certified' or 'paper' (Theorem 3.2)."
+    ),
+    "theorem-3.12": (
+        "The parameters of Theorem 3.12 are refused: p = eta/epsilon contradicts Theorem 3.2, which charges "
+        "2 eta/p = 2 epsilon for the switch bit alone. Use calibration='certified' or 'paper' (Theorem 3.2)."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class L2P(ExpertPlan):
+    """Two chains on exponential weights: a held expert, and a reference that hides the history from its coin.
+
+    Privacy contract: every action and the switch times of both chains; draws of bounded range 2 eta, the
+    coin moves by at most 2 eta, once. Adaptive adversaries. Enforced: losses in their range. Idealized.
+    Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
+
+    Attributes:
+        eta: learning rate.
+        force: probability of a forced redraw of the held expert at each decision.
+        reference_force: probability of a redraw of the reference at each decision.
+        batch: rounds between decisions.
+        slack: the coin's constant C in units of batch * eta; 1 suffices, the print has 2.
+
+    >>> plan = L2P(Experts(n=4, horizon=500), eta=0.02, force=0.1)
+    >>> learner = plan.start(Randomness.replayable(3))
+    >>> actions = learner.run(np.zeros((500, 4)))
+    >>> plan.regret_bound.formula
+    'ln(N)/eta + eta T B/8'
+    """
+
+    eta: float
+    force: float
+    reference_force: float = 0.0
+    batch: int = 1
+    slack: float = 1.0
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+    delta: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check_positive("L2P", "eta", self.eta)
+        check_number("L2P", "force", self.force, above=0.0, below=1.0, closed_low=True)
+        check_number("L2P", "reference_force", self.reference_force, above=0.0, below=1.0, closed_low=True)
+        check_integer("L2P", "batch", self.batch)
+        check_number("L2P", "slack", self.slack, above=1.0, closed_low=True)
+        check_integer("L2P", "rounds_per_person", self.rounds_per_person)
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @property
+    def decisions(self) -> int:
+        """How many times the coins are tossed: after every batch but the last."""
+        return -(-self.rounds // self.batch) - 1
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=self.curve,
+            at_delta=self.delta,
+            released="every action and the switch times of both chains",
+            theorem="L2P (Theorem 3.2, repaired), random-draw Renyi composition",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @cached_property
+    def curve(self) -> Curve:
+        """What the transcript leaks."""
+        # REPLACE changes l(y) - l(x) from one end of [-1, 1] to the other; ZERO_OUT from one end to 0.
+        moved = self.eta if self.relation is ZERO_OUT else 2 * self.eta
+        return two_chains_curve(
+            limit=self.eta,
+            bit=moved,
+            batch=self.batch,
+            slack=self.slack,
+            force=self.force,
+            reference_force=self.reference_force,
+            decisions=0 if self.problem.n == 1 else self.decisions,
+            draw=BoundedRange(moved * self.rounds_per_person),
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """Ln N/eta + eta T B/8: the batching term of Proposition 3.3 is false and is not used."""
+        value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
+        return RegretBound(value, "ln(N)/eta + eta T B/8", ("oblivious adversary", "expectation over the coins"))
+
+    @property
+    def expected_switches(self) -> float:
+        """A kept coin has probability at least (1 - p) e^{-(slack+1) B eta}."""
+        return self.decisions * (1 - (1 - self.force) * exp(-(self.slack + 1) * self.batch * self.eta))
+
+    @classmethod
+    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> L2P:
+        calibration = options.pop("calibration", "certified")
+        check_choice("L2P", "calibration", calibration, ("certified", "paper", *REFUSED))
+        if calibration in REFUSED:
+            raise PrivacyError(REFUSED[calibration])
+        if target.delta == 0 or target.max_switches is not None:
+            raise PrivacyError("L2P has no hard cap on switches, so no pure form: use LazyExperts.")
+        rounds = problem.horizon or 1
+
+        def make(eta: float, force: float, batch: int) -> L2P:
+            return cls(
+                problem,
+                eta=eta,
+                force=force,
+                batch=batch,
+                relation=target.relation,
+                rounds_per_person=target.rounds_per_person,
+                delta=target.delta,
+                **options,
+            )
+
+        if calibration == "paper":
+            eta, force, batch = printed_parameters(problem, target)
+            return cls(
+                problem,
+                eta,
+                force,
+                reference_force=force,
+                batch=batch,
+                slack=2.0,
+                relation=target.relation,
+                delta=target.delta,
+            )
+
+        def probe(force: float, batch: int, cap: int | None) -> L2P | None:
+            wanted = sqrt(8 * log(max(2, problem.n)) / (rounds * batch))
+            return best_rate(lambda eta: make(eta, force, batch), wanted, target)
+
+        return best_chain(rounds, target, probe)
+
+    def _learner(self, randomness: Randomness) -> L2PLearner:
+        return L2PLearner(self, randomness)
+
+
+class L2PLearner(ExpertLearner):
+    """Plays the first chain."""
+
+    plan: L2P
+    _stream_names = CHAIN_STREAMS
+    _state = ("_measure", "_chains")
+
+    def __init__(self, plan: L2P, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._batch = plan.batch
+        self._last_decision = plan.decisions * plan.batch
+        self._measure = ExponentialWeights(self._n, plan.eta)
+        self._chains = TwoChains(
+            self._measure,
+            limit=plan.eta,
+            batch=plan.batch,
+            slack=plan.slack,
+            force=plan.force,
+            reference_force=plan.reference_force,
+            streams=self._streams,
+        )
+        self._action = self._chains.decision
+
+    def _absorb(self, losses: FloatArray) -> None:
+        self._chains.absorb(losses)
+        finished = self._round + 1
+        if finished % self._batch == 0 and finished <= self._last_decision and self._chains.decide():
+            self._move(self._chains.decision)
+
+
+class ExponentialWeights:
+    """The measure exp(-eta * cumulative loss) over experts."""
+
+    def __init__(self, n: int, eta: float) -> None:
+        self._eta = eta
+        self._total = np.zeros(n)
+
+    def absorb(self, feedback: FloatArray) -> None:
+        """Add this round's losses."""
+        self._total += feedback
+
+    def log_ratio(self, decision: int, feedback: FloatArray) -> float:
+        """-eta times this round's loss of the expert."""
+        return -self._eta * feedback.item(decision)
+
+    def sample(self, generator: np.random.Generator) -> int:
+        """An expert with probability proportional to its weight."""
+        return exponential_mechanism(-self._eta * self._total, generator)
+
+    def state_dict(self) -> dict[str, Any]:
+        """PRIVATE: the cumulative losses."""
+        return {"total": self._total.copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        self._total = np.array(state["total"])
+
+
+def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, int]:
+    """(eta, p, B) that minimise the corrected regret under the printed constraints of Theorem 3.2.
+
+    epsilon = 2 eta/p + eta + (3/2) T eta^2 p ln(1/d1)/B + sqrt(6 T eta^2 p ln^2(1/d1)/B), delta = 2 T d1,
+    eta B ln(1/d1) <= p, B <= T p, eta <= 1/10.
+    """
+    if target.relation is not REPLACE or target.rounds_per_person != 1:
+        raise PrivacyError("calibration='paper' covers the paper's own setting: relation 'replace', one round each.")
+    rounds = problem.horizon or 1
+    log_one = log(2 * rounds / target.delta)
+
+    def rate(force: float, batch: int) -> float:
+        def printed(eta: float) -> float:
+            spread = rounds * eta**2 * force / batch
+            return 2 * eta / force + eta + 1.5 * spread * log_one + sqrt(6 * spread) * log_one
+
+        return largest(printed, target.epsilon, 1e-15, min(0.1, force / (batch * log_one)))
+
+    def regret(force: float, batch: int) -> float:
+        wanted = sqrt(8 * log(max(2, problem.n)) / (rounds * batch))
+        return weights_regret(problem, min(wanted, rate(force, batch)), batch, rounds)
+
+    best: tuple[float, float, int] | None = None
+    batch = 1
+    while batch < rounds:
+        force = minimise(partial(regret, batch=batch), batch / rounds, 0.99)
+        if best is None or regret(force, batch) < best[0]:
+            best = (regret(force, batch), force, batch)
+        batch *= 2
+    if best is None:
+        raise PrivacyError(f"Theorem 3.2 needs at least 2 rounds. Got {rounds}.")
+    _, force, batch = best
+    wanted = sqrt(8 * log(max(2, problem.n)) / (rounds * batch))
+    return min(wanted, rate(force, batch)), force, batch

@@ -1,0 +1,286 @@
+"""Lazy experts: exponential weights that keep their expert by a coin ("shrinking dartboard").
+
+Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), with two changes. For multiplicative
+weights the normalising second chain is unnecessary: the coin already looks at the current batch only, so one
+replaced loss moves one coin. And the privacy proof needs no good event and no cap on switches: a draw that
+happens only with probability 1-q costs its Renyi moment in proportion (`tacit.privacy.lazy`).
+
+    x ~ uniform;  for each batch of B rounds: play x, observe
+        keep with probability (1 - force) exp(-eta L(x)),  L the batch's loss of the held expert
+        otherwise draw x ~ softmax(-eta * cumulative losses)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, log, log1p, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.experts.base import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
+from tacit.learners.experts.calibration import best_chain, best_rate, cap_probability
+from tacit.mechanisms.selection import exponential_mechanism
+from tacit.privacy.curves import BoundedRange, Curve
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.lazy import CappedChain, LazyChain
+from tacit.problems import Experts
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive
+
+
+@dataclass(frozen=True)
+class LazyExperts(ExpertPlan):
+    """Exponential weights whose expert is held until a coin says otherwise.
+
+    Privacy contract: every action and every switch time, for the Renyi curve of `LazyChain` with keep
+    probabilities in [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta. Adaptive adversaries.
+    Enforced: losses in their range (others raise). Numerics: idealized.
+    Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
+
+    Attributes:
+        eta: learning rate.
+        force: probability p of a forced redraw at each decision.
+        batch: rounds B between decisions.
+        relative: judge the held expert against each round's best (same law, far fewer switches).
+        max_switches: hard cap on redraws, after which the expert is held (needs force > 0).
+
+    >>> plan = LazyExperts(Experts(n=3, horizon=1000), eta=0.05, force=0.1, batch=2)
+    >>> learner = plan.start(Randomness.replayable(1))
+    >>> expert = learner.play()
+    >>> learner.observe([0.0, 1.0, 0.5])
+    >>> round(plan.guarantee.epsilon(1e-6), 1)
+    4.4
+    """
+
+    eta: float
+    force: float
+    batch: int = 1
+    relative: bool = True
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+    max_switches: int | None = None
+    delta: float = 1e-6
+    released: ClassVar[str] = "every action and every switch time"
+
+    def __post_init__(self) -> None:
+        owner = self.algorithm
+        check_positive(owner, "eta", self.eta)
+        check_number(owner, "force", self.force, above=0.0, below=1.0, closed_low=True)
+        check_integer(owner, "batch", self.batch)
+        check_integer(owner, "rounds_per_person", self.rounds_per_person)
+        if self.max_switches is not None:
+            check_integer(owner, "max_switches", self.max_switches, at_least=0)
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @property
+    def decisions(self) -> int:
+        """How many times the coin is tossed: after every batch but the last."""
+        return -(-self.rounds // self.batch) - 1
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=self.curve,
+            at_delta=self.delta,
+            released=self.released,
+            theorem="lazy chain, random-draw Renyi composition",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @cached_property
+    def curve(self) -> Curve:
+        """What the transcript leaks."""
+        return lazy_curve(
+            eta=self.eta,
+            force=self.force,
+            batch=self.batch,
+            decisions=0 if self.problem.n == 1 else self.decisions,
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+            max_switches=self.max_switches,
+        )
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """Ln N/eta + eta T B/8, plus T times the probability that the cap is hit."""
+        value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
+        formula = "ln(N)/eta + eta T B/8"
+        if self.max_switches is not None:
+            value += self.problem.width * self.rounds * self._cap_probability
+            formula += " + T P[cap hit]"
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
+
+    @property
+    def expected_switches(self) -> float:
+        """Each decision redraws with probability at most 1 - (1-p) e^{-B eta}."""
+        redraws = self.decisions * self._redraw_probability
+        return redraws if self.max_switches is None else min(redraws, self.max_switches)
+
+    @property
+    def _redraw_probability(self) -> float:
+        return 1 - (1 - self.force) * exp(-self.batch * self.eta)
+
+    @property
+    def _cap_probability(self) -> float:
+        return cap_probability(self.decisions, self._redraw_probability, self.max_switches or 0)
+
+    @classmethod
+    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> LazyExperts:
+        rounds = problem.horizon or 1
+
+        def probe(force: float, batch: int, cap: int | None) -> LazyExperts | None:
+            def make(eta: float) -> LazyExperts:
+                return cls(
+                    problem,
+                    eta=eta,
+                    force=force,
+                    batch=batch,
+                    relation=target.relation,
+                    rounds_per_person=target.rounds_per_person,
+                    max_switches=cap,
+                    delta=target.delta,
+                    **options,
+                )
+
+            return best_rate(make, sqrt(8 * log(max(2, problem.n)) / (rounds * batch)), target)
+
+        return best_chain(rounds, target, probe)
+
+    def _learner(self, randomness: Randomness) -> LazyExpertsLearner:
+        return LazyExpertsLearner(self, randomness)
+
+
+class LazyExpertsLearner(ExpertLearner):
+    """Holds one expert; sums losses only when a draw needs them."""
+
+    plan: LazyExperts
+    _stream_names = ("start", "keep", "draw")
+    _state = ("_total", "_rows", "_filled", "_held_loss", "_redraws")
+
+    def __init__(self, plan: LazyExperts, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._eta = plan.eta
+        self._hazard = -log1p(-plan.force)
+        self._batch = plan.batch
+        self._relative = plan.relative
+        self._last_decision = plan.decisions * plan.batch
+        self._cap = plan.max_switches
+        # Rounds since the last draw wait here; a block boundary or a draw adds them up. Both ways of
+        # playing use the same boundaries, so their sums agree to the last bit.
+        per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
+        self._block = plan.batch * max(1, per_block // plan.batch)
+        if self._block * self._n > 64 * BLOCK_ENTRIES:
+            self._block = per_block
+        self._vectorised = self._block % plan.batch == 0 and plan.max_switches is None
+        self._rows = np.zeros((self._block, self._n))
+        self._filled = 0
+        self._total = np.zeros(self._n)
+        self._held_loss = 0.0
+        self._redraws = 0
+        self._action = int(self._streams["start"].integers(self._n))
+
+    def _absorb(self, losses: FloatArray) -> None:
+        self._rows[self._filled] = losses
+        self._filled += 1
+        held = losses.item(self._action)
+        self._held_loss += held - self._best if self._relative else held
+        finished = self._round + 1
+        if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
+            # Keeping with probability (1-p) e^{-eta L} is an exponential clock that outlives the hazard.
+            clock = self._streams["keep"].standard_exponential()
+            if clock <= self._eta * self._held_loss + self._hazard:
+                self._flush()
+                self._draw()
+            self._held_loss = 0.0
+        if finished % self._block == 0:
+            self._flush()
+
+    @property
+    def _deciding(self) -> bool:
+        return self._cap is None or self._redraws < self._cap
+
+    def _flush(self) -> None:
+        if self._filled:
+            self._total += np.add.reduce(self._rows[: self._filled], axis=0)
+            self._filled = 0
+
+    def _draw(self) -> None:
+        self._redraws += 1
+        self._move(exponential_mechanism(-self._eta * self._total, self._streams["draw"]))
+
+    def _run(self, rows: FloatArray) -> IntArray:
+        actions = np.empty(len(rows), dtype=np.int64)
+        first = 0
+        while first < len(rows):
+            ahead = self._block - self._round % self._block
+            block, best = self._check_block(rows[first : first + ahead], first)
+            out = actions[first : first + len(block)]
+            whole = self._vectorised and len(block) == self._block and not self._played
+            if whole and self._round + self._block <= self._last_decision:
+                self._absorb_whole(block, best, out)
+            else:
+                self._absorb_block(block, best, out)
+            first += len(block)
+        return actions
+
+    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        """One aligned block of whole batches, all of which end in a decision."""
+        size, batch = self._block, self._batch
+        clocks = self._streams["keep"].standard_exponential(size // batch)
+        start = row = 0  # rows from `start` on are not yet added to the total
+        while row < size:
+            held = block[row:, self._action]
+            if self._relative:
+                held = held - best[row:]
+            if batch > 1:  # sequential sums, as one round at a time would make them
+                held = np.add.accumulate(held.reshape(-1, batch), axis=1)[:, -1]
+            rings = clocks[row // batch :] <= self._eta * held + self._hazard
+            first = int(rings.argmax())
+            if not rings[first]:
+                actions[row:] = self._action
+                break
+            stop = row + (first + 1) * batch
+            actions[row:stop] = self._action
+            self._total += np.add.reduce(block[start:stop], axis=0)
+            self._draw()
+            start = row = stop
+        if start < size:
+            self._total += np.add.reduce(block[start:], axis=0)
+        self._round += size
+
+
+def lazy_curve(
+    *,
+    eta: float,
+    force: float,
+    batch: int,
+    decisions: int,
+    relation: Relation,
+    rounds_per_person: int = 1,
+    max_switches: int | None = None,
+) -> Curve:
+    """The curve of a lazy chain on exponential weights (used again by lazy fixed share)."""
+    # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
+    width = (eta if relation is ZERO_OUT else 2 * eta) * rounds_per_person
+    chain = LazyChain(
+        decisions=decisions,
+        keep_low=(1 - force) * exp(-batch * eta),
+        keep_high=1 - force,
+        bit=eta,
+        draw=BoundedRange(width),
+        batch=batch,
+        rounds_per_person=rounds_per_person,
+    )
+    return chain if max_switches is None else CappedChain(chain, max_switches)
+
+
+def weights_regret(problem: Experts, eta: float, batch: int, rounds: int) -> float:
+    """Ln N/eta + eta T B/8: Hoeffding's lemma on batch losses in [0, B], in units of the loss range."""
+    if problem.n == 1:
+        return 0.0
+    return problem.width * (log(problem.n) / eta + eta * rounds * batch / 8)

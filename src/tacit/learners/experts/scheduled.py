@@ -1,0 +1,137 @@
+"""Scheduled exponential mechanism: a fresh expert every B rounds, at times that no data decides.
+
+The plain exponential mechanism on cumulative losses, composed by bounded range: no coin depends on data.
+Its draws are independent of earlier draws given the losses, so with B = 1 the regret bound holds against
+adaptive adversaries too, which lazy learners cannot promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import PrivacyError
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.experts.base import ExpertLearner, ExpertPlan
+from tacit.learners.experts.calibration import best_batch, best_rate
+from tacit.learners.experts.lazy import weights_regret
+from tacit.mechanisms.selection import exponential_mechanism
+from tacit.privacy.curves import BoundedRange, Curve, Repeated
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.problems import Experts
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, check_integer, check_positive
+
+
+@dataclass(frozen=True)
+class ScheduledExperts(ExpertPlan):
+    """A fresh draw from exponential weights every `batch` rounds.
+
+    Privacy contract: every action; each of the ceil(T/B) - 1 draws that see data has bounded range 2 eta.
+    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
+    Regret: ln N/eta + eta T B/8; for B = 1 against adaptive adversaries too.
+
+    >>> plan = ScheduledExperts(Experts(n=10, horizon=1000), eta=0.02)
+    >>> plan.certified_against
+    ('oblivious', 'adaptive')
+    """
+
+    eta: float
+    batch: int = 1
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+    delta: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check_positive("ScheduledExperts", "eta", self.eta)
+        check_integer("ScheduledExperts", "batch", self.batch)
+        check_integer("ScheduledExperts", "rounds_per_person", self.rounds_per_person)
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Adaptive adversaries too when every round draws afresh."""
+        return ("oblivious", "adaptive") if self.batch == 1 else ("oblivious",)
+
+    @property
+    def decisions(self) -> int:
+        """How many draws see data: all but the first."""
+        return -(-self.rounds // self.batch) - 1
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=self.curve,
+            at_delta=self.delta,
+            released="every action",
+            theorem="bounded-range composition of exponential mechanisms",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @cached_property
+    def curve(self) -> Curve:
+        """What the draws leak together."""
+        width = (self.eta if self.relation is ZERO_OUT else 2 * self.eta) * self.rounds_per_person
+        return Repeated(BoundedRange(width), 0 if self.problem.n == 1 else self.decisions)
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """Ln N/eta + eta T B/8."""
+        value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
+        return RegretBound(value, "ln(N)/eta + eta T B/8", (f"{self.certified_against[-1]} adversary",))
+
+    @property
+    def expected_switches(self) -> float:
+        """At most one per draw."""
+        return float(self.decisions)
+
+    @classmethod
+    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> ScheduledExperts:
+        rounds = problem.horizon or 1
+        most = rounds if target.max_switches is None else target.max_switches
+        fewest = -(-rounds // (most + 1))  # batches short of this would switch too often
+
+        def probe(batch: int) -> ScheduledExperts | None:
+            if batch < fewest:
+                return None
+
+            def make(eta: float) -> ScheduledExperts:
+                return cls(problem, eta, batch, target.relation, target.rounds_per_person, target.delta, **options)
+
+            return best_rate(make, sqrt(8 * log(max(2, problem.n)) / (rounds * batch)), target)
+
+        if target.adversary == "adaptive":
+            found = probe(1)
+        else:
+            found = best_batch(rounds, probe, first=fewest)
+        if found is None:
+            raise PrivacyError("ScheduledExperts cannot meet the limit on switches with a fresh draw every round.")
+        return found
+
+    def _learner(self, randomness: Randomness) -> ScheduledExpertsLearner:
+        return ScheduledExpertsLearner(self, randomness)
+
+
+class ScheduledExpertsLearner(ExpertLearner):
+    """Draws at the end of each batch but the last."""
+
+    plan: ScheduledExperts
+    _stream_names = ("draw",)
+    _state = ("_total",)
+
+    def __init__(self, plan: ScheduledExperts, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._total = np.zeros(self._n)
+        self._action = exponential_mechanism(self._total, self._streams["draw"])
+
+    def _absorb(self, losses: FloatArray) -> None:
+        self._total += losses
+        finished = self._round + 1
+        if finished % self.plan.batch == 0 and finished < self.plan.rounds:
+            self._move(exponential_mechanism(-self.plan.eta * self._total, self._streams["draw"]))
