@@ -1,0 +1,34 @@
+"""Options that several commands share, so that one name means one thing everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+Epsilon = Annotated[float, typer.Option(help="Privacy budget for the whole run.")]
+Delta = Annotated[float, typer.Option(help="Failure probability; 0 asks for pure differential privacy.")]
+Horizon = Annotated[int | None, typer.Option(help="Number of rounds; left out: unknown, handled by doubling.")]
+Adversary = Annotated[str, typer.Option(help="oblivious, or adaptive: only regret bounds that hold then.")]
+RelationName = Annotated[str, typer.Option("--relation", help="Neighbours: replace or zero-out.")]
+RoundsPerPerson = Annotated[int, typer.Option(help="How many rounds one person may stand in.")]
+MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on the number of redraws.")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+Input = Annotated[str, typer.Option("--input", "-i", help="File of losses, one row a round; '-' is standard input.")]
+Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: by file name).")]
+Seed = Annotated[int | None, typer.Option(help="Replayable randomness: for tests, NOT private.")]
+LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss.")]
+
+
+def privacy(
+    epsilon: float, delta: float, adversary: str, relation: str, rounds_per_person: int, max_switches: int | None
+) -> dict[str, Any]:
+    """The planner's privacy arguments from their options."""
+    return {
+        "epsilon": epsilon,
+        "delta": delta,
+        "adversary": adversary,
+        "relation": relation,
+        "rounds_per_person": rounds_per_person,
+        "max_switches": max_switches,
+    }

@@ -1,0 +1,38 @@
+"""`tacit plan`: compare every algorithm on certified regret before any data is seen."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+import tacit
+from tacit.cli import options
+from tacit.problems import Problem
+
+app = typer.Typer(help="Compare every applicable algorithm on certified regret.", no_args_is_help=True)
+
+
+@app.command()
+def experts(
+    n: Annotated[int, typer.Option(help="Number of experts.")],
+    epsilon: options.Epsilon,
+    delta: options.Delta = 1e-6,
+    horizon: options.Horizon = None,
+    adversary: options.Adversary = "oblivious",
+    relation: options.RelationName = "replace",
+    rounds_per_person: options.RoundsPerPerson = 1,
+    max_switches: options.MaxSwitches = None,
+    loss_range: options.LossRange = (0.0, 1.0),
+    as_json: options.Json = False,
+) -> None:
+    """Choose one of N experts each round."""
+    problem = tacit.Experts(n=n, horizon=horizon, loss_range=loss_range)
+    show(problem, options.privacy(epsilon, delta, adversary, relation, rounds_per_person, max_switches), as_json)
+
+
+def show(problem: Problem, privacy: dict[str, object], as_json: bool) -> None:
+    """Plan and print."""
+    choice = tacit.plan(problem, **privacy)  # type: ignore[arg-type]
+    typer.echo(json.dumps(choice.to_dict(), indent=2) if as_json else choice.explain())

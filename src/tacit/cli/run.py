@@ -1,0 +1,90 @@
+"""`tacit run`: a stream of losses in, one decision a round out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import typer
+
+import tacit
+from tacit.cli import options
+from tacit.cli.streams import Stream, open_stream
+from tacit.errors import InvalidInput
+from tacit.problems import Problem
+from tacit.randomness import Randomness
+
+app = typer.Typer(help="Run the best plan on a stream: losses in, decisions out.", no_args_is_help=True)
+
+
+@app.command()
+def experts(
+    epsilon: options.Epsilon,
+    input: options.Input,
+    delta: options.Delta = 1e-6,
+    format: options.Format = None,
+    horizon: options.Horizon = None,
+    adversary: options.Adversary = "oblivious",
+    relation: options.RelationName = "replace",
+    rounds_per_person: options.RoundsPerPerson = 1,
+    max_switches: options.MaxSwitches = None,
+    loss_range: options.LossRange = (0.0, 1.0),
+    seed: options.Seed = None,
+    as_json: options.Json = False,
+) -> None:
+    """One expert a round to standard output; the summary with the contract to standard error.
+
+    The decision of a round is written before that round's losses are read. For a file the horizon is its
+    number of rows; for standard input it is --horizon, or unknown.
+    """
+    stream = open_stream(input, format)
+    rounds = horizon or stream.length
+    problem = tacit.Experts(n=len(stream.columns), horizon=rounds, loss_range=loss_range)
+    privacy = options.privacy(epsilon, delta, adversary, relation, rounds_per_person, max_switches)
+    decide(problem, privacy, stream, seed, as_json)
+
+
+def decide(problem: Problem, privacy: dict[str, Any], stream: Stream, seed: int | None, as_json: bool) -> None:
+    """Plan, then one decision a row, then the summary."""
+    plan = tacit.plan(problem, **privacy)
+    learner = plan.start(None if seed is None else Randomness.replayable(seed))
+    waits = stream.length is None  # someone at the other end needs the decision before the losses exist
+    rows = iter(stream.rows)
+    while learner.rounds != problem.horizon:
+        decision = int(learner.play())
+        name = stream.columns[decision]
+        line = json.dumps({"round": learner.rounds + 1, "decision": decision, "name": name}) if as_json else name
+        if waits:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        row = next(rows, None)
+        if row is None:
+            break
+        if not waits:
+            sys.stdout.write(line + "\n")
+        learner.observe(row)
+    if next(rows, None) is not None:
+        raise InvalidInput(f"{stream.name} has more than the {problem.horizon} rounds that were planned.")
+    sys.stdout.flush()
+    summary(plan, learner, as_json)
+
+
+def summary(plan: tacit.Choice, learner: tacit.Learner, as_json: bool) -> None:
+    """What was done and under which contract. Losses and regret are private: they are not shown."""
+    bound = float(plan.regret_bound)
+    if as_json:
+        record = {
+            "algorithm": plan.algorithm,
+            "rounds": learner.rounds,
+            "switches": learner.switches,
+            "certified_regret": bound,
+            "guarantee": json.loads(learner.guarantee.to_json()),
+        }
+        typer.echo(json.dumps(record), err=True)
+        return
+    typer.echo(
+        f"{plan.algorithm}: {learner.rounds} rounds, {learner.switches} switches, certified regret {bound:.4g}\n"
+        f"{learner.guarantee}",
+        err=True,
+    )

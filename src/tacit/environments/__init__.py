@@ -1,0 +1,1 @@
+"""Adversaries and streams: they make feedback and know no learner."""

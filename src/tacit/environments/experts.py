@@ -1,0 +1,88 @@
+"""Streams of expert losses: a gap, an adversary that switches, a recording."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.validation import FloatArray, check_integer, check_number, real_array
+
+
+@dataclass(frozen=True)
+class BernoulliGap:
+    """Independent coin losses of mean `mean`; expert `best` has a mean lower by `gap`."""
+
+    n: int
+    horizon: int
+    gap: float = 0.1
+    mean: float = 0.5
+    best: int = 0
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_integer("BernoulliGap", "n", self.n)
+        check_integer("BernoulliGap", "horizon", self.horizon)
+        check_integer("BernoulliGap", "best", self.best, at_least=0, at_most=self.n - 1)
+        check_number("BernoulliGap", "mean", self.mean, above=0, below=1, closed_low=True, closed_high=True)
+        check_number("BernoulliGap", "gap", self.gap, above=0, below=self.mean, closed_low=True, closed_high=True)
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One stream, shape (horizon, n)."""
+        means = np.full(self.n, self.mean)
+        means[self.best] -= self.gap
+        return (generator.random((self.horizon, self.n)) < means).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class SwitchingAdversary:
+    """Two groups of experts take turns at being wrong, in phases of random length about `phase`.
+
+    A learner that chases the recent past is always late. Expert 0 is right a little more often.
+    """
+
+    n: int
+    horizon: int
+    phase: int = 50
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_integer("SwitchingAdversary", "n", self.n, at_least=2)
+        check_integer("SwitchingAdversary", "horizon", self.horizon)
+        check_integer("SwitchingAdversary", "phase", self.phase)
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One stream, shape (horizon, n)."""
+        flips = generator.random(self.horizon) < 1 / self.phase
+        side = np.cumsum(flips) % 2
+        odd = np.arange(self.n) % 2
+        losses: FloatArray = (odd == side[:, None]).astype(np.float64)
+        losses[:, 0] *= generator.random(self.horizon) < 0.9
+        return losses
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A recorded matrix of losses, the same in every run."""
+
+    matrix: ArrayLike
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", real_array("Replay", "matrix", self.matrix, (None, None)))
+
+    @property
+    def horizon(self) -> int:
+        """Number of recorded rounds."""
+        return int(np.shape(self.matrix)[0])
+
+    @property
+    def n(self) -> int:
+        """Number of recorded experts."""
+        return int(np.shape(self.matrix)[1])
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """The recording."""
+        return np.asarray(self.matrix, dtype=np.float64)

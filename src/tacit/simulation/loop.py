@@ -1,0 +1,203 @@
+"""The one simulation loop: shipped learners against environments, regret beside its certified bound.
+
+Simulations use replayable randomness, so their results can be made again and are stamped as not private.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.learners.base import Learner, Plan
+from tacit.learners.doubling import Doubling
+from tacit.planning import Choice
+from tacit.problems import Experts, Tracking
+from tacit.randomness import Randomness
+from tacit.simulation.comparators import best_switching_sequence
+from tacit.validation import FloatArray, IntArray, check_integer
+
+CHECKPOINTS = 256
+
+
+class ExpertEnvironment(Protocol):
+    """What `simulate` needs of a stream of expert losses."""
+
+    @property
+    def n(self) -> int:
+        """Number of experts."""
+
+    @property
+    def horizon(self) -> int:
+        """Number of rounds."""
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether it answers to decisions (`start`) or is fixed in advance (`losses`)."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Regret of several runs at checkpoints, with everything needed to make them again.
+
+    Attributes:
+        plan: what was run.
+        environment: against what.
+        rounds: the checkpoints, shape (k,).
+        regret: regret of each run at each checkpoint, shape (runs, k).
+        switches: number of switches of each run, shape (runs,).
+        seed: the seed of all runs.
+        last: the last run's decisions, comparator and detected restarts, for pictures.
+    """
+
+    plan: Plan
+    environment: Any
+    rounds: IntArray
+    regret: FloatArray
+    switches: FloatArray
+    seed: int
+    last: dict[str, Any]
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean regret at each checkpoint."""
+        return np.asarray(np.mean(self.regret, axis=0))
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Standard error of the mean at each checkpoint (0 for a single run)."""
+        runs = len(self.regret)
+        if runs == 1:
+            return np.zeros(self.regret.shape[1])
+        return np.asarray(np.std(self.regret, axis=0, ddof=1) / np.sqrt(runs))
+
+    @property
+    def band(self) -> tuple[FloatArray, FloatArray]:
+        """The mean plus and minus two standard errors."""
+        return self.mean - 2 * self.standard_error, self.mean + 2 * self.standard_error
+
+    @property
+    def per_round(self) -> float:
+        """Mean regret per round at the end."""
+        return float(self.mean[-1] / self.rounds[-1])
+
+    @property
+    def bound(self) -> float:
+        """The certified regret over the whole run."""
+        if isinstance(self.plan, Doubling):
+            return float(self.plan.regret_bound_at(int(self.rounds[-1])))
+        return float(self.plan.regret_bound)
+
+    def summary(self) -> str:
+        """The result in a few lines."""
+        total = int(self.rounds[-1])
+        return (
+            f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} +- {self.standard_error[-1]:,.1f} over "
+            f"{len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
+            f"certified bound {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}\n"
+            f"{self.plan.guarantee.with_randomness('replayable: not private')}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "algorithm": self.plan.algorithm,
+            "environment": type(self.environment).__name__,
+            "runs": len(self.regret),
+            "rounds": int(self.rounds[-1]),
+            "seed": self.seed,
+            "mean_regret": float(self.mean[-1]),
+            "standard_error": float(self.standard_error[-1]),
+            "certified_bound": self.bound,
+            "mean_switches": float(np.mean(self.switches)),
+        }
+
+
+def simulate(
+    plan: Plan | Choice, environment: ExpertEnvironment, *, runs: int = 20, seed: int = 0, progress: bool | None = None
+) -> Simulation:
+    """Run a plan against an environment several times and measure its regret.
+
+    Tracking problems are measured against the best sequence with at most `switches` switches, all others
+    against the best single decision up to each checkpoint.
+
+    Args:
+        plan: a plan, or the planner's choice.
+        environment: a stream of losses for as many experts.
+        runs: how many independent runs.
+        seed: makes the runs repeatable; a simulation is never private.
+        progress: show a progress line (default: only in a terminal).
+    """
+    chosen = plan.plan if isinstance(plan, Choice) else plan
+    check_integer("simulate", "runs", runs)
+    problem = chosen.problem
+    if not isinstance(problem, Experts):
+        raise InvalidInput(f"simulate knows problems over experts. Got {problem!r} instead.")
+    if environment.n != problem.n:
+        raise InvalidInput(f"The plan has {problem.n} experts, the environment {environment.n}.")
+    if problem.horizon is not None and environment.horizon > problem.horizon:
+        raise InvalidInput(f"The plan covers {problem.horizon} rounds, the environment has {environment.horizon}.")
+    source = Randomness.replayable(seed)
+    rounds = np.unique(np.linspace(1, environment.horizon, min(CHECKPOINTS, environment.horizon)).astype(np.int64))
+    regret = np.empty((runs, len(rounds)))
+    switches = np.empty(runs)
+    last: dict[str, Any] = {}
+    with _progress("simulating", runs, progress) as step:
+        for run in range(runs):
+            learner = chosen.start(source.child(f"learner {run}"))
+            generator = source.child(f"environment {run}").stream("losses")
+            losses, actions = play_out(learner, environment, generator)
+            paid = np.cumsum(losses[np.arange(len(actions)), actions])
+            if isinstance(problem, Tracking):
+                _, sequence = best_switching_sequence(losses, problem.switches)
+                compared = np.cumsum(losses[np.arange(len(actions)), sequence])
+            else:
+                sequence = None
+                compared = np.min(_prefix_sums(losses, rounds), axis=1)
+            regret[run] = paid[rounds - 1] - (compared if sequence is None else compared[rounds - 1])
+            switches[run] = learner.switches
+            last = {"actions": actions, "comparator": sequence, "restarts": getattr(learner, "restarts", None)}
+            step()
+    return Simulation(chosen, environment, rounds, regret, switches, seed, last)
+
+
+def play_out(learner: Learner, environment: Any, generator: np.random.Generator) -> tuple[FloatArray, Any]:
+    """One run: the losses that were dealt and the decisions that were made."""
+    if not environment.adaptive:
+        losses = environment.losses(generator)
+        return losses, learner.run(losses)
+    opponent = environment.start(generator)
+    losses = np.empty((environment.horizon, environment.n))
+    actions = np.empty(environment.horizon, dtype=np.int64)
+    for t in range(environment.horizon):
+        actions[t] = learner.play()
+        losses[t] = opponent.respond(int(actions[t]))
+        learner.observe(losses[t])
+    return losses, actions
+
+
+def _prefix_sums(losses: FloatArray, rounds: IntArray) -> FloatArray:
+    """Cumulative losses of every expert at the checkpoints only."""
+    parts = np.add.reduceat(losses, np.concatenate([[0], rounds[:-1]]).astype(np.int64), axis=0)
+    return np.cumsum(parts, axis=0)
+
+
+@contextmanager
+def _progress(label: str, total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
+    """A progress line on standard error, in a terminal only unless asked for."""
+    show = sys.stderr.isatty() if wanted is None else wanted
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if show:
+            sys.stderr.write(f"\r{label}: {done}/{total}" + ("\n" if done == total else ""))
+            sys.stderr.flush()
+
+    yield step
