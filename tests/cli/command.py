@@ -1,0 +1,17 @@
+"""Run the command line in this process."""
+
+import io
+import sys
+from unittest.mock import patch
+
+from tacit.cli.main import main
+
+
+def run_command(*arguments, stdin=""):
+    """The exit code of `tacit` with these arguments; output goes where pytest captures it."""
+    with patch.object(sys, "argv", ["tacit", *arguments]), patch.object(sys, "stdin", io.StringIO(stdin)):
+        try:
+            main()
+        except SystemExit as leaving:
+            return leaving.code or 0
+    return 0

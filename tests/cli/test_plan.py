@@ -1,0 +1,65 @@
+import json
+
+import pytest
+
+from cli.command import run_command
+
+
+def test_json_has_the_promised_shape(capsys):
+    code = run_command(
+        "plan", "experts", "--n", "100", "--horizon", "100000", "--epsilon", "1", "--delta", "1e-6", "--json"
+    )
+    assert code == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {"chosen", "candidates"} <= set(answer)
+    for candidate in answer["candidates"]:
+        assert {"algorithm", "regret_bound", "vacuous", "epsilon", "delta", "parameters"} <= set(candidate)
+        assert candidate["epsilon"] <= 1.0
+        assert candidate["delta"] == 1e-6
+    bounds = [candidate["regret_bound"] for candidate in answer["candidates"]]
+    assert bounds == sorted(bounds)
+    assert answer["chosen"] == answer["candidates"][0]["algorithm"]
+
+
+def test_table_names_every_algorithm(capsys):
+    assert run_command("plan", "experts", "--n", "5", "--epsilon", "1", "--horizon", "500") == 0
+    shown = capsys.readouterr().out
+    for name in ("LazyExperts", "L2P", "ScheduledExperts", "HedgeOnSums", "neighbours", "certified regret"):
+        assert name in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--epsilon", "-1"], ("'epsilon'", "-1.0")),
+        (["--epsilon", "nan"], ("'epsilon'", "nan")),
+        (["--epsilon", "1", "--delta", "1"], ("'delta'", "[0, 1)")),
+        (["--epsilon", "1", "--relation", "add"], ("'relation'", "'replace' or 'zero-out'", "'add'")),
+        (["--epsilon", "1", "--adversary", "angry"], ("'adversary'", "'angry'")),
+        (["--epsilon", "1", "--rounds-per-person", "0"], ("'rounds_per_person'", "at least 1")),
+    ],
+)
+def test_bad_arguments_get_one_sentence(arguments, words, capsys):
+    assert run_command("plan", "experts", "--n", "5", "--horizon", "500", *arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("Error: ")
+    assert captured.err.count("\n") == 1
+    for word in words:
+        assert word in captured.err
+
+
+def test_missing_option_is_bad_input(capsys):
+    assert run_command("plan", "experts", "--n", "5") == 2
+    assert "--epsilon" in capsys.readouterr().err
+
+
+def test_pure_planning_marks_what_does_not_apply(capsys):
+    assert (
+        run_command("plan", "experts", "--n", "5", "--horizon", "500", "--epsilon", "1", "--delta", "0", "--json") == 0
+    )
+    answer = json.loads(capsys.readouterr().out)
+    last = answer["candidates"][-1]
+    assert last["algorithm"] == "L2P"
+    assert last["regret_bound"] is None
+    assert "LazyExperts" in last["reason"]

@@ -1,0 +1,134 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tacit
+from cli.command import run_command
+
+LOSSES = np.array([[0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]] * 30)
+COMMON = ("--epsilon", "1", "--delta", "1e-6", "--seed", "3")
+
+
+def csv_text(header=True):
+    rows = "\n".join(",".join(map(str, row)) for row in LOSSES.tolist())
+    return ("red,green,blue\n" if header else "") + rows + "\n"
+
+
+def expected():
+    plan = tacit.plan(tacit.Experts(n=3, horizon=90), epsilon=1, delta=1e-6)
+    return plan.start(tacit.Randomness.replayable(3)).run(LOSSES)
+
+
+def test_csv_file_gives_the_learners_decisions(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    path.write_text(csv_text())
+    assert run_command("run", "experts", *COMMON, "--input", str(path)) == 0
+    captured = capsys.readouterr()
+    names = np.array(["red", "green", "blue"])
+    assert captured.out.split() == names[expected()].tolist()
+    assert "90 rounds" in captured.err
+    assert "replayable: not private" in captured.err
+    assert "neighbours: replace" in captured.err
+
+
+@pytest.mark.parametrize("kind", ["ndjson", "objects", "parquet", "no header", "stdin"])
+def test_every_format_gives_the_same_decisions(kind, tmp_path, capsys):
+    path, stdin, extra = tmp_path / "losses.csv", "", []
+    if kind in ("ndjson", "objects"):
+        path = tmp_path / "losses.ndjson"
+        rows = [dict(zip("abc", row, strict=True)) if kind == "objects" else row for row in LOSSES.tolist()]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    elif kind == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = tmp_path / "losses.parquet"
+        pq.write_table(pa.table({name: LOSSES[:, index] for index, name in enumerate("abc")}), path)
+    elif kind == "no header":
+        path.write_text(csv_text(header=False))
+    else:
+        path, stdin, extra = "-", csv_text(), ["--horizon", "90"]
+    assert run_command("run", "experts", *COMMON, *extra, "--json", "--input", str(path), stdin=stdin) == 0
+    captured = capsys.readouterr()
+    records = [json.loads(line) for line in captured.out.splitlines()]
+    assert [record["decision"] for record in records] == expected().tolist()
+    assert [record["round"] for record in records] == list(range(1, 91))
+    assert json.loads(captured.err)["rounds"] == 90
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ("is empty",)),
+        ("a,b\n0.1,0.2\n0.3\n", ("Row 2", "1 fields", "expected 2")),
+        ("a,b\n0.1,0.2\n0.3,high\n", ("Row 2", "'high'", "'b'")),
+        ("a,b\n0.1,nan\n", ("[0, 1]", "nan")),
+        ("a,b\n0.1,inf\n", ("[0, 1]", "inf")),
+        ("a,b\n0.1,1.5\n", ("[0, 1]", "1.5")),
+    ],
+)
+def test_bad_files_get_one_sentence(text, words, tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    path.write_text(text)
+    assert run_command("run", "experts", *COMMON, "--input", str(path)) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("Error: ")
+    assert error.count("\n") == 1
+    for word in words:
+        assert word in error
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("[0.1, true]", ("True", "expected a number")),
+        ("[0.1]", ("1 values", "expected 2")),
+        ("{oops", ("not JSON",)),
+        ("3", ("list or object",)),
+    ],
+)
+def test_bad_ndjson(line, words, capsys):
+    code = run_command("run", "experts", *COMMON, "--format", "ndjson", "--input", "-", stdin=f"[0.1, 0.2]\n{line}\n")
+    assert code == 2
+    error = capsys.readouterr().err
+    for word in ("Row 2", *words):
+        assert word in error
+
+
+def test_bad_parquet(tmp_path, capsys):
+    path = tmp_path / "losses.parquet"
+    path.write_text("not parquet")
+    assert run_command("run", "experts", *COMMON, "--input", str(path)) == 2
+    assert "not a Parquet file" in capsys.readouterr().err
+
+
+def test_missing_file_unknown_format_and_too_many_rows(tmp_path, capsys):
+    assert run_command("run", "experts", *COMMON, "--input", str(tmp_path / "none.csv")) == 2
+    assert "There is no file" in capsys.readouterr().err
+    path = tmp_path / "losses.csv"
+    path.write_text(csv_text())
+    assert run_command("run", "experts", *COMMON, "--input", str(path), "--format", "xml") == 2
+    assert "csv, ndjson, parquet" in capsys.readouterr().err
+    assert run_command("run", "experts", *COMMON, "--input", str(path), "--horizon", "10") == 2
+    assert "more than the 10 rounds" in capsys.readouterr().err
+
+
+def test_decision_comes_before_its_losses():
+    """A program at the other end can wait for each decision before it sends the losses."""
+    command = [sys.executable, "-m", "tacit.cli.main", "run", "experts", *COMMON, "--input", "-"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as p:
+        p.stdin.write("red,green\n")
+        p.stdin.flush()
+        for _ in range(5):
+            assert p.stdout.readline().strip() in ("red", "green")
+            p.stdin.write("0.5,0.5\n")
+            p.stdin.flush()
+        p.stdin.close()
+        assert p.stdout.readline().strip() in ("red", "green")
+        assert p.wait(60) == 0
+        assert "5 rounds" in p.stderr.read()

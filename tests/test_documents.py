@@ -1,0 +1,48 @@
+"""Every Python block and every tacit command of the README and the docs runs."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cli.command import run_command
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(kind):
+    for page in PAGES:
+        for index, body in enumerate(re.findall(rf"```{kind}\n(.*?)```", page.read_text(), re.DOTALL)):
+            yield pytest.param(body, id=f"{page.relative_to(ROOT)}:{index}")
+
+
+@pytest.mark.parametrize("body", list(blocks("python")))
+def test_python_block(body, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(body, "block", "exec"), {})
+
+
+def commands():
+    for block in blocks("sh"):
+        for line in block.values[0].splitlines():
+            if line.startswith("tacit "):
+                yield pytest.param(line, id=line[:60])
+
+
+@pytest.mark.parametrize("line", list(commands()))
+def test_command(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = "\n".join(["a,b,c", *["0.1,0.5,0.9"] * 50])
+    (tmp_path / "losses.csv").write_text(rows + "\n")
+    words = shlex.split(line.split(">")[0].split("#")[0])
+    assert run_command(*words[1:]) == 0
+    assert capsys.readouterr().out
+
+
+def test_relative_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
