@@ -12,12 +12,20 @@ certified price in regret.
 """
 
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
+from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
 from tacit.learners.base import Learner, Plan, RegretBound
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.learners.tracking import (
+    LazyFixedShare,
+    LimitedUpdates,
+    NoisyMirrorDescent,
+    RestartOnShift,
+    SampledFixedShare,
+)
 from tacit.planning import Candidate, Choice, plan
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
-from tacit.problems import Experts
+from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
 from tacit.simulation.loop import Simulation, simulate
 
@@ -30,13 +38,17 @@ __all__ = [
     "BernoulliGap",
     "Candidate",
     "Choice",
+    "DriftingLosses",
     "Experts",
     "Guarantee",
     "HedgeOnSums",
     "InvalidInput",
     "LazyExperts",
+    "LazyFixedShare",
     "Learner",
+    "LimitedUpdates",
     "MissingExtra",
+    "NoisyMirrorDescent",
     "Plan",
     "PrivacyError",
     "ProtocolError",
@@ -44,10 +56,14 @@ __all__ = [
     "RegretBound",
     "Relation",
     "Replay",
+    "RestartOnShift",
+    "SampledFixedShare",
     "ScheduledExperts",
+    "ShiftingBernoulli",
     "Simulation",
     "SwitchingAdversary",
     "TacitError",
+    "Tracking",
     "plan",
     "simulate",
 ]

@@ -11,12 +11,21 @@ from typing import Any
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.base import Learner, Plan, RegretBound, Target
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.learners.tracking import (
+    LazyFixedShare,
+    LimitedUpdates,
+    NoisyMirrorDescent,
+    RestartOnShift,
+    SampledFixedShare,
+    lower_bound_warning,
+)
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
-from tacit.problems import Experts, Problem
+from tacit.problems import Experts, Problem, Tracking
 from tacit.randomness import Randomness
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Experts: (LazyExperts, L2P, ScheduledExperts, HedgeOnSums),
+    Tracking: (RestartOnShift, LimitedUpdates, LazyFixedShare, SampledFixedShare, NoisyMirrorDescent),
 }
 """Which algorithms apply to which problem; an algorithm joins by standing here."""
 
@@ -64,9 +73,12 @@ class Candidate:
 class Choice:
     """The planner's answer: usable as the chosen plan itself, with every candidate beside it."""
 
-    def __init__(self, problem: Problem, target: Target, candidates: Sequence[Candidate]) -> None:
+    def __init__(
+        self, problem: Problem, target: Target, candidates: Sequence[Candidate], warnings: Sequence[str] = ()
+    ) -> None:
         self.problem = problem
         self.target = target
+        self.warnings = tuple(warnings)
         self.candidates = tuple(sorted(candidates, key=lambda c: (c.plan is None, float(c.regret_bound))))
         if self.candidates[0].plan is None:
             reasons = " ".join(f"{c.algorithm}: {c.reason}" for c in self.candidates)
@@ -108,7 +120,7 @@ class Choice:
             f"adversary={self.target.adversary}\n"
         )
         notes = [f"{c.algorithm}: {c.reason}" for c in self.candidates if c.reason]
-        foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes])
+        foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes, *(f"Warning: {text}" for text in self.warnings)])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,6 +129,7 @@ class Choice:
             "chosen": self.algorithm,
             "problem": str(self.problem),
             "contract": str(self.guarantee),
+            "warnings": list(self.warnings),
             "candidates": [candidate.to_dict() for candidate in self.candidates],
         }
 
@@ -128,7 +141,9 @@ class Choice:
                 continue
             switches = candidate.plan.expected_switches
             note = "vacuous: no better than any learner" if candidate.vacuous else ""
-            note = "chosen" if candidate.plan is self.plan and not note else note
+            condition = candidate.regret_bound.condition
+            parts = ["chosen" if candidate.plan is self.plan else "", note, f"if {condition}" if condition else ""]
+            note = "; ".join(part for part in parts if part)
             shown = "-" if switches is None else f"<= {switches:,.0f}"
             rows.append((candidate.algorithm, f"{float(candidate.regret_bound):,.4g}", shown, note))
         return rows
@@ -153,7 +168,8 @@ def plan(
         problem: what is to be decided.
         epsilon: the privacy budget for the whole run.
         delta: the failure probability; 0 asks for pure differential privacy.
-        adversary: "oblivious", or "adaptive" to admit only regret bounds that hold against adaptive adversaries.
+        adversary: "oblivious", or "adaptive" to admit only regret bounds that hold against adaptive
+            adversaries; a `Tracking` problem names its own.
         relation: "replace" or "zero-out".
         rounds_per_person: how many rounds one person may stand in.
         max_switches: a hard limit on the number of redraws.
@@ -162,7 +178,8 @@ def plan(
     if algorithms is None:
         known = ", ".join(kind.__name__ for kind in CATALOGUE)
         raise InvalidInput(f"The 'problem' parameter of plan must be one of {known}. Got {problem!r} instead.")
-    target = Target(epsilon, delta, as_relation("plan", relation), rounds_per_person, max_switches, adversary)
+    against = problem.adversary if isinstance(problem, Tracking) else adversary
+    target = Target(epsilon, delta, as_relation("plan", relation), rounds_per_person, max_switches, against)
     candidates = []
     for algorithm in algorithms:
         try:
@@ -181,9 +198,10 @@ def plan(
         if target.adversary in made.certified_against:
             candidates.append(Candidate(algorithm.__name__, made))
         else:
-            reason = f"its regret is not certified against an {target.adversary} adversary."
+            reason = f"its regret is not certified for losses of this adversary ({target.adversary})."
             candidates.append(Candidate(algorithm.__name__, None, reason))
-    return Choice(problem, target, candidates)
+    warning = lower_bound_warning(problem, target.epsilon)
+    return Choice(problem, target, candidates, [warning] if warning else [])
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:
@@ -196,7 +214,7 @@ def _table(rows: list[tuple[str, ...]]) -> str:
         else:
             table = Table(*rows[0])
             for row in rows[1:]:
-                table.add_row(*row, style="bold" if row[-1] == "chosen" else None)
+                table.add_row(*row, style="bold" if row[-1].startswith("chosen") else None)
             buffer = StringIO()
             Console(file=buffer, force_terminal=True).print(table)
             return buffer.getvalue()

@@ -117,3 +117,95 @@ class Convex(Problem):
     def strong_convexity(self) -> float:
         """Smallest curvature on the domain."""
         return self.constants.strong_convexity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bandit(Problem):
+    """Choose a point of a convex set each round, then see one number: the loss at that point.
+
+    Attributes:
+        domain: the convex set, reached through its linear oracle.
+        horizon: number of rounds, or None if it is not known.
+        value_range: public bounds of a value; values outside are clipped, which is all that privacy needs.
+        lipschitz: how fast a loss may change per unit of distance; regret bounds need it, privacy does not.
+    """
+
+    domain: ConvexSet
+    value_range: tuple[float, float] = (0.0, 1.0)
+    lipschitz: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.domain, ConvexSet):
+            raise InvalidInput(f"The 'domain' parameter of Bandit must be a ConvexSet. Got {self.domain!r} instead.")
+        try:
+            low, high = self.value_range
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"The 'value_range' parameter of Bandit must be a pair (low, high). Got {self.value_range!r} instead."
+            ) from None
+        check_number("Bandit", "value_range[0]", low)
+        check_number("Bandit", "value_range[1]", high, above=float(low))
+        object.__setattr__(self, "value_range", (float(low), float(high)))
+        object.__setattr__(self, "lipschitz", check_number("Bandit", "lipschitz", self.lipschitz, above=0.0))
+
+    @property
+    def width(self) -> float:
+        """Length of the value range."""
+        return self.value_range[1] - self.value_range[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lipschitz(Problem):
+    """Choose a point of the box [low, high]^dimension each round, then see a Lipschitz loss, convex or not.
+
+    Attributes:
+        dimension: 1 or 2.
+        low: lower end of every coordinate.
+        high: upper end of every coordinate.
+        lipschitz: public bound on the slope of every loss; steeper ones are clipped.
+    """
+
+    dimension: int = 1
+    low: float = 0.0
+    high: float = 1.0
+    lipschitz: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer("Lipschitz", "dimension", self.dimension, at_most=2)
+        low = check_number("Lipschitz", "low", self.low)
+        high = check_number("Lipschitz", "high", self.high, above=low)
+        slope = check_number("Lipschitz", "lipschitz", self.lipschitz, above=0.0)
+        for name, value in (("low", low), ("high", high), ("lipschitz", slope)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def side(self) -> float:
+        """Length of the box's sides."""
+        return self.high - self.low
+
+    @property
+    def diagonal(self) -> float:
+        """The largest distance of two points."""
+        return self.side * float(self.dimension) ** 0.5
+
+    @property
+    def width(self) -> float:
+        """The largest difference of a loss between two points."""
+        return self.lipschitz * self.diagonal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stochastic(Convex):
+    """Learn one point from `horizon` records, each seen once; what counts is the last model's expected loss.
+
+    Attributes:
+        domain: the set of models; its centre and radius enter the bounds.
+        loss: the loss of a model on a record, or a `ConvexFamily` of constants, which is enough to plan.
+        horizon: number of records, at least 1: it is public, and training needs it in advance.
+    """
+
+    def __post_init__(self) -> None:
+        check_integer("Stochastic", "horizon", self.horizon)
+        super().__post_init__()

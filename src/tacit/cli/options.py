@@ -10,6 +10,8 @@ Epsilon = Annotated[float, typer.Option(help="Privacy budget for the whole run."
 Delta = Annotated[float, typer.Option(help="Failure probability; 0 asks for pure differential privacy.")]
 Horizon = Annotated[int | None, typer.Option(help="Number of rounds; left out: unknown, handled by doubling.")]
 Adversary = Annotated[str, typer.Option(help="oblivious, or adaptive: only regret bounds that hold then.")]
+Switches = Annotated[int, typer.Option(help="How often the comparator may change its expert.")]
+LossMaker = Annotated[str, typer.Option("--adversary", help="Who makes the losses: stochastic, oblivious or adaptive.")]
 RelationName = Annotated[str, typer.Option("--relation", help="Neighbours: replace or zero-out.")]
 RoundsPerPerson = Annotated[int, typer.Option(help="How many rounds one person may stand in.")]
 MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on the number of redraws.")]

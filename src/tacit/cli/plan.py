@@ -32,6 +32,24 @@ def experts(
     show(problem, options.privacy(epsilon, delta, adversary, relation, rounds_per_person, max_switches), as_json)
 
 
+@app.command()
+def tracking(
+    n: Annotated[int, typer.Option(help="Number of experts.")],
+    switches: options.Switches,
+    epsilon: options.Epsilon,
+    delta: options.Delta = 1e-6,
+    horizon: options.Horizon = None,
+    adversary: options.LossMaker = "oblivious",
+    relation: options.RelationName = "replace",
+    rounds_per_person: options.RoundsPerPerson = 1,
+    loss_range: options.LossRange = (0.0, 1.0),
+    as_json: options.Json = False,
+) -> None:
+    """Follow the best expert of a changing world."""
+    problem = tacit.Tracking(n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range)
+    show(problem, options.privacy(epsilon, delta, "oblivious", relation, rounds_per_person, None), as_json)
+
+
 def show(problem: Problem, privacy: dict[str, object], as_json: bool) -> None:
     """Plan and print."""
     choice = tacit.plan(problem, **privacy)  # type: ignore[arg-type]

@@ -45,6 +45,34 @@ def experts(
     decide(problem, privacy, stream, seed, as_json)
 
 
+@app.command()
+def tracking(
+    epsilon: options.Epsilon,
+    input: options.Input,
+    switches: options.Switches,
+    delta: options.Delta = 1e-6,
+    format: options.Format = None,
+    horizon: options.Horizon = None,
+    adversary: options.LossMaker = "oblivious",
+    relation: options.RelationName = "replace",
+    rounds_per_person: options.RoundsPerPerson = 1,
+    loss_range: options.LossRange = (0.0, 1.0),
+    seed: options.Seed = None,
+    as_json: options.Json = False,
+) -> None:
+    """As `run experts`, for a world in which the best expert changes."""
+    stream = open_stream(input, format)
+    problem = tacit.Tracking(
+        n=len(stream.columns),
+        horizon=horizon or stream.length,
+        switches=switches,
+        adversary=adversary,
+        loss_range=loss_range,
+    )
+    privacy = options.privacy(epsilon, delta, "oblivious", relation, rounds_per_person, None)
+    decide(problem, privacy, stream, seed, as_json)
+
+
 def decide(problem: Problem, privacy: dict[str, Any], stream: Stream, seed: int | None, as_json: bool) -> None:
     """Plan, then one decision a row, then the summary."""
     plan = tacit.plan(problem, **privacy)

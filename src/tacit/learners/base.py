@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
-from tacit.problems import Problem
+from tacit.problems import ADVERSARIES, Problem
 from tacit.randomness import Randomness, stream_state
 from tacit.validation import check_choice, check_integer, check_privacy
 
@@ -33,12 +33,15 @@ class RegretBound:
     value: float
     formula: str
     assumptions: tuple[str, ...] = ()
+    condition: str = ""
+    """What must happen in the run itself for the bound to hold (empty: nothing)."""
 
     def __float__(self) -> float:
         return self.value
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} = {self.formula} ({'; '.join(self.assumptions)})"
+        given = (f"if {self.condition}",) if self.condition else ()
+        return f"{self.value:.4g} = {self.formula} ({'; '.join((*given, *self.assumptions))})"
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Target:
 
     def __post_init__(self) -> None:
         epsilon, delta = check_privacy("calibrate", self.epsilon, self.delta)
-        check_choice("calibrate", "adversary", self.adversary, ("oblivious", "adaptive"))
+        check_choice("calibrate", "adversary", self.adversary, ADVERSARIES)
         check_integer("calibrate", "rounds_per_person", self.rounds_per_person)
         if self.max_switches is not None:
             check_integer("calibrate", "max_switches", self.max_switches, at_least=0)

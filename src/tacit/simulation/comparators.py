@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isqrt
 
 import numpy as np
@@ -9,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, IntArray, check_integer, real_array
+
+_SHORTEST_BLOCK = 512  # shorter ones would spend their time on overhead
 
 
 def best_expert_loss(losses: ArrayLike) -> float:
@@ -19,53 +22,85 @@ def best_expert_loss(losses: ArrayLike) -> float:
 def best_switching_sequence(losses: ArrayLike, switches: int) -> tuple[float, IntArray]:
     """The smallest loss of any sequence with at most `switches` switches, and such a sequence.
 
-    Exact dynamic programme over (expert, switches used), O(T N S) time. The table is kept at every
-    sqrt(T)-th round only and rebuilt between two of them on the way back: O(sqrt(T) N S) memory.
+    Exact dynamic programme, O(T N S) time without a loop over rounds. With C_t(j) the cumulative loss of j and
+    m_s(t) the best value at t with at most s switches, the best value that ends at j is
 
-    >>> best_switching_sequence([[0, 1], [0, 1], [1, 0]], switches=1)
-    (0.0, array([0, 0, 1]))
+        V_s(t, j) = C_t(j) + min(0, min over u <= t of m_{s-1}(u-1) - C_{u-1}(j)),
+
+    a running minimum: u is the round of the last switch. Rounds are processed in blocks; only what crosses
+    from one to the next is kept, O(sqrt(T) N S) numbers, and the way back rebuilds one block at a time.
+
+    >>> loss, sequence = best_switching_sequence([[0, 1], [0, 1], [1, 0]], switches=1)
+    >>> loss, sequence.tolist()
+    (0.0, [0, 0, 1])
     """
     table = _checked("best_switching_sequence", losses)
     rounds, n = table.shape
     # More switches than rounds - 1 cannot be used.
-    allowed = min(check_integer("best_switching_sequence", "switches", switches, at_least=0), rounds - 1)
-    step = isqrt(rounds - 1) + 1
-    starts = range(0, rounds, step)
-    kept = np.empty((len(starts), allowed + 1, n))
-    values = np.zeros((allowed + 1, n))  # values[c, j]: best loss so far, ending at j with at most c switches
-    for block, first in enumerate(starts):
-        kept[block] = values
-        for row in table[first : first + step]:
-            _step(values)
-            values += row
-    used = allowed
-    expert = int(np.argmin(values[used]))
+    left = min(check_integer("best_switching_sequence", "switches", switches, at_least=0), rounds - 1)
+    step = max(_SHORTEST_BLOCK, isqrt(rounds))
+    front = _Front(np.zeros(n), np.zeros((left + 1, n)), np.full(left + 1, np.inf), np.zeros(left + 1, dtype=np.int64))
+    fronts = []
+    for first in range(0, rounds, step):
+        fronts.append(front)
+        front = _Block(table[first : first + step], front).end
     sequence = np.empty(rounds, dtype=np.int64)
-    for block in reversed(range(len(starts))):
-        first = starts[block]
-        rows = table[first : first + step]
-        moved = np.empty((len(rows), allowed + 1, n), dtype=bool)
-        source = np.empty((len(rows), allowed + 1), dtype=np.int64)
-        values = kept[block].copy()
-        for index, row in enumerate(rows):
-            moved[index], source[index] = _step(values)
-            values += row
-        for index in reversed(range(len(rows))):
-            sequence[first + index] = expert
-            if moved[index, used, expert]:
-                used -= 1
-                expert = int(source[index, used])
+    expert = int(front.source[left])
+    for number in reversed(range(len(fronts))):
+        first = number * step
+        block = _Block(table[first : first + step], fronts[number])
+        expert, left = block.trace(expert, left, sequence[first : first + step])
     return float(np.sum(table[np.arange(rounds), sequence])), sequence
 
 
-def _step(values: FloatArray) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.bool_]], IntArray]:
-    """Allow one switch before the next round, in place; who moved, and from where."""
-    source = np.argmin(values, axis=1)
-    cheapest = values[np.arange(len(values)), source]
-    moved = np.zeros(values.shape, dtype=bool)
-    np.less(cheapest[:-1, None], values[1:], out=moved[1:])
-    np.minimum(values[1:], cheapest[:-1, None], out=values[1:])
-    return moved, source
+@dataclass(frozen=True)
+class _Front:
+    """What one block hands to the next: C(j), the running minima by (s, j), m_s and who attains it."""
+
+    total: FloatArray
+    lowest: FloatArray
+    best: FloatArray
+    source: IntArray
+
+
+class _Block:
+    """The dynamic programme over some rounds."""
+
+    def __init__(self, rows: FloatArray, start: _Front) -> None:
+        self.start = start
+        levels, length = len(start.best), len(rows)
+        # sums[i] is C before the block's round i; one more entry for the end.
+        self.sums = np.add.accumulate(np.concatenate([start.total[None], rows]), axis=0)
+        # before[s, i] is m_s just before round i; the last column is m_s at the end.
+        self.before = np.empty((levels, length + 1))
+        self.source = np.empty((levels, length + 1), dtype=np.int64)
+        self.before[:, 0], self.source[:, 0] = start.best, start.source
+        lowest = np.zeros_like(start.lowest)
+        for level in range(levels):
+            values = self.sums[1:]
+            if level:
+                minima = self.before[level - 1, :-1, None] - self.sums[:-1]
+                np.minimum(minima[0], start.lowest[level], out=minima[0])
+                np.minimum.accumulate(minima, axis=0, out=minima)
+                lowest[level] = minima[-1]
+                values = values + minima
+            self.source[level, 1:] = np.argmin(values, axis=1)
+            self.before[level, 1:] = np.min(values, axis=1)
+        self.end = _Front(self.sums[-1].copy(), lowest, self.before[:, -1].copy(), self.source[:, -1].copy())
+
+    def trace(self, expert: int, left: int, sequence: IntArray) -> tuple[int, int]:
+        """Write the path that ends at `expert`; the expert and the switches left before the block."""
+        last = len(sequence)
+        while left > 0 and last > 0:
+            entries = self.before[left - 1, :last] - self.sums[:last, expert]
+            switch = int(np.argmin(entries))
+            if not entries[switch] < self.start.lowest[left, expert]:
+                break  # the last switch lies before this block
+            sequence[switch:last] = expert
+            left -= 1
+            expert, last = int(self.source[left, switch]), switch
+        sequence[:last] = expert
+        return expert, left
 
 
 def _checked(owner: str, losses: ArrayLike) -> FloatArray:

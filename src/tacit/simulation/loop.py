@@ -9,36 +9,18 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from tacit.errors import InvalidInput
-from tacit.learners.base import Learner, Plan
+from tacit.learners.base import Plan
 from tacit.learners.doubling import Doubling
 from tacit.planning import Choice
-from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
-from tacit.simulation.comparators import best_switching_sequence
+from tacit.simulation.games import Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer
 
 CHECKPOINTS = 256
-
-
-class ExpertEnvironment(Protocol):
-    """What `simulate` needs of a stream of expert losses."""
-
-    @property
-    def n(self) -> int:
-        """Number of experts."""
-
-    @property
-    def horizon(self) -> int:
-        """Number of rounds."""
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether it answers to decisions (`start`) or is fixed in advance (`losses`)."""
 
 
 @dataclass(frozen=True)
@@ -119,72 +101,51 @@ class Simulation:
 
 
 def simulate(
-    plan: Plan | Choice, environment: ExpertEnvironment, *, runs: int = 20, seed: int = 0, progress: bool | None = None
+    plan: Plan | Choice, environment: Any, *, runs: int = 20, seed: int = 0, progress: bool | None = None
 ) -> Simulation:
     """Run a plan against an environment several times and measure its regret.
 
     Tracking problems are measured against the best sequence with at most `switches` switches, all others
-    against the best single decision up to each checkpoint.
+    against the best single decision.
 
     Args:
         plan: a plan, or the planner's choice.
-        environment: a stream of losses for as many experts.
+        environment: a stream of feedback that fits the plan's problem.
         runs: how many independent runs.
         seed: makes the runs repeatable; a simulation is never private.
         progress: show a progress line (default: only in a terminal).
     """
     chosen = plan.plan if isinstance(plan, Choice) else plan
     check_integer("simulate", "runs", runs)
-    problem = chosen.problem
-    if not isinstance(problem, Experts):
-        raise InvalidInput(f"simulate knows problems over experts. Got {problem!r} instead.")
-    if environment.n != problem.n:
-        raise InvalidInput(f"The plan has {problem.n} experts, the environment {environment.n}.")
-    if problem.horizon is not None and environment.horizon > problem.horizon:
-        raise InvalidInput(f"The plan covers {problem.horizon} rounds, the environment has {environment.horizon}.")
-    source = Randomness.replayable(seed)
-    rounds = np.unique(np.linspace(1, environment.horizon, min(CHECKPOINTS, environment.horizon)).astype(np.int64))
-    regret = np.empty((runs, len(rounds)))
-    switches = np.empty(runs)
-    last: dict[str, Any] = {}
+    check_integer("simulate", "seed", seed, at_least=0)
+    outcomes = []
     with _progress("simulating", runs, progress) as step:
         for run in range(runs):
-            learner = chosen.start(source.child(f"learner {run}"))
-            generator = source.child(f"environment {run}").stream("losses")
-            losses, actions = play_out(learner, environment, generator)
-            paid = np.cumsum(losses[np.arange(len(actions)), actions])
-            if isinstance(problem, Tracking):
-                _, sequence = best_switching_sequence(losses, problem.switches)
-                compared = np.cumsum(losses[np.arange(len(actions)), sequence])
-            else:
-                sequence = None
-                compared = np.min(_prefix_sums(losses, rounds), axis=1)
-            regret[run] = paid[rounds - 1] - (compared if sequence is None else compared[rounds - 1])
-            switches[run] = learner.switches
-            last = {"actions": actions, "comparator": sequence, "restarts": getattr(learner, "restarts", None)}
+            outcomes.append(simulate_run(chosen, environment, seed, run))
             step()
-    return Simulation(chosen, environment, rounds, regret, switches, seed, last)
+    return Simulation(
+        plan=chosen,
+        environment=environment,
+        rounds=checkpoints(environment.horizon),
+        regret=np.stack([outcome.regret for outcome in outcomes]),
+        switches=np.array([float(outcome.switches) for outcome in outcomes]),
+        seed=seed,
+        last=outcomes[-1].detail,
+    )
 
 
-def play_out(learner: Learner, environment: Any, generator: np.random.Generator) -> tuple[FloatArray, Any]:
-    """One run: the losses that were dealt and the decisions that were made."""
-    if not environment.adaptive:
-        losses = environment.losses(generator)
-        return losses, learner.run(losses)
-    opponent = environment.start(generator)
-    losses = np.empty((environment.horizon, environment.n))
-    actions = np.empty(environment.horizon, dtype=np.int64)
-    for t in range(environment.horizon):
-        actions[t] = learner.play()
-        losses[t] = opponent.respond(int(actions[t]))
-        learner.observe(losses[t])
-    return losses, actions
+def simulate_run(plan: Plan, environment: Any, seed: int, run: int) -> Outcome:
+    """Run number `run` of a simulation: the same whether it is made alone or among others."""
+    game = game_for(plan.problem, environment)
+    source = Randomness.replayable(seed)
+    learner = plan.start(source.child(f"learner {run}"))
+    generator = source.child(f"environment {run}").stream("feedback")
+    return game(learner, environment, generator, checkpoints(environment.horizon))
 
 
-def _prefix_sums(losses: FloatArray, rounds: IntArray) -> FloatArray:
-    """Cumulative losses of every expert at the checkpoints only."""
-    parts = np.add.reduceat(losses, np.concatenate([[0], rounds[:-1]]).astype(np.int64), axis=0)
-    return np.cumsum(parts, axis=0)
+def checkpoints(horizon: int) -> IntArray:
+    """The rounds at which regret is kept."""
+    return np.unique(np.linspace(1, horizon, min(CHECKPOINTS, horizon)).astype(np.int64))
 
 
 @contextmanager

@@ -1,0 +1,312 @@
+"""Lazy fixed share: the lazy learner over all sequences of experts, in O(N) time a round.
+
+Paper: "Tracking the Best Expert Privately" (ICML 2025), Section 4, runs a private static learner over all
+(NT)^{2S} switching sequences and leaves an efficient one open. With exponential weights it is efficient: a
+prior that is a Markov chain makes the weights of N^T paths a forward recursion on N numbers, and a path that
+was drawn reveals its next expert only when that round comes.
+
+    f uniform;  i ~ f;  for each batch of B rounds, each round: play i, add l(i) - min_j l(j) to A
+        f <- normalise(f e^{-eta l}) K;   inside the batch: i ~ K(i, .), a move that no data decides
+        at its end: keep the path with probability (1-p) e^{-eta A}: i ~ K(i, .);  otherwise i ~ f;  A = 0
+
+This is `LazyExperts` with paths for experts: one replaced loss changes the log weight of a path by at most
+eta in each direction, so the accounting is the same. The keep coin looks at the held path only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, log1p, sqrt
+from typing import Any
+
+import numpy as np
+
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.experts.base import BLOCK_ENTRIES, ExpertLearner
+from tacit.learners.experts.calibration import best_chain, best_rate, cap_probability
+from tacit.learners.experts.lazy import lazy_curve
+from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
+from tacit.mechanisms.selection import exponential_mechanism
+from tacit.privacy.curves import Curve
+from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
+from tacit.problems import Tracking
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
+
+PRIORS: dict[str, type[PathPrior]] = {"markov": MarkovPrior, "uniform": UniformPrior}
+
+
+@dataclass(frozen=True)
+class LazyFixedShare(TrackingPlan):
+    """Exponential weights over all sequences of experts, one of which is held until a coin says otherwise.
+
+    Privacy contract: every action, for the Renyi curve of `LazyChain` with keep probabilities in
+    [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
+    adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
+    Regret: complexity/eta + eta T B/8 (oblivious), complexity = -ln of the prior weight of the best sequence.
+
+    Attributes:
+        eta: learning rate.
+        force: probability p of a forced redraw at each decision.
+        batch: rounds B between decisions.
+        prior: "markov" (fixed share, O(N) a round) or "uniform" over at most S switches (O(NS) a round).
+        max_redraws: hard cap on redraws, after which the path is held (for pure privacy).
+
+    >>> plan = LazyFixedShare(Tracking(n=3, horizon=1000, switches=2), eta=0.05, force=0.1, batch=2)
+    >>> learner = plan.start(Randomness.replayable(1))
+    >>> expert = learner.play()
+    >>> learner.observe([0.0, 1.0, 0.5])
+    >>> round(plan.guarantee.epsilon(1e-6), 1)
+    2.6
+    """
+
+    eta: float
+    force: float
+    batch: int = 1
+    prior: str = "markov"
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+    max_redraws: int | None = None
+    delta: float = 1e-6
+
+    def __post_init__(self) -> None:
+        owner = self.algorithm
+        check_positive(owner, "eta", self.eta)
+        check_number(owner, "force", self.force, above=0.0, below=1.0, closed_low=True)
+        check_integer(owner, "batch", self.batch)
+        check_choice(owner, "prior", self.prior, PRIORS)
+        check_integer(owner, "rounds_per_person", self.rounds_per_person)
+        if self.max_redraws is not None:
+            check_integer(owner, "max_redraws", self.max_redraws, at_least=0)
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Any fixed sequence of losses, hence random ones too."""
+        return ("stochastic", "oblivious")
+
+    @property
+    def decisions(self) -> int:
+        """How many times the coin is tossed: after every batch but the last."""
+        return 0 if self.problem.n == 1 else -(-self.rounds // self.batch) - 1
+
+    @cached_property
+    def paths(self) -> PathPrior:
+        """The prior over sequences of experts."""
+        return PRIORS[self.prior](self.problem.n, self.rounds, self.problem.switches, self.eta)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=self.curve,
+            at_delta=self.delta,
+            released="every action and every redraw time",
+            theorem="lazy chain over paths, random-draw Renyi composition",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @cached_property
+    def curve(self) -> Curve:
+        """What the transcript leaks: as for lazy experts."""
+        return lazy_curve(
+            eta=self.eta,
+            force=self.force,
+            batch=self.batch,
+            decisions=self.decisions,
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+            max_switches=self.max_redraws,
+        )
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """complexity/eta + eta T B/8, plus T times the probability that the cap is hit."""
+        value = self.paths.complexity / self.eta + self.eta * self.rounds * self.batch / 8
+        formula = "complexity/eta + eta T B/8"
+        if self.max_redraws is not None:
+            value += self.rounds * cap_probability(self.decisions, self._redraw_probability, self.max_redraws)
+            formula += " + T P[cap hit]"
+        value = 0.0 if self.problem.n == 1 else self.problem.width * value
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
+
+    @property
+    def expected_switches(self) -> float:
+        """Redraws with probability at most 1 - (1-p) e^{-B eta} each, and at most S planned moves on average."""
+        redraws = self.decisions * self._redraw_probability
+        return self.problem.switches + (redraws if self.max_redraws is None else min(redraws, self.max_redraws))
+
+    @property
+    def _redraw_probability(self) -> float:
+        return 1 - (1 - self.force) * exp(-self.batch * self.eta)
+
+    @classmethod
+    def _calibrate(cls, problem: Tracking, target: Target, prior: str = "markov", **options: Any) -> LazyFixedShare:
+        refuse_max_switches(cls.__name__, target, "the paths it holds move by themselves")
+        check_choice(cls.__name__, "prior", prior, PRIORS)
+        rounds = problem.horizon or 1
+        complexity = PRIORS[prior](problem.n, rounds, problem.switches, 1.0).complexity
+
+        def probe(force: float, batch: int, cap: int | None) -> LazyFixedShare | None:
+            def make(eta: float) -> LazyFixedShare:
+                return cls(
+                    problem,
+                    eta=eta,
+                    force=force,
+                    batch=batch,
+                    prior=prior,
+                    relation=target.relation,
+                    rounds_per_person=target.rounds_per_person,
+                    max_redraws=cap,
+                    delta=target.delta,
+                    **options,
+                )
+
+            return best_rate(make, sqrt(8 * max(0.1, complexity) / (rounds * batch)), target)
+
+        return best_chain(rounds, target, probe)
+
+    def _learner(self, randomness: Randomness) -> LazyFixedShareLearner:
+        return LazyFixedShareLearner(self, randomness)
+
+
+class LazyFixedShareLearner(ExpertLearner):
+    """Holds one path, known up to the next round; brings the forward weights up to date before a draw."""
+
+    plan: LazyFixedShare
+    _stream_names = ("start", "keep", "move", "draw")
+    _state = ("_weights", "_rows", "_filled", "_held_loss", "_redraws", "_used")
+
+    def __init__(self, plan: LazyFixedShare, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._paths = plan.paths
+        self._eta, self._batch, self._cap = plan.eta, plan.batch, plan.max_redraws
+        self._hazard = -log1p(-plan.force)
+        self._last_decision = plan.decisions * plan.batch
+        # Rows wait here for a draw or for the end of a block: both ways of playing process the same stretches.
+        per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
+        self._block = plan.batch * max(1, per_block // plan.batch)
+        if self._block * self._n > 64 * BLOCK_ENTRIES:
+            self._block = per_block
+        self._vectorised = self._block % plan.batch == 0 and plan.max_redraws is None
+        self._moves = (-1, np.zeros((0, 1)))  # the block that the planned moves were computed for
+        self._rows = np.zeros((self._block, self._n))
+        self._filled = 0
+        self._weights = self._paths.initial()
+        self._held_loss = 0.0
+        self._redraws = 0
+        self._used = 0  # switches of the held path; never released
+        self._action = int(self._streams["start"].integers(self._n))
+
+    def _absorb(self, losses: FloatArray) -> None:
+        self._rows[self._filled] = losses
+        self._filled += 1
+        self._held_loss += losses.item(self._action) - self._best
+        coin = self._streams["move"].random()
+        finished = self._round + 1
+        drawn = False
+        if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
+            # Keeping with probability (1-p) e^{-eta A} is an exponential clock that outlives the hazard.
+            clock = self._streams["keep"].standard_exponential()
+            if clock <= self._eta * self._held_loss + self._hazard:
+                self._flush()
+                self._draw(finished)
+                drawn = True  # the forward weights contain the step to the next round
+            self._held_loss = 0.0
+        if not drawn and finished != self._horizon:
+            probability = self._planned_moves()[self._round % self._block, self._used]
+            if coin < probability:
+                self._move(self._target(self._action, coin, probability))
+                self._used += self._counting
+        if finished % self._block == 0:
+            self._flush()
+
+    @property
+    def _deciding(self) -> bool:
+        return self._cap is None or self._redraws < self._cap
+
+    @property
+    def _counting(self) -> int:
+        """1 if the prior counts switches, else 0."""
+        return int(self._weights.ndim > 1)
+
+    def _planned_moves(self) -> FloatArray:
+        block = self._round // self._block
+        if self._moves[0] != block:
+            first = block * self._block
+            self._moves = (block, self._paths.moves(first, min(self._block, self.plan.rounds - first)))
+        return self._moves[1]
+
+    def _target(self, expert: int, coin: float, probability: float) -> int:
+        """One of the others: given coin < probability, their ratio is uniform again."""
+        return (expert + 1 + min(self._n - 2, int(coin / probability * (self._n - 1)))) % self._n
+
+    def _flush(self) -> None:
+        if self._filled and self._round < self._last_decision:
+            self._paths.advance(self._weights, self._rows[: self._filled])
+        self._filled = 0
+
+    def _draw(self, finished: int) -> None:
+        self._redraws += 1
+        state = exponential_mechanism(self._paths.scores(self._weights, finished), self._streams["draw"])
+        self._used, expert = divmod(state, self._n)
+        self._move(expert)
+
+    def _run(self, rows: FloatArray) -> IntArray:
+        actions = np.empty(len(rows), dtype=np.int64)
+        first = 0
+        while first < len(rows):
+            ahead = self._block - self._round % self._block
+            block, best = self._check_block(rows[first : first + ahead], first)
+            out = actions[first : first + len(block)]
+            whole = self._vectorised and len(block) == self._block and not self._played
+            if whole and self._round + self._block <= self._last_decision:
+                self._absorb_whole(block, best, out)
+            else:
+                self._absorb_block(block, best, out)
+            first += len(block)
+        return actions
+
+    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        """One aligned block of whole batches, all of which end in a decision."""
+        size, batch = self._block, self._batch
+        clocks = self._streams["keep"].standard_exponential(size // batch)
+        coins = self._streams["move"].random(size)
+        row = 0  # rows before it are played and, from the second pass on, in the weights
+        while row < size:
+            path, last, used = self._plan_path(coins, row)
+            held = block[np.arange(row, size), path] - best[row:]
+            if batch > 1:  # sequential sums, as one round at a time would make them
+                held = np.add.accumulate(held.reshape(-1, batch), axis=1)[:, -1]
+            rings = np.flatnonzero(clocks[row // batch :] <= self._eta * held + self._hazard)
+            stop = size if not rings.size else row + (int(rings[0]) + 1) * batch
+            actions[row:stop] = path = path[: stop - row]
+            self._switches += int(np.count_nonzero(path[1:] != path[:-1]))
+            self._action = int(path[-1])
+            self._paths.advance(self._weights, block[row:stop])
+            if rings.size:
+                self._draw(self._round + stop)
+            else:
+                self._move(last)
+                self._used = used
+            row = stop
+        self._round += size
+
+    def _plan_path(self, coins: FloatArray, row: int) -> tuple[IntArray, int, int]:
+        """The held path from `row` to the end of the block if nothing is redrawn, and its state after it."""
+        moves = self._planned_moves()
+        size, expert, used = self._block, int(self._action), self._used
+        path = np.full(size - row, expert)
+        at = row
+        while at < size:
+            hits = np.flatnonzero(coins[at:] < moves[at:, used])
+            if not hits.size:
+                break
+            at += int(hits[0]) + 1
+            expert = self._target(expert, coins.item(at - 1), moves.item(at - 1, used))
+            used += self._counting
+            path[at - row :] = expert
+        return path, expert, used

@@ -1,0 +1,209 @@
+"""Limited updates: one private selection at each power of two, for losses drawn from one distribution.
+
+Paper: "Tracking the Best Expert Privately" (ICML 2025), Algorithm 1. Two changes: the selection is
+permute-and-flip instead of report-noisy-max with Laplace noise (never worse at the same epsilon), and the
+expert of a round is played before its loss is seen.
+
+    tau = 1, 2, 3, ...: if tau = 2^l, l >= 1: select the smallest sum over rounds tau/2 .. tau-1
+                        play the expert in hand, then observe
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import log, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import PrivacyError
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.experts.base import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
+from tacit.mechanisms.selection import permute_and_flip
+from tacit.privacy.curves import ROUND_UP, Pure
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.problems import Experts, Tracking
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_integer, check_positive
+
+
+@dataclass(frozen=True)
+class LimitedUpdates(ExpertPlan):
+    """The best expert of the last window of 2^l rounds, chosen privately, held for the next 2^(l+1).
+
+    Privacy contract: every action, pure epsilon. The windows are disjoint, so each selection may spend the
+    whole budget; a person who stands in k of a window's rounds costs k/m of it, hence m rounds cost epsilon
+    however they are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
+    Assumed for the regret: independent losses from one distribution. Numerics: idealized.
+
+    Attributes:
+        epsilon: privacy of the whole run.
+
+    >>> problem = Tracking(n=10, horizon=10_000, switches=0, adversary="stochastic")
+    >>> plan = LimitedUpdates.calibrate(problem, epsilon=1.0, delta=0.0)
+    >>> learner = plan.start(Randomness.replayable(1))
+    >>> expert = learner.play()
+    >>> learner.observe([0.5] * 10)
+    >>> round(float(plan.regret_bound))
+    541
+    """
+
+    epsilon: float
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        check_positive("LimitedUpdates", "epsilon", self.epsilon)
+        check_integer("LimitedUpdates", "rounds_per_person", self.rounds_per_person)
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Losses drawn from one distribution."""
+        return ("stochastic",)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=Pure(0.0 if self.problem.n == 1 else self.epsilon),
+            at_delta=0.0,
+            released="every action",
+            theorem="permute-and-flip on disjoint windows, parallel composition",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The sum over windows of length * expected gap, plus the comparator's luck sqrt(T ln N/2)."""
+        assumptions = ("independent losses from one distribution", "expectation over losses and coins")
+        if isinstance(self.problem, Tracking) and self.problem.switches > 0:
+            return RegretBound(float("inf"), "not certified: nothing reacts to a shift", assumptions)
+        value = self.problem.width * stationary_regret(
+            self.problem.n, self.rounds, noise_mean(self.epsilon, self.relation, self.rounds_per_person)
+        )
+        formula = "1 + sum_l 2n min(1, (sqrt(n ln(N)/2) + scale (H_N - 1))/n) + sqrt(T ln(N)/2), n = 2^l"
+        return RegretBound(value, formula, assumptions)
+
+    @property
+    def expected_switches(self) -> float:
+        """At most one at each power of two."""
+        return float(self.rounds.bit_length() - 1)
+
+    @classmethod
+    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> LimitedUpdates:
+        plan = cls(problem, target.epsilon, target.relation, target.rounds_per_person, **options)
+        if target.max_switches is not None and plan.expected_switches > target.max_switches:
+            raise PrivacyError(
+                f"LimitedUpdates may switch {plan.expected_switches:g} times in {plan.rounds} rounds, "
+                f"more than max_switches={target.max_switches}."
+            )
+        return plan
+
+    def _learner(self, randomness: Randomness) -> LimitedUpdatesLearner:
+        interval = max(1, min(1024, BLOCK_ENTRIES // self.problem.n))
+        scale = noise_mean(self.epsilon, self.relation, self.rounds_per_person)
+        return LimitedUpdatesLearner(self, randomness, interval, scale)
+
+
+class LimitedUpdatesLearner(ExpertLearner):
+    """Collects rows between checkpoints; sums them at checkpoints and selections only.
+
+    Both ways of playing put the rows into the same buffer and sum them at the same rounds, so that they
+    agree to the last bit. `RestartOnShift` inherits this and looks for shifts at its checkpoints.
+    """
+
+    _stream_names: ClassVar[tuple[str, ...]] = ("start", "select")
+    _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_rows", "_held", "_filled", "_summed")
+
+    def __init__(self, plan: ExpertPlan, randomness: Randomness, interval: int, scale: float) -> None:
+        super().__init__(plan, randomness)
+        self._interval = interval  # rounds between checkpoints
+        self._scale = scale  # mean of the selection's exponential noise
+        self._rows = np.zeros((interval, self._n))
+        self._held = np.zeros(interval)
+        self._filled = 0  # rows since the last checkpoint
+        self._begin()
+        self._action = int(self._streams["start"].integers(self._n))
+
+    def _begin(self) -> None:
+        """Local time zero: nothing but released values is remembered."""
+        self._local = 0
+        self._sums = np.zeros(self._n)
+        self._summed = self._filled  # rows of the buffer that the window's sums contain, or that are older
+
+    def _absorb(self, losses: FloatArray) -> None:
+        self._rows[self._filled] = losses
+        self._held[self._filled] = losses[self._action]
+        self._filled += 1
+        self._local += 1
+        self._events(self._round + 1)
+
+    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        row = 0
+        while row < len(block):
+            until_selection = (1 << (self._local + 1).bit_length()) - 1 - self._local
+            take = min(len(block) - row, self._interval - self._filled, until_selection)
+            old, new = self._filled, self._filled + take
+            self._rows[old:new] = block[row : row + take]
+            self._held[old:new] = block[row : row + take, self._action]
+            actions[row : row + take] = self._action
+            self._filled = new
+            self._local += take
+            self._events(self._round + take)
+            self._round += take
+            row += take
+        self._played = False
+
+    def _events(self, finished: int) -> None:
+        """What happens between rounds: first a checkpoint, then a selection."""
+        if finished == self._horizon:
+            return  # no decision follows
+        if self._filled == self._interval:
+            self._sum()
+            self._checkpoint(finished)
+            self._filled = self._summed = 0
+        if self._local & (self._local + 1) == 0 and self._local > 0:
+            self._sum()
+            # The mean 2 Delta/epsilon is computed by the plan; here Delta = 1/2 makes the scale explicit.
+            self._move(permute_and_flip(self._sums, 1 / self._scale, 0.5, self._streams["select"]))
+            self._sums = np.zeros(self._n)
+
+    def _checkpoint(self, finished: int) -> None:
+        """Nothing to check when the distribution does not shift."""
+
+    def _sum(self) -> None:
+        if self._summed < self._filled:
+            self._sums += np.add.reduce(self._rows[self._summed : self._filled], axis=0)
+            self._summed = self._filled
+
+
+def noise_mean(epsilon: float, relation: Relation, rounds_per_person: int) -> float:
+    """The mean of the exponential noise that makes every selection private.
+
+    The choice depends on differences of sums only. One replaced round moves two sums against each other by
+    at most 2; a round of constant loss instead of it, by at most 1.
+    """
+    return (1 if relation is ZERO_OUT else 2) * rounds_per_person / epsilon * ROUND_UP
+
+
+def stationary_regret(n: int, rounds: int, scale: float) -> float:
+    """Expected regret of limited updates on independent losses from one distribution.
+
+    Selected from a window of k rounds, expert j has k * gap(j) <= (k mean(j) - sum(j)) + (sum(*) - k mean(*))
+    + Exp(j) - Exp(*). In expectation the first is at most sqrt(k ln N/2) (Hoeffding, maximum over N), the
+    second 0, and the noises at most scale * (H_N - 1), H_N = 1 + 1/2 + ... + 1/N. It is then held for at
+    most 2k rounds. The best expert in hindsight may be lucky: its sum is below the best expected one by at
+    most sqrt(T ln N/2).
+    """
+    if n == 1:
+        return 0.0
+    harmonic = float(np.sum(1.0 / np.arange(1, n + 1)))
+    total, window = 1.0, 1
+    while 2 * window <= rounds:
+        held = min(2 * window, rounds - 2 * window + 1)
+        total += held * min(1.0, (sqrt(window * log(n) / 2) + scale * (harmonic - 1)) / window)
+        window *= 2
+    return min(float(rounds), total + sqrt(rounds * log(n) / 2))

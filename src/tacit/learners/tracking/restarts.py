@@ -1,0 +1,249 @@
+"""Restart on a shift: limited updates that start again when their own regret looks too large.
+
+Paper: "Tracking the Best Expert Privately" (ICML 2025), Algorithm 2, with these changes. One replaced loss
+moves the regret of a window by up to 2, not 1: the test uses the width form of above-threshold, whose noise
+is exactly enough for that (the print spends .75 epsilon where it claims .5). The loss at a restart belongs
+to the old epoch only; the new one begins with the next round and counts its own time. The T windows that
+could end now are covered by log T recursions,
+
+    M[a,j] = max(0, M[a,j] + l_t(j_t) - l_t(j) - slope/(2a)),   alarm when max (M[a,j] - slope a/2) > margin,
+
+since margin + slope sqrt(w) is close to the smallest of margin + slope (w/(2a) + a/2): O(N log T) time and
+memory instead of O(N T). The printed thresholds cannot be reached before T of order 1e4 to 1e5; ours come
+from `tacit.learners.tracking.thresholds`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean
+from tacit.learners.tracking.thresholds import (
+    CERTIFIED_FALSE_ALARM,
+    Detector,
+    certified,
+    certified_margin,
+    expected_stretches_regret,
+    stretches_regret,
+    tuned,
+)
+from tacit.mechanisms.above_threshold import AboveThreshold
+from tacit.privacy.curves import ROUND_UP, Pure
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.problems import Tracking
+from tacit.randomness import Randomness
+from tacit.validation import check_choice, check_integer, check_number, check_positive, invalid
+
+# Shares of epsilon: selections, threshold noise, test noise. Tuned on simulated streams.
+SHARES = (0.4, 0.3, 0.3)
+
+
+@dataclass(frozen=True)
+class RestartOnShift(TrackingPlan):
+    """Limited updates under watch: a private test restarts them when the best expert has changed.
+
+    Privacy contract: every action and every restart, pure epsilon, the sum of the three shares. Within an
+    epoch, one replaced round moves the statistic of expert j by d(j_t) - d(j), d in [-1, 1]^N: all of them
+    lie in one interval of width 2 that contains 0, and max(0, .) only shrinks them. Epochs use disjoint
+    data. A person in m rounds: widths and sensitivities grow by m, and k of the m rounds in one window or
+    epoch cost k/m of its share, so that the parts add up to epsilon however the rounds are spread.
+    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
+
+    Regret: `regret_after` certifies a finished run, for any losses, from the number of its restarts; the
+    bound in advance assumes at most S of them. Only thresholds="certified", several times larger than the
+    tuned ones, make that provable for independent losses.
+
+    Attributes:
+        epsilon: privacy of the whole run.
+        interval: rounds between tests.
+        slope: suspicion grows with this times the square root of a window's length.
+        margin: regret of a window that is never suspicious.
+        shares: how epsilon is split among selections, threshold noise and test noise.
+
+    >>> problem = Tracking(n=10, horizon=20_000, switches=3, adversary="stochastic")
+    >>> plan = RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
+    >>> learner = plan.start(Randomness.replayable(1))
+    >>> expert = learner.play()
+    >>> learner.observe([0.5] * 10)
+    >>> learner.restarts
+    []
+    """
+
+    epsilon: float
+    interval: int
+    slope: float
+    margin: float
+    shares: tuple[float, float, float] = SHARES
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        owner = "RestartOnShift"
+        check_positive(owner, "epsilon", self.epsilon)
+        check_integer(owner, "interval", self.interval)
+        check_positive(owner, "slope", self.slope)
+        check_number(owner, "margin", self.margin, above=0.0, closed_low=True)
+        check_integer(owner, "rounds_per_person", self.rounds_per_person)
+        shares = tuple(check_positive(owner, "shares", share) for share in self.shares)
+        if len(shares) != 3 or sum(shares) > ROUND_UP:
+            raise invalid(owner, "shares", "three positive numbers that add up to at most 1", self.shares)
+        object.__setattr__(self, "shares", shares)
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Independent losses whose distribution shifts at most S times."""
+        return ("stochastic",)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=Pure(0.0 if self.problem.n == 1 else self.epsilon),
+            at_delta=0.0,
+            released="every action and every restart",
+            theorem="permute-and-flip and width-form above-threshold, parallel composition over epochs",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @property
+    def width(self) -> int:
+        """Length of the interval that holds the shifts of all tests of an epoch."""
+        return (1 if self.relation is ZERO_OUT else 2) * self.rounds_per_person
+
+    @cached_property
+    def detector(self) -> Detector:
+        """The public facts about the test."""
+        selection, threshold, query = (share * self.epsilon / ROUND_UP for share in self.shares)
+        return Detector(
+            n=self.problem.n,
+            rounds=self.rounds,
+            interval=self.interval,
+            selection_scale=noise_mean(selection, self.relation, self.rounds_per_person),
+            threshold_scale=self.width / threshold,
+            query_scale=self.width / query,
+        )
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """For any losses, if at most S restarts happen; without that if false alarms are provably rare.
+
+        A run with R restarts has S + 1 + R stretches in which no test raised an alarm, hence `regret_after`.
+        With thresholds="certified" an epoch without a shift ends in an alarm with probability at most fa, so
+        there are at most S + fa (S+1)/(1-fa) restarts on average, and the bound is concave in their number.
+        """
+        assumptions = ("independent losses, at most S shifts of their distribution", "expectation")
+        if self.problem.n == 1:
+            return RegretBound(0.0, "0: one expert", assumptions)
+        if self.margin < certified_margin(self.detector, self.slope) * (1 - 1e-9):
+            value = expected_stretches_regret(self.detector, self.slope, self.margin, 2 * self.problem.switches + 1)
+            formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded], P = 2S + 1"
+            after = "regret_after(restarts) certifies any finished run"
+            return RegretBound(
+                self.problem.width * value,
+                formula,
+                ("any losses", "expectation", after),
+                "there are at most S restarts",
+            )
+        value = expected_stretches_regret(self.detector, self.slope, self.margin, _pieces(self.problem.switches))
+        formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded], P = 2S + 1 + fa (S+1)/(1-fa)"
+        return RegretBound(self.problem.width * value, formula, assumptions)
+
+    def regret_after(self, restarts: int) -> float:
+        """Dynamic regret of a finished run with this many restarts, up to probability 1/T.
+
+        Holds for any losses, whoever made them: a window of large regret would have been noticed. The number
+        of restarts is released, so this costs no privacy.
+        """
+        check_integer("regret_after", "restarts", restarts, at_least=0)
+        pieces = self.problem.switches + 1 + restarts
+        value = stretches_regret(self.detector, self.slope, self.margin, pieces)
+        return self.problem.width * min(float(self.rounds), value)
+
+    @classmethod
+    def _calibrate(
+        cls,
+        problem: Tracking,
+        target: Target,
+        thresholds: str = "tuned",
+        interval: int | None = None,
+        **options: Any,
+    ) -> RestartOnShift:
+        refuse_max_switches(cls.__name__, target, "each restart may add as many as the first epoch has")
+        check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified"))
+        rounds = problem.horizon or 1
+        between = max(1, round(sqrt(rounds) / 4)) if interval is None else interval
+
+        def make(slope: float, margin: float) -> RestartOnShift:
+            return cls(
+                problem,
+                target.epsilon,
+                between,
+                slope,
+                margin,
+                relation=target.relation,
+                rounds_per_person=target.rounds_per_person,
+                **options,
+            )
+
+        detector = make(1.0, 0.0).detector
+        if thresholds == "certified":
+            return make(*certified(detector, _pieces(problem.switches)))
+        return make(*tuned(detector))
+
+    def _learner(self, randomness: Randomness) -> RestartOnShiftLearner:
+        return RestartOnShiftLearner(self, randomness)
+
+
+class RestartOnShiftLearner(LimitedUpdatesLearner):
+    """Looks for a shift at each checkpoint; `restarts` lists the first rounds of the later epochs."""
+
+    plan: RestartOnShift
+    _stream_names: ClassVar[tuple[str, ...]] = ("start", "select", "alarm")
+    _state: ClassVar[tuple[str, ...]] = (*LimitedUpdatesLearner._state, "_excess", "_alarm", "_restarts")
+
+    def __init__(self, plan: RestartOnShift, randomness: Randomness) -> None:
+        self._restarts: list[int] = []
+        super().__init__(plan, randomness, plan.interval, plan.detector.selection_scale)
+        a = np.asarray(plan.detector.windows, dtype=float)[:, None]
+        self._drift = plan.slope / (2 * a[:, :, None]) * np.arange(1, plan.interval + 1)[:, None]
+        self._level = plan.margin + plan.slope * a / 2
+
+    @property
+    def restarts(self) -> list[int]:
+        """The rounds (counted from 0) from which the learner started again. Released."""
+        return list(self._restarts)
+
+    def _begin(self) -> None:
+        super()._begin()
+        detector = self.plan.detector
+        self._excess = np.zeros((len(detector.windows), self._n))  # M[a,j]
+        self._alarm = AboveThreshold(
+            0.0,
+            width=1.0,  # the detector's scales contain the width
+            epsilon_threshold=1 / detector.threshold_scale,
+            epsilon_query=1 / detector.query_scale,
+            generator=self._streams["alarm"],
+        )
+
+    def _checkpoint(self, finished: int) -> None:
+        # The recursion M = max(0, M + x) after a whole interval: S_b - min(-M, S_1, ..., S_b), S the sums of x.
+        walk = np.add.accumulate(self._held[:, None] - self._rows, axis=0) - self._drift
+        self._excess = walk[:, -1] - np.minimum(np.minimum.reduce(walk, axis=1), -self._excess)
+        if self._alarm.test(float(np.max(self._excess - self._level))):
+            self._restarts.append(finished)
+            self._begin()
+            self._move(int(self._streams["start"].integers(self._n)))
+
+
+def _pieces(switches: int) -> float:
+    """Stretches between shifts, switches and restarts, on average."""
+    return 2 * switches + 1 + CERTIFIED_FALSE_ALARM * (switches + 1) / (1 - CERTIFIED_FALSE_ALARM)

@@ -1,0 +1,141 @@
+"""When is a regret too large to be chance? Public thresholds for `RestartOnShift`.
+
+A window of w rounds raises suspicion when the learner's regret in it exceeds
+
+    margin + slope (w/(2a) + a/2)   for some a in {4, 8, 16, ...},   close to margin + slope sqrt(w).
+
+`tuned` gives thresholds that work well: the margin covers the noise of the test, the slope the fluctuations
+of one window. `certified` gives larger ones, for which a false alarm is provably rare. Thresholds concern
+regret only: no choice of them costs privacy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, isqrt, log, sqrt
+
+import numpy as np
+
+from tacit.privacy.calibration import minimise
+from tacit.validation import FloatArray
+
+# Tuned on simulated streams: false alarms stay rare because union bounds are loose.
+TUNED_FALSE_ALARM = 0.5
+CERTIFIED_FALSE_ALARM = 0.05
+
+
+@dataclass(frozen=True)
+class Detector:
+    """The public facts that thresholds depend on.
+
+    Attributes:
+        n: number of experts.
+        rounds: horizon.
+        interval: rounds between tests.
+        selection_scale: mean of the exponential noise of selections.
+        threshold_scale: Laplace scale of the threshold's noise.
+        query_scale: Laplace scale of each test's noise.
+    """
+
+    n: int
+    rounds: int
+    interval: int
+    selection_scale: float
+    threshold_scale: float
+    query_scale: float
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The grid a = 4, 8, 16, ... up to sqrt(T)."""
+        return tuple(2**k for k in range(2, max(4, isqrt(self.rounds)).bit_length()))
+
+    @property
+    def checks(self) -> int:
+        """The number of tests."""
+        return ceil(self.rounds / self.interval)
+
+    def noise(self, false_alarm: float) -> float:
+        """What the noise of threshold and tests together exceeds with probability at most `false_alarm`."""
+        # P[Lap(s) > x] = e^{-x/s}/2, and half of the probability for each of the two.
+        return self.threshold_scale * log(max(1.0, 1 / false_alarm)) + self.query_scale * log(
+            max(1.0, self.checks / false_alarm)
+        )
+
+    def envelope(self, lengths: FloatArray, slope: float) -> FloatArray:
+        """Min over a of slope (w/(2a) + a/2), at each length w: concave and increasing."""
+        a = np.asarray(self.windows, dtype=float)[:, None]
+        result: FloatArray = slope * np.min(lengths / (2 * a) + a / 2, axis=0)
+        return result
+
+
+def tuned(detector: Detector) -> tuple[float, float]:
+    """Slope and margin that find shifts early and rarely cry wolf. Not certified."""
+    slope = sqrt(2 * log(10 * detector.n * len(detector.windows)))
+    return slope, detector.noise(TUNED_FALSE_ALARM / 2)
+
+
+def certified(detector: Detector, pieces: float) -> tuple[float, float]:
+    """Slope and margin with the smallest certified regret over `pieces` stretches."""
+
+    def cost(slope: float) -> float:
+        return stretches_regret(detector, slope, certified_margin(detector, slope), pieces)
+
+    slope = minimise(cost, 0.1, 100.0, 0.02)
+    return slope, certified_margin(detector, slope)
+
+
+def certified_margin(detector: Detector, slope: float) -> float:
+    """The margin at which an epoch without a shift raises an alarm with probability at most 5%.
+
+    Three events of a third each. Noise of the test: `Detector.noise`. Fluctuation: the learner's losses
+    minus an expert's in a window of w rounds exceed their mean by at most sqrt(2 w L1), L1 = ln(6 N T k/fa),
+    for all windows (Azuma). Learning: selected from n rounds, the expert's gap is at most
+    (sqrt(2 n L2) + scale L2)/n, L2 = ln(12 N levels/fa); gaps fall with time, so that the first w rounds of
+    an epoch are the worst window of that length.
+    """
+    third = CERTIFIED_FALSE_ALARM / 3
+    lengths = np.unique(np.ceil(np.geomspace(1, detector.rounds, 2000)))
+    luck = sqrt(2 * log(2 * detector.n * detector.rounds * detector.checks / third))
+    largest = learning_regret(detector, lengths, third) + luck * np.sqrt(lengths)
+    # Between two grid points both sides increase: compare the later regret with the earlier envelope.
+    earlier = np.append(0.0, lengths[:-1])
+    excess = float(np.max(largest - detector.envelope(earlier, slope)))
+    return max(0.0, excess) + detector.noise(third)
+
+
+def learning_regret(detector: Detector, lengths: FloatArray, failure: float) -> FloatArray:
+    """The sum of gaps over the first w rounds of an epoch, except with probability `failure`."""
+    levels = detector.rounds.bit_length()
+    tail = log(4 * detector.n * levels / failure)
+    ends, sums, total = [0.0, 1.0], [0.0, 1.0], 1.0
+    for level in range(levels):
+        n = 2**level
+        gap = min(1.0, (sqrt(2 * n * tail) + detector.selection_scale * tail) / n)
+        total += 2 * n * gap
+        ends.append(ends[-1] + 2 * n)
+        sums.append(total)
+    return np.interp(lengths, ends, sums)
+
+
+def stretches_regret(
+    detector: Detector, slope: float, margin: float, pieces: float, failure: float | None = None
+) -> float:
+    """Regret over `pieces` stretches that share the horizon and contain no alarm, up to probability `failure`.
+
+    At each test without an alarm, every window that ends there has regret at most margin + envelope + the
+    noise; the rounds since the last test add at most the interval. The envelope is concave, so that equal
+    stretches are the worst. The default failure is 1/T.
+    """
+    rare = 1 / detector.rounds if failure is None else failure
+    slack = detector.noise(rare / 2) + detector.threshold_scale * log(detector.checks)
+    mean_length = np.asarray([detector.rounds / pieces])
+    each = margin + slack + detector.interval + float(detector.envelope(mean_length, slope)[0])
+    return pieces * each
+
+
+def expected_stretches_regret(detector: Detector, slope: float, margin: float, pieces: float) -> float:
+    """The same in expectation: a failure costs at most the whole horizon, and its probability is free."""
+    failures = [float(failure) for failure in np.geomspace(1 / detector.rounds, 0.1, 40)]
+    return min(
+        stretches_regret(detector, slope, margin, pieces, failure) + failure * detector.rounds for failure in failures
+    )

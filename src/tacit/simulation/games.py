@@ -1,0 +1,84 @@
+"""One run of a learner against an environment, for each kind of problem: what was paid and with what to compare.
+
+A game returns the learner's loss in each round and the comparator's cumulative loss at the checkpoints; the
+difference is regret. Adding a kind of problem is adding a game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.learners.base import Learner
+from tacit.problems import Experts, Problem, Tracking
+from tacit.simulation.comparators import best_switching_sequence
+from tacit.validation import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One run: regret at the checkpoints, and what pictures show of it."""
+
+    regret: FloatArray
+    switches: int
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+def game_for(problem: Problem, environment: Any) -> Callable[[Learner, Any, np.random.Generator, IntArray], Outcome]:
+    """The game of this kind of problem, after checking that the environment fits."""
+    game = GAMES.get(type(problem))
+    if game is None:
+        known = ", ".join(kind.__name__ for kind in GAMES)
+        raise InvalidInput(f"simulate knows the problems {known}. Got {problem!r} instead.")
+    if problem.horizon is not None and environment.horizon > problem.horizon:
+        raise InvalidInput(f"The plan covers {problem.horizon} rounds, the environment has {environment.horizon}.")
+    if isinstance(problem, Experts) and environment.n != problem.n:
+        raise InvalidInput(f"The plan has {problem.n} experts, the environment {environment.n}.")
+    return game
+
+
+def experts_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+    """Static regret: against the best single expert up to each checkpoint."""
+    losses, actions = play_experts(learner, environment, generator)
+    paid = np.cumsum(losses[np.arange(len(actions)), actions])
+    starts = np.concatenate([[0], checkpoints[:-1]]).astype(np.int64)
+    totals = np.cumsum(np.add.reduceat(losses, starts, axis=0), axis=0)
+    return Outcome(paid[checkpoints - 1] - np.min(totals, axis=1), learner.switches, {"actions": actions})
+
+
+def tracking_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+    """Dynamic regret: against the best sequence with at most S switches over the whole run."""
+    losses, actions = play_experts(learner, environment, generator)
+    rows = np.arange(len(actions))
+    problem = learner.plan.problem
+    switches = problem.switches if isinstance(problem, Tracking) else 0
+    _, sequence = best_switching_sequence(losses, switches)
+    regret = np.cumsum(losses[rows, actions] - losses[rows, sequence])
+    detail = {"actions": actions, "comparator": sequence, "restarts": getattr(learner, "restarts", None)}
+    return Outcome(regret[checkpoints - 1], learner.switches, detail)
+
+
+def play_experts(learner: Learner, environment: Any, generator: np.random.Generator) -> tuple[FloatArray, IntArray]:
+    """The losses that were dealt and the experts that were played."""
+    if not environment.adaptive:
+        losses = environment.losses(generator)
+        return losses, learner.run(losses)
+    opponent = environment.start(generator)
+    losses = np.empty((environment.horizon, environment.n))
+    actions = np.empty(environment.horizon, dtype=np.int64)
+    previous: int | None = None
+    for t in range(environment.horizon):
+        losses[t] = opponent.respond(previous)  # an adaptive adversary has seen the past, not this round
+        previous = actions[t] = int(learner.play())
+        learner.observe(losses[t])
+    return losses, actions
+
+
+GAMES: dict[type[Problem], Callable[[Learner, Any, np.random.Generator, IntArray], Outcome]] = {
+    Experts: experts_game,
+    Tracking: tracking_game,
+}

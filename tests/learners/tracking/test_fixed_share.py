@@ -1,0 +1,204 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from exact.tracking_law import hockey_stick, meta_expert_law, transcript_law
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.experts import LazyExperts
+from tacit.learners.tracking import LazyFixedShare
+from tacit.learners.tracking.base import path_complexity
+from tacit.learners.tracking.priors import MarkovPrior, UniformPrior
+from tacit.problems import Tracking
+from tacit.randomness import Randomness
+
+INSTANCES = [(2, 4, 1), (2, 6, 2), (2, 6, 3), (3, 4, 2), (3, 5, 1)]
+
+
+def tracking(n, horizon, switches):
+    return Tracking(n=n, horizon=horizon, switches=switches)
+
+
+@pytest.mark.parametrize(
+    ("n", "rounds", "batch", "prior"),
+    [(*instance, "markov") for instance in INSTANCES]
+    + [(2, 4, 1, "uniform"), (2, 6, 3, "uniform"), (3, 4, 2, "uniform")]
+    + [pytest.param(3, 5, 1, "uniform", marks=pytest.mark.slow)],
+)
+def test_joint_law_is_that_of_all_paths(n, rounds, batch, prior, monkeypatch):
+    losses = Randomness.replayable(n * rounds + batch).stream("losses").random((rounds, n))
+    switches = 1 if (n, prior) == (3, "uniform") else 2  # keeps the number of outcomes small
+    plan = LazyFixedShare(tracking(n, rounds, switches), eta=0.9, force=0.2, batch=batch, prior=prior)
+    law, oracle = transcript_law(plan, losses, monkeypatch), meta_expert_law(plan, losses)
+    assert sum(law.values()) == pytest.approx(1, abs=1e-12)
+    for actions in set(law) | set(oracle):
+        assert law.get(actions, 0.0) == pytest.approx(oracle.get(actions, 0.0), abs=1e-12)
+
+
+def test_joint_law_test_has_teeth(monkeypatch):
+    losses = Randomness.replayable(3).stream("losses").random((5, 3))
+    plan = LazyFixedShare(tracking(3, 5, 2), eta=0.9, force=0.2)
+    oracle = meta_expert_law(plan, losses)
+    # One step of the chain too many after a draw, which a careless implementation would make.
+    monkeypatch.setattr(MarkovPrior, "scores", lambda self, w, t: np.log(w * (1 - 1.5 * self.share) + self.share / 2))
+    law = transcript_law(plan, losses, monkeypatch)
+    assert max(abs(law[a] - oracle[a]) for a in law) > 1e-4
+
+
+@pytest.mark.parametrize(("prior", "batch"), [("markov", 1), ("markov", 2), ("uniform", 1)])
+def test_exact_hockey_stick_lies_under_the_certified_curve(prior, batch, monkeypatch):
+    rounds = 4
+    plan = LazyFixedShare(tracking(2, rounds, 1), eta=0.4, force=0.3, batch=batch, prior=prior)
+    # Constant rows are alike: only the relative losses count, so (0,0) stands for (1,1) too.
+    sequences = list(itertools.product([(0.0, 0.0), (0.0, 1.0), (1.0, 0.0)], repeat=rounds))
+    laws = {s: meta_expert_law(plan, s) for s in sequences}
+    curve = plan.guarantee.curve
+    worst = dict.fromkeys((0.0, 0.1, 0.25, 0.5, 1.0), 0.0)
+    for first, second in itertools.permutations(sequences, 2):
+        if sum(a != b for a, b in zip(first, second, strict=True)) == 1:
+            for epsilon in worst:
+                worst[epsilon] = max(worst[epsilon], hockey_stick(laws[first], laws[second], epsilon))
+    for epsilon, exact in worst.items():
+        assert exact <= curve.delta(epsilon)
+    assert worst[0.0] > curve.delta(0.0) / 8  # the planned moves hide some of it
+
+
+def test_pure_curve_bounds_every_transcript():
+    plan = LazyFixedShare(tracking(2, 4, 1), eta=0.4, force=0.3, max_redraws=2, delta=0.0)
+    uncapped = LazyFixedShare(tracking(2, 4, 1), eta=0.4, force=0.3)
+    first, second = [[0, 0]] * 4, [[0, 1], *[[0, 0]] * 3]
+    law, other = meta_expert_law(uncapped, first), meta_expert_law(uncapped, second)
+    assert max(abs(np.log(law[a] / other[a])) for a in law) <= uncapped.guarantee.epsilon(0.0)
+    assert plan.guarantee.epsilon() < uncapped.guarantee.epsilon(0.0)
+
+
+@pytest.mark.parametrize("prior", ["markov", "uniform"])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_run_equals_play_and_observe_bit_for_bit(prior, batch):
+    rounds, n = 4000, 7
+    losses = Randomness.replayable(5).stream("losses").random((rounds, n))
+    plan = LazyFixedShare(tracking(n, rounds, 40), eta=0.05, force=0.01, batch=batch, prior=prior)
+    whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
+    actions = whole.run(losses[:3500])
+    for row, action in zip(losses[:3500], actions, strict=True):
+        assert loop.play() == action
+        loop.observe(row)
+    assert whole.switches == loop.switches > 50
+    np.testing.assert_array_equal(whole.run(losses[3500:]), loop.run(losses[3500:]))
+    for name in ("keep", "move", "draw"):  # the same coins were used up
+        assert whole._streams[name].random() == loop._streams[name].random()
+
+
+def test_weights_are_fixed_share():
+    losses = Randomness.replayable(6).stream("losses").random((50, 4))
+    prior = MarkovPrior(4, 51, 5, 0.3)
+    weights = prior.initial()
+    prior.advance(weights, losses)
+    expected = np.full(4, 0.25)
+    for row in losses:
+        expected = expected * np.exp(-0.3 * row)
+        expected /= expected.sum()
+        expected = (1 - prior.share) * expected + prior.share * (1 - expected) / 3
+    np.testing.assert_allclose(weights, expected, rtol=1e-12)
+    assert prior.share == 0.1
+
+
+def test_uniform_prior_survives_extreme_losses():
+    prior = UniformPrior(3, 4001, 1, 1.0)
+    weights = prior.initial()
+    losses = np.zeros((4000, 3))
+    losses[:1000, 1:] = 1.0  # expert 0 wins by 1000 nats, then loses by 2000, twice what one switch can mend
+    losses[1000:3000, 0] = 1.0
+    losses[3000:, :2] = 1.0
+    prior.advance(weights, losses)
+    law = np.exp(prior.scores(weights, 4000) - prior.scores(weights, 4000).max()).reshape(2, 3).sum(axis=0)
+    assert np.argmax(law) == 2  # paths 2 2 2 (cost 1000) and 0 2 2 (cost 0) end there
+    prior = UniformPrior(2, 3001, 1, 1.0)
+    weights = prior.initial()
+    losses = np.zeros((3000, 2))
+    losses[:1000, 1] = losses[1000:2000, 0] = losses[2000:, 1] = 1.0
+    prior.advance(weights, losses)
+    # Costs: 0 0 0 -> 1000, 0 then 1 -> 1000 or more, 1 then 0 -> 1000: both ends are alive.
+    assert np.isfinite(prior.scores(weights, 3000)).all()
+
+
+def test_planned_moves_follow_the_completions():
+    prior = UniformPrior(3, 6, 2, 1.0)
+    paths = [p for p in itertools.product(range(3), repeat=6) if sum(a != b for a, b in itertools.pairwise(p)) <= 2]
+    assert prior.complexity == pytest.approx(np.log(len(paths)), abs=1e-12)
+    moves = prior.moves(0, 6)
+    first = sum(p[0] != p[1] for p in paths) / len(paths)
+    assert moves[0, 0] == pytest.approx(first, abs=1e-12)
+    one = [p for p in paths if p[0] != p[1]]
+    assert moves[1, 1] == pytest.approx(sum(p[1] != p[2] for p in one) / len(one), abs=1e-12)
+    assert (moves[:, 2] == 0).all()
+    assert (moves[5] == 0).all()
+
+
+def test_complexity_covers_every_number_of_switches():
+    for n, rounds, switches in [(2, 5, 4), (3, 6, 5), (2, 8, 1), (4, 5, 0)]:
+        prior = MarkovPrior(n, rounds, switches, 1.0)
+        share = prior.share
+        weights = [(share / (n - 1)) ** m * (1 - share) ** (rounds - 1 - m) / n for m in range(switches + 1)]
+        assert prior.complexity == pytest.approx(-np.log(min(weights)), rel=1e-9)
+    assert path_complexity(1, 10, 3, 0.5) == 0.0
+
+
+def test_no_switches_costs_the_same_as_lazy_experts():
+    problem = tracking(10, 5000, 0)
+    plan = LazyFixedShare(problem, eta=0.02, force=0.05, batch=2)
+    experts = LazyExperts(problem, eta=0.02, force=0.05, batch=2)
+    assert plan.guarantee.epsilon(1e-6) == experts.guarantee.epsilon(1e-6)
+    assert float(plan.regret_bound) == pytest.approx(float(experts.regret_bound), rel=1e-12)
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_calibration_meets_the_target(delta):
+    plan = LazyFixedShare.calibrate(tracking(10, 20_000, 3), epsilon=1.0, delta=delta)
+    assert 0.99 < plan.guarantee.epsilon() <= 1.0
+    assert not plan.vacuous
+    assert (plan.max_redraws is None) == (delta > 0)
+
+
+def test_capped_learner_stops_redrawing():
+    losses = np.ones((300, 3)) * [0.0, 1.0, 1.0]
+    plan = LazyFixedShare(tracking(3, 300, 0), eta=0.5, force=0.5, max_redraws=4, delta=0.0)
+    learner = plan.start(Randomness.replayable(1))
+    actions = learner.run(losses)
+    assert learner._redraws == 4
+    assert len(set(actions[100:])) == 1
+
+
+def test_measured_regret_is_under_the_bound():
+    rounds, n = 5000, 5
+    plan = LazyFixedShare.calibrate(tracking(n, rounds, 1), epsilon=2.0, delta=1e-6)
+    regrets = []
+    for seed in range(10):
+        losses = (Randomness.replayable(seed).stream("losses").random((rounds, n)) < 0.5).astype(float)
+        losses[: rounds // 2, 0] = losses[rounds // 2 :, 1] = 0.0
+        actions = plan.start(Randomness.replayable(seed)).run(losses)
+        regrets.append(losses[np.arange(rounds), actions].sum())
+    assert np.mean(regrets) < float(plan.regret_bound)
+
+
+def test_one_expert_is_free():
+    plan = LazyFixedShare(tracking(1, 10, 0), eta=0.5, force=0.1)
+    assert plan.guarantee.epsilon() == 0.0
+    assert float(plan.regret_bound) == 0.0
+    np.testing.assert_array_equal(plan.start(Randomness.replayable(1)).run(np.zeros((10, 1))), np.zeros(10))
+    assert UniformPrior(1, 10, 2, 1.0).complexity == 0.0
+    assert (UniformPrior(1, 10, 2, 1.0).moves(0, 10) == 0).all()
+
+
+@pytest.mark.parametrize(
+    "bad", [{"eta": 0.0}, {"eta": float("nan")}, {"force": 1.0}, {"batch": 0}, {"prior": "flat"}, {"max_redraws": -1}]
+)
+def test_bad_parameters_raise(bad):
+    good = {"eta": 0.1, "force": 0.1}
+    with pytest.raises(InvalidInput, match=next(iter(bad))):
+        LazyFixedShare(tracking(3, 10, 1), **{**good, **bad})
+
+
+def test_a_limit_on_switches_is_refused():
+    with pytest.raises(PrivacyError, match="max_switches=5"):
+        LazyFixedShare.calibrate(tracking(3, 100, 1), epsilon=1.0, delta=1e-6, max_switches=5)

@@ -1,0 +1,314 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from exact.tracking_law import first_above_probability
+from tacit.environments.tracking import ShiftingBernoulli
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.tracking import LimitedUpdates, RestartOnShift
+from tacit.learners.tracking.limited_updates import noise_mean
+from tacit.learners.tracking.thresholds import certified_margin, learning_regret
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT
+from tacit.problems import Experts, Tracking
+from tacit.randomness import Randomness
+from tacit.simulation.comparators import best_expert_loss, best_switching_sequence
+
+
+def stochastic(n=10, horizon=20_000, switches=3):
+    return Tracking(n=n, horizon=horizon, switches=switches, adversary="stochastic")
+
+
+def stream(seed, rows, n):
+    return (Randomness.replayable(seed).stream("losses").random((rows, n)) < 0.5).astype(float)
+
+
+# Privacy -------------------------------------------------------------------------------------------------
+
+
+def largest_loss(threshold_scale, query_scale, low, high):
+    """The largest |log ratio| of an answer pattern over shifts in [low, high] of two levels of queries."""
+    worst = 0.0
+    for count, level, last in itertools.product((1, 30), (-9.0, 0.0, 4.0), (-8.0, 0.0, 8.0)):
+        for first, second in itertools.product((low, 0.0, high), repeat=2):
+            for above in (True, False):
+                here = first_above_probability([level] * count + [last], above, threshold_scale, query_scale)
+                moved = [level + first] * count + [last + second]
+                there = first_above_probability(moved, above, threshold_scale, query_scale)
+                worst = max(worst, abs(math.log(here / there)))
+    return worst
+
+
+@pytest.mark.parametrize(("low", "high"), [(-2.0, 0.0), (-1.0, 1.0), (-0.5, 1.5), (0.0, 2.0)])
+def test_above_threshold_loss_is_within_its_two_shares(low, high):
+    plan = RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0)
+    detector = plan.detector
+    loss = largest_loss(detector.threshold_scale, detector.query_scale, low, high)
+    assert loss <= 0.6 * (1 + 1e-9)  # shares .3 + .3
+    assert loss > 0.29  # the grid finds real losses
+
+
+def test_sensitivity_one_noise_is_caught():
+    plan = RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0)
+    detector = plan.detector
+    loss = largest_loss(detector.threshold_scale / 2, detector.query_scale / 2, -1.0, 1.0)
+    assert loss > 0.65
+
+
+def statistics(losses, actions, plan):
+    """The recursion one round at a time, for all tests of a run without restarts."""
+    a = np.asarray(plan.detector.windows, dtype=float)[:, None]
+    excess = np.zeros((len(a), plan.problem.n))
+    found = []
+    for t, (row, action) in enumerate(zip(losses, actions, strict=True), start=1):
+        excess = np.maximum(0.0, excess + row[action] - row - plan.slope / (2 * a))
+        if t % plan.interval == 0:
+            found.append(excess - plan.slope * a / 2)
+    return np.array(found)
+
+
+def test_block_recursion_is_the_recursion():
+    plan = RestartOnShift(stochastic(5, 1000, 2), epsilon=1.0, interval=23, slope=0.4, margin=1e6)
+    losses = Randomness.replayable(1).stream("losses").random((1000, 5))
+    learner = plan.start(Randomness.replayable(1))
+    actions = learner.run(losses)
+    expected = statistics(losses, actions, plan)[-1] + plan.slope * np.asarray(plan.detector.windows)[:, None] / 2
+    assert (expected > 0).any()
+    np.testing.assert_allclose(learner._excess, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ZERO_OUT])
+def test_one_round_moves_all_statistics_within_the_width(relation):
+    plan = RestartOnShift(stochastic(4, 200, 1), epsilon=1.0, interval=7, slope=0.3, margin=1.0, relation=relation)
+    generator = Randomness.replayable(8).stream("neighbours")
+    widest = 0.0
+    for _ in range(200):
+        losses = generator.integers(0, 2, (60, 4)).astype(float)
+        actions = generator.integers(0, 4, 60)
+        other = losses.copy()
+        changed = generator.integers(60)
+        other[changed] = 0.5 if relation is ZERO_OUT else 1 - losses[changed]
+        shifts = statistics(other, actions, plan) - statistics(losses, actions, plan)
+        low, high = min(0.0, shifts.min()), max(0.0, shifts.max())
+        widest = max(widest, high - low)
+        queries = statistics(other, actions, plan).max((1, 2)) - statistics(losses, actions, plan).max((1, 2))
+        assert (queries >= low).all()
+        assert (queries <= high).all()
+    assert widest <= plan.width + 1e-12
+    assert widest > 0.9 * plan.width
+
+
+def test_selection_noise_covers_what_one_person_can_move():
+    assert noise_mean(0.5, REPLACE, 1) == pytest.approx(4.0)
+    assert noise_mean(0.5, ZERO_OUT, 1) == pytest.approx(2.0)
+    assert noise_mean(0.5, REPLACE, 3) == pytest.approx(12.0)
+    plan = RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0, rounds_per_person=3, relation="zero-out")
+    assert plan.detector.threshold_scale == pytest.approx(3 / 0.3)
+    assert plan.guarantee.epsilon() == 1.0
+    assert plan.guarantee.notion == "pure"
+
+
+def test_shares_never_exceed_epsilon():
+    plan = RestartOnShift.calibrate(stochastic(), epsilon=0.7, delta=0.0)
+    detector = plan.detector
+    assert 2 / detector.selection_scale + 2 / detector.threshold_scale + 2 / detector.query_scale <= plan.epsilon
+
+
+# Behaviour -----------------------------------------------------------------------------------------------
+
+
+def test_limited_updates_selects_the_window_before_each_power_of_two(monkeypatch):
+    seen = []
+
+    def pick(sums, epsilon, sensitivity, generator):
+        seen.append(sums.copy())
+        return int(np.argmin(sums))
+
+    monkeypatch.setattr("tacit.learners.tracking.limited_updates.permute_and_flip", pick)
+    losses = Randomness.replayable(2).stream("losses").random((40, 3))
+    learner = LimitedUpdates(stochastic(3, 40, 0), epsilon=1.0).start(Randomness.replayable(1))
+    actions = learner.run(losses)
+    assert len(seen) == 5
+    for level, sums in enumerate(seen, start=1):
+        tau = 2**level  # rounds tau/2 .. tau-1, counted from 1
+        expected = losses[tau // 2 - 1 : tau - 1].sum(axis=0)
+        np.testing.assert_allclose(sums, expected)
+        assert (actions[tau - 1 : 2 * tau - 1] == np.argmin(expected)).all()
+
+
+def test_a_restart_forgets_everything(monkeypatch):
+    plan = RestartOnShift(stochastic(3, 400, 1), epsilon=1.0, interval=10, slope=0.5, margin=0.0)
+    losses = stream(3, 400, 3)
+    learner = plan.start(Randomness.replayable(4))
+    learner.run(losses[:10])
+    monkeypatch.setattr(type(learner._alarm), "test", lambda self, query: True)
+    learner.run(losses[10:20])
+    assert learner.restarts == [20]
+    assert learner._local == 0
+    assert not learner._excess.any()
+    assert not learner._sums.any()
+    monkeypatch.setattr(type(learner._alarm), "test", lambda self, query: False)
+    sums = []
+    monkeypatch.setattr(
+        "tacit.learners.tracking.limited_updates.permute_and_flip", lambda s, e, d, g: sums.append(s.copy()) or 0
+    )
+    learner.run(losses[20:60])
+    np.testing.assert_array_equal(sums[0], losses[20])
+    np.testing.assert_array_equal(sums[1], losses[21:23].sum(axis=0))
+
+
+@pytest.mark.parametrize("make", [LimitedUpdates, RestartOnShift])
+def test_run_equals_play_and_observe_bit_for_bit(make):
+    rounds, n = 3000, 6
+    plan = make.calibrate(stochastic(n, rounds, 2), epsilon=3.0, delta=0.0)
+    environment = ShiftingBernoulli(n=n, horizon=rounds, changes=(1000, 2000), gap=0.6)
+    losses = environment.losses(Randomness.replayable(1).stream("losses"))
+    whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
+    first, second = whole.run(losses[:1777]), whole.run(losses[1777:])
+    for row, action in zip(losses, np.concatenate([first, second]), strict=True):
+        assert loop.play() == action
+        loop.observe(row)
+    if make is RestartOnShift:
+        assert whole.restarts == loop.restarts
+        assert len(whole.restarts) >= 2
+
+
+# Regret --------------------------------------------------------------------------------------------------
+
+
+def measured(plan, rounds, seeds):
+    changes = tuple(rounds * k // 4 for k in (1, 2, 3))
+    environment = ShiftingBernoulli(n=10, horizon=rounds, changes=changes, gap=0.3)
+    regrets, restarts = [], []
+    for seed in range(seeds):
+        losses = environment.losses(Randomness.replayable(seed).stream("losses"))
+        learner = plan.start(Randomness.replayable(seed))
+        actions = learner.run(losses)
+        regrets.append(losses[np.arange(rounds), actions].sum() - best_switching_sequence(losses, 3)[0])
+        restarts.append(learner.restarts)
+    return np.array(regrets), restarts, changes
+
+
+def test_mean_dynamic_regret_at_twenty_thousand_rounds():
+    plan = RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0)
+    regrets, restarts, _ = measured(plan, 20_000, 20)
+    assert regrets.mean() / 20_000 < 0.04
+    for regret, found in zip(regrets, restarts, strict=True):
+        assert regret <= plan.regret_after(len(found))
+
+
+@pytest.mark.slow
+def test_mean_dynamic_regret_at_two_hundred_thousand_rounds():
+    rounds = 200_000
+    plan = RestartOnShift.calibrate(stochastic(horizon=rounds), epsilon=1.0, delta=0.0)
+    regrets, restarts, changes = measured(plan, rounds, 20)
+    assert regrets.mean() / rounds < 0.006
+    for found in restarts:  # every shift is noticed before the next one
+        for start, end in itertools.pairwise([*changes, rounds]):
+            assert any(start < restart < end for restart in found)
+
+
+def test_certified_thresholds_are_kept():
+    plan = RestartOnShift.calibrate(stochastic(10, 20_000, 1), epsilon=2.0, delta=0.0, thresholds="certified")
+    assert not plan.vacuous
+    regrets = []
+    for seed in range(10):
+        environment = ShiftingBernoulli(n=10, horizon=20_000, changes=(10_000,), gap=0.5)
+        losses = environment.losses(Randomness.replayable(seed).stream("losses"))
+        learner = plan.start(Randomness.replayable(seed))
+        actions = learner.run(losses)
+        regrets.append(losses[np.arange(20_000), actions].sum() - best_switching_sequence(losses, 1)[0])
+        assert not [restart for restart in learner.restarts if restart <= 10_000]
+    assert np.mean(regrets) < float(plan.regret_bound)
+
+
+def test_certified_margin_covers_a_simulated_epoch():
+    # The margin without the noise of the test dominates every window's regret in a stationary run.
+    plan = RestartOnShift.calibrate(stochastic(5, 4000, 0), epsilon=1.0, delta=0.0, thresholds="certified")
+    assert plan.margin >= certified_margin(plan.detector, plan.slope) * (1 - 1e-9)
+    silent = RestartOnShift(plan.problem, 1.0, plan.interval, plan.slope, 1e9)
+    for seed in range(5):
+        losses = ShiftingBernoulli(n=5, horizon=4000, changes=(), gap=0.1).losses(
+            Randomness.replayable(seed).stream("losses")
+        )
+        actions = silent.start(Randomness.replayable(seed)).run(losses)
+        assert statistics(losses, actions, silent).max() < plan.margin
+
+
+def test_learning_regret_sums_the_gaps():
+    detector = RestartOnShift.calibrate(stochastic(5, 4000, 0), epsilon=1e6, delta=0.0).detector
+    found = learning_regret(detector, np.array([1.0, 3.0, 4000.0]), 0.01)
+    assert found[0] == 1.0
+    assert found[1] == 3.0  # a gap is at most 1
+    assert 3.0 < found[2] < 4000
+
+
+def test_limited_updates_regret_is_under_its_bound():
+    rounds = 10_000
+    plan = LimitedUpdates.calibrate(stochastic(10, rounds, 0), epsilon=0.5, delta=0.0)
+    regrets = []
+    for seed in range(20):
+        losses = ShiftingBernoulli(n=10, horizon=rounds, changes=(), gap=0.05).losses(
+            Randomness.replayable(seed).stream("losses")
+        )
+        actions = plan.start(Randomness.replayable(seed)).run(losses)
+        regrets.append(losses[np.arange(rounds), actions].sum() - best_expert_loss(losses))
+    assert 0 < np.mean(regrets) < float(plan.regret_bound) < 0.2 * rounds
+
+
+def test_bounds_say_what_is_not_certified():
+    assert float(LimitedUpdates(stochastic(), epsilon=1.0).regret_bound) == float("inf")
+    tuned = RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0)
+    assert tuned.regret_bound.condition == "there are at most S restarts"
+    assert "if there are at most S restarts" in str(tuned.regret_bound)
+    # In expectation over such runs it is no worse than the ex-post bound that fails with probability 1/T.
+    assert float(tuned.regret_bound) <= tuned.regret_after(3) + 1
+    assert tuned.regret_after(0) < tuned.regret_after(3) < tuned.regret_after(10_000) == 20_000
+    assert tuned.certified_against == ("stochastic",)
+
+
+def test_one_expert_is_free():
+    for make in (LimitedUpdates, RestartOnShift):
+        plan = make.calibrate(stochastic(1, 50, 0), epsilon=1.0, delta=0.0)
+        assert plan.guarantee.epsilon() == 0.0
+        assert float(plan.regret_bound) == 0.0
+        assert not plan.start(Randomness.replayable(1)).run(np.zeros((50, 1))).any()
+
+
+# Arguments -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"epsilon": 0.0},
+        {"interval": 0},
+        {"slope": -1.0},
+        {"margin": float("nan")},
+        {"shares": (0.5, 0.5, 0.5)},
+        {"shares": (0.5, 0.5)},
+        {"shares": (0.5, 0.5, 0.0)},
+        {"rounds_per_person": 0},
+    ],
+)
+def test_bad_parameters_raise(bad):
+    good = {"epsilon": 1.0, "interval": 5, "slope": 1.0, "margin": 1.0}
+    with pytest.raises(InvalidInput, match=next(iter(bad))):
+        RestartOnShift(stochastic(), **{**good, **bad})
+
+
+def test_refusals():
+    with pytest.raises(InvalidInput, match="epsilon"):
+        LimitedUpdates(stochastic(), epsilon=-1.0)
+    with pytest.raises(PrivacyError, match="max_switches=3"):
+        RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0, max_switches=3)
+    with pytest.raises(PrivacyError, match="max_switches=3"):
+        LimitedUpdates.calibrate(stochastic(), epsilon=1.0, delta=0.0, max_switches=3)
+    assert LimitedUpdates.calibrate(stochastic(), epsilon=1.0, delta=0.0, max_switches=14).expected_switches == 14
+    with pytest.raises(InvalidInput, match="thresholds"):
+        RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0, thresholds="printed")
+    with pytest.raises(InvalidInput, match="Tracking problem"):
+        RestartOnShift.calibrate(Experts(n=3, horizon=100), epsilon=1.0, delta=0.0)
+    with pytest.raises(InvalidInput, match="restarts"):
+        RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0).regret_after(-1)
