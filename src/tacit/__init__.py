@@ -11,9 +11,25 @@ certified price in regret.
 >>> learner.observe([0.5] * 10)
 """
 
+from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
+from tacit.geometry import (
+    Ball,
+    Birkhoff,
+    Box,
+    KSubsets,
+    L1Ball,
+    Matroid,
+    NuclearBall,
+    Paths,
+    Polytope,
+    Simplex,
+    SpanningTrees,
+    SubmodularBase,
+)
+from tacit.learners.bandit import BanditFW, NoisyOCO, Rounds
 from tacit.learners.base import Learner, Plan, RegretBound
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.tracking import (
@@ -25,7 +41,7 @@ from tacit.learners.tracking import (
 )
 from tacit.planning import Candidate, Choice, plan
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
-from tacit.problems import Experts, Tracking
+from tacit.problems import Bandit, Experts, Tracking
 from tacit.randomness import Randomness
 from tacit.simulation.loop import Simulation, simulate
 
@@ -35,7 +51,13 @@ __all__ = [
     "L2P",
     "REPLACE",
     "ZERO_OUT",
+    "Assignment",
+    "Ball",
+    "Bandit",
+    "BanditFW",
     "BernoulliGap",
+    "Birkhoff",
+    "Box",
     "Candidate",
     "Choice",
     "DriftingLosses",
@@ -43,13 +65,22 @@ __all__ = [
     "Guarantee",
     "HedgeOnSums",
     "InvalidInput",
+    "KSubsets",
+    "L1Ball",
     "LazyExperts",
     "LazyFixedShare",
     "Learner",
     "LimitedUpdates",
+    "Matroid",
     "MissingExtra",
+    "MovingTarget",
     "NoisyMirrorDescent",
+    "NoisyOCO",
+    "NuclearBall",
+    "Paths",
     "Plan",
+    "Polytope",
+    "Pricing",
     "PrivacyError",
     "ProtocolError",
     "Randomness",
@@ -57,10 +88,15 @@ __all__ = [
     "Relation",
     "Replay",
     "RestartOnShift",
+    "Rounds",
+    "Routing",
     "SampledFixedShare",
     "ScheduledExperts",
     "ShiftingBernoulli",
+    "Simplex",
     "Simulation",
+    "SpanningTrees",
+    "SubmodularBase",
     "SwitchingAdversary",
     "TacitError",
     "Tracking",

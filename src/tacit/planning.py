@@ -9,6 +9,7 @@ from io import StringIO
 from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.bandit import BanditFW
 from tacit.learners.base import Learner, Plan, RegretBound, Target
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.tracking import (
@@ -20,12 +21,13 @@ from tacit.learners.tracking import (
     lower_bound_warning,
 )
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
-from tacit.problems import Experts, Problem, Tracking
+from tacit.problems import Bandit, Experts, Problem, Tracking
 from tacit.randomness import Randomness
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Experts: (LazyExperts, L2P, ScheduledExperts, HedgeOnSums),
     Tracking: (RestartOnShift, LimitedUpdates, LazyFixedShare, SampledFixedShare, NoisyMirrorDescent),
+    Bandit: (BanditFW,),
 }
 """Which algorithms apply to which problem; an algorithm joins by standing here."""
 
@@ -192,10 +194,11 @@ def plan(
                 max_switches=target.max_switches,
                 adversary=target.adversary,
             )
+            certified = target.adversary in made.certified_against
         except PrivacyError as error:
             candidates.append(Candidate(algorithm.__name__, None, str(error)))
             continue
-        if target.adversary in made.certified_against:
+        if certified:
             candidates.append(Candidate(algorithm.__name__, made))
         else:
             reason = f"its regret is not certified for losses of this adversary ({target.adversary})."

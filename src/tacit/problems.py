@@ -197,15 +197,35 @@ class Lipschitz(Problem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stochastic(Convex):
+class Stochastic(Problem):
     """Learn one point from `horizon` records, each seen once; what counts is the last model's expected loss.
 
     Attributes:
         domain: the set of models; its centre and radius enter the bounds.
         loss: the loss of a model on a record, or a `ConvexFamily` of constants, which is enough to plan.
-        horizon: number of records, at least 1: it is public, and training needs it in advance.
+        horizon: number of records: public, and needed in advance.
     """
+
+    domain: ConvexSet
+    loss: LossFamily
 
     def __post_init__(self) -> None:
         check_integer("Stochastic", "horizon", self.horizon)
-        super().__post_init__()
+        if not isinstance(self.domain, ConvexSet):
+            raise InvalidInput(
+                f"The 'domain' parameter of Stochastic must be a ConvexSet. Got {self.domain!r} instead."
+            )
+        if not isinstance(self.loss, LossFamily):
+            raise InvalidInput(
+                f"The 'loss' parameter of Stochastic must be a loss or a ConvexFamily. Got {self.loss!r} instead."
+            )
+
+    @property
+    def records(self) -> int:
+        """The horizon, known to be finite."""
+        return int(self.horizon or 0)
+
+    @property
+    def constants(self) -> Constants:
+        """The loss's Lipschitz, smoothness and strong convexity constants on the domain."""
+        return self.loss.constants(self.domain)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
@@ -226,7 +225,7 @@ class Learner(ABC):
             self._played = True
         return self._action
 
-    def observe(self, feedback: ArrayLike) -> None:
+    def observe(self, feedback: Any) -> None:
         """The feedback of the round that was just played. Bad feedback raises and changes nothing."""
         if not self._played:
             raise ProtocolError("observe() came before play(): play a round first, then observe its feedback.")
@@ -238,7 +237,7 @@ class Learner(ABC):
         self._round += 1
         self._played = False
 
-    def run(self, feedback: ArrayLike) -> Any:
+    def run(self, feedback: Any) -> Any:
         """Play a whole array of rounds: the same decisions as play/observe, returned as an array.
 
         If any row is bad, nothing has happened: the learner is where it was before the call.

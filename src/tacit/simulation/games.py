@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
+from tacit.learners.bandit import Rounds
 from tacit.learners.base import Learner
-from tacit.problems import Experts, Problem, Tracking
+from tacit.problems import Bandit, Experts, Problem, Tracking
 from tacit.simulation.comparators import best_switching_sequence
 from tacit.validation import FloatArray, IntArray
 
@@ -28,7 +29,22 @@ class Outcome:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-def game_for(problem: Problem, environment: Any) -> Callable[[Learner, Any, np.random.Generator, IntArray], Outcome]:
+Play = Callable[[Learner, Any, np.random.Generator, IntArray], Outcome]
+
+
+@dataclass(frozen=True)
+class Game:
+    """How one kind of problem is played, and at how many rounds its regret is worth computing."""
+
+    play: Play
+    checkpoints: int = 256
+
+    def rounds(self, horizon: int) -> IntArray:
+        """The rounds at which regret is kept, the last one included."""
+        return np.unique(np.linspace(1, horizon, min(self.checkpoints, horizon)).astype(np.int64))
+
+
+def game_for(problem: Problem, environment: Any) -> Game:
     """The game of this kind of problem, after checking that the environment fits."""
     game = GAMES.get(type(problem))
     if game is None:
@@ -78,7 +94,20 @@ def play_experts(learner: Learner, environment: Any, generator: np.random.Genera
     return losses, actions
 
 
-GAMES: dict[type[Problem], Callable[[Learner, Any, np.random.Generator, IntArray], Outcome]] = {
-    Experts: experts_game,
-    Tracking: tracking_game,
+def bandit_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+    """Regret against the best fixed point in hindsight; the opponent keeps what that needs."""
+    opponent = environment.start(generator)
+    regret, first = [], 0
+    for stop in checkpoints.tolist():
+        learner.run(Rounds(opponent.values, stop - first, first, keep=False))
+        regret.append(opponent.regret)
+        first = stop
+    return Outcome(np.array(regret), learner.switches)
+
+
+GAMES: dict[type[Problem], Game] = {
+    Experts: Game(experts_game),
+    Tracking: Game(tracking_game),
+    Bandit: Game(bandit_game, checkpoints=8),
 }
+"""Which game a problem is; a kind of problem joins by standing here."""

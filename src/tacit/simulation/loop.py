@@ -20,8 +20,6 @@ from tacit.randomness import Randomness
 from tacit.simulation.games import Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer
 
-CHECKPOINTS = 256
-
 
 @dataclass(frozen=True)
 class Simulation:
@@ -126,7 +124,7 @@ def simulate(
     return Simulation(
         plan=chosen,
         environment=environment,
-        rounds=checkpoints(environment.horizon),
+        rounds=game_for(chosen.problem, environment).rounds(environment.horizon),
         regret=np.stack([outcome.regret for outcome in outcomes]),
         switches=np.array([float(outcome.switches) for outcome in outcomes]),
         seed=seed,
@@ -140,12 +138,7 @@ def simulate_run(plan: Plan, environment: Any, seed: int, run: int) -> Outcome:
     source = Randomness.replayable(seed)
     learner = plan.start(source.child(f"learner {run}"))
     generator = source.child(f"environment {run}").stream("feedback")
-    return game(learner, environment, generator, checkpoints(environment.horizon))
-
-
-def checkpoints(horizon: int) -> IntArray:
-    """The rounds at which regret is kept."""
-    return np.unique(np.linspace(1, horizon, min(CHECKPOINTS, horizon)).astype(np.int64))
+    return game.play(learner, environment, generator, game.rounds(environment.horizon))
 
 
 @contextmanager

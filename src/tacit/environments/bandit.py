@@ -1,0 +1,328 @@
+"""Worlds that show one number a round: a moving target, roads, assignments, prices.
+
+An environment is frozen and public: its `problem`, and `start(generator)` for one draw of its losses. The opponent
+answers `values(points, first_round)` for consecutive rounds, keeps the sums that are needed to find the best fixed
+point in hindsight, and so knows the regret at any time. All losses are convex, within [0, 1], and oblivious.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.geometry import Birkhoff, Box, ConvexSet, Paths
+from tacit.geometry.graphs import Edge
+from tacit.problems import Bandit
+from tacit.validation import FloatArray, check_integer, check_number, check_positive, invalid, real_array
+
+_BLOCK = 1 << 14
+
+TOWN: tuple[Edge, ...] = (
+    ("home", "bridge"), ("home", "park"), ("bridge", "market"), ("park", "market"),
+    ("bridge", "work"), ("market", "work"), ("park", "work"),
+)  # fmt: skip
+TOWN_TIMES = (0.2, 0.3, 0.3, 0.1, 0.9, 0.1, 0.8)
+
+
+class Opponent(ABC):
+    """One draw of an environment's losses, round by round."""
+
+    def __init__(self, domain: ConvexSet, horizon: int, generator: np.random.Generator) -> None:
+        self._domain = domain
+        self._horizon = horizon
+        self._generator = generator
+        self._round = 0
+        self.total = 0.0
+        """The sum of all values that were shown."""
+
+    def values(self, points: ArrayLike, first_round: int) -> FloatArray:
+        """The losses at these points, one a round, from `first_round` on (the next round that was not shown)."""
+        rows = real_array(type(self).__name__, "points", points, (None, self._domain.dimension))
+        if first_round != self._round or self._round + len(rows) > self._horizon:
+            raise ProtocolError(
+                f"The next round of {type(self).__name__} is {self._round} of {self._horizon}. "
+                f"Got {len(rows)} rounds from {first_round} on."
+            )
+        values = self._values(rows)
+        self._round += len(rows)
+        self.total += float(values.sum())
+        return values
+
+    @property
+    def regret(self) -> float:
+        """How much more the shown points cost than the best fixed point."""
+        return self.total - self.best_value()
+
+    @abstractmethod
+    def best_value(self) -> float:
+        """The total loss of the best fixed point over the rounds so far."""
+
+    @abstractmethod
+    def _values(self, points: FloatArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True)
+class MovingTarget:
+    """The loss is the distance to a target that jumps about a fixed place.
+
+    Attributes:
+        domain: where points are chosen; targets stay in its inner ball.
+        horizon: number of rounds.
+        distance: how far from the centre the place is, at most the inner radius.
+        spread: standard deviation of the jumps, in each direction of the hull.
+    """
+
+    domain: ConvexSet
+    horizon: int
+    distance: float = 0.3
+    spread: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_integer("MovingTarget", "horizon", self.horizon)
+        inner = self.domain.inner_radius
+        check_number("MovingTarget", "distance", self.distance, above=0, below=inner, closed_low=True, closed_high=True)
+        check_positive("MovingTarget", "spread", self.spread)
+
+    @property
+    def problem(self) -> Bandit:
+        """Distances are 1-Lipschitz and at most the radius plus the inner radius."""
+        reach = self.domain.radius + self.domain.inner_radius
+        return Bandit(domain=self.domain, horizon=self.horizon, value_range=(0.0, reach))
+
+    def start(self, generator: np.random.Generator) -> MovingTargetOpponent:
+        """One draw of the targets."""
+        return MovingTargetOpponent(self, generator)
+
+
+class MovingTargetOpponent(Opponent):
+    """Plays `MovingTarget`; memory does not grow with the rounds, targets are drawn again for the best point."""
+
+    def __init__(self, environment: MovingTarget, generator: np.random.Generator) -> None:
+        super().__init__(environment.domain, environment.horizon, generator)
+        self._environment = environment
+        self._again = deepcopy(generator)
+
+    def _targets(self, count: int, generator: np.random.Generator) -> FloatArray:
+        environment, domain = self._environment, self._domain
+        offsets = environment.spread * generator.standard_normal((count, domain.hull_dimension))
+        offsets[:, 0] += environment.distance
+        lengths = np.sqrt((offsets**2).sum(axis=1))
+        offsets *= np.minimum(1.0, domain.inner_radius / np.maximum(lengths, 1e-300))[:, None]
+        return domain.from_hull(offsets)
+
+    def _values(self, points: FloatArray) -> FloatArray:
+        offsets = points - self._targets(len(points), self._generator)
+        values: FloatArray = np.sqrt((offsets**2).sum(axis=1))
+        return values
+
+    def best_value(self) -> float:
+        """The geometric median's loss; it is in the hull of the targets, so no constraint is needed."""
+        domain = self._domain
+
+        def cost(coordinates: FloatArray) -> tuple[float, FloatArray]:
+            point, generator = domain.from_hull(coordinates), deepcopy(self._again)
+            total, slope = 0.0, np.zeros(domain.dimension)
+            for first in range(0, self._round, _BLOCK):
+                offsets = point - self._targets(min(_BLOCK, self._round - first), generator)
+                lengths = np.maximum(np.sqrt((offsets**2).sum(axis=1)), 1e-12)
+                total += float(lengths.sum())
+                slope += (offsets / lengths[:, None]).sum(axis=0)
+            scale = max(1, self._round)
+            return total / scale, domain.restrict(slope) / scale
+
+        start = np.zeros(domain.hull_dimension)
+        start[0] = self._environment.distance
+        return float(minimize(cost, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-9}).fun) * self._round
+
+
+@dataclass(frozen=True)
+class LinearLosses(ABC):
+    """The loss is the mean cost of a mixture: one cost for each coordinate, drawn anew each round.
+
+    Costs are uniform within `noise` of their means; losses are divided by the most that a vertex can cost.
+    """
+
+    @property
+    @abstractmethod
+    def domain(self) -> ConvexSet:
+        """The set of mixtures."""
+
+    @property
+    @abstractmethod
+    def means(self) -> FloatArray:
+        """Mean cost of each coordinate."""
+
+    horizon: int = field(kw_only=True)
+    noise: float = field(kw_only=True, default=0.1)
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        check_integer(owner, "horizon", self.horizon)
+        check_number(owner, "noise", self.noise, above=0.0, closed_low=True)
+        if not (np.isfinite(self.means).all() and (self.means >= self.noise).all()):
+            raise InvalidInput(f"The mean costs of {owner} must be finite and at least noise={self.noise:g}.")
+
+    @property
+    def largest(self) -> float:
+        """The most that a vertex can cost in a round."""
+        highest = self.means + self.noise
+        return float(self.domain.minimize_linear(-highest) @ highest)
+
+    @property
+    def problem(self) -> Bandit:
+        """Values in [0, 1]; the gradient within the hull is at most its projection's norm."""
+        highest, domain = (self.means + self.noise) / self.largest, self.domain
+        centre = domain.restrict(self.means / self.largest)
+        wobble = self.noise / self.largest * sqrt(domain.dimension)
+        steepest = min(float(np.linalg.norm(highest)), float(np.linalg.norm(centre)) + wobble)
+        return Bandit(domain=domain, horizon=self.horizon, lipschitz=steepest)
+
+    def start(self, generator: np.random.Generator) -> LinearOpponent:
+        """One draw of the costs."""
+        return LinearOpponent(self, generator)
+
+
+class LinearOpponent(Opponent):
+    """Plays `LinearLosses`."""
+
+    def __init__(self, environment: LinearLosses, generator: np.random.Generator) -> None:
+        super().__init__(environment.domain, environment.horizon, generator)
+        self._means, self._noise = environment.means, environment.noise
+        self._largest = environment.largest
+        self.costs = np.zeros(self._domain.dimension)
+        """The sum of all costs so far, by coordinate."""
+
+    def _values(self, points: FloatArray) -> FloatArray:
+        drawn = self._means + self._generator.uniform(-self._noise, self._noise, points.shape)
+        drawn /= self._largest
+        self.costs += drawn.sum(axis=0)
+        values: FloatArray = np.einsum("ij,ij->i", drawn, points)
+        return values
+
+    def best_value(self) -> float:
+        """The cheapest vertex in hindsight, one call of the linear oracle."""
+        return float(self._domain.minimize_linear(self.costs) @ self.costs)
+
+
+@dataclass(frozen=True)
+class Routing(LinearLosses):
+    """Send each traveller along a random path from source to sink; the loss is the expected travel time.
+
+    Attributes:
+        edges: the roads, (tail, head), without cycles.
+        times: mean travel time of each road.
+        source: where travellers start.
+        sink: where they go.
+    """
+
+    edges: Sequence[Edge] = TOWN
+    times: Sequence[float] = TOWN_TIMES
+    source: object = "home"
+    sink: object = "work"
+
+    @cached_property
+    def domain(self) -> Paths:
+        """Unit flows."""
+        return Paths(self.edges, self.source, self.sink)
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean travel times."""
+        return real_array("Routing", "times", self.times, (len(self.edges),))
+
+
+@dataclass(frozen=True)
+class Assignment(LinearLosses):
+    """Assign k workers to k jobs at random; the loss is the expected cost.
+
+    Attributes:
+        costs: mean cost of each worker (row) in each job (column).
+    """
+
+    costs: ArrayLike = ((0.2, 0.6, 0.8), (0.7, 0.3, 0.6), (0.8, 0.7, 0.2))
+
+    @cached_property
+    def domain(self) -> Birkhoff:
+        """Doubly stochastic matrices."""
+        return Birkhoff(len(real_array("Assignment", "costs", self.costs, (None, None))))
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean costs in row order."""
+        return real_array("Assignment", "costs", self.costs, (self.domain.k, self.domain.k)).ravel()
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Set prices in [0, 1] of goods whose demand falls linearly: the loss is one minus the share of possible revenue.
+
+    At price p a good sells demand - p units, where demand is uniform within `noise` of its mean.
+
+    Attributes:
+        horizon: number of rounds.
+        demands: mean demand of each good at price 0, from 1/2 to 3/2 together with the noise.
+        noise: half width of the demand's range.
+    """
+
+    horizon: int
+    demands: Sequence[float] = (0.8, 1.2)
+    noise: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_integer("Pricing", "horizon", self.horizon)
+        noise = check_number("Pricing", "noise", self.noise, above=0.0, below=0.5, closed_low=True)
+        demands = real_array("Pricing", "demands", self.demands, (None,))
+        if not (demands.size and (demands >= 0.5 + noise).all() and (demands <= 1.5 - noise).all()):
+            allowed = f"numbers from {0.5 + noise:g} to {1.5 - noise:g}"
+            raise invalid("Pricing", "demands", allowed, demands.tolist())
+
+    @property
+    def domain(self) -> Box:
+        """One price in [0, 1] for each good."""
+        return Box(np.zeros(len(self.demands)), np.ones(len(self.demands)))
+
+    @property
+    def problem(self) -> Bandit:
+        """Revenue p (d - p) of a good is from -1/2 to 9/16 for d in [1/2, 3/2]; its slope is at most 3/2."""
+        return Bandit(domain=self.domain, horizon=self.horizon, lipschitz=1.5 / (_REVENUE * sqrt(len(self.demands))))
+
+    def start(self, generator: np.random.Generator) -> PricingOpponent:
+        """One draw of the demands."""
+        return PricingOpponent(self, generator)
+
+
+# The range of one good's revenue, which the loss is divided by.
+_LEAST, _MOST = -0.5, 0.5625
+_REVENUE = _MOST - _LEAST
+
+
+class PricingOpponent(Opponent):
+    """Plays `Pricing`."""
+
+    def __init__(self, environment: Pricing, generator: np.random.Generator) -> None:
+        super().__init__(environment.domain, environment.horizon, generator)
+        self._means, self._noise = np.asarray(environment.demands, dtype=float), environment.noise
+        self._demand = np.zeros(len(self._means))
+
+    def _values(self, points: FloatArray) -> FloatArray:
+        drawn = self._means + self._generator.uniform(-self._noise, self._noise, points.shape)
+        self._demand += drawn.sum(axis=0)
+        return self._loss((points * (drawn - points)).mean(axis=1))
+
+    def _loss(self, revenue: FloatArray) -> FloatArray:
+        return (_MOST - revenue) / _REVENUE
+
+    def best_value(self) -> float:
+        """Half of the mean demand is the best price of each good."""
+        mean = self._demand / max(1, self._round)
+        price = np.clip(mean / 2, 0.0, 1.0)
+        return float(self._loss((price * (mean - price)).mean(keepdims=True))[0]) * self._round

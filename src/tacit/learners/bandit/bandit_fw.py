@@ -1,0 +1,359 @@
+"""Projection-free private bandits (PrivateBandit, Algorithm 1): explore around a leader of noisy gradient sums.
+
+Only the loss at the played point is seen. A point is the current leader, shrunk, plus a random direction of length
+zeta: value times direction estimates the gradient of the smoothed loss. The estimates of a batch are summed, a private
+mechanism releases running sums of batches, and Frank-Wolfe finds the leader of a released sum with linear
+optimisation only. The solve may run beside the next batch: a batch plays what was computed from the sums two before.
+
+What differs from the print:
+- Line 14 has the wrong sign: the leader minimises |x|^2/2 + <eta s, x>. As printed it runs uphill.
+- Given the transcript, replacing one round's loss moves one batch's sum by at most n W/zeta, whatever the batch length:
+  the print bounds the norm of the whole batch (Lemmas 5.1 and 5.4, whose products also do not hold as printed) and
+  adds 50 (pure) to thousands of times (Gaussian) the noise that is needed. `calibration="paper"` uses the printed
+  scales on the papers' tree, without the padding noise that privacy does not need, and states the privacy they give.
+- Values are clipped to their public range (or no noise suffices) and centred at a public baseline.
+- Points stay in the set by shrinking (Appendix D); sets without interior are handled in their affine hull, of
+  dimension n, where the directions, the sums and the noise live.
+- The last two batches' sums are never formed: no point depends on them. Rounds left over by the batches play the last
+  leader itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.bandit.base import BanditLearner, on_sphere
+from tacit.learners.bandit.calibration import (
+    FEWEST_ROUNDS,
+    CertifiedRegret,
+    batches_of,
+    best_parameters,
+    gap_tolerance,
+    paper_enough,
+    paper_parameters,
+    paper_scale,
+    too_short,
+)
+from tacit.learners.bandit.frank_wolfe import FrankWolfe
+from tacit.learners.bandit.noisy_oco import NoisyOCO
+from tacit.learners.base import Plan, RegretBound, Target
+from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import ROUND_UP
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.problems import Bandit
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
+
+# A point of a batch uses the sum of two batches before.
+DELAY = 1
+# Directions are drawn, and estimates summed, in blocks of at most this many rounds and about this many numbers.
+BLOCK_ROUNDS, BLOCK_ENTRIES = 1024, 1 << 18
+
+
+@dataclass(frozen=True)
+class BanditFW(Plan):
+    """Frank-Wolfe leaders of private sums of one-point gradient estimates.
+
+    Privacy contract: all noisy sums and directions, hence every point: mu-Gaussian DP (l2 sensitivity n W/zeta), or
+    pure DP with Laplace trees (l1 sensitivity sqrt(n) n W/zeta); half of it if neighbours zero out a round at a
+    central baseline, m times it for m rounds per person. Adaptive adversaries. Enforced: values are clipped to
+    `value_range`, values that are not finite raise. Numerics: idealized.
+    Regret (oblivious, convex, L-Lipschitz losses within the range on the set): `calibration.py` has the formula.
+
+    Attributes:
+        zeta: smoothing radius, below the inner radius of the set.
+        eta: learning rate.
+        mechanism: the running sum, of floor(sqrt(T)) - 2 batches.
+        privacy: mu for Gaussian mechanisms, epsilon for Laplace ones.
+        baseline: the public value that is subtracted from every value; the middle of the range if None.
+
+    >>> from tacit.geometry import Ball
+    >>> problem = Bandit(domain=Ball(dim=2, radius=0.5), horizon=10_000)
+    >>> plan = BanditFW.calibrate(problem, epsilon=1.0, delta=1e-6)
+    >>> learner = plan.start(Randomness.replayable(1))
+    >>> learner.play().shape
+    (2,)
+    >>> learner.observe(0.25)
+    """
+
+    problem: Bandit
+    zeta: float
+    eta: float
+    mechanism: RunningSum
+    privacy: float
+    baseline: float | None = None
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+    delta: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check_positive("BanditFW", "zeta", self.zeta)
+        check_positive("BanditFW", "eta", self.eta)
+        check_positive("BanditFW", "privacy", self.privacy)
+        check_integer("BanditFW", "rounds_per_person", self.rounds_per_person)
+        if not self.zeta < self.problem.domain.inner_radius:
+            raise InvalidInput(
+                f"The 'zeta' parameter of BanditFW must be below the set's inner radius "
+                f"{self.problem.domain.inner_radius:g}. Got {self.zeta!r} instead."
+            )
+        check_choice("BanditFW", "mechanism.steps", self.mechanism.steps, (self.batches - 1 - DELAY,))
+        low, high = self.problem.value_range
+        baseline = (low + high) / 2 if self.baseline is None else self.baseline
+        baseline = check_number(
+            "BanditFW", "baseline", baseline, above=low, below=high, closed_low=True, closed_high=True
+        )
+        object.__setattr__(self, "baseline", baseline)
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @property
+    def rounds(self) -> int:
+        """The horizon, known to be finite and long enough."""
+        return _finite(self.problem)
+
+    @property
+    def batches(self) -> int:
+        """Number of batches; each plays around one leader."""
+        return batches_of(self.rounds)[0]
+
+    @property
+    def batch_length(self) -> int:
+        """Rounds in a batch."""
+        return batches_of(self.rounds)[1]
+
+    @property
+    def deviation(self) -> float:
+        """The largest distance of a value from the baseline."""
+        low, high = self.problem.value_range
+        return max(high - self._centre, self._centre - low)
+
+    @property
+    def _centre(self) -> float:
+        return float(self.baseline) if self.baseline is not None else sum(self.problem.value_range) / 2
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
+        change = self.deviation if self.relation is ZERO_OUT else self.problem.width
+        n = self.problem.domain.hull_dimension
+        norm = sqrt(n) if self.mechanism.noise == "laplace" else 1.0
+        # Several rounds of one person may lie in different batches: the encoded shifts add up.
+        return self.rounds_per_person * norm * n * change / self.zeta * ROUND_UP
+
+    @property
+    def scale(self) -> float:
+        """Scale of each fresh noise."""
+        return self.mechanism.scale(self.privacy, self.sensitivity) * ROUND_UP
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=self.mechanism.curve(self.privacy),
+            at_delta=self.delta,
+            released="every point played (all noisy gradient sums and directions)",
+            theorem="private running sums of gradient estimates; leaders are post-processing",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @cached_property
+    def certified(self) -> CertifiedRegret:
+        """The certified regret as a function of zeta and eta."""
+        spread = sqrt(self.problem.domain.hull_dimension) * self.zeta
+        noise = spread * self.mechanism.standard_deviations(self.scale)
+        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise)
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The certified regret."""
+        return RegretBound(
+            self.certified.regret(self.zeta, self.eta),
+            "R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum lag + (N-2) D/sqrt(2B)) + smoothing + rounds left over",
+            (
+                "oblivious adversary",
+                "convex losses, Lipschitz as stated, within the value range on the whole set",
+                "expectation over all draws",
+            ),
+        )
+
+    @property
+    def trivial_regret(self) -> float:
+        """Any learner's regret: a round costs at most the width, and at most L D."""
+        return self.rounds * min(self.problem.width, self.problem.lipschitz * self.problem.domain.diameter)
+
+    @property
+    def oracle_calls_per_round(self) -> float:
+        """A bound on the calls of the linear oracle, per round; `BanditFWLearner.oracle_calls` counts them."""
+        return self.solver().most_calls / self.batch_length
+
+    def solver(self) -> FrankWolfe:
+        """A fresh Frank-Wolfe solver at this plan's tolerance."""
+        return FrankWolfe(self.problem.domain, tolerance=gap_tolerance(self.problem, self.rounds))
+
+    @classmethod
+    def _calibrate(
+        cls,
+        problem: Bandit,
+        target: Target,
+        *,
+        zeta: float | None = None,
+        eta: float | None = None,
+        baseline: float | None = None,
+        calibration: str = "sensitivity",
+        **options: Any,
+    ) -> BanditFW:
+        check_choice("calibrate", "calibration", calibration, ("sensitivity", "paper"))
+        if target.max_switches is not None:
+            raise PrivacyError("BanditFW explores in every round: it cannot promise a limit on switches.")
+        rounds = _finite(problem)
+        pure = target.delta == 0
+        privacy = target.epsilon if pure else gaussian_mu(target.epsilon, target.delta)
+
+        def probe(horizon: int) -> BanditFW:
+            """The plan of a horizon at half the inner radius: its noise, times zeta, is that of every zeta."""
+            steps = batches_of(horizon)[0] - 1 - DELAY
+            return cls(
+                replace(problem, horizon=horizon),
+                problem.domain.inner_radius / 2,
+                1.0,
+                best_laplace(steps) if pure else best_gaussian(steps),
+                privacy,
+                baseline,
+                target.relation,
+                target.rounds_per_person,
+                target.delta,
+                **options,
+            )
+
+        plan = probe(rounds)
+        paper = paper_parameters(problem, rounds)
+        if calibration == "paper":
+            if zeta is None and not paper[0] < problem.domain.inner_radius:
+                raise too_short(problem, rounds, paper[0], paper_enough(problem))
+            return _as_printed(
+                replace(plan, zeta=paper[0] if zeta is None else zeta, eta=paper[1] if eta is None else eta), target
+            )
+        if zeta is None:
+            zeta, best_eta = best_parameters(lambda horizon: probe(horizon).certified, rounds)
+        else:
+            best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
+        return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
+
+    def _learner(self, randomness: Randomness) -> BanditFWLearner:
+        return BanditFWLearner(self, randomness)
+
+
+class BanditFWLearner(BanditLearner):
+    """Explores around the leader; blocks of directions are drawn ahead, so arrays and single rounds agree."""
+
+    plan: BanditFW
+    _stream_names = ("noise", "directions")
+    _state = ("_core", "_solver", "_calls", "_points", "_filled", "_directions", "_values", "_gradient", "_done")
+
+    def __init__(self, plan: BanditFW, randomness: Randomness) -> None:
+        super().__init__(plan, plan.problem, randomness)
+        self._n = plan.problem.domain.hull_dimension
+        self._solver = plan.solver()
+        self._calls = 0
+        self._core = NoisyOCO(
+            steps=plan.batches,
+            dimension=self._n,
+            eta=plan.eta,
+            leader=self._leader,
+            sums=plan.mechanism.start(self._n, plan.scale, plan.mechanism.noise_from(self._streams["noise"])),
+            delay=DELAY,
+        )
+        self._gradient = np.zeros(self._n)
+        self._done = 0  # rounds of all blocks that are complete
+        self._open()
+
+    @property
+    def oracle_calls(self) -> int:
+        """How many times the linear oracle was asked so far."""
+        return self._calls
+
+    @property
+    def switches(self) -> int:
+        """Every round explores: one change a round."""
+        return max(0, self._round - 1)
+
+    def _leader(self, slope: FloatArray) -> FloatArray:
+        solution = self._solver.minimize(slope)
+        self._calls += solution.oracle_calls
+        return solution.point
+
+    def _open(self) -> None:
+        """Draw the directions of the next block, which never crosses the end of a batch."""
+        plan, domain = self.plan, self.plan.problem.domain
+        most = max(1, min(BLOCK_ROUNDS, BLOCK_ENTRIES // domain.dimension))
+        explored = plan.batches * plan.batch_length
+        if self._done < explored:
+            size = min(most, plan.batch_length - self._done % plan.batch_length)
+            self._directions = on_sphere(self._streams["directions"].standard_normal((size, self._n)))
+            leader = (1 - plan.zeta / domain.inner_radius) * self._core.point
+            self._points = domain.from_hull(leader + plan.zeta * self._directions)
+        else:
+            size = min(most, plan.rounds - explored)
+            self._directions = np.zeros((size, self._n))
+            self._points = domain.from_hull(np.tile(self._core.point, (size, 1)))
+        self._points.setflags(write=False)
+        self._values = np.empty(size)
+        self._filled = 0
+        self._action = self._points[0]
+
+    def _fill(self, values: FloatArray) -> None:
+        end = self._filled + len(values)
+        self._values[self._filled : end] = values
+        self._filled = end
+        if end == len(self._values):
+            self._close()
+        else:
+            self._action = self._points[end]
+
+    def _close(self) -> None:
+        """Add the block's estimates to the batch; at the end of a batch, on to the next leader."""
+        plan = self.plan
+        self._gradient = self._gradient + self._estimate()
+        self._done += len(self._values)
+        if self._done % plan.batch_length == 0 and self._core.step < plan.batches:
+            self._core.observe(self._gradient)
+            self._gradient = np.zeros(self._n)
+        if self._done < plan.rounds:
+            self._open()
+
+    def _estimate(self) -> FloatArray:
+        """The sum over the block of (n/zeta) (value - baseline) direction."""
+        weights = (self._n / self.plan.zeta) * (self._values - self.plan._centre)
+        # Row by row in order: the same sum however the rounds arrived.
+        total: FloatArray = np.add.reduce(weights[:, None] * self._directions, axis=0)
+        return total
+
+
+def _finite(problem: Bandit) -> int:
+    if problem.horizon is None:
+        raise InvalidInput("BanditFW needs a finite horizon: use BanditFW.calibrate, which doubles.")
+    if problem.horizon < FEWEST_ROUNDS:
+        raise PrivacyError(f"BanditFW needs at least {FEWEST_ROUNDS} rounds to learn anything. Got {problem.horizon}.")
+    return problem.horizon
+
+
+def _as_printed(plan: BanditFW, target: Target) -> BanditFW:
+    """The plan with the printed noise on the papers' tree, at the privacy that this noise really gives."""
+    steps = plan.mechanism.steps
+    mechanism: RunningSum = LaplaceTree(steps, 2) if target.delta == 0 else Tree(steps)
+    plan = replace(plan, mechanism=mechanism)
+    scale = paper_scale(plan.problem, plan.rounds, target.epsilon, target.delta)
+    privacy = mechanism.scale(1.0, plan.sensitivity) / scale * ROUND_UP
+    if not privacy <= plan.privacy:  # what the target allows
+        raise PrivacyError(
+            f"The printed noise of scale {scale:.3g} does not give epsilon={target.epsilon:g} here: it assumes values "
+            f"of width at most L D and one round per person. Use calibration='sensitivity'."
+        )
+    return replace(plan, privacy=privacy)

@@ -1,0 +1,141 @@
+"""Noisy mirror descent (NoisyOCO, Algorithm 2): the core that private and bandit optimisation share.
+
+The regularised leader x_t = map(eta s_{t-1}), where three things may be wrong: gradients are random with the right
+mean, sums are noisy and may be late, and the map is approximate. The analysis charges each by itself:
+
+    sum_t <G_t, x_t - x*>  <=  |x*|^2/(2 eta) + (eta/2) sum_t |g_t|^2 + sum_t <G_t, x_t - exact_t>    (in expectation),
+
+where G_t is the conditional mean of the gradient g_t and exact_t the exact leader on the exact sums. Both x_t and
+exact_t are known before g_t is drawn, so the last term takes the norm of the mean, where the print (Lemma 4.1) takes
+that of the gradient itself. An exact leader on exact sums of any vectors meets the bound without expectations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from tacit.errors import ProtocolError
+from tacit.validation import FloatArray, check_integer, check_positive, real_array
+
+
+class Sums(Protocol):
+    """Running sums: exact ones, or a private mechanism's `Accumulator`."""
+
+    def add(self, x: FloatArray) -> FloatArray:
+        """Add one vector and return the sum so far as a new array."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+
+
+class ExactSums:
+    """Running sums without noise, for use without privacy."""
+
+    def __init__(self, dimension: int) -> None:
+        self._total = np.zeros(check_integer("ExactSums", "dimension", dimension))
+
+    def add(self, x: FloatArray) -> FloatArray:
+        """Add one vector and return the sum so far as a new array."""
+        self._total = self._total + x
+        return self._total.copy()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The sum."""
+        return {"total": self._total.copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        self._total = np.array(state["total"], dtype=float)
+
+
+class NoisyOCO:
+    """Plays the regularised leader of sums that may be noisy and late.
+
+    Privacy is that of the sums: points are post-processing. The sums get `steps - 1 - delay` vectors and never more,
+    because the points of the last steps do not depend on the others.
+
+    Args:
+        steps: how many points will be played.
+        dimension: their dimension.
+        eta: learning rate.
+        leader: slope -> the minimiser of |x|^2/2 + <slope, x>, exact or approximate.
+        sums: exact sums, or those of a private mechanism.
+        delay: how many steps the map may take: the point of step t uses the sum of step t - 1 - delay.
+
+    >>> core = NoisyOCO(steps=3, dimension=1, eta=0.5, leader=lambda slope: -slope, sums=ExactSums(1))
+    >>> core.observe(np.array([2.0]))
+    >>> core.point
+    array([-1.])
+    """
+
+    def __init__(
+        self,
+        *,
+        steps: int,
+        dimension: int,
+        eta: float,
+        leader: Callable[[FloatArray], FloatArray],
+        sums: Sums,
+        delay: int = 0,
+    ) -> None:
+        self._steps = check_integer("NoisyOCO", "steps", steps)
+        self._eta = check_positive("NoisyOCO", "eta", eta)
+        self._delay = check_integer("NoisyOCO", "delay", delay, at_least=0)
+        self._leader = leader
+        self._sums = sums
+        self._step = 0
+        # The first 1 + delay points are the leader of nothing: the centre.
+        self._next = [np.zeros(check_integer("NoisyOCO", "dimension", dimension)) for _ in range(1 + self._delay)]
+
+    @property
+    def step(self) -> int:
+        """How many gradients were observed."""
+        return self._step
+
+    @property
+    def point(self) -> FloatArray:
+        """The point of this step (of the last one, when all are over), as a new array."""
+        return self._next[0].copy()
+
+    def observe(self, gradient: FloatArray) -> None:
+        """End the step with the gradient estimate at its point."""
+        if self._step == self._steps:
+            raise ProtocolError(f"NoisyOCO was planned for {self._steps} steps and has made them all.")
+        gradient = real_array("NoisyOCO", "gradient", gradient, self._next[0].shape)
+        if self._step < self._steps - 1 - self._delay:
+            self._next.append(self._leader(self._eta * self._sums.add(gradient)))
+        self._step += 1
+        if len(self._next) > 1:
+            del self._next[0]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on. PRIVATE: it holds the sums' state."""
+        return {"step": self._step, "next": [point.copy() for point in self._next], "sums": self._sums.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        self._sums.load_state_dict(state["sums"])
+        self._step = int(state["step"])
+        self._next = [np.array(point, dtype=float) for point in state["next"]]
+
+
+def noisy_regret(
+    *, eta: float, steps: int, radius: float, second_moment: float, mean_norm: float, map_error: float
+) -> float:
+    """The bound above with its constants.
+
+    Args:
+        eta: learning rate.
+        steps: number of steps.
+        radius: largest norm of a comparator.
+        second_moment: bound on the expected squared norm of a gradient.
+        mean_norm: bound on the norm of a gradient's conditional mean.
+        map_error: bound on the sum over all steps of the expected distance from the exact leader.
+    """
+    return radius**2 / (2 * eta) + eta / 2 * steps * second_moment + mean_norm * map_error

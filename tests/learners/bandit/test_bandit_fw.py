@@ -1,0 +1,318 @@
+import math
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.geometry import Ball, Birkhoff, Box, KSubsets, L1Ball, NuclearBall, Paths, Simplex
+from tacit.learners.bandit import BanditFW, Rounds
+from tacit.learners.bandit.base import on_sphere
+from tacit.mechanisms.running_sums import Buffered
+from tacit.problems import Bandit
+from tacit.randomness import Randomness
+
+DOMAINS = [
+    Ball(1, 0.5),
+    Ball(2, 0.5),
+    Box([0.0, 1.0], [1.0, 3.0]),
+    L1Ball(3, 1.0),
+    Simplex(3),
+    KSubsets(4, 2),
+    Birkhoff(3),
+    NuclearBall(2, 2, 1.0),
+    Paths([("s", "a"), ("s", "b"), ("a", "t"), ("b", "t"), ("a", "b")], "s", "t"),
+]
+NAMES = [type(domain).__name__ for domain in DOMAINS]
+
+
+def planned(domain=DOMAINS[1], horizon=1000, delta=1e-6, **options):
+    return BanditFW.calibrate(Bandit(domain=domain, horizon=horizon), epsilon=1.0, delta=delta, **options)
+
+
+def wave(points, first):
+    """Values that depend on the point, the round, and leave the range now and then."""
+    rounds = np.arange(first, first + len(points))
+    return 0.5 + 0.3 * points[:, 0] + 0.4 * np.sin(rounds)
+
+
+def single(learner, rounds):
+    points = []
+    for _ in range(rounds):
+        point = learner.play()
+        points.append(point)
+        learner.observe(float(wave(point[None], learner.rounds)[0]))
+    return np.array(points)
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=NAMES)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_single_rounds_and_arrays_make_the_same_points_and_stay_in_the_set(domain, delta):
+    plan = planned(domain, horizon=500, delta=delta)
+    one, many = (plan.start(Randomness.replayable(6)) for _ in range(2))
+    points = single(one, 500)
+    parts = [many.run(Rounds(wave, count, first)) for first, count in ((0, 7), (7, 0), (7, 300), (307, 1))]
+    parts.append(many.run(wave))
+    np.testing.assert_array_equal(points, np.concatenate(parts))
+    assert one.oracle_calls == many.oracle_calls
+    assert one.rounds == many.rounds == 500
+    assert one.switches == many.switches == 499
+    assert all(domain.contains(point, 1e-9) for point in points[::7])
+
+
+def test_blocks_inside_long_batches_agree_with_single_rounds(monkeypatch):
+    monkeypatch.setattr("tacit.learners.bandit.bandit_fw.BLOCK_ROUNDS", 4)
+    plan = planned(horizon=150)
+    assert plan.batch_length == 12
+    one, many = (plan.start(Randomness.replayable(6)) for _ in range(2))
+    np.testing.assert_array_equal(single(one, 150), many.run(wave))
+
+
+def test_points_are_forgotten_if_not_asked_for():
+    plan = planned()
+    assert plan.start(Randomness.replayable(6)).run(Rounds(wave, 1000, keep=False)).shape == (0, 2)
+
+
+def test_play_is_idempotent_and_returns_new_arrays():
+    learner = planned().start(Randomness.replayable(2))
+    point = learner.play()
+    kept = point.copy()
+    point[:] = 99.0
+    np.testing.assert_array_equal(learner.play(), kept)
+    seen = []
+    learner.run(Rounds(lambda points, first: seen.append(points) or np.zeros(len(points)), 5))
+    np.testing.assert_array_equal(seen[0][0], kept)
+    seen[0][:] = 99.0
+    assert np.abs(learner.play()).max() < 1
+
+
+@pytest.mark.parametrize("domain", [DOMAINS[1], DOMAINS[6]], ids=["Ball", "Birkhoff"])
+@pytest.mark.parametrize("rounds", [0, 1, 31, 333, 970])
+def test_state_round_trip(domain, rounds):
+    plan = planned(domain)
+    learner = plan.start(Randomness.replayable(3))
+    learner.run(Rounds(wave, rounds))
+    learner.play()
+    other = plan.restore(learner.state_dict())
+    np.testing.assert_array_equal(learner.play(), other.play())
+    np.testing.assert_array_equal(learner.run(wave), other.run(wave))
+    assert learner.oracle_calls == other.oracle_calls
+
+
+def test_without_noise_the_leader_follows_the_exact_sums():
+    # eta and zeta fixed, noise next to nothing: batch R plays the projection of -eta times the sum of batches < R - 1.
+    plan = BanditFW(Bandit(domain=Ball(2, 0.5), horizon=100), 0.1, 1e-3, Buffered(8), privacy=1e12)
+    learner = plan.start(Randomness.replayable(1))
+    shown = []
+
+    def values(points, first):
+        shown.append(wave(points, first))
+        return shown[-1]
+
+    points = learner.run(values)
+    clipped = np.clip(np.concatenate(shown), 0.0, 1.0)
+    leaders = [np.zeros(2), np.zeros(2)]
+    total = np.zeros(2)
+    for batch in range(8):
+        rows = slice(10 * batch, 10 * batch + 10)
+        directions = (points[rows] - 0.8 * leaders[batch]) / 0.1
+        total += 20 * (clipped[rows] - 0.5) @ directions
+        centre = points[rows.start + 20 : rows.stop + 20]
+        leader = Ball(2, 0.5).project(-1e-3 * total)
+        # Frank-Wolfe is rough; the mean direction is not zero: every point is exactly zeta from the shrunk leader.
+        found = _centre_of(centre, 0.1) / 0.8
+        assert np.linalg.norm(found - leader) <= math.sqrt(1 / 20)
+        leaders.append(found)
+
+
+def _centre_of(points, radius):
+    """The centre of the circle through the points."""
+    system = np.column_stack([2 * points, np.ones(len(points))])
+    centre = np.linalg.lstsq(system, (points**2).sum(axis=1))[0][:2]
+    np.testing.assert_allclose(np.linalg.norm(points - centre, axis=1), radius, rtol=1e-6)
+    return centre
+
+
+def test_rounds_left_over_play_the_last_leader():
+    plan = planned(horizon=1000)
+    explored = plan.batches * plan.batch_length
+    assert explored == 992
+    learner = plan.start(Randomness.replayable(2))
+    points = learner.run(wave)
+    assert len(np.unique(points[explored:], axis=0)) == 1
+    assert np.linalg.norm(points[explored] * (1 - plan.zeta / 0.5) - points[explored - 1]) == pytest.approx(plan.zeta)
+
+
+def test_oracle_calls_are_bounded_and_counted():
+    plan = planned(Birkhoff(3))
+    learner = plan.start(Randomness.replayable(2))
+    learner.run(wave)
+    assert plan.mechanism.steps <= learner.oracle_calls <= plan.oracle_calls_per_round * 1000
+
+
+class TestUnknownHorizon:
+    def test_epochs_agree_with_single_rounds_and_restore(self):
+        plan = planned(horizon=None)
+        one, many = (plan.start(Randomness.replayable(6)) for _ in range(2))
+        first = many.run(Rounds(wave, 1500))
+        np.testing.assert_array_equal(single(one, 1500), first)
+        other = plan.restore(one.state_dict())
+        np.testing.assert_array_equal(many.run(Rounds(wave, 2000, 1500)), other.run(Rounds(wave, 2000, 1500)))
+        assert plan.guarantee.epsilon() == 1.0
+        assert math.isfinite(float(plan.regret_bound))
+
+    def test_a_first_epoch_that_is_too_short_says_so(self):
+        problem = Bandit(domain=Ball(20, 0.5), horizon=None, value_range=(0.0, 100.0))
+        plan = BanditFW.calibrate(problem, epsilon=1.0, delta=1e-6)
+        with pytest.raises(PrivacyError, match="T=1024 rounds needs a smoothing radius"):
+            plan.start()
+
+
+class TestCalibration:
+    def test_the_best_parameters_have_the_smallest_certified_regret(self):
+        plan = planned(horizon=100_000)
+        here = float(plan.regret_bound)
+        for zeta, eta in ((1.05, 1.0), (0.95, 1.0), (1.0, 1.05), (1.0, 0.95)):
+            assert plan.certified.regret(plan.zeta * zeta, plan.eta * eta) > here
+        printed = planned(horizon=100_000, zeta=2**0.5 / 1e5**0.25, eta=1 / (2**0.5 * 1e5**0.75))
+        assert here < float(printed.regret_bound) < plan.trivial_regret
+        assert not plan.vacuous
+
+    def test_the_bound_is_the_documented_formula(self):
+        plan = planned(horizon=10_010)
+        z, eta, n, N, B = plan.zeta, plan.eta, 2, 100, 100
+        noise = math.sqrt(n) * np.append(0.0, plan.mechanism.standard_deviations(plan.scale))
+        variance = B * (n * 0.5 / z) ** 2
+        lag = np.sqrt(variance + (noise + B) ** 2).sum()
+        expected = 0.5**2 / (2 * eta) + eta / 2 * N * (variance + B * (B - 1))
+        expected += B * (eta * lag + (N - 2) / math.sqrt(2 * B))
+        expected += N * B * z * (1 / 3 + math.sqrt(0.25 + 0.125) / 0.5) + 10
+        assert float(plan.regret_bound) == pytest.approx(expected)
+        assert float(planned(horizon=10_000).regret_bound) < expected
+
+    def test_given_parameters_are_kept(self):
+        plan = planned(zeta=0.1, eta=0.5)
+        assert (plan.zeta, plan.eta) == (0.1, 0.5)
+        best = planned(zeta=0.1)
+        assert float(best.regret_bound) < float(plan.regret_bound)
+        assert planned(eta=0.5).eta == 0.5
+
+    def test_a_baseline_may_be_given(self):
+        assert planned().baseline == 0.5
+        assert planned(baseline=0.2).deviation == 0.8
+
+    def test_a_horizon_that_is_too_short_names_one_that_is_enough(self):
+        def make(horizon):
+            problem = Bandit(domain=Ball(20, 0.5), horizon=horizon, value_range=(0.0, 100.0))
+            return BanditFW.calibrate(problem, epsilon=1.0, delta=1e-6)
+
+        with pytest.raises(PrivacyError, match="would be enough") as refusal:
+            make(1000)
+        enough = int(str(refusal.value).split("T=")[2].split()[0])
+        assert make(enough).zeta < 0.5
+        with pytest.raises(PrivacyError, match=f"T={int(0.98 * enough)} rounds needs"):
+            make(int(0.98 * enough))
+
+    def test_a_horizon_out_of_reach_is_named_in_closed_form(self):
+        thin = Box(np.zeros(30), np.append(np.full(29, 1e4), 1e-1))
+        with pytest.raises(PrivacyError, match=r"T=\d{20,} would be enough"):
+            BanditFW.calibrate(Bandit(domain=thin, horizon=100), epsilon=1.0, delta=1e-6)
+
+    def test_adversaries(self):
+        assert planned().certified_against == ("oblivious",)
+        assert planned().guarantee.adversary == "adaptive"
+
+
+class TestErrors:
+    def test_values(self):
+        learner = planned().start(Randomness.replayable(1))
+        point = learner.play()
+        for bad in (math.nan, math.inf, -math.inf):
+            with pytest.raises(InvalidInput, match="must be finite"):
+                learner.observe(bad)
+        for bad in (True, "0.5", None, [0.5], np.float64("nan")):
+            with pytest.raises(InvalidInput, match="'value' parameter of BanditFW must be a finite number"):
+                learner.observe(bad)
+        np.testing.assert_array_equal(learner.play(), point)
+        assert learner.rounds == 0
+        learner.observe(1)  # whole numbers are numbers
+
+    def test_a_bad_array_changes_nothing(self):
+        plan = planned()
+        learner, untouched = (plan.start(Randomness.replayable(1)) for _ in range(2))
+
+        def spoilt(points, first):
+            values = wave(points, first)
+            values[(np.arange(first, first + len(points)) == 500)] = math.nan
+            return values
+
+        with pytest.raises(InvalidInput, match="Got nan in round 500 instead"):
+            learner.run(spoilt)
+        with pytest.raises(InvalidInput, match=r"must have shape \(32\)"):
+            learner.run(lambda points, first: np.zeros(3))
+        with pytest.raises(ZeroDivisionError):
+            learner.run(lambda points, first: 1 // 0)
+        with pytest.raises(InvalidInput, match="run of BanditFW takes Rounds or a function"):
+            learner.run([0.1, 0.2])
+        np.testing.assert_array_equal(learner.run(wave), untouched.run(wave))
+
+    def test_the_end(self):
+        learner = planned(horizon=20).start(Randomness.replayable(1))
+        with pytest.raises(ProtocolError, match="planned for 20 rounds: 20 are left, got 21"):
+            learner.run(Rounds(wave, 21))
+        learner.run(wave)
+        with pytest.raises(ProtocolError, match="played them all"):
+            learner.play()
+        with pytest.raises(ProtocolError, match="before play"):
+            learner.observe(0.5)
+
+    def test_rounds(self):
+        with pytest.raises(InvalidInput, match="'values' parameter of Rounds must be a function"):
+            Rounds([1.0], 1)
+        with pytest.raises(InvalidInput, match="'count' parameter of Rounds"):
+            Rounds(wave, -1)
+        with pytest.raises(InvalidInput, match="'first' parameter of Rounds"):
+            Rounds(wave, 1, -1)
+
+    def test_plans(self):
+        with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
+            planned(max_switches=5)
+        with pytest.raises(PrivacyError, match="at least 9 rounds"):
+            planned(horizon=8)
+        with pytest.raises(InvalidInput, match="'calibration' parameter"):
+            planned(calibration="guess")
+        with pytest.raises(
+            InvalidInput, match=r"'zeta' parameter of BanditFW must be below the set's inner radius 0.5"
+        ):
+            planned(zeta=0.5)
+        with pytest.raises(InvalidInput, match="'baseline' parameter"):
+            planned(baseline=1.5)
+        with pytest.raises(TypeError):
+            planned(nonsense=1)
+        problem = Bandit(domain=Ball(2, 0.5), horizon=100)
+        good = {"zeta": 0.1, "eta": 0.1, "mechanism": Buffered(8), "privacy": 1.0}
+        for name, bad in (("zeta", 0.0), ("eta", -1.0), ("privacy", math.nan), ("rounds_per_person", 0)):
+            with pytest.raises(InvalidInput, match=f"'{name}' parameter of BanditFW"):
+                BanditFW(problem, **{**good, name: bad})
+        with pytest.raises(InvalidInput, match=r"'mechanism.steps' parameter of BanditFW must be 8"):
+            BanditFW(problem, **{**good, "mechanism": Buffered(9)})
+        with pytest.raises(InvalidInput, match="needs a finite horizon"):
+            BanditFW(Bandit(domain=Ball(2, 0.5), horizon=None), **good)
+
+    def test_problems(self):
+        with pytest.raises(InvalidInput, match="'domain' parameter of Bandit"):
+            Bandit(domain="ball", horizon=10)
+        with pytest.raises(InvalidInput, match="must be a pair"):
+            Bandit(domain=Ball(2), horizon=10, value_range=1.0)
+        with pytest.raises(InvalidInput, match=r"'value_range\[1\]' parameter of Bandit"):
+            Bandit(domain=Ball(2), horizon=10, value_range=(1.0, 0.0))
+        with pytest.raises(InvalidInput, match="'lipschitz' parameter of Bandit"):
+            Bandit(domain=Ball(2), horizon=10, lipschitz=math.inf)
+        with pytest.raises(InvalidInput, match="'horizon' parameter of Bandit"):
+            Bandit(domain=Ball(2), horizon=0)
+
+
+def test_directions_have_length_one_and_nothing_becomes_nan():
+    rows = Randomness.replayable(1).stream("rows").standard_normal((50, 3))
+    np.testing.assert_allclose(np.linalg.norm(on_sphere(rows), axis=1), 1.0)
+    rows[7] = 0.0
+    assert np.linalg.norm(on_sphere(rows)[7]) == 1.0
