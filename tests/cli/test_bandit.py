@@ -1,0 +1,41 @@
+import json
+
+import pytest
+
+from cli.command import run_command
+
+COMMON = ("--dim", "2", "--radius", "0.5", "--horizon", "10000", "--epsilon", "1", "--delta", "1e-6")
+
+
+def test_plan(capsys):
+    assert run_command("plan", "bandit", *COMMON, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["chosen"] == "BanditFW"
+    assert answer["candidates"][0]["epsilon"] <= 1.0
+
+
+def test_run_is_a_conversation(capsys):
+    assert run_command("run", "bandit", *COMMON, "--seed", "1", stdin="0.5\n0.25\n0.75\n") == 0
+    captured = capsys.readouterr()
+    points = [[float(x) for x in line.split(",")] for line in captured.out.splitlines()]
+    assert len(points) == 4  # the fourth decision waits for a value that never comes
+    assert all(x * x + y * y <= 0.25 + 1e-9 for x, y in points)
+    assert "3 rounds" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "words"),
+    [
+        (("--domain", "disc"), "", ("--domain", "ball", "'disc'")),
+        ((), "much\n", ("Line 1", "'much'")),
+        ((), "nan\n", ("finite", "nan")),
+        (("--horizon", "20"), "", ("would be enough",)),
+    ],
+)
+def test_bad_input_gets_one_sentence(arguments, stdin, words, capsys):
+    assert run_command("run", "bandit", *COMMON, *arguments, stdin=stdin) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("Error: ")
+    assert error.count("\n") == 1
+    for word in words:
+        assert word in error
