@@ -4,7 +4,7 @@ Each traveller is sent along a random path; all that is ever seen is how long th
 `python examples/routing.py [picture.png]`.
 """
 
-import sys
+import argparse
 
 import matplotlib
 
@@ -69,4 +69,6 @@ def draw(town: Routing, flow, output: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", nargs="?", default="routing.png", help="where the picture goes")
+    main(parser.parse_args().output)

@@ -39,7 +39,10 @@ def check_number(
     allowed = f"a finite number in {left}{above:g}, {below:g}{right}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise invalid(owner, name, allowed, value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise invalid(owner, name, allowed, value) from None
     inside_low = number >= above if closed_low else number > above
     inside_high = number <= below if closed_high else number < below
     if not (np.isfinite(number) and inside_low and inside_high):

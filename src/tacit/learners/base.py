@@ -23,6 +23,7 @@ from tacit.validation import check_choice, check_integer, check_privacy
 
 STATE_WARNING = "PRIVATE: holds raw sums and generator keys; store it like the data itself"
 STATE_VERSION = 1
+_ALWAYS = ("version", "plan", "randomness", "round", "played", "switches", "action", "streams")
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ class Plan(ABC):
 
         The search sees public quantities only. An unknown horizon gives the same algorithm under doubling.
         """
+        if not isinstance(problem, Problem):
+            raise InvalidInput(f"The 'problem' parameter of {cls.__name__} must be a problem. Got {problem!r} instead.")
         target = Target(epsilon, delta, as_relation("calibrate", relation), rounds_per_person, max_switches, adversary)
         if problem.horizon is None:
             from tacit.learners.doubling import Doubling
@@ -162,6 +165,10 @@ class Plan(ABC):
                 f"Randomness.replayable(seed). Got {randomness!r} instead."
             )
         return self._learner(source)
+
+    def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
+        """The decisions of a fresh learner on an array of feedback: `start` and `Learner.run` in one call."""
+        return self.start(randomness).run(feedback)
 
     @abstractmethod
     def _learner(self, randomness: Randomness) -> Learner: ...
@@ -188,6 +195,7 @@ class Learner(ABC):
 
     _state: ClassVar[tuple[str, ...]] = ()
     _stream_names: ClassVar[tuple[str, ...]] = ()
+    _first_row = 0  # what errors add to a row number when a longer run hands over a part of its rows
 
     def __init__(self, plan: Plan, randomness: Randomness) -> None:
         self.plan = plan
@@ -289,7 +297,7 @@ class Learner(ABC):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state saved by a learner of the same plan."""
-        missing = {"version", "plan", "round", "streams", *self._state} - set(state)
+        missing = {*_ALWAYS, *self._state} - set(state)
         if missing:
             raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: {sorted(missing)} missing.")
         if state["version"] != STATE_VERSION:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.errors import InvalidInput
 from tacit.learners.base import Learner, Plan, RegretBound, Target, refuse_many_rounds
 from tacit.privacy.curves import Approximate
 from tacit.privacy.guarantee import Guarantee
@@ -142,8 +143,10 @@ class DoublingLearner(Learner):
         while first < len(rows):
             left = (self._inner.plan.horizon or 0) - self._inner.rounds
             part = rows[first : first + left]
+            self._inner._first_row = first
             parts.append(self._inner.run(part))
             self._round += len(part)
+            self._played = False
             first += len(part)
             self._follow()
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
@@ -167,7 +170,12 @@ class DoublingLearner(Learner):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state saved by a learner of the same plan."""
+        missing = {"epoch", "source", "inner"} - set(state)
+        if missing:
+            raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: {sorted(missing)} missing.")
+        # The inner state is checked first: if it does not fit, nothing has changed.
+        inner = self.plan.epoch(int(state["epoch"])).restore(state["inner"])
         super().load_state_dict(state)
         self._index = int(state["epoch"])
         self._source = Randomness.restore(state["source"])
-        self._inner = self.plan.epoch(self._index).restore(state["inner"])
+        self._inner = inner

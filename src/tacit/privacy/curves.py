@@ -57,7 +57,7 @@ class Curve(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description from which `from_dict` rebuilds the curve."""
-        content: dict[str, Any] = {"curve": type(self).__name__}
+        content: dict[str, Any] = {"kind": type(self).__name__}
         for field in fields(self):  # type: ignore[arg-type]
             content[field.name] = _plain(getattr(self, field.name))
         return content
@@ -65,11 +65,15 @@ class Curve(ABC):
     @staticmethod
     def from_dict(content: dict[str, Any]) -> Curve:
         """Rebuild a curve from `to_dict`."""
-        kind = Curve._kinds.get(str(content.get("curve")))
+        name = content.get("kind") if isinstance(content, dict) else None
+        kind = Curve._kinds.get(str(name))
         if kind is None:
             known = ", ".join(sorted(Curve._kinds))
-            raise InvalidInput(f"A curve must be one of {known}. Got {content.get('curve')!r} instead.")
-        return kind(**{name: _rebuilt(value) for name, value in content.items() if name != "curve"})
+            raise InvalidInput(f"A curve must be one of {known}. Got {name!r} instead.")
+        try:
+            return kind(**{field: _rebuilt(value) for field, value in content.items() if field != "kind"})
+        except TypeError as error:
+            raise InvalidInput(f"This is not the description of a {name} curve ({error}).") from None
 
     def _renyi_epsilon(self, delta: float) -> float:
         from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
@@ -101,14 +105,16 @@ class Pure(Curve):
         check_number("Pure", "value", self.value, above=0.0, closed_low=True)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
-        # Randomised response is the worst epsilon-DP mechanism: p = e^eps/(1+e^eps) against 1-p.
-        high = -np.logaddexp(0.0, -self.value)
-        low = -np.logaddexp(0.0, self.value)
-        log_moment = np.logaddexp(orders * high + (1 - orders) * low, orders * low + (1 - orders) * high)
-        exact = np.maximum(log_moment, 0.0) / (orders - 1)
-        # Near order 1 the difference of logs loses its digits; alpha eps^2 / 2 is always a bound.
-        exact = np.where(log_moment < 1e-7, 0.5 * orders * self.value**2, exact)
-        return np.minimum(exact * ROUND_UP, self.value)
+        # Randomised response is the worst epsilon-DP mechanism; its moment is cosh((alpha - 1/2) eps)/cosh(eps/2),
+        # written so that tiny moments keep their digits.
+        half = self.value / 2
+        large = (2 * orders - 1) * half > 30.0
+        capped = np.where(large, 1.0, orders)
+        near = min(half, 30.0)
+        small = np.log1p(2 * np.sinh(capped * near) * np.sinh((capped - 1) * near) / np.cosh(near))
+        plain = (2 * orders - 1) * half - half - np.log1p(np.exp(-self.value))
+        plain = plain + np.log1p(np.exp(-2 * (2 * orders - 1) * half))
+        return np.asarray(np.minimum(np.where(large, plain, small) / (orders - 1) * ROUND_UP, self.value))
 
     def pure(self) -> float:
         return self.value
@@ -183,7 +189,10 @@ class Approximate(Curve):
 
     def epsilon(self, delta: float) -> float:
         delta = check_number("Approximate", "delta", delta, above=0.0, below=1.0, closed_low=True)
-        return self.value if delta >= self.at else float("inf")
+        if delta < self.at:
+            return float("inf")
+        # at + (1 - at) delta_pure(eps) <= delta, solved for eps.
+        return Pure(self.value).epsilon((delta - self.at) / (1 - self.at) * (2 - ROUND_UP))
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Approximate", "epsilon", epsilon, above=0.0, closed_low=True)
@@ -244,6 +253,8 @@ class Sometimes(Curve):
         check_number("Sometimes", "probability", self.probability, above=0, below=1, closed_low=True, closed_high=True)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
+        if self.probability == 0:
+            return np.zeros_like(orders)
         return log_mixture(self.probability, (orders - 1) * self.draw.renyi(orders)) / (orders - 1) * ROUND_UP
 
     def pure(self) -> float:
@@ -261,7 +272,7 @@ class Repeated(Curve):
         check_integer("Repeated", "count", self.count, at_least=0)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
-        return self.count * self.curve.renyi(orders)
+        return self.count * self.curve.renyi(orders) if self.count else np.zeros_like(orders)
 
     def pure(self) -> float:
         return self.count * self.curve.pure() * ROUND_UP if self.count else 0.0
@@ -294,28 +305,43 @@ class SamplerError(Curve):
     distance: float
     draws: int
 
+    def __post_init__(self) -> None:
+        check_number("SamplerError", "distance", self.distance, above=0.0, closed_low=True)
+        check_integer("SamplerError", "draws", self.draws, at_least=0)
+
     def renyi(self, orders: FloatArray) -> FloatArray:
-        return self.curve.renyi(orders) if self.distance == 0 else np.full_like(orders, np.inf)
+        return self.curve.renyi(orders) if self._total == 0 else np.full_like(orders, np.inf)
 
     def pure(self) -> float:
-        return self.curve.pure() if self.distance == 0 else float("inf")
+        return self.curve.pure() if self._total == 0 else float("inf")
+
+    @property
+    def _total(self) -> float:
+        return self.distance * self.draws * ROUND_UP
 
     def delta(self, epsilon: float) -> float:
-        price = (1 + np.exp(min(epsilon, 700.0))) * self.distance * self.draws * ROUND_UP
+        epsilon = check_number("SamplerError", "epsilon", epsilon, above=0.0, closed_low=True)
+        price = (1 + np.exp(min(epsilon, 700.0))) * self._total
         return min(1.0, self.curve.delta(epsilon) + float(price))
 
     def epsilon(self, delta: float) -> float:
         from tacit.privacy.calibration import smallest
 
+        delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)
+        if self._total == 0:
+            return self.curve.epsilon(delta)
         if self.delta(0.0) <= delta:
             return 0.0
-        # The price grows with epsilon: look only where the exact curve alone would do, then upwards.
-        start = self.curve.epsilon(delta)
-        if not np.isfinite(start):
+        # The price grows with epsilon while the curve falls: only between these two ends can their sum be small.
+        start, stop = self.curve.epsilon(delta), float(np.log(max(delta / self._total - 1, 1e-300)))
+        if not start < stop:
             return float("inf")
-        if self.delta(start * (1 + 1e-3) + 1e-9) > delta and self.delta(start * 1.5 + 1e-6) > delta:
-            return float("inf")
-        return smallest(lambda e: self.delta(e) <= delta, start, start * 1.5 + 1e-6)
+        previous = start
+        for trial in np.linspace(start, stop, 257)[1:].tolist():
+            if self.delta(trial) <= delta:
+                return smallest(lambda e: self.delta(e) <= delta, previous, trial)
+            previous = trial
+        return float("inf")
 
 
 def compose(curves: Sequence[Curve]) -> Curve:
@@ -362,7 +388,7 @@ def _plain(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
-    return value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _rebuilt(value: Any) -> Any:

@@ -18,7 +18,7 @@ from math import exp, log, log1p
 import numpy as np
 
 from tacit.privacy.curves import ROUND_UP, Curve, log_mixture
-from tacit.validation import FloatArray, check_integer, check_number
+from tacit.validation import FloatArray, check_integer, check_number, invalid
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,12 @@ class LazyChain(Curve):
         check_integer("LazyChain", "decisions", self.decisions, at_least=0)
         check_number("LazyChain", "keep_high", self.keep_high, above=0, below=1, closed_low=True, closed_high=True)
         check_number("LazyChain", "keep_low", self.keep_low, above=0, below=1, closed_low=True, closed_high=True)
+        if self.keep_low > self.keep_high:
+            raise invalid("LazyChain", "keep_low", f"at most keep_high={self.keep_high!r}", self.keep_low)
         check_number("LazyChain", "bit", self.bit, above=0.0, closed_low=True)
+        check_number("LazyChain", "drift", self.drift, above=0.0, closed_low=True)
+        check_integer("LazyChain", "batch", self.batch)
+        check_integer("LazyChain", "rounds_per_person", self.rounds_per_person)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         if self.decisions == 0:
@@ -80,11 +85,13 @@ class CappedChain(Curve):
         if chain.decisions == 0:
             return np.zeros_like(orders)
         free = np.zeros_like(orders)
+        elsewhere = log_step_moment(orders, chain.keep_low, chain.keep_high, chain.drift, free)
         largest = min(chain.rounds_per_person, chain.batch)
         bits = [
-            log_step_moment(orders, chain.keep_low, chain.keep_high, k * chain.bit, free) for k in range(1, largest + 1)
+            log_step_moment(orders, chain.keep_low, chain.keep_high, k * chain.bit, free) - elsewhere
+            for k in range(1, largest + 1)
         ]
-        changed = worst_partition(bits, chain.rounds_per_person, chain.decisions)
+        changed = chain.decisions * elsewhere + worst_partition(bits, chain.rounds_per_person, chain.decisions)
         draws = min(self.cap, chain.decisions)
         return (changed / (orders - 1) + draws * chain.draw.renyi(orders)) * ROUND_UP
 
@@ -131,7 +138,9 @@ def pure_bits(chain: LazyChain) -> float:
 
     def loss(shift: float) -> float:
         # "keep" moves by at most the shift; "draw" by at most ln((1 - q')/(1 - q)) at q = keep_high.
-        if chain.keep_high >= 1.0 and shift > 0:
+        if shift == 0 or chain.keep_low == chain.keep_high:
+            return 0.0
+        if chain.keep_high >= 1.0:
             return float("inf")
         low = max(chain.keep_low, chain.keep_high * exp(-shift))
         return max(log(chain.keep_high / low), log1p((chain.keep_high - low) / (1 - chain.keep_high)))
@@ -145,10 +154,13 @@ def pure_bits(chain: LazyChain) -> float:
 
 def _log_pair(orders: FloatArray, q: float, other: float, log_draw: FloatArray) -> FloatArray:
     """ln( q^a q'^(1-a) + (1-q)^a (1-q')^(1-a) E )."""
-    keep = orders * log(q) + (1 - orders) * log(other) if q > 0 else np.full_like(orders, -np.inf)
-    if q >= 1.0:
-        return keep
-    if other >= 1.0:
-        return np.full_like(orders, np.inf)
-    move = orders * log1p(-q) + (1 - orders) * log1p(-other) + log_draw
-    return np.asarray(np.logaddexp(keep, move))
+    if not 0.0 < other < 1.0:
+        return np.full_like(orders, -np.inf if q == other else np.inf)  # the diagonal is counted elsewhere
+    with np.errstate(divide="ignore"):
+        keep = orders * np.log1p((q - other) / other)
+        move = orders * np.log1p((other - q) / (1 - other)) + log_draw
+    # Since q' + (1-q') = 1, F - 1 = q' (e^keep - 1) + (1-q') (e^move - 1): tiny moments keep their digits.
+    first, second = other * np.expm1(np.minimum(keep, 30.0)), (1 - other) * np.expm1(np.minimum(move, 30.0))
+    small = np.log1p(first + second + 1e-15 * (np.abs(first) + np.abs(second)))
+    large = np.logaddexp(np.log(other) + keep, np.log1p(-other) + move)
+    return np.asarray(np.where(np.maximum(keep, move) < 30.0, small, large))

@@ -88,7 +88,7 @@ class ExpertLearner(Learner):
 
     def _reject(self, losses: FloatArray, first: int | None) -> None:
         where = first_position(losses, lambda x: ~((x >= self._low) & (x <= self._high)))
-        row = "" if first is None else f" in row {first + where[0]}"
+        row = "" if first is None else f" in row {self._first_row + first + where[0]}"
         raise InvalidInput(
             f"Losses of {self.plan.algorithm} must be finite numbers in [{self._low:g}, {self._high:g}]. "
             f"Got {float(losses[where])!r} for expert {where[-1]}{row} instead."

@@ -44,9 +44,9 @@ def best_chain(rounds: int, target: Target, probe: Callable[[float, int, int | N
 
     def best_cap(force: float, batch: int) -> P | None:
         decisions = max(1, -(-rounds // batch) - 1)
-        most = decisions if target.max_switches is None else max(1, min(decisions, target.max_switches))
-        if most == 1:
-            return probe(force, batch, 1)
+        most = decisions if target.max_switches is None else min(decisions, target.max_switches)
+        if most <= 1:
+            return probe(force, batch, most)
         return _best(lambda cap: probe(force, batch, round(cap)), 1.0, float(most), 0.05)
 
     found = best_batch(rounds, best_force)

@@ -28,7 +28,7 @@ from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_r
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.problems import Experts
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive
+from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, invalid
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,9 @@ class LazyExperts(ExpertPlan):
         check_positive(owner, "eta", self.eta)
         check_number(owner, "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_integer(owner, "batch", self.batch)
+        if not isinstance(self.relative, bool):
+            raise invalid(owner, "relative", "True or False", self.relative)
+        check_number(owner, "delta", self.delta, above=0.0, below=1.0, closed_low=True)
         check_integer(owner, "rounds_per_person", self.rounds_per_person)
         if self.max_switches is not None:
             check_integer(owner, "max_switches", self.max_switches, at_least=0)

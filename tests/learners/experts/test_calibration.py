@@ -1,0 +1,239 @@
+"""Calibration: the numbers to meet, the privacy it promises, and how it answers bad targets."""
+
+import numpy as np
+import pytest
+
+from tacit import (
+    L2P,
+    REPLACE,
+    ZERO_OUT,
+    Experts,
+    HedgeOnSums,
+    InvalidInput,
+    LazyExperts,
+    PrivacyError,
+    ScheduledExperts,
+)
+
+PLANS = [LazyExperts, L2P, ScheduledExperts, HedgeOnSums]
+SMALL = Experts(n=5, horizon=90)
+every = pytest.mark.parametrize("algorithm", PLANS)
+
+
+# (rounds, experts, epsilon): lazy experts, hedge on sums, the printed Theorem 3.2; delta = 1e-6
+NUMBERS = {
+    (10**4, 10, 1.0): (231, 157, 2201),
+    (10**5, 100, 1.0): (985, 773, 10695),
+    (10**5, 100, 0.1): (3908, 5235, 49407),
+    (10**6, 1000, 1.0): (3322, 3289, 37295),
+}
+numbers = pytest.mark.parametrize(("setting", "wanted"), NUMBERS.items(), ids=str)
+
+
+def check(plan, wanted, tolerance, epsilon):
+    assert float(plan.regret_bound) <= wanted * (1 + tolerance)
+    # The accountant is unchanged, so a much better value would be a mistake.
+    assert float(plan.regret_bound) >= wanted * 0.9
+    assert plan.guarantee.epsilon(1e-6) <= epsilon
+
+
+@numbers
+def test_lazy_experts_meet_the_numbers(setting, wanted):
+    rounds, n, epsilon = setting
+    plan = LazyExperts.calibrate(Experts(n=n, horizon=rounds), epsilon=epsilon, delta=1e-6)
+    check(plan, wanted[0], 0.02, epsilon)
+
+
+@numbers
+def test_hedge_on_sums_meets_the_numbers(setting, wanted):
+    rounds, n, epsilon = setting
+    plan = HedgeOnSums.calibrate(Experts(n=n, horizon=rounds), epsilon=epsilon, delta=1e-6)
+    check(plan, wanted[1], 0.02, epsilon)
+
+
+@numbers
+def test_printed_theorem_meets_the_numbers(setting, wanted):
+    """Theorem 3.2 with its best parameters; its own privacy claim is certified by our accountant too."""
+    rounds, n, epsilon = setting
+    plan = L2P.calibrate(Experts(n=n, horizon=rounds), epsilon=epsilon, delta=1e-6, calibration="paper")
+    check(plan, wanted[2], 0.05, epsilon)
+    log_one = np.log(2 * rounds / 1e-6)
+    spread = rounds * plan.eta**2 * plan.force / plan.batch
+    printed = 2 * plan.eta / plan.force + plan.eta + 1.5 * spread * log_one + np.sqrt(6 * spread) * log_one
+    assert printed <= epsilon
+    assert plan.eta * plan.batch * log_one <= plan.force * (1 + 1e-12)
+    assert plan.batch <= rounds * plan.force * (1 + 1e-12)
+    assert plan.eta <= 0.1
+    assert plan.slack == 2.0
+    assert plan.reference_force == plan.force
+
+
+def test_l2p_is_no_better_than_lazy_experts():
+    """Its coin moves twice as far and needs more room; the second chain buys nothing for weights."""
+    problem = Experts(n=100, horizon=10**5)
+    lazy = LazyExperts.calibrate(problem, epsilon=1.0, delta=1e-6)
+    chains = L2P.calibrate(problem, epsilon=1.0, delta=1e-6)
+    assert float(lazy.regret_bound) <= float(chains.regret_bound) <= 3 * float(lazy.regret_bound)
+    assert chains.guarantee.epsilon(1e-6) <= 1.0
+    assert chains.reference_force == 0.0
+
+
+@every
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-3), (1.0, 1e-9), (5.0, 1e-5)])
+def test_calibrate_then_price_meets_the_target(algorithm, epsilon, delta):
+    plan = algorithm.calibrate(SMALL, epsilon=epsilon, delta=delta)
+    assert plan.guarantee.at_delta == delta
+    assert plan.guarantee.epsilon() <= epsilon
+    assert plan.guarantee.delta(epsilon) <= delta * (1 + 1e-6)
+
+
+@every
+def test_more_privacy_costs_more_regret(algorithm):
+    bounds = [
+        float(algorithm.calibrate(Experts(n=5, horizon=4_000), epsilon=epsilon, delta=1e-6).regret_bound)
+        for epsilon in (0.1, 0.5)
+    ]
+    assert bounds[0] > bounds[1]
+
+
+@every
+def test_zero_out_is_cheaper_than_replace(algorithm):
+    problem = Experts(n=10, horizon=10_000)
+    plans = [algorithm.calibrate(problem, epsilon=0.5, delta=1e-6, relation=r) for r in (REPLACE, "zero-out")]
+    assert float(plans[1].regret_bound) < 0.95 * float(plans[0].regret_bound)
+    assert plans[1].guarantee.relation is ZERO_OUT
+    assert plans[1].guarantee.epsilon() <= 0.5
+
+
+@every
+def test_more_rounds_per_person_cost_more(algorithm):
+    problem = Experts(n=5, horizon=2_000)
+    plans = [algorithm.calibrate(problem, epsilon=1.0, delta=1e-6, rounds_per_person=m) for m in (1, 3)]
+    bounds = [float(plan.regret_bound) for plan in plans]
+    assert bounds[0] < bounds[1]
+    for plan, m in zip(plans, (1, 3), strict=True):
+        assert plan.guarantee.rounds_per_person == m
+        assert plan.guarantee.epsilon() <= 1.0
+        assert f"at most {m} round" in str(plan.guarantee)
+
+
+@pytest.mark.parametrize("algorithm", [LazyExperts, ScheduledExperts, HedgeOnSums])
+def test_pure_plans_are_pure(algorithm):
+    for epsilon in (0.5, 4.0):
+        plan = algorithm.calibrate(Experts(n=4, horizon=300), epsilon=epsilon, delta=0.0)
+        assert plan.guarantee.epsilon(0.0) <= epsilon
+        assert plan.guarantee.notion == "pure"
+        assert plan.guarantee.delta(epsilon) == 0.0
+
+
+def test_l2p_refuses_what_it_cannot_do():
+    problem = Experts(n=4, horizon=300)
+    with pytest.raises(PrivacyError, match="no pure form"):
+        L2P.calibrate(problem, epsilon=1.0, delta=0.0)
+    with pytest.raises(PrivacyError, match="no hard cap"):
+        L2P.calibrate(problem, epsilon=1.0, delta=1e-6, max_switches=5)
+    for name, reason in (("theorem-3.10", "Proposition 3.3"), ("theorem-3.12", "contradicts Theorem 3.2")):
+        with pytest.raises(PrivacyError, match=reason):
+            L2P.calibrate(problem, epsilon=1.0, delta=1e-6, calibration=name)
+    with pytest.raises(InvalidInput, match="'calibration'"):
+        L2P.calibrate(problem, epsilon=1.0, delta=1e-6, calibration="theorem-4")
+    for fields in ({"relation": ZERO_OUT}, {"rounds_per_person": 2}):
+        with pytest.raises(PrivacyError, match="the paper's own setting"):
+            L2P.calibrate(problem, epsilon=1.0, delta=1e-6, calibration="paper", **fields)
+    with pytest.raises(PrivacyError, match="at least 2 rounds"):
+        L2P.calibrate(Experts(n=4, horizon=1), epsilon=1.0, delta=1e-6, calibration="paper")
+
+
+def test_hedge_refuses_a_limit_on_switches():
+    with pytest.raises(PrivacyError, match="limit on switches"):
+        HedgeOnSums.calibrate(SMALL, epsilon=1.0, delta=1e-6, max_switches=5)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("limit", [0, 1, 7])
+@pytest.mark.parametrize("algorithm", [LazyExperts, ScheduledExperts])
+def test_limits_on_switches_are_planned_for(algorithm, limit, delta):
+    plan = algorithm.calibrate(SMALL, epsilon=1.0, delta=delta, max_switches=limit)
+    assert plan.expected_switches <= limit
+    assert plan.guarantee.epsilon() <= 1.0
+    if algorithm is LazyExperts:
+        assert plan.max_switches <= limit
+    else:
+        assert plan.decisions <= limit
+
+
+def test_scheduled_cannot_limit_switches_against_an_adaptive_adversary():
+    with pytest.raises(PrivacyError, match="limit on switches"):
+        ScheduledExperts.calibrate(SMALL, epsilon=1.0, delta=1e-6, max_switches=5, adversary="adaptive")
+    plan = ScheduledExperts.calibrate(SMALL, epsilon=1.0, delta=1e-6, adversary="adaptive")
+    assert plan.batch == 1
+    assert "adaptive" in plan.certified_against
+
+
+@every
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("epsilon", 0.0),
+        ("epsilon", -1.0),
+        ("epsilon", np.nan),
+        ("epsilon", np.inf),
+        ("epsilon", True),
+        ("epsilon", "1"),
+        ("epsilon", None),
+        pytest.param("epsilon", 10**400, id="epsilon-huge"),
+        ("delta", 1.0),
+        ("delta", 2.0),
+        ("delta", -1e-9),
+        ("delta", np.nan),
+        ("delta", False),
+        ("delta", "0"),
+        ("relation", "add-one"),
+        ("relation", None),
+        ("rounds_per_person", 0),
+        ("rounds_per_person", 1.5),
+        ("rounds_per_person", True),
+        ("max_switches", -1),
+        ("max_switches", 2.5),
+        ("max_switches", False),
+        ("adversary", "friendly"),
+        ("adversary", None),
+    ],
+)
+def test_bad_targets(algorithm, field, value):
+    target = {"epsilon": 1.0, "delta": 1e-6, field: value}
+    with pytest.raises(InvalidInput, match=f"'{field}'") as error:
+        algorithm.calibrate(SMALL, **target)
+    assert "\n" not in str(error.value)
+
+
+@every
+@pytest.mark.parametrize("wrong", [None, "experts", 5])
+def test_bad_problems(algorithm, wrong):
+    with pytest.raises(InvalidInput, match="problem"):
+        algorithm.calibrate(wrong, epsilon=1.0, delta=1e-6)
+
+
+@every
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("horizon", [1, 2, 3])
+def test_tiny_problems(algorithm, n, horizon):
+    plan = algorithm.calibrate(Experts(n=n, horizon=horizon), epsilon=1.0, delta=1e-6)
+    assert plan.guarantee.epsilon() <= 1.0
+    if horizon == 1:
+        assert plan.guarantee.epsilon(0.0) == 0.0  # nothing that was played has seen data
+    if n == 1:
+        assert float(plan.regret_bound) == 0.0
+    learner = plan.start()
+    for _ in range(horizon):
+        assert 0 <= learner.play() < n
+        learner.observe([0.5] * n)
+
+
+@every
+def test_regret_scales_with_the_loss_range(algorithm):
+    unit = algorithm.calibrate(SMALL, epsilon=1.0, delta=1e-6)
+    wide = algorithm.calibrate(Experts(n=5, horizon=90, loss_range=(-1.0, 9.0)), epsilon=1.0, delta=1e-6)
+    assert float(wide.regret_bound) == pytest.approx(10 * float(unit.regret_bound))
+    assert wide.guarantee.epsilon() == pytest.approx(unit.guarantee.epsilon())
+    assert wide.vacuous == unit.vacuous

@@ -1,0 +1,273 @@
+"""Each plan over experts: its parameters, its bound and what is special about it."""
+
+import numpy as np
+import pytest
+
+from tacit import L2P, Experts, HedgeOnSums, InvalidInput, LazyExperts, Randomness, ScheduledExperts
+from tacit.learners.experts.calibration import best_batch, cap_probability
+from tacit.mechanisms.running_sums import LaplaceTree, SquareRoot, Tree
+
+PROBLEM = Experts(n=3, horizon=100)
+
+
+def coins(rounds, n, seed=3):
+    return (Randomness.replayable(seed).stream("losses").random((rounds, n)) < 0.5).astype(float)
+
+
+# --- arguments -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "values"),
+    [
+        (
+            lambda **k: LazyExperts(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}),
+            "eta",
+            [0.0, -1.0, np.nan, np.inf, True, "x"],
+        ),
+        (lambda **k: LazyExperts(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "force", [-0.1, 1.0, np.nan, True, None]),
+        (lambda **k: LazyExperts(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "batch", [0, 1.5, True, "2"]),
+        (lambda **k: LazyExperts(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "max_switches", [-1, 1.5, True]),
+        (lambda **k: LazyExperts(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "rounds_per_person", [0, 2.5, True]),
+        (lambda **k: LazyExperts(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "relation", ["other", None, 1]),
+        (lambda **k: LazyExperts(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "relative", ["no", 1, None]),
+        (lambda **k: LazyExperts(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "delta", [-0.1, 1.0, np.nan, True]),
+        (lambda **k: L2P(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "eta", [0.0, np.nan, True]),
+        (lambda **k: L2P(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "force", [-0.1, 1.0, True]),
+        (lambda **k: L2P(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "reference_force", [-0.1, 1.0, True]),
+        (lambda **k: L2P(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "batch", [0, True]),
+        (lambda **k: L2P(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "slack", [0.99, np.inf, True]),
+        (lambda **k: L2P(PROBLEM, **{"eta": 0.1, "force": 0.1, **k}), "rounds_per_person", [0, True]),
+        (lambda **k: ScheduledExperts(PROBLEM, **{"eta": 0.1, **k}), "eta", [0.0, True]),
+        (lambda **k: ScheduledExperts(PROBLEM, **{"eta": 0.1, **k}), "batch", [0, True]),
+        (lambda **k: ScheduledExperts(PROBLEM, **{"eta": 0.1, **k}), "rounds_per_person", [0, True]),
+        (
+            lambda **k: HedgeOnSums(PROBLEM, **{"eta": 0.1, "mechanism": Tree(99), "privacy": 1.0, **k}),
+            "eta",
+            [0.0, True],
+        ),
+        (
+            lambda **k: HedgeOnSums(PROBLEM, **{"eta": 0.1, "mechanism": Tree(99), "privacy": 1.0, **k}),
+            "privacy",
+            [0.0, True],
+        ),
+        (
+            lambda **k: HedgeOnSums(PROBLEM, **{"eta": 0.1, "mechanism": Tree(99), "privacy": 1.0, **k}),
+            "rounds_per_person",
+            [0, True],
+        ),
+    ],
+)
+def test_bad_parameters(make, field, values):
+    make()
+    for value in values:
+        with pytest.raises(InvalidInput, match=f"'{field}'"):
+            make(**{field: value})
+
+
+def test_hedge_needs_a_sum_for_all_but_the_last_round():
+    with pytest.raises(InvalidInput, match=r"mechanism\.steps"):
+        HedgeOnSums(PROBLEM, eta=0.1, mechanism=Tree(100), privacy=1.0)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"n": 0},
+        {"n": True},
+        {"n": 2.0},
+        {"horizon": 0},
+        {"horizon": True},
+        {"loss_range": 1.0},
+        {"loss_range": (1.0, 0.0)},
+        {"loss_range": (0.0, np.inf)},
+        {"loss_range": (0.0, 0.0)},
+        {"loss_range": (0, 1, 2)},
+        {"loss_range": (True, 2)},
+    ],
+)
+def test_bad_problems(fields):
+    with pytest.raises(InvalidInput, match=next(iter(fields))):
+        Experts(**{"n": 2, "horizon": 5, **fields})
+
+
+def test_a_plan_of_its_own_needs_a_horizon():
+    plan = LazyExperts(Experts(n=2, horizon=None), eta=0.1, force=0.1)
+    for call in (plan.start, lambda: plan.regret_bound, lambda: plan.guarantee, lambda: plan.rounds):
+        with pytest.raises(InvalidInput, match="finite horizon"):
+            call()
+
+
+# --- lazy experts --------------------------------------------------------------------------------------------
+
+
+def test_regret_formulas():
+    plan = LazyExperts(PROBLEM, eta=0.1, force=0.1, batch=3)
+    expected = np.log(3) / 0.1 + 0.1 * 100 * 3 / 8
+    assert float(plan.regret_bound) == pytest.approx(expected)
+    assert float(L2P(PROBLEM, eta=0.1, force=0.1, batch=3).regret_bound) == pytest.approx(expected)
+    assert float(ScheduledExperts(PROBLEM, eta=0.1, batch=3).regret_bound) == pytest.approx(expected)
+    assert plan.decisions == 33
+    assert plan.vacuous == (expected >= 100)
+    assert LazyExperts(PROBLEM, eta=1e-3, force=0.1).vacuous
+
+
+def test_cap_probability_is_the_binomial_tail():
+    from scipy.stats import binom
+
+    for decisions, redraw, cap in ((10, 0.3, 0), (10, 0.3, 4), (1000, 0.05, 70)):
+        assert cap_probability(decisions, redraw, cap) == pytest.approx(binom.sf(cap, decisions, redraw))
+    assert cap_probability(10, 0.3, 10) == 0.0
+    capped = LazyExperts(PROBLEM, eta=0.1, force=0.1, max_switches=20)
+    free = LazyExperts(PROBLEM, eta=0.1, force=0.1)
+    redraw = 1 - 0.9 * np.exp(-0.1)
+    assert float(capped.regret_bound) - float(free.regret_bound) == pytest.approx(100 * binom.sf(20, 99, redraw))
+
+
+@pytest.mark.parametrize("cap", [0, 1, 5])
+@pytest.mark.parametrize("relative", [True, False])
+def test_cap_is_never_exceeded(cap, relative):
+    plan = LazyExperts(Experts(n=4, horizon=300), eta=0.5, force=0.3, relative=relative, max_switches=cap)
+    reached = 0
+    for seed in range(10):
+        learner = plan.start(Randomness.replayable(seed))
+        learner.run(coins(300, 4, seed))
+        assert learner._redraws <= cap
+        assert learner.switches <= cap
+        reached = max(reached, learner._redraws)
+    assert reached == cap
+
+
+def test_relative_losses_switch_less_when_all_have_bad_days_together():
+    bad_days = np.repeat(coins(2000, 1), 5, axis=1)
+    problem = Experts(n=5, horizon=2000)
+    for relative, low, high in ((True, 0, 0), (False, 50, 400)):
+        learner = LazyExperts(problem, eta=0.2, force=0.0, relative=relative).start(Randomness.replayable(1))
+        learner.run(bad_days)
+        assert low <= learner.switches <= high
+
+
+def test_no_decision_after_the_last_batch():
+    """The last batch, whole or partial, decides nothing: what it holds is never released."""
+    for horizon, batch in ((12, 4), (10, 4), (4, 4), (3, 4)):
+        for plan in (
+            LazyExperts(Experts(n=3, horizon=horizon), eta=1.0, force=0.9, batch=batch),
+            L2P(Experts(n=3, horizon=horizon), eta=1.0, force=0.9, batch=batch),
+            ScheduledExperts(Experts(n=3, horizon=horizon), eta=1.0, batch=batch),
+        ):
+            decisions = -(-horizon // batch) - 1
+            assert plan.decisions == decisions
+            learner = plan.start(Randomness.replayable(4))
+            losses = coins(horizon, 3)
+            learner.run(losses[: decisions * batch])
+            streams = {name: repr(s.bit_generator.state) for name, s in learner._streams.items()}
+            learner.run(losses[decisions * batch :])
+            assert streams == {name: repr(s.bit_generator.state) for name, s in learner._streams.items()}
+
+
+def test_one_expert_costs_nothing():
+    problem = Experts(n=1, horizon=50)
+    for plan in (
+        LazyExperts(problem, eta=0.1, force=0.1),
+        L2P(problem, eta=0.1, force=0.1),
+        ScheduledExperts(problem, eta=0.1),
+    ):
+        assert plan.guarantee.epsilon(0.0) == 0.0
+        assert float(plan.regret_bound) == 0.0
+
+
+def test_lazy_switches_stay_near_their_bound():
+    plan = LazyExperts(Experts(n=10, horizon=5000), eta=0.02, force=0.02)
+    switches = []
+    for seed in range(8):
+        learner = plan.start(Randomness.replayable(seed))
+        learner.run(coins(5000, 10, seed))
+        switches.append(learner.switches)
+    assert 0.3 * plan.expected_switches <= np.mean(switches) <= plan.expected_switches
+
+
+# --- the schedule and hedge ------------------------------------------------------------------------------------
+
+
+def test_schedule_certifies_adaptive_adversaries_only_when_fresh():
+    assert ScheduledExperts(PROBLEM, eta=0.1).certified_against == ("oblivious", "adaptive")
+    assert ScheduledExperts(PROBLEM, eta=0.1, batch=2).certified_against == ("oblivious",)
+
+
+def test_schedule_draws_only_between_batches():
+    learner = ScheduledExperts(PROBLEM, eta=1.0, batch=7).start(Randomness.replayable(2))
+    actions = learner.run(coins(100, 3))
+    assert set(np.flatnonzero(np.diff(actions)) + 1) <= set(range(0, 100, 7))
+
+
+@pytest.mark.parametrize("mechanism", [Tree(99), SquareRoot(99), LaplaceTree(99, 3)], ids=repr)
+def test_hedge_without_noise_is_hedge(mechanism, monkeypatch):
+    """With all noise zero, the held Gumbel vector plays exact exponential weights on the sums."""
+    problem = Experts(n=3, horizon=100)
+    plan = HedgeOnSums(problem, eta=0.3, mechanism=mechanism, privacy=1.0)
+    monkeypatch.setattr(type(mechanism), "noise_from", lambda self, generator: np.zeros)
+    learner = plan.start(Randomness.replayable(6))
+    monkeypatch.setattr(learner, "_pad", lambda step: 0.0)
+    gumbel = learner._gumbel.copy()
+    losses = coins(100, 3)
+    actions = learner.run(losses)
+    total = np.concatenate([np.zeros((1, 3)), np.cumsum(losses - 0.5, axis=0)[:-1]])
+    np.testing.assert_array_equal(actions, np.argmax(gumbel - 0.3 * total, axis=1))
+
+
+@pytest.mark.parametrize("mechanism", [Tree(63), LaplaceTree(63, 2)], ids=repr)
+def test_padding_makes_every_sum_as_noisy_as_the_last(mechanism):
+    """Variances within 10% at 4,000 coordinates (six standard deviations); without padding they differ twofold."""
+    n = 4000
+    plan = HedgeOnSums(Experts(n=n, horizon=64), eta=1e-9, mechanism=mechanism, privacy=1.0)
+    learner = plan.start(Randomness.replayable(8))
+    unit = 2.0 if mechanism.noise == "laplace" else 1.0
+    wanted = unit * (plan.scale * mechanism.largest_row_norm) ** 2
+    padded, bare = [], []
+    for step in range(1, 64):
+        noisy = learner._sums.add(np.zeros(n))
+        bare.append(noisy.var())
+        padded.append((noisy + learner._pad(step)).var())
+    tolerance = 0.14 if mechanism.noise == "gaussian" else 0.2
+    np.testing.assert_allclose(padded, wanted, rtol=tolerance)
+    assert min(bare) < 0.5 * wanted
+
+
+def test_hedge_formula():
+    plan = HedgeOnSums.calibrate(Experts(n=10, horizon=10_000), epsilon=1.0, delta=1e-6)
+    sigma = plan.mechanism.standard_deviations(plan.scale)[-1]
+    best = 2 * np.sqrt(np.log(10) * (10_000 / 8 + sigma**2 / 2))
+    assert float(plan.regret_bound) == pytest.approx(best, rel=1e-4)
+    assert plan.scale >= np.sqrt(10) * plan.mechanism.column_norm / plan.privacy
+
+
+def test_hedge_scales_sensitivity_with_rounds_and_relation():
+    def scale(**fields):
+        return HedgeOnSums(PROBLEM, eta=0.1, mechanism=Tree(99), privacy=1.0, **fields).scale
+
+    assert scale(rounds_per_person=3) == pytest.approx(3 * scale())
+    assert scale(relation="zero-out") == pytest.approx(scale() / 2)
+    laplace = HedgeOnSums(PROBLEM, eta=0.1, mechanism=LaplaceTree(99, 4), privacy=1.0)
+    assert laplace.scale == pytest.approx(3 * laplace.mechanism.column_norm)
+
+
+def test_holding_switches_less_than_fresh_draws():
+    problem = Experts(n=5, horizon=2000)
+    held = HedgeOnSums.calibrate(problem, epsilon=1.0, delta=1e-6).start(Randomness.replayable(1))
+    fresh = HedgeOnSums.calibrate(problem, epsilon=1.0, delta=1e-6, hold=False).start(Randomness.replayable(1))
+    losses = coins(2000, 5)
+    held.run(losses)
+    fresh.run(losses)
+    assert held.switches < 0.3 * fresh.switches
+
+
+def test_best_batch_finds_the_best_of_its_probes():
+    class Probe:
+        def __init__(self, value):
+            self.regret_bound = value
+
+    for wanted in (1, 2, 6, 48, 64):
+        found = best_batch(1000, lambda b, w=wanted: Probe(abs(np.log(b / w)) + 1))
+        assert found.regret_bound == pytest.approx(1.0, abs=0.3)
+    assert best_batch(10, lambda b: None) is None
+    assert best_batch(10, lambda b: Probe(1.0 / b) if b >= 4 else None).regret_bound == pytest.approx(1 / 8)

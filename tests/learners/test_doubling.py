@@ -1,0 +1,125 @@
+"""Unknown horizon: epochs on disjoint data, no extra privacy cost, an honest bound."""
+
+import numpy as np
+import pytest
+
+from tacit import Experts, Guarantee, InvalidInput, LazyExperts, PrivacyError, Randomness, ScheduledExperts
+from tacit.learners.doubling import FIRST_EPOCH, REFERENCE_ROUNDS, Doubling
+
+OPEN = Experts(n=3, horizon=None, loss_range=(0.0, 2.0))
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return ScheduledExperts.calibrate(OPEN, epsilon=1.0, delta=1e-6)
+
+
+def test_epochs_double_and_each_meets_the_whole_budget(plan):
+    assert isinstance(plan, Doubling)
+    for index in range(6):
+        epoch = plan.epoch(index)
+        assert epoch.horizon == FIRST_EPOCH * 2**index
+        assert epoch.guarantee.epsilon(1e-6) <= 1.0
+        assert plan.epoch(index) is epoch
+
+
+def test_guarantee_is_the_point_that_all_epochs_share(plan):
+    guarantee = plan.guarantee
+    assert guarantee.epsilon() == 1.0
+    assert guarantee.at_delta == 1e-6
+    assert guarantee.epsilon(1e-7) == np.inf
+    assert "parallel composition over disjoint epochs" in guarantee.theorem
+    assert Guarantee.from_json(guarantee.to_json()) == guarantee
+    for epsilon in (0.0, 0.3, 1.0, 2.0):
+        assert guarantee.delta(epsilon) >= max(plan.epoch(k).guarantee.delta(epsilon) for k in range(4)) * (1 - 1e-9)
+
+
+def test_pure_budget_stays_pure():
+    plan = ScheduledExperts.calibrate(OPEN, epsilon=1.0, delta=0.0)
+    assert plan.guarantee.epsilon(0.0) == 1.0
+    assert plan.guarantee.notion == "pure"
+
+
+def test_epochs_are_fresh_learners_on_their_own_data(plan):
+    """The learner of epoch k is the epoch's own plan, started from child k of the source, on its rounds only."""
+    rounds = FIRST_EPOCH + 2 * FIRST_EPOCH + 100
+    losses = 2 * Randomness.replayable(3).stream("losses").random((rounds, 3))
+    actions = plan.start(Randomness.replayable(8)).run(losses)
+    first = 0
+    for index, length in enumerate((FIRST_EPOCH, 2 * FIRST_EPOCH, 100)):
+        own = plan.epoch(index).start(Randomness.replayable(8).child(index))
+        np.testing.assert_array_equal(actions[first : first + length], own.run(losses[first : first + length]))
+        first += length
+
+
+def test_other_epochs_data_changes_nothing(plan):
+    losses = 2 * Randomness.replayable(3).stream("losses").random((FIRST_EPOCH + 500, 3))
+    changed = losses.copy()
+    changed[:FIRST_EPOCH] = 2 - changed[:FIRST_EPOCH]
+    one = plan.start(Randomness.replayable(8)).run(losses)
+    other = plan.start(Randomness.replayable(8)).run(changed)
+    assert not np.array_equal(one[:FIRST_EPOCH], other[:FIRST_EPOCH])
+    np.testing.assert_array_equal(one[FIRST_EPOCH:], other[FIRST_EPOCH:])
+
+
+def test_regret_bound_adds_epochs(plan):
+    first, second = plan.epoch(0), plan.epoch(1)
+    assert float(plan.regret_bound_at(FIRST_EPOCH)) == pytest.approx(float(first.regret_bound))
+    both = float(plan.regret_bound_at(3 * FIRST_EPOCH))
+    assert both == pytest.approx(float(first.regret_bound) + float(second.regret_bound))
+    assert float(plan.regret_bound_at(1)) == pytest.approx(2.0)  # one round costs at most the range
+    bounds = [float(plan.regret_bound_at(t)) for t in (1, 10, 100, 1024, 1025, 3000, 3072, 10_000)]
+    assert bounds == sorted(bounds)
+    assert float(plan.regret_bound) == float(plan.regret_bound_at(REFERENCE_ROUNDS))
+    assert any(str(REFERENCE_ROUNDS) in text for text in plan.regret_bound.assumptions)
+    assert plan.trivial_regret == pytest.approx(2.0 * REFERENCE_ROUNDS)
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(InvalidInput, match="'rounds'"):
+            plan.regret_bound_at(wrong)
+
+
+def test_doubling_costs_at_most_a_constant_factor(plan):
+    """Against one plan for the whole known horizon."""
+    rounds = 7 * FIRST_EPOCH
+    known = ScheduledExperts.calibrate(Experts(n=3, horizon=rounds, loss_range=(0.0, 2.0)), epsilon=1.0, delta=1e-6)
+    assert float(plan.regret_bound_at(rounds)) <= 3.5 * float(known.regret_bound)
+
+
+def test_names_and_contract(plan):
+    assert plan.algorithm == "ScheduledExperts"
+    assert plan.horizon is None
+    assert plan.parameters["doubling"] is True
+    assert "ScheduledExperts" in plan.explain()
+    assert plan.certified_against == plan.epoch(0).certified_against
+
+
+def test_plans_of_different_targets_do_not_share_states(plan):
+    other = ScheduledExperts.calibrate(OPEN, epsilon=2.0, delta=1e-6)
+    with pytest.raises(InvalidInput, match="another plan"):
+        other.restore(plan.start().state_dict())
+
+
+def test_plans_of_different_algorithms_do_not_share_states(plan):
+    other = LazyExperts.calibrate(OPEN, epsilon=1.0, delta=1e-6)
+    with pytest.raises(InvalidInput, match="state"):
+        other.restore(plan.start().state_dict())
+
+
+def test_several_rounds_per_person_are_refused():
+    with pytest.raises(PrivacyError, match="An unknown horizon has no proved accounting"):
+        LazyExperts.calibrate(OPEN, epsilon=1.0, delta=1e-6, rounds_per_person=2)
+
+
+def test_doubling_is_not_calibrated_itself(plan):
+    with pytest.raises(TypeError, match="another plan with horizon=None"):
+        Doubling.calibrate(Experts(n=2, horizon=10), epsilon=1.0, delta=1e-6)
+
+
+def test_secret_state_restores_as_secret(plan):
+    learner = plan.start()
+    losses = np.zeros((FIRST_EPOCH + 10, 3))
+    learner.run(losses)
+    again = plan.restore(learner.state_dict())
+    assert again.guarantee.private
+    more = np.ones((2 * FIRST_EPOCH, 3))
+    np.testing.assert_array_equal(again.run(more), learner.run(more))  # across the next epoch's fresh keys too

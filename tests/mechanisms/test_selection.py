@@ -1,0 +1,141 @@
+"""Private selection: the sampled laws equal the closed forms, their privacy is exact, and a wrong sign is seen."""
+
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import chi2
+
+from tacit.mechanisms.selection import exponential_mechanism, permute_and_flip
+from tacit.randomness import Randomness
+
+FALSE_ALARM = 1e-6
+DRAWS = 20_000
+
+
+def counted(draw, n, draws=DRAWS, seed=1):
+    generator = Randomness.replayable(seed).stream("selection")
+    return np.bincount([draw(generator) for _ in range(draws)], minlength=n)
+
+
+def fit(counts, law):
+    """p-value of Pearson's test."""
+    expected = counts.sum() * np.asarray(law)
+    return chi2.sf(np.sum((counts - expected) ** 2 / expected), len(counts) - 1)
+
+
+def softmax(scores):
+    mass = np.exp(scores - np.max(scores))
+    return mass / mass.sum()
+
+
+def flip_law(sums, epsilon, sensitivity):
+    """Permute-and-flip by its definition: a random order, each option accepted with its own coin."""
+    accept = np.exp(-epsilon / (2 * sensitivity) * (sums - sums.min()))
+    law = np.zeros(len(sums))
+    orders = list(permutations(range(len(sums))))
+    for order in orders:
+        left = 1.0
+        for option in order:
+            law[option] += left * accept[option] / len(orders)
+            left *= 1 - accept[option]
+    return law
+
+
+def noise_law(sums, epsilon, sensitivity):
+    """P[sum_j - E_j is smallest], by integration over E_j."""
+    rate = epsilon / (2 * sensitivity)
+    law = []
+    for j in range(len(sums)):
+
+        def density(e, j=j):
+            below = sums[j] - e  # every other sum minus its noise must lie above this
+            others = [1 - np.exp(-rate * max(0.0, s - below)) for k, s in enumerate(sums) if k != j]
+            return rate * np.exp(-rate * e) * np.prod(others)
+
+        kinks = sorted({max(0.0, float(sums[j] - s)) for s in sums})
+        pieces = [quad(density, a, b)[0] for a, b in pairwise(kinks)]
+        law.append(sum(pieces) + quad(density, kinks[-1], np.inf)[0])
+    return np.array(law)
+
+
+SCORES = [np.array([0.0, 1.0, -0.5]), np.array([1e6, 1e6 + 1, 1e6 - 0.5]), np.array([-2.0, -2.0, 0.0, 0.5])]
+
+
+@pytest.mark.parametrize("scores", SCORES, ids=str)
+def test_exponential_mechanism_is_softmax(scores):
+    kept = scores.copy()
+    counts = counted(lambda g: exponential_mechanism(scores, g), len(scores))
+    assert fit(counts, softmax(scores)) > FALSE_ALARM
+    assert fit(counts, softmax(-scores)) < FALSE_ALARM
+    assert fit(counts, softmax(0.8 * scores)) < FALSE_ALARM
+    np.testing.assert_array_equal(scores, kept)
+
+
+def test_exponential_mechanism_takes_one_draw_per_option():
+    """Streams stay aligned: n exponentials a draw, whatever the scores."""
+    first, second = (Randomness.replayable(2).stream("x") for _ in range(2))
+    exponential_mechanism(np.zeros(7), first)
+    second.standard_exponential(7)
+    assert first.random() == second.random()
+
+
+def test_single_option():
+    generator = Randomness.replayable(2).stream("x")
+    assert exponential_mechanism(np.array([3.0]), generator) == 0
+    assert permute_and_flip(np.array([3.0]), 1.0, 1.0, generator) == 0
+
+
+SUMS = [np.array([0.0, 1.0, 3.0]), np.array([5.0, 5.0, 4.0]), np.array([2.0, 2.0, 2.0])]
+
+
+@pytest.mark.parametrize("sums", SUMS, ids=str)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_one_sided_noise_is_permute_and_flip(sums, epsilon):
+    np.testing.assert_allclose(noise_law(sums, epsilon, 1.0), flip_law(sums, epsilon, 1.0), atol=1e-7)
+
+
+@pytest.mark.parametrize("sensitivity", [1.0, 2.0])
+def test_permute_and_flip_has_its_law(sensitivity):
+    sums = np.array([0.0, 1.0, 3.0])
+    counts = counted(lambda g: permute_and_flip(sums, 2.0, sensitivity, g), 3)
+    assert fit(counts, flip_law(sums, 2.0, sensitivity)) > FALSE_ALARM
+    assert fit(counts, flip_law(sums, 2.0 * 1.25, sensitivity)) < FALSE_ALARM
+
+
+def test_a_plus_for_the_minus_is_seen():
+    """argmin(sum + noise) is another law, and one that costs more: here it breaks the claimed epsilon."""
+    sums = np.array([0.0, 1.0, 3.0])
+    noise = 2 * 1.0 / 2.0
+
+    def plus(generator):
+        return int(np.argmin(sums + generator.standard_exponential(3) * noise))
+
+    assert fit(counted(plus, 3), flip_law(sums, 2.0, 1.0)) < FALSE_ALARM
+
+
+def test_permute_and_flip_is_private():
+    """Exact, over neighbours that move every sum by up to the sensitivity; tight at the worst pair."""
+    epsilon = 1.0
+    moves = np.array(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3)).reshape(3, -1).T
+    worst = 0.0
+    for sums in (np.array([0.0, 0.0, 0.0]), np.array([0.0, 1.0, 2.0]), np.array([0.0, 4.0, 9.0])):
+        law = flip_law(sums, epsilon, 1.0)
+        for move in moves:
+            worst = max(worst, np.max(np.abs(np.log(law / flip_law(sums + move, epsilon, 1.0)))))
+    assert worst <= epsilon * (1 + 1e-12)
+    assert worst >= 0.95 * epsilon
+
+
+def test_exponential_mechanism_has_bounded_range():
+    """Scores that move by up to eta each: log ratios lie in an interval of length 2 eta that contains 0."""
+    eta = 0.3
+    moves = np.array(np.meshgrid(*[[-eta, 0.0, eta]] * 3)).reshape(3, -1).T
+    widest = 0.0
+    for scores in (np.zeros(3), np.array([0.0, 2.0, -1.0])):
+        for move in moves:
+            ratio = np.log(softmax(scores) / softmax(scores + move))
+            assert ratio.min() <= 0 <= ratio.max()
+            widest = max(widest, np.ptp(ratio))
+    assert widest == pytest.approx(2 * eta)

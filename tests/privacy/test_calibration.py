@@ -1,0 +1,87 @@
+"""Searches return the safe side."""
+
+import numpy as np
+import pytest
+
+from tacit.errors import PrivacyError
+from tacit.privacy.calibration import gaussian_mu, largest, minimise, smallest
+from tacit.privacy.curves import Gaussian
+
+COSTS = {
+    "power": lambda x: 3 * x**1.7,
+    "exponential": lambda x: float(np.expm1(x)),
+    "flat then steep": lambda x: 0.1 if x < 0.5 else 0.1 + (x - 0.5) * 1e4,
+    "step": lambda x: 0.5 if x < 0.7 else 2.0,
+    "zero then power": lambda x: max(0.0, x - 0.2) ** 2 * 10,
+    "infinite above": lambda x: x if x < 0.9 else float("inf"),
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+@pytest.mark.parametrize("limit", [0.6, 1.0])
+def test_largest_is_safe_and_tight(name, limit):
+    cost = COSTS[name]
+    x = largest(cost, limit, 1e-6, 10.0)
+    assert cost(x) <= limit
+    assert cost(x) >= limit * (1 - 1e-4) or cost(x * (1 + 2e-4)) > limit
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
+def test_largest_keeps_its_tolerance(tolerance):
+    x = largest(lambda x: x**2, 2.0, 1e-3, 100.0, tolerance)
+    assert x <= np.sqrt(2)
+    assert x >= np.sqrt(2) * (1 - tolerance)
+
+
+def test_largest_ends():
+    assert largest(lambda x: x, 5.0, 1.0, 2.0) == 2.0
+    with pytest.raises(PrivacyError, match="No value from 1 to 2"):
+        largest(lambda x: x, 0.5, 1.0, 2.0)
+    with pytest.raises(PrivacyError):
+        largest(lambda x: float("nan"), 0.5, 1.0, 2.0)
+
+
+def test_largest_is_quick():
+    calls = 0
+
+    def cost(x):
+        nonlocal calls
+        calls += 1
+        return x**2 * np.log(1 + 1 / x)
+
+    largest(cost, 1e-3, 1e-9, 1.0)
+    assert calls <= 16
+
+
+@pytest.mark.parametrize("root", [1e-12, 0.3, 7.0])
+def test_smallest_is_safe_and_tight(root):
+    x = smallest(lambda x: x >= root, 0.0, 10.0)
+    assert x >= root
+    assert x <= root * (1 + 1e-8) + 1e-20
+
+
+def test_smallest_ends():
+    assert smallest(lambda x: True, 1.0, 2.0) == 1.0
+    with pytest.raises(PrivacyError, match="No value from 1 to 2"):
+        smallest(lambda x: False, 1.0, 2.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.01, 0.4])
+def test_gaussian_mu_calibrates_then_prices_below_the_target(epsilon, delta):
+    mu = gaussian_mu(epsilon, delta)
+    assert Gaussian(mu).delta(epsilon) <= delta
+    assert Gaussian(mu).epsilon(delta) <= epsilon * (1 + 1e-9)
+    assert Gaussian(mu * (1 + 1e-6)).delta(epsilon) > delta
+
+
+def test_gaussian_mu_anchor_and_refusal():
+    assert gaussian_mu(1.0, 1e-6) == pytest.approx(0.23670, abs=1e-5)
+    with pytest.raises(PrivacyError, match="needs delta > 0"):
+        gaussian_mu(1.0, 0.0)
+
+
+def test_minimise_finds_the_bottom():
+    assert minimise(lambda x: x + 4 / x, 1e-6, 1e6, 1e-6) == pytest.approx(2.0, rel=1e-3)
+    assert minimise(lambda x: x, 1e-3, 1.0) == pytest.approx(1e-3, rel=1e-2)
+    assert minimise(lambda x: -x, 1e-3, 1.0) == pytest.approx(1.0, rel=1e-2)

@@ -1,0 +1,182 @@
+"""The contract: what it carries, how it reads, how it is stored, and what may be combined."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.privacy.curves import (
+    Approximate,
+    BoundedRange,
+    Gaussian,
+    Pure,
+    Renyi,
+    Repeated,
+    SamplerError,
+    Sometimes,
+    Sum,
+)
+from tacit.privacy.guarantee import EXACT, IDEALIZED, REPLACE, ZERO_OUT, Guarantee, Relation, _up
+from tacit.privacy.lazy import CappedChain, LazyChain
+from tacit.randomness import Randomness
+
+CHAIN = LazyChain(10, 0.5, 0.7, 0.3, BoundedRange(0.6))
+CURVES = [
+    Pure(0.7),
+    Gaussian(0.6),
+    Approximate(0.5, 1e-7),
+    BoundedRange(0.3),
+    Renyi([2.0], [0.1]),
+    Sometimes(0.2, Gaussian(0.4)),
+    Repeated(BoundedRange(0.1), 20),
+    Sum((Pure(0.1), Gaussian(0.2))),
+    SamplerError(Gaussian(0.4), 1e-10, 5),
+    CHAIN,
+    CappedChain(CHAIN, 4),
+]
+
+
+HALF = Gaussian(0.5)
+
+
+def contract(curve=HALF, at_delta=1e-6, released="every action", theorem="a proof", **fields):
+    return Guarantee(curve, at_delta, released, theorem, **fields)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=repr)
+def test_json_round_trip(curve):
+    for fields in (
+        {},
+        {"relation": ZERO_OUT, "rounds_per_person": 3, "numerics": EXACT, "randomness": "replayable: x"},
+    ):
+        guarantee = contract(curve, **fields)
+        again = Guarantee.from_json(guarantee.to_json())
+        assert again == guarantee
+        assert isinstance(again.relation, Relation)
+        assert again.epsilon() == guarantee.epsilon()
+        json.loads(guarantee.to_json())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nonsense",
+        "[]",
+        "null",
+        "{}",
+        '{"curve": 1}',
+        '{"curve": "Pure"}',
+        '{"curve": {"curve": "Pure"}}',
+        '{"curve": {"curve": "Pure", "value": 1, "extra": 2}}',
+        '{"curve": {"curve": "Nonsense"}}',
+        '{"curve": {"curve": "Pure", "value": "x"}, "at_delta": 0, "released": "", "theorem": ""}',
+    ],
+)
+def test_bad_json(text):
+    with pytest.raises(InvalidInput):
+        Guarantee.from_json(text)
+
+
+def test_reads_its_curve():
+    guarantee = contract()
+    assert guarantee.epsilon() == Gaussian(0.5).epsilon(1e-6)
+    assert guarantee.epsilon(1e-3) == Gaussian(0.5).epsilon(1e-3)
+    assert guarantee.delta(1.0) == Gaussian(0.5).delta(1.0)
+    assert guarantee.notion == "Gaussian DP"
+    assert contract(Pure(1.0), 0.0).notion == "pure"
+    assert contract(BoundedRange(1.0)).notion == "RDP"
+
+
+def test_defaults_and_frozen():
+    guarantee = contract()
+    assert guarantee.relation is REPLACE
+    assert guarantee.rounds_per_person == 1
+    assert guarantee.adversary == "adaptive"
+    assert guarantee.numerics == IDEALIZED
+    with pytest.raises(AttributeError):
+        guarantee.at_delta = 0.5
+
+
+def test_str_is_the_whole_contract():
+    text = str(contract(relation=ZERO_OUT, rounds_per_person=2))
+    for word in (
+        "epsilon=",
+        "delta=1e-06",
+        "Gaussian DP",
+        "a proof",
+        "one round's feedback",
+        "at most 2 round",
+        "zero-out",
+        "every action",
+        "adaptive",
+        "idealized",
+        "computational",
+    ):
+        assert word in text
+    assert "(pure)" in str(contract(Pure(0.5), 0.0))
+    assert "epsilon=0.5 " in str(contract(Pure(0.5), 0.0))
+    assert str(REPLACE) == "replace"
+    assert str(ZERO_OUT) == "zero-out"
+
+
+def test_shown_epsilon_is_rounded_up():
+    values = np.concatenate([np.geomspace(1e-7, 1e4, 997), [0.99996, 9.9994, 9.9996, 1.0, 0.1, 123.45, 99999.0]])
+    for value in values:
+        assert value <= float(_up(float(value))) <= value * (1 + 1.1e-3)
+    assert _up(0.0) == "0"
+    assert _up(float("inf")) == "inf"
+
+
+def test_randomness_stamp():
+    replayable = contract().with_randomness(Randomness.replayable(1).label)
+    assert not replayable.private
+    assert "replayable: not private" in str(replayable)
+    secret = contract().with_randomness(Randomness.secret().label)
+    assert secret.private
+    assert contract().compose(replayable).private is False
+    assert replayable.compose(contract()).private is False
+
+
+def test_composition_adds_and_keeps_the_contract():
+    whole = contract(Gaussian(0.3), released="a").compose(
+        contract(Gaussian(0.4), 1e-5, released="b"), contract(Gaussian(0.0), released="a")
+    )
+    assert whole.epsilon(1e-6) == pytest.approx(Gaussian(0.5).epsilon(1e-6), rel=1e-6)
+    assert whole.epsilon(1e-6) >= Gaussian(0.5).epsilon(1e-6)
+    assert whole.released == "a; b"
+    assert whole.at_delta == 1e-5
+    assert whole.numerics == IDEALIZED
+    assert contract(numerics=EXACT).compose(contract(numerics=EXACT)).numerics == EXACT
+    assert contract(adversary="oblivious").compose(contract()).adversary == "oblivious"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"relation": ZERO_OUT}, {"unit": "one person"}, {"rounds_per_person": 2}], ids=lambda f: next(iter(f))
+)
+def test_mixing_contracts_raises(fields):
+    with pytest.raises(PrivacyError, match=f"only under one {next(iter(fields))}"):
+        contract().compose(contract(**fields))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("curve", 1.0),
+        ("at_delta", 1.0),
+        ("at_delta", -0.1),
+        ("at_delta", np.nan),
+        ("at_delta", True),
+        ("relation", "add-one"),
+        ("rounds_per_person", 0),
+        ("rounds_per_person", 1.5),
+    ],
+)
+def test_bad_fields(field, value):
+    with pytest.raises(InvalidInput, match=f"'{field}'"):
+        contract(**{field: value})
+
+
+def test_relation_may_be_given_by_name():
+    assert contract(relation="zero-out").relation is ZERO_OUT

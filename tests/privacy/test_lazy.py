@@ -1,0 +1,221 @@
+"""Accounting of lazy chains: the vertex formula, the worst partition, and their limits."""
+
+from itertools import pairwise, product
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Sometimes
+from tacit.privacy.lazy import CappedChain, LazyChain, log_step_moment, pure_bits, worst_partition
+
+ORDERS = np.array([1.01, 1.3, 2.0, 5.0, 30.0, 400.0])
+
+
+def grid_moment(order, low, high, shift, log_draw, points=301):
+    """ln F by brute force over admissible (q, q'), the corners of the region among them."""
+    q = np.exp(np.linspace(np.log(low), np.log(high), points)) if low < high else np.array([low])
+    ends = np.array([low, high, max(low, high * np.exp(-shift)), min(high, low * np.exp(shift))])
+    q = np.unique(np.clip(np.concatenate([q, ends]), low, high))
+    first, second = np.meshgrid(q, q, indexing="ij")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        keep = order * np.log(first) + (1 - order) * np.log(second)
+        move = order * np.log1p(-first) + (1 - order) * np.log1p(-second) + log_draw
+        moment = np.logaddexp(keep, move)
+    allowed = np.abs(np.log(first / second)) <= shift * (1 + 1e-12) + 1e-15
+    return np.max(moment[allowed])
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.5, 0.7), (0.1, 0.95), (0.65, 0.7), (0.7, 0.7), (0.001, 0.999), (0.9, 0.9999)]
+)
+@pytest.mark.parametrize("shift", [0.0, 0.01, 0.3, 2.0])
+@pytest.mark.parametrize("width", [0.0, 0.02, 0.6])
+def test_vertices_attain_the_maximum(low, high, shift, width):
+    log_draw = (ORDERS - 1) * BoundedRange(width).renyi(ORDERS)
+    vertices = log_step_moment(ORDERS, low, high, shift, log_draw)
+    grid = np.array([grid_moment(o, low, high, shift, d) for o, d in zip(ORDERS, log_draw, strict=True)])
+    assert np.all(vertices >= grid - 1e-13 * (1 + ORDERS))
+    np.testing.assert_allclose(vertices, grid, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [1e-5, 1e-4, 1e-2, 0.5])
+@pytest.mark.parametrize("order", [1.02, 1.5, 8.0, 300.0])
+def test_moment_in_high_precision(shift, order):
+    """Tiny moments keep their digits: a chain charges them once for every decision."""
+    low, high, width = 0.6, 0.7, 1e-5
+    mpmath.mp.dps = 40
+    draw = (order - 1) * BoundedRange(width).renyi(np.array([order]))[0]
+    E = mpmath.exp(mpmath.mpf(draw))
+    a = mpmath.mpf(order)
+    lower, upper = max(low, high * mpmath.exp(-mpmath.mpf(shift))), min(high, low * mpmath.exp(mpmath.mpf(shift)))
+    pairs = [(high, lower), (lower, high), (low, upper), (upper, low), (high, high), (low, low)]
+    pairs = [(mpmath.mpf(q), mpmath.mpf(r)) for q, r in pairs]
+    exact = max(mpmath.log(q**a * r ** (1 - a) + (1 - q) ** a * (1 - r) ** (1 - a) * E) for q, r in pairs)
+    got = log_step_moment(np.array([order]), low, high, shift, np.array([draw]))[0]
+    assert got >= exact * (1 - mpmath.mpf(1e-9))
+    assert got <= exact * (1 + mpmath.mpf(1e-3)) + mpmath.mpf(1e-14) * (1 + order)
+
+
+def test_keeping_for_sure_under_one_neighbour_only_costs_everything():
+    certain = log_step_moment(ORDERS, 0.5, 1.0, 0.1, np.zeros_like(ORDERS))
+    assert np.all(np.isinf(certain))
+    assert LazyChain(5, 0.5, 1.0, 0.1, Pure(0.1)).epsilon(1e-6) == np.inf
+    assert LazyChain(5, 0.5, 1.0, 0.1, Pure(0.1)).pure() == np.inf
+    # A coin that no data moves costs its draws only.
+    still = LazyChain(5, 0.5, 1.0, 0.0, Pure(0.1))
+    assert still.epsilon(1e-6) <= 0.5 * (1 + 1e-9)
+
+
+def test_no_decision_costs_nothing():
+    chain = LazyChain(0, 0.5, 0.7, 0.3, Gaussian(1.0))
+    for curve in (chain, CappedChain(chain, 3)):
+        assert curve.epsilon(0.0) == curve.epsilon(1e-6) == curve.delta(0.0) == 0.0
+
+
+def test_formula_of_the_whole_chain():
+    """(alpha-1) eps(alpha) = ln F(alpha) + (S-2) ln(1 + (1-qmin)(E-1))."""
+    eta, p, decisions = 0.3, 0.3, 5
+    low, high = (1 - p) * np.exp(-eta), 1 - p
+    draw = BoundedRange(2 * eta)
+    chain = LazyChain(decisions, low, high, eta, draw)
+    log_draw = (ORDERS - 1) * draw.renyi(ORDERS)
+    expected = log_step_moment(ORDERS, low, high, eta, log_draw) / (ORDERS - 1) + (decisions - 1) * Sometimes(
+        1 - low, draw
+    ).renyi(ORDERS)
+    np.testing.assert_allclose(chain.renyi(ORDERS), expected, rtol=1e-9)
+
+
+def test_certified_anchor():
+    """N=2, S=6, B=1, eta=p=.3: at most .366 .325 .267 .179 .060 at epsilon 0, .1, .25, .5, 1, and close to it."""
+    chain = LazyChain(5, 0.7 * np.exp(-0.3), 0.7, 0.3, BoundedRange(0.6))
+    got = [chain.delta(e) for e in (0, 0.1, 0.25, 0.5, 1)]
+    grid = np.array([0.366, 0.325, 0.267, 0.179, 0.060])  # from a coarser grid of orders, in three digits
+    assert np.all(got <= grid + 5e-4)
+    np.testing.assert_allclose(got, grid, rtol=4e-3)
+
+
+def brute_partition(extra, rounds, parts):
+    best = 0.0
+    for split in product(range(len(extra) + 1), repeat=parts):
+        if sum(split) <= rounds:
+            best = max(best, sum(float(extra[k - 1][0]) for k in split if k))
+    return best
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0], [1.0, 1.5], [1.0, 3.0], [1.0, 1.9, 3.5], [0.5, 2.0, 2.2], [-1.0, 0.3], [-0.2, -0.1, -0.3]]
+)
+@pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_worst_partition_covers_brute_force(values, rounds, parts):
+    extra = [np.array([v]) for v in values[: min(rounds, len(values))]]
+    got = float(worst_partition(extra, rounds, parts)[0])
+    exact = brute_partition(extra, rounds, parts)
+    assert got >= exact - 1e-12
+    if parts >= rounds:
+        assert got == pytest.approx(exact, abs=1e-12)
+
+
+def test_closed_form_for_many_rounds_is_safe():
+    rng = np.random.default_rng(5)
+    extra = [np.array([v]) for v in np.cumsum(rng.random(6))]
+    step = float(worst_partition(extra, 256, 256)[0])
+    closed = float(worst_partition(extra, 257, 257)[0])
+    assert closed >= step
+    assert closed <= 1.05 * step
+
+
+def test_saturated_coins_make_the_middle_partition_worst():
+    """A keep probability saturates at keep_low, so neither all in one batch nor one a batch need be worst."""
+    low, high, bit = 0.7 * np.exp(-1.2), 0.7, 0.3
+    at = np.array([3.0])
+    free = np.zeros(1)
+    extra = [log_step_moment(at, low, high, k * bit, free) for k in range(1, 5)]
+    worst = worst_partition(extra, 8, 100)[0]
+    assert worst >= 8 * extra[0][0]
+    assert worst >= 2 * extra[3][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("decisions", [0, 1, 2, 10, 100]),
+        ("keep_low", [0.6, 0.5, 0.3, 0.1]),
+        ("keep_high", [0.65, 0.7, 0.9, 0.99]),
+        ("bit", [0.0, 0.01, 0.1, 0.3, 1.0]),
+        ("batch", [1, 2, 3]),
+        ("rounds_per_person", [1, 2, 3, 7]),
+        ("drift", [0.0, 0.001, 0.01]),
+        ("draw", [BoundedRange(0.0), BoundedRange(0.1), BoundedRange(1.0)]),
+    ],
+)
+def test_monotone_in_each_argument(name, values):
+    base = {
+        "decisions": 10,
+        "keep_low": 0.5,
+        "keep_high": 0.7,
+        "bit": 0.2,
+        "draw": BoundedRange(0.2),
+        "batch": 3,
+        "rounds_per_person": 3,
+        "drift": 0.0,
+    }
+    chains = [LazyChain(**{**base, name: value}) for value in values]
+    for smaller, larger in pairwise(chains):
+        for first, second in ((smaller, larger), (CappedChain(smaller, 4), CappedChain(larger, 4))):
+            assert np.all(first.renyi(ORDERS) <= second.renyi(ORDERS) * (1 + 1e-9))
+            assert first.pure() <= second.pure() * (1 + 1e-9)
+
+
+def test_cap():
+    chain = LazyChain(50, 0.5, 0.7, 0.2, BoundedRange(0.2))
+    caps = [CappedChain(chain, cap) for cap in (0, 1, 5, 50, 500)]
+    assert all(a.epsilon(1e-6) <= b.epsilon(1e-6) for a, b in pairwise(caps))
+    assert all(a.pure() <= b.pure() for a, b in pairwise(caps))
+    assert caps[3].pure() == caps[4].pure() == pytest.approx(chain.pure())
+    assert caps[0].pure() == pytest.approx(pure_bits(chain))
+    assert caps[2].pure() == pytest.approx(pure_bits(chain) + 5 * 0.2)
+
+
+def test_capped_chain_charges_drift():
+    """A coin that drifts at every decision leaks at every decision, cap or no cap."""
+    chain = LazyChain(50, 0.5, 0.7, 0.2, BoundedRange(0.2), drift=0.1)
+    still = LazyChain(50, 0.5, 0.7, 0.2, BoundedRange(0.2))
+    assert np.all(CappedChain(chain, 5).renyi(ORDERS) > CappedChain(still, 5).renyi(ORDERS) * 1.01)
+
+
+@pytest.mark.parametrize("shift", [0.05, 0.3, 5.0])
+def test_pure_bits_cover_every_coin(shift):
+    low, high = 0.3, 0.7
+    certified = pure_bits(LazyChain(1, low, high, shift, Pure(0.0)))
+    q = np.linspace(low, high, 401)
+    first, second = np.meshgrid(q, q)
+    allowed = np.abs(np.log(first / second)) <= shift + 1e-12
+    losses = np.maximum(np.abs(np.log(first / second)), np.abs(np.log((1 - first) / (1 - second))))[allowed]
+    assert losses.max() <= certified * (1 + 1e-12)
+    assert losses.max() >= 0.98 * certified
+
+
+def test_chain_covers_an_independent_composition():
+    """Independent coins and draws at the extreme values are one lazy chain: composed by another accountant."""
+    eta, p, decisions = 0.3, 0.3, 8
+    low, high = (1 - p) * np.exp(-eta), 1 - p
+    up, down = np.exp(eta), np.exp(-eta)
+    draw = (1 - down) / (up - down)
+
+    def step(q, r):
+        first = {0: q, 1: (1 - q) * draw * up, 2: (1 - q) * (1 - draw) * down}
+        second = {0: r, 1: (1 - r) * draw, 2: (1 - r) * (1 - draw)}
+        logs = [{k: float(np.log(v)) for k, v in side.items()} for side in (second, first)]
+        return pld.from_two_probability_mass_functions(*logs, pessimistic_estimate=False)
+
+    chain = LazyChain(decisions, low, high, eta, BoundedRange(2 * eta))
+    rest = step(low, low).self_compose(decisions - 1)
+    for q, r in ((high, low), (low, high), (high, high), (low, low)):
+        whole = step(q, r).compose(rest)
+        for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0):
+            assert whole.get_delta_for_epsilon(epsilon) <= chain.delta(epsilon)
+    worst = step(high, low).compose(rest).get_delta_for_epsilon(1.0)
+    assert worst >= 0.15 * chain.delta(1.0)

@@ -1,0 +1,197 @@
+"""The one simulation loop: repeatable, honest about regret, and strict about what fits together."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit import (
+    BernoulliGap,
+    Experts,
+    InvalidInput,
+    LazyExperts,
+    Randomness,
+    Replay,
+    ScheduledExperts,
+    SwitchingAdversary,
+)
+from tacit.simulation.loop import simulate
+
+PROBLEM = Experts(n=4, horizon=600)
+PLAN = LazyExperts(PROBLEM, eta=0.1, force=0.05)
+GAP = BernoulliGap(4, 600, gap=0.2)
+
+
+class Recorded(BernoulliGap):
+    """A stream that keeps what it dealt."""
+
+    def losses(self, generator):
+        dealt.append(super().losses(generator))
+        return dealt[-1]
+
+
+dealt = []
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+def test_regret_is_that_of_the_actions_played(seed):
+    """Regret at every checkpoint, recomputed from the losses that were dealt and the actions that were played."""
+    dealt.clear()
+    result = simulate(PLAN, Recorded(4, 600, gap=0.2), runs=2, seed=seed)
+    assert len(dealt) == 2
+    losses, actions = dealt[-1], result.last["actions"]
+    paid = np.cumsum(losses[np.arange(600), actions])
+    best = np.cumsum(losses, axis=0).min(axis=1)
+    at = result.rounds.astype(int) - 1
+    np.testing.assert_allclose(result.regret[-1], (paid - best)[at], atol=1e-9)
+    assert result.switches[-1] - np.count_nonzero(np.diff(actions)) in (0, 1)
+
+
+def test_seeds_repeat_and_differ():
+    first, again, other = (simulate(PLAN, GAP, runs=2, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first.regret, again.regret)
+    assert not np.array_equal(first.regret, other.regret)
+    assert not np.array_equal(first.regret[0], first.regret[1])
+
+
+def test_checkpoints():
+    result = simulate(PLAN, GAP, runs=2)
+    assert result.rounds[0] == 1
+    assert result.rounds[-1] == 600
+    assert np.all(np.diff(result.rounds) > 0)
+    assert result.regret.shape == (2, len(result.rounds))
+    short = simulate(PLAN, BernoulliGap(4, 3), runs=1)
+    np.testing.assert_array_equal(short.rounds, [1, 2, 3])
+
+
+def test_statistics():
+    result = simulate(PLAN, GAP, runs=5, seed=3)
+    np.testing.assert_allclose(result.mean, result.regret.mean(axis=0))
+    np.testing.assert_allclose(result.standard_error, result.regret.std(axis=0, ddof=1) / np.sqrt(5))
+    low, high = result.band
+    assert np.all(low <= result.mean)
+    assert np.all(result.mean <= high)
+    assert result.per_round == pytest.approx(result.mean[-1] / 600)
+    assert result.bound == float(PLAN.regret_bound)
+    np.testing.assert_array_equal(simulate(PLAN, GAP, runs=1).standard_error, 0.0)
+
+
+def test_mean_regret_is_under_the_certified_bound():
+    plan = LazyExperts.calibrate(Experts(n=4, horizon=2000), epsilon=2.0, delta=1e-6)
+    for environment in (BernoulliGap(4, 2000, gap=0.1), SwitchingAdversary(4, 2000)):
+        result = simulate(plan, environment, runs=8, seed=1)
+        assert result.mean[-1] - 3 * result.standard_error[-1] <= result.bound
+
+
+def test_results_are_stamped_and_stored():
+    result = simulate(PLAN, GAP, runs=2, seed=9)
+    assert "replayable: not private" in result.summary()
+    assert "LazyExperts" in result.summary()
+    content = json.loads(json.dumps(result.to_dict()))
+    assert content["seed"] == 9
+    assert content["runs"] == 2
+    assert content["rounds"] == 600
+    assert content["certified_bound"] == result.bound
+
+
+def test_a_choice_is_simulated_as_its_plan():
+    choice = tacit.plan(Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6)
+    environment = BernoulliGap(3, 100)
+    np.testing.assert_array_equal(
+        simulate(choice, environment, runs=2).regret, simulate(choice.plan, environment, runs=2).regret
+    )
+
+
+def test_unknown_horizon():
+    plan = ScheduledExperts.calibrate(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6)
+    assert simulate(plan, BernoulliGap(3, 1200), runs=1).rounds[-1] == 1200
+
+
+def test_progress_goes_to_standard_error(capsys):
+    simulate(PLAN, GAP, runs=2, progress=True)
+    captured = capsys.readouterr()
+    assert "simulating: 2/2" in captured.err
+    assert captured.out == ""
+    simulate(PLAN, GAP, runs=2)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("runs", [0, -1, 1.5, True])
+def test_bad_runs(runs):
+    with pytest.raises(InvalidInput, match="'runs'"):
+        simulate(PLAN, GAP, runs=runs)
+
+
+def test_bad_seed():
+    with pytest.raises(InvalidInput, match="'seed'"):
+        simulate(PLAN, GAP, runs=1, seed=-1)
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(InvalidInput, match="4 experts, the environment 5"):
+        simulate(PLAN, BernoulliGap(5, 600), runs=1)
+    with pytest.raises(InvalidInput, match="covers 600 rounds, the environment has 601"):
+        simulate(PLAN, BernoulliGap(4, 601), runs=1)
+
+
+# --- environments --------------------------------------------------------------------------------------------
+
+
+def stream(seed=1):
+    return Randomness.replayable(seed).stream("losses")
+
+
+def test_bernoulli_gap():
+    """Means within five standard deviations of 20,000 coins."""
+    losses = BernoulliGap(3, 20_000, gap=0.1, mean=0.6, best=2).losses(stream())
+    assert losses.shape == (20_000, 3)
+    assert set(np.unique(losses)) == {0.0, 1.0}
+    np.testing.assert_allclose(losses.mean(axis=0), [0.6, 0.6, 0.5], atol=5 * 0.5 / np.sqrt(20_000))
+    np.testing.assert_array_equal(losses, BernoulliGap(3, 20_000, gap=0.1, mean=0.6, best=2).losses(stream()))
+
+
+def test_switching_adversary_takes_turns():
+    losses = SwitchingAdversary(4, 20_000, phase=50).losses(stream())
+    assert set(np.unique(losses)) == {0.0, 1.0}
+    np.testing.assert_array_equal(losses[:, 1], losses[:, 3])
+    np.testing.assert_array_equal(losses[:, 1], 1 - losses[:, 2])
+    phases = np.sum(np.diff(losses[:, 1]) != 0)
+    assert 300 <= phases <= 500
+    assert losses[:, 0].mean() < losses[:, 2].mean()
+
+
+def test_replay():
+    matrix = np.arange(6.0).reshape(3, 2) / 6
+    environment = Replay(matrix)
+    assert (environment.n, environment.horizon, environment.adaptive) == (2, 3, False)
+    np.testing.assert_array_equal(environment.losses(stream()), matrix)
+    result = simulate(LazyExperts(Experts(n=2, horizon=3), eta=0.1, force=0.1), Replay(matrix.tolist()), runs=2)
+    assert result.regret.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: BernoulliGap(0, 5), "n"),
+        (lambda: BernoulliGap(2, 0), "horizon"),
+        (lambda: BernoulliGap(2, 5, best=2), "best"),
+        (lambda: BernoulliGap(2, 5, gap=0.6), "gap"),
+        (lambda: BernoulliGap(2, 5, mean=1.1), "mean"),
+        (lambda: BernoulliGap(2, 5, gap=np.nan), "gap"),
+        (lambda: SwitchingAdversary(1, 5), "n"),
+        (lambda: SwitchingAdversary(2, True), "horizon"),
+        (lambda: SwitchingAdversary(2, 5, phase=0), "phase"),
+        (lambda: Replay([1.0, 2.0]), "matrix"),
+        (lambda: Replay([["a"]]), "matrix"),
+        (lambda: Replay([[1.0], [1.0, 2.0]]), "matrix"),
+    ],
+)
+def test_bad_environments(make, name):
+    with pytest.raises(InvalidInput, match=f"'{name}'"):
+        make()
+
+
+def test_a_recording_out_of_range_is_refused_by_the_learner():
+    with pytest.raises(InvalidInput, match="must be finite numbers"):
+        simulate(LazyExperts(Experts(n=2, horizon=3), eta=0.1, force=0.1), Replay(np.full((3, 2), np.nan)), runs=1)

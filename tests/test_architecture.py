@@ -1,0 +1,122 @@
+"""Rules that the whole package keeps: one source of randomness, documented names."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+SOURCE = Path(tacit.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+BANNED_MODULES = {"random", "secrets", "uuid"}
+# What may be named of numpy.random outside tacit.randomness: the type of a generator that was handed in.
+ALLOWED_RANDOM = {"Generator"}
+BANNED_CALLS = {"urandom", "getrandom", "default_rng", "RandomState", "PCG64", "SeedSequence", "getrandbits"}
+
+
+def dotted(node):
+    """a.b.c of an attribute, or an empty string."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
+
+
+def randomness_of(tree):
+    """Every use of a source of randomness in a module."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [a.name for a in node.names if a.name.split(".")[0] in {*BANNED_MODULES, "randomgen"}]
+            found += [a.name for a in node.names if a.name.startswith("numpy.random")]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            if node.module.split(".")[0] in {*BANNED_MODULES, "randomgen"}:
+                found.append(node.module)
+            if node.module.startswith("numpy.random") or node.module in ("numpy", "os"):
+                found += [a.name for a in node.names if a.name in {*BANNED_CALLS, "random"}]
+        elif isinstance(node, ast.Attribute):
+            name = dotted(node)
+            if name.startswith(("np.random.", "numpy.random.")) and name.split(".")[2] not in ALLOWED_RANDOM:
+                found.append(name)
+            if node.attr in BANNED_CALLS:
+                found.append(name or node.attr)
+            if any(name == f"{module}.{node.attr}" for module in BANNED_MODULES):
+                found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_randomness_outside_its_module(path):
+    if path.relative_to(SOURCE) == Path("randomness.py"):
+        return
+    assert randomness_of(ast.parse(path.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import random",
+        "from random import gauss",
+        "import secrets",
+        "import numpy as np\nnp.random.default_rng(1)",
+        "import numpy as np\nnp.random.seed(1)",
+        "import os\nos.urandom(8)",
+        "from os import urandom",
+        "from numpy.random import default_rng",
+        "import numpy.random",
+        "from randomgen import AESCounter",
+        "import numpy as np\nnp.random.Generator(np.random.PCG64(1))",
+    ],
+)
+def test_the_check_itself_has_teeth(code):
+    assert randomness_of(ast.parse(code))
+
+
+def test_the_check_allows_generators_that_were_handed_in():
+    assert not randomness_of(ast.parse("import numpy as np\ndef f(g: np.random.Generator):\n    return g.random()"))
+
+
+@pytest.mark.parametrize("name", tacit.__all__)
+def test_public_names_are_documented(name):
+    value = getattr(tacit, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        assert inspect.getdoc(value), name
+        assert value.__doc__, name
+    if inspect.isclass(value) and not issubclass(value, Exception):
+        for member_name, member in vars(value).items():
+            if not member_name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
+                assert inspect.getdoc(member), f"{name}.{member_name}"
+
+
+def test_public_names_are_sorted_and_complete():
+    assert len(set(tacit.__all__)) == len(tacit.__all__)
+    contract = {
+        "plan",
+        "simulate",
+        "Experts",
+        "LazyExperts",
+        "L2P",
+        "ScheduledExperts",
+        "HedgeOnSums",
+        "Guarantee",
+        "Randomness",
+        "REPLACE",
+        "ZERO_OUT",
+    }
+    assert contract <= set(tacit.__all__)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_modules_are_documented_and_short(path):
+    text = path.read_text()
+    if text.strip():
+        assert ast.get_docstring(ast.parse(text))
+    assert text.count("\n") <= 400
+    assert path.name != "utils.py"
+
+
+def test_package_is_typed():
+    assert (SOURCE / "py.typed").exists()

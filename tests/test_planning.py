@@ -1,0 +1,167 @@
+"""The planner: every candidate at the same privacy, sorted by certified regret, explained."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit import Experts, InvalidInput, PrivacyError, Randomness
+from tacit.planning import Candidate, Choice
+
+PROBLEM = Experts(n=5, horizon=1000)
+
+
+@pytest.fixture(scope="module")
+def choice():
+    return tacit.plan(PROBLEM, epsilon=1.0, delta=1e-6)
+
+
+def test_candidates_are_sorted_and_the_best_is_chosen(choice):
+    bounds = [float(candidate.regret_bound) for candidate in choice.candidates]
+    assert bounds == sorted(bounds)
+    assert {c.algorithm for c in choice.candidates} == {"LazyExperts", "L2P", "ScheduledExperts", "HedgeOnSums"}
+    assert choice.algorithm == choice.candidates[0].algorithm
+    assert choice.plan is choice.candidates[0].plan
+    assert float(choice.regret_bound) == bounds[0]
+    for candidate in choice.candidates:
+        assert candidate.plan.guarantee.epsilon(1e-6) <= 1.0
+
+
+def test_choice_is_the_plan_itself(choice):
+    assert choice.guarantee == choice.plan.guarantee
+    assert choice.parameters == choice.plan.parameters
+    learner = choice.start(Randomness.replayable(1))
+    losses = np.zeros((1000, 5))
+    actions = learner.run(losses[:10])
+    again = choice.restore(learner.state_dict())
+    np.testing.assert_array_equal(again.run(losses[10:]), learner.run(losses[10:]))
+    assert actions.shape == (10,)
+    assert choice.start().guarantee.private
+    assert choice.algorithm in repr(choice)
+
+
+def test_choice_depends_on_the_problem():
+    """Few experts: noise on the sums; many experts and little privacy budget: lazy draws."""
+    few = tacit.plan(Experts(n=2, horizon=10_000), epsilon=1.0, delta=1e-6)
+    many = tacit.plan(Experts(n=500, horizon=10_000), epsilon=0.3, delta=1e-6)
+    assert few.algorithm == "HedgeOnSums"
+    assert many.algorithm == "LazyExperts"
+
+
+def test_to_dict_is_json(choice):
+    content = json.loads(json.dumps(choice.to_dict()))
+    assert content["chosen"] == choice.algorithm
+    assert content["candidates"][0]["algorithm"] == choice.algorithm
+    for candidate in content["candidates"]:
+        assert set(candidate) >= {"algorithm", "regret_bound", "vacuous", "epsilon", "delta", "parameters"}
+        assert isinstance(candidate["vacuous"], bool)
+        assert candidate["epsilon"] <= 1.0
+        assert candidate["delta"] == 1e-6
+
+
+def test_explain_is_a_plain_table(choice):
+    text = choice.explain()
+    for candidate in choice.candidates:
+        assert candidate.algorithm in text
+    for word in ("certified regret", "chosen", "epsilon=1", "delta=1e-06", "oblivious", "released", "n=5"):
+        assert word in text
+    assert "\x1b" not in text
+
+
+def test_explain_in_a_terminal(choice, monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert "LazyExperts" in choice.explain()
+
+
+def test_adaptive_adversaries_get_certified_plans_only():
+    choice = tacit.plan(PROBLEM, epsilon=1.0, delta=1e-6, adversary="adaptive")
+    assert choice.algorithm == "ScheduledExperts"
+    assert choice.plan.batch == 1
+    refused = [c for c in choice.candidates if c.plan is None]
+    assert {c.algorithm for c in refused} == {"LazyExperts", "L2P", "HedgeOnSums"}
+    for candidate in refused:
+        assert "adaptive" in candidate.reason
+        assert float(candidate.regret_bound) == np.inf
+        assert candidate.vacuous
+        assert candidate.reason in choice.explain()
+    content = json.loads(json.dumps(choice.to_dict()))
+    assert content["candidates"][-1]["regret_bound"] is None
+    assert "reason" in content["candidates"][-1]
+
+
+def test_pure_privacy_offers_pure_plans_only():
+    choice = tacit.plan(Experts(n=3, horizon=100), epsilon=1.0, delta=0.0)
+    for candidate in choice.candidates:
+        if candidate.plan is not None:
+            assert candidate.plan.guarantee.epsilon(0.0) <= 1.0
+    assert next(c for c in choice.candidates if c.algorithm == "L2P").plan is None
+
+
+def test_limits_are_kept():
+    choice = tacit.plan(PROBLEM, epsilon=1.0, delta=1e-6, max_switches=10)
+    for candidate in choice.candidates:
+        if candidate.plan is not None:
+            assert candidate.plan.expected_switches <= 10
+    assert next(c for c in choice.candidates if c.algorithm == "HedgeOnSums").plan is None
+
+
+def test_relation_and_rounds_per_person_reach_the_plan():
+    choice = tacit.plan(Experts(n=2, horizon=200), epsilon=1.0, delta=1e-6, relation="zero-out", rounds_per_person=2)
+    for candidate in choice.candidates:
+        assert candidate.plan.guarantee.relation is tacit.ZERO_OUT
+        assert candidate.plan.guarantee.rounds_per_person == 2
+
+
+def test_vacuous_plans_are_marked():
+    choice = tacit.plan(Experts(n=50, horizon=20), epsilon=0.01, delta=1e-9)
+    hedge = next(c for c in choice.candidates if c.algorithm == "HedgeOnSums")
+    assert hedge.vacuous
+    assert "vacuous" in choice.explain()
+
+
+def test_unknown_horizon_doubles(monkeypatch):
+    monkeypatch.setattr("tacit.learners.doubling.REFERENCE_ROUNDS", 1024)  # one epoch tells as much as seven
+    choice = tacit.plan(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6)
+    json.dumps(choice.to_dict())
+    assert choice.plan.horizon is None
+    assert choice.guarantee.epsilon(1e-6) <= 1.0
+    learner = choice.start()
+    assert len(learner.run(np.zeros((1100, 3)))) == 1100
+
+
+@pytest.mark.parametrize("problem", [None, "experts", 5, object(), Experts])
+def test_unknown_problems(problem):
+    with pytest.raises(InvalidInput, match="'problem' parameter of plan"):
+        tacit.plan(problem, epsilon=1.0, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("epsilon", -1.0),
+        ("epsilon", True),
+        ("delta", 1.0),
+        ("delta", None),
+        ("relation", "x"),
+        ("adversary", "x"),
+        ("rounds_per_person", 0),
+        ("max_switches", -1),
+    ],
+)
+def test_bad_targets(field, value):
+    with pytest.raises(InvalidInput, match=f"'{field}'"):
+        tacit.plan(PROBLEM, **{"epsilon": 1.0, "delta": 1e-6, field: value})
+
+
+def test_no_plan_at_all_raises_with_every_reason(choice):
+    reasons = [Candidate("One", None, "it cannot."), Candidate("Two", None, "nor can it.")]
+    with pytest.raises(PrivacyError, match=r"One: it cannot\. Two: nor can it\."):
+        Choice(PROBLEM, choice.target, reasons)
+
+
+def test_unknown_horizon_with_several_rounds_per_person_is_refused():
+    with pytest.raises(PrivacyError, match="rounds_per_person=2"):
+        tacit.plan(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6, rounds_per_person=2)

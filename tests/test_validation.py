@@ -1,0 +1,130 @@
+"""Checks of arguments: NaN fails, bool is no number, one clear sentence."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
+from tacit.validation import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_positive,
+    check_privacy,
+    first_position,
+    invalid,
+    real_array,
+    require,
+)
+
+NO_NUMBERS = [True, np.True_, "1", None, 1j, [1.0], np.array([1.0, 2.0]), np.nan, np.inf, -np.inf, 10**400, Decimal(1)]
+
+
+def test_template():
+    assert str(invalid("X", "eta", "a finite number", -1)) == (
+        "The 'eta' parameter of X must be a finite number. Got -1 instead."
+    )
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda v: str(v)[:12])
+def test_no_numbers(value):
+    for check in (check_number, check_positive):
+        with pytest.raises(InvalidInput, match="'x' parameter of Owner"):
+            check("Owner", "x", value)
+
+
+@pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.int8(1), np.float64(1), Fraction(1, 1)])
+def test_numbers_become_floats(value):
+    assert check_number("Owner", "x", value) == 1.0
+    assert type(check_number("Owner", "x", value)) is float
+
+
+def test_interval_ends():
+    assert check_number("O", "x", 0.0, above=0.0, closed_low=True) == 0.0
+    assert check_number("O", "x", 1.0, below=1.0, closed_high=True) == 1.0
+    for value, ends in ((0.0, {"above": 0.0}), (1.0, {"below": 1.0}), (-1e-300, {"above": 0.0, "closed_low": True})):
+        with pytest.raises(InvalidInput, match="must be a finite number in"):
+            check_number("O", "x", value, **ends)
+    with pytest.raises(InvalidInput, match=r"in \[0, 1\)"):
+        check_number("O", "x", 1.0, above=0.0, below=1.0, closed_low=True)
+
+
+@pytest.mark.parametrize("value", [True, np.True_, 1.0, np.float64(2), "1", None, np.nan, 0, -3])
+def test_no_counts(value):
+    with pytest.raises(InvalidInput, match="a whole number of at least 1"):
+        check_integer("O", "x", value)
+
+
+def test_counts():
+    assert check_integer("O", "x", np.int64(3)) == 3
+    assert type(check_integer("O", "x", np.uint8(3))) is int
+    assert check_integer("O", "x", 0, at_least=0) == 0
+    with pytest.raises(InvalidInput, match="from 1 to 4"):
+        check_integer("O", "x", 5, at_most=4)
+
+
+def test_choice():
+    assert check_choice("O", "x", "a", ("a", "b")) == "a"
+    for value in ("c", None, True):
+        with pytest.raises(InvalidInput, match="'a' or 'b'"):
+            check_choice("O", "x", value, ("a", "b"))
+    with pytest.raises(InvalidInput):
+        check_choice("O", "x", True, (1, 2))
+
+
+def test_privacy():
+    assert check_privacy("O", 1, 0) == (1.0, 0.0)
+    for epsilon, delta in ((0, 0.1), (-1, 0.1), (1, 1), (1, -0.1), (True, 0.1), (1, False), (np.nan, 0.1), (1, np.nan)):
+        with pytest.raises(InvalidInput):
+            check_privacy("O", epsilon, delta)
+
+
+def test_real_array_does_not_copy_what_fits():
+    array = np.zeros((2, 3))
+    assert real_array("O", "x", array, (None, 3)) is array
+    for other in (array.astype(np.float32), array.astype(int), array.tolist(), array.astype(np.uint64)):
+        converted = real_array("O", "x", other, (2, 3))
+        assert converted.dtype == np.float64
+        np.testing.assert_array_equal(converted, array)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[True], ["1"], [1j], [None], [object()], np.array([1], dtype="M8[s]"), [10**400], np.zeros(1, np.longdouble)],
+)
+def test_real_array_wants_real_numbers(values):
+    with pytest.raises(InvalidInput, match="real numbers"):
+        real_array("O", "x", values, (1,))
+
+
+@pytest.mark.parametrize("values", [[[1], [1, 2]], [1, [2]]])
+def test_real_array_wants_rectangles(values):
+    with pytest.raises(InvalidInput, match="rectangular") as error:
+        real_array("O", "x", values, (None, None))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("values", [1.0, [1.0], [[1.0]], np.zeros((2, 3, 1)), np.zeros((3, 2))])
+def test_real_array_wants_its_shape(values):
+    with pytest.raises(InvalidInput, match=r"must have shape \(any, 3\)"):
+        real_array("O", "x", values, (None, 3))
+
+
+def test_first_position():
+    assert first_position(np.array([[0.0, 1.0], [5.0, 6.0]]), lambda x: x > 4) == (1, 0)
+
+
+def test_require_names_the_extra():
+    assert require("json", "cli").dumps([]) == "[]"
+    with pytest.raises(MissingExtra, match=r"needs no_such_module.*tacit\[plots\]"):
+        require("no_such_module.part", "plots")
+
+
+def test_every_error_is_a_tacit_error():
+    assert issubclass(InvalidInput, TacitError)
+    assert issubclass(InvalidInput, ValueError)
+    assert issubclass(ProtocolError, RuntimeError)
+    assert issubclass(PrivacyError, ValueError)
+    assert issubclass(MissingExtra, ImportError)
