@@ -12,7 +12,9 @@ certified price in regret.
 """
 
 from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
+from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
+from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
 from tacit.geometry import (
@@ -31,6 +33,7 @@ from tacit.geometry import (
 )
 from tacit.learners.bandit import BanditFW, NoisyOCO, Rounds
 from tacit.learners.base import Learner, Plan, RegretBound
+from tacit.learners.convex import CTRL, L2PConvex, LazyOCO, LipschitzGrid, LipschitzNet, PrivateFTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.tracking import (
     LazyFixedShare,
@@ -39,15 +42,26 @@ from tacit.learners.tracking import (
     RestartOnShift,
     SampledFixedShare,
 )
+from tacit.losses import (
+    ConvexFamily,
+    CustomLoss,
+    HuberLoss,
+    LinearLoss,
+    LogisticLoss,
+    QuadraticLoss,
+    SmoothedHingeLoss,
+    SquaredLoss,
+)
 from tacit.planning import Candidate, Choice, plan
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
-from tacit.problems import Bandit, Experts, Tracking
+from tacit.problems import Bandit, Convex, Experts, Lipschitz, Tracking
 from tacit.randomness import Randomness
 from tacit.simulation.loop import Simulation, simulate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CTRL",
     "L2P",
     "REPLACE",
     "ZERO_OUT",
@@ -60,17 +74,30 @@ __all__ = [
     "Box",
     "Candidate",
     "Choice",
+    "Convex",
+    "ConvexFamily",
+    "CustomLoss",
     "DriftingLosses",
+    "DriftingQuadratic",
     "Experts",
     "Guarantee",
     "HedgeOnSums",
+    "HuberLoss",
     "InvalidInput",
     "KSubsets",
     "L1Ball",
+    "L2PConvex",
     "LazyExperts",
     "LazyFixedShare",
+    "LazyOCO",
     "Learner",
     "LimitedUpdates",
+    "LinearLoss",
+    "Lipschitz",
+    "LipschitzGrid",
+    "LipschitzNet",
+    "LogisticLoss",
+    "LogisticStream",
     "Matroid",
     "MissingExtra",
     "MovingTarget",
@@ -81,8 +108,11 @@ __all__ = [
     "Plan",
     "Polytope",
     "Pricing",
+    "PricingCurve",
     "PrivacyError",
+    "PrivateFTRL",
     "ProtocolError",
+    "QuadraticLoss",
     "Randomness",
     "RegretBound",
     "Relation",
@@ -93,9 +123,12 @@ __all__ = [
     "SampledFixedShare",
     "ScheduledExperts",
     "ShiftingBernoulli",
+    "SignFlips",
     "Simplex",
     "Simulation",
+    "SmoothedHingeLoss",
     "SpanningTrees",
+    "SquaredLoss",
     "SubmodularBase",
     "SwitchingAdversary",
     "TacitError",

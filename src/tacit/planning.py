@@ -11,6 +11,7 @@ from typing import Any
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.bandit import BanditFW
 from tacit.learners.base import Learner, Plan, RegretBound, Target
+from tacit.learners.convex import CTRL, L2PConvex, LipschitzGrid, LipschitzNet, PrivateFTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.tracking import (
     LazyFixedShare,
@@ -21,12 +22,14 @@ from tacit.learners.tracking import (
     lower_bound_warning,
 )
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
-from tacit.problems import Bandit, Experts, Problem, Tracking
+from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.randomness import Randomness
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Experts: (LazyExperts, L2P, ScheduledExperts, HedgeOnSums),
     Tracking: (RestartOnShift, LimitedUpdates, LazyFixedShare, SampledFixedShare, NoisyMirrorDescent),
+    Convex: (PrivateFTRL, CTRL, L2PConvex),
+    Lipschitz: (LipschitzGrid, LipschitzNet),
     Bandit: (BanditFW,),
 }
 """Which algorithms apply to which problem; an algorithm joins by standing here."""
@@ -110,6 +113,10 @@ class Choice:
     def start(self, randomness: Randomness | None = None) -> Learner:
         """A fresh learner of the chosen plan."""
         return self.plan.start(randomness)
+
+    def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
+        """The decisions of a fresh learner of the chosen plan on an array of feedback."""
+        return self.plan.run(feedback, randomness)
 
     def restore(self, state: dict[str, Any]) -> Learner:
         """A learner of the chosen plan that continues from a saved state."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import ConvexSet
@@ -98,7 +99,7 @@ class Convex(Problem):
                 f"The 'loss' parameter of Convex must be a loss or a ConvexFamily. Got {self.loss!r} instead."
             )
 
-    @property
+    @cached_property
     def constants(self) -> Constants:
         """The loss's Lipschitz, smoothness and strong convexity constants on the domain."""
         return self.loss.constants(self.domain)
@@ -188,7 +189,7 @@ class Lipschitz(Problem):
     @property
     def diagonal(self) -> float:
         """The largest distance of two points."""
-        return self.side * float(self.dimension) ** 0.5
+        return self.side * float(self.dimension**0.5)
 
     @property
     def width(self) -> float:
@@ -225,7 +226,7 @@ class Stochastic(Problem):
         """The horizon, known to be finite."""
         return int(self.horizon or 0)
 
-    @property
+    @cached_property
     def constants(self) -> Constants:
         """The loss's Lipschitz, smoothness and strong convexity constants on the domain."""
         return self.loss.constants(self.domain)

@@ -15,6 +15,8 @@ LossMaker = Annotated[str, typer.Option("--adversary", help="Who makes the losse
 RelationName = Annotated[str, typer.Option("--relation", help="Neighbours: replace or zero-out.")]
 RoundsPerPerson = Annotated[int, typer.Option(help="How many rounds one person may stand in.")]
 MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on the number of redraws.")]
+ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every observed value.")]
+Lipschitz = Annotated[float, typer.Option(help="How fast a loss may change per unit of distance.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 Input = Annotated[str, typer.Option("--input", "-i", help="File of losses, one row a round; '-' is standard input.")]
 Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: by file name).")]

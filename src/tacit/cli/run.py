@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 import tacit
-from tacit.cli import options
+from tacit.cli import domains, options
 from tacit.cli.streams import Stream, open_stream
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
 from tacit.randomness import Randomness
+
+LOSSES = {
+    "logistic": tacit.LogisticLoss,
+    "squared": tacit.SquaredLoss,
+    "huber": tacit.HuberLoss,
+    "hinge": tacit.SmoothedHingeLoss,
+}
 
 app = typer.Typer(help="Run the best plan on a stream: losses in, decisions out.", no_args_is_help=True)
 
@@ -71,6 +78,86 @@ def tracking(
     )
     privacy = options.privacy(epsilon, delta, "oblivious", relation, rounds_per_person, None)
     decide(problem, privacy, stream, seed, as_json)
+
+
+@app.command()
+def bandit(
+    dim: domains.Dimension,
+    epsilon: options.Epsilon,
+    delta: options.Delta = 1e-6,
+    horizon: options.Horizon = None,
+    domain: domains.DomainName = "ball",
+    radius: domains.Radius = 1.0,
+    chosen: domains.Chosen = 1,
+    value_range: options.ValueRange = (0.0, 1.0),
+    lipschitz: options.Lipschitz = 1.0,
+    relation: options.RelationName = "replace",
+    rounds_per_person: options.RoundsPerPerson = 1,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
+) -> None:
+    """A conversation: a point out, its value in, line by line, until standard input ends.
+
+    Each point is one line of numbers separated by commas (or JSON); answer it with one line, its value.
+    """
+    chosen_set = domains.domain_of(domain, dim, radius, chosen)
+    problem = tacit.Bandit(domain=chosen_set, horizon=horizon, value_range=value_range, lipschitz=lipschitz)
+    plan = tacit.plan(problem, **options.privacy(epsilon, delta, "oblivious", relation, rounds_per_person, None))
+    learner = plan.start(None if seed is None else Randomness.replayable(seed))
+    while learner.rounds != problem.horizon:
+        _write_point(learner, as_json)
+        sys.stdout.flush()
+        answer = sys.stdin.readline()
+        if not answer.strip():
+            break
+        try:
+            value = float(answer)
+        except ValueError:
+            raise InvalidInput(
+                f"Line {learner.rounds + 1} must be one number. Got {answer.strip()!r} instead."
+            ) from None
+        learner.observe(value)
+    summary(plan, learner, as_json)
+
+
+@app.command()
+def convex(
+    epsilon: options.Epsilon,
+    input: options.Input,
+    delta: options.Delta = 1e-6,
+    format: options.Format = None,
+    horizon: options.Horizon = None,
+    loss: Annotated[str, typer.Option(help="logistic, squared, huber or hinge.")] = "logistic",
+    radius: domains.Radius = 1.0,
+    data_norm: Annotated[float, typer.Option(help="Public bound on the norm of a feature row.")] = 1.0,
+    label: Annotated[str | None, typer.Option(help="Column of the label (default: the last one).")] = None,
+    relation: options.RelationName = "replace",
+    seed: options.Seed = None,
+    as_json: options.Json = False,
+) -> None:
+    """Online linear models: a row of features and a label in, the weights of the round out."""
+    stream = open_stream(input, format)
+    name = stream.columns[-1] if label is None else label
+    if name not in stream.columns:
+        raise InvalidInput(f"{stream.name} has no column {name!r}; its columns are {', '.join(stream.columns)}.")
+    if loss not in LOSSES:
+        raise InvalidInput(f"--loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
+    at = stream.columns.index(name)
+    domain = tacit.Ball(len(stream.columns) - 1, radius)
+    problem = tacit.Convex(domain=domain, loss=LOSSES[loss](data_norm=data_norm), horizon=horizon or stream.length)
+    plan = tacit.plan(problem, **options.privacy(epsilon, delta, "oblivious", relation, 1, None))
+    learner = plan.start(None if seed is None else Randomness.replayable(seed))
+    for row in stream.rows:
+        _write_point(learner, as_json)
+        learner.observe(([*row[:at], *row[at + 1 :]], row[at]))
+    sys.stdout.flush()
+    summary(plan, learner, as_json)
+
+
+def _write_point(learner: tacit.Learner, as_json: bool) -> None:
+    point = [float(x) for x in learner.play()]
+    record = {"round": learner.rounds + 1, "point": point}
+    sys.stdout.write((json.dumps(record) if as_json else ",".join(repr(x) for x in point)) + "\n")
 
 
 def decide(problem: Problem, privacy: dict[str, Any], stream: Stream, seed: int | None, as_json: bool) -> None:

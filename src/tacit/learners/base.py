@@ -102,6 +102,16 @@ class Plan(ABC):
         return self.problem.horizon
 
     @property
+    def rounds(self) -> int:
+        """The horizon, known to be finite."""
+        if self.problem.horizon is None:
+            raise InvalidInput(
+                f"{type(self).__name__} needs a finite horizon: use {type(self).__name__}.calibrate or tacit.plan, "
+                "which double."
+            )
+        return self.problem.horizon
+
+    @property
     def expected_switches(self) -> float | None:
         """A bound on the expected number of times the decision changes (None: not bounded)."""
         return None

@@ -15,8 +15,9 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.learners.bandit import Rounds
 from tacit.learners.base import Learner
-from tacit.problems import Bandit, Experts, Problem, Tracking
+from tacit.problems import Bandit, Convex, Experts, Problem, Tracking
 from tacit.simulation.comparators import best_switching_sequence
+from tacit.simulation.convex_comparators import best_fixed_point
 from tacit.validation import FloatArray, IntArray
 
 
@@ -105,9 +106,21 @@ def bandit_game(learner: Learner, environment: Any, generator: np.random.Generat
     return Outcome(np.array(regret), learner.switches)
 
 
+def convex_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+    """Regret against the best fixed point of the whole stream, which is certified to 1e-8."""
+    problem: Any = learner.plan.problem
+    domain, loss, data = problem.domain, environment.loss, environment.data(generator)
+    points = learner.run(data)
+    rows = loss.pack(data, domain.dimension, many=True)
+    best = best_fixed_point(loss, data, domain)
+    regret = np.cumsum(loss.values(points, rows) - loss.values(best.point, rows))
+    return Outcome(regret[checkpoints - 1], learner.switches, {"points": points})
+
+
 GAMES: dict[type[Problem], Game] = {
     Experts: Game(experts_game),
     Tracking: Game(tracking_game),
+    Convex: Game(convex_game),
     Bandit: Game(bandit_game, checkpoints=8),
 }
 """Which game a problem is; a kind of problem joins by standing here."""

@@ -115,7 +115,7 @@ class BanditFW(Plan):
     @property
     def rounds(self) -> int:
         """The horizon, known to be finite and long enough."""
-        return _finite(self.problem)
+        return long_enough(super().rounds)
 
     @property
     def batches(self) -> int:
@@ -212,7 +212,7 @@ class BanditFW(Plan):
         check_choice("calibrate", "calibration", calibration, ("sensitivity", "paper"))
         if target.max_switches is not None:
             raise PrivacyError("BanditFW explores in every round: it cannot promise a limit on switches.")
-        rounds = _finite(problem)
+        rounds = long_enough(problem.horizon or 0)
         pure = target.delta == 0
         privacy = target.epsilon if pure else gaussian_mu(target.epsilon, target.delta)
 
@@ -336,12 +336,11 @@ class BanditFWLearner(BanditLearner):
         return total
 
 
-def _finite(problem: Bandit) -> int:
-    if problem.horizon is None:
-        raise InvalidInput("BanditFW needs a finite horizon: use BanditFW.calibrate, which doubles.")
-    if problem.horizon < FEWEST_ROUNDS:
-        raise PrivacyError(f"BanditFW needs at least {FEWEST_ROUNDS} rounds to learn anything. Got {problem.horizon}.")
-    return problem.horizon
+def long_enough(rounds: int) -> int:
+    """The horizon, if two batches can play before the first sum is used."""
+    if rounds < FEWEST_ROUNDS:
+        raise PrivacyError(f"BanditFW needs at least {FEWEST_ROUNDS} rounds to learn anything. Got {rounds}.")
+    return rounds
 
 
 def _as_printed(plan: BanditFW, target: Target) -> BanditFW:

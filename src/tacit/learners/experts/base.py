@@ -28,15 +28,6 @@ class ExpertPlan(Plan):
     problem: Experts
 
     @property
-    def rounds(self) -> int:
-        """The horizon, known to be finite."""
-        if self.problem.horizon is None:
-            raise InvalidInput(
-                f"{self.algorithm} needs a finite horizon: use {self.algorithm}.calibrate or tacit.plan, which double."
-            )
-        return self.problem.horizon
-
-    @property
     def trivial_regret(self) -> float:
         """Any learner's regret is at most the length of the stream times the loss range."""
         return self.rounds * self.problem.width

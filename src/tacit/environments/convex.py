@@ -1,0 +1,132 @@
+"""Streams for online convex optimisation: each has a loss, and makes feedback for it.
+
+`data(generator)` is one stream as a learner's `run` takes it: an array of vectors, or a pair (features, labels).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import pi
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
+from tacit.validation import FloatArray, check_integer, check_number, check_positive
+
+
+@dataclass(frozen=True)
+class LogisticStream:
+    """Online logistic regression: unit feature vectors, labels from a fixed model of length `strength`.
+
+    Attributes:
+        dimension: number of features.
+        horizon: number of rounds.
+        strength: how steep the true model is; 0 is pure noise.
+    """
+
+    dimension: int
+    horizon: int
+    strength: float = 5.0
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_integer("LogisticStream", "dimension", self.dimension)
+        check_integer("LogisticStream", "horizon", self.horizon)
+        check_number("LogisticStream", "strength", self.strength, above=0.0, closed_low=True)
+
+    @cached_property
+    def loss(self) -> LogisticLoss:
+        """The logistic loss of unit features."""
+        return LogisticLoss(data_norm=1.0)
+
+    def data(self, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Features of shape (horizon, dimension), and labels -1 or 1."""
+        direction = _unit(generator.standard_normal((1, self.dimension)))[0]
+        features = _unit(generator.standard_normal((self.horizon, self.dimension)))
+        positive = generator.random(self.horizon) < expit(self.strength * (features @ direction))
+        return features, np.where(positive, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class DriftingQuadratic:
+    """Squared distance to a target that goes round a circle `turns` times, with noise.
+
+    Attributes:
+        dimension: number of coordinates.
+        horizon: number of rounds.
+        turns: full circles over the horizon; in one dimension the target swings.
+        spread: standard deviation of the noise of each coordinate.
+    """
+
+    dimension: int
+    horizon: int
+    turns: float = 1.0
+    spread: float = 0.1
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_integer("DriftingQuadratic", "dimension", self.dimension)
+        check_integer("DriftingQuadratic", "horizon", self.horizon)
+        check_number("DriftingQuadratic", "turns", self.turns, above=0.0, closed_low=True)
+        check_number("DriftingQuadratic", "spread", self.spread, above=0.0, closed_low=True)
+
+    @cached_property
+    def loss(self) -> QuadraticLoss:
+        """Half the squared distance to a target of norm at most 1."""
+        return QuadraticLoss()
+
+    def data(self, generator: np.random.Generator) -> FloatArray:
+        """Targets of shape (horizon, dimension)."""
+        angles = 2 * pi * self.turns * np.arange(self.horizon) / self.horizon
+        targets = self.spread * generator.standard_normal((self.horizon, self.dimension))
+        targets[:, 0] += 0.5 * np.cos(angles) + 0.2
+        if self.dimension > 1:
+            targets[:, 1] += 0.5 * np.sin(angles)
+        return targets
+
+
+@dataclass(frozen=True)
+class SignFlips:
+    """Linear losses whose direction turns round at random times: following the last phase is always late.
+
+    Attributes:
+        dimension: number of coordinates.
+        horizon: number of rounds.
+        phase: mean length of a phase.
+        bias: how much longer one sign lasts than the other.
+    """
+
+    dimension: int
+    horizon: int
+    phase: float = 50.0
+    bias: float = 0.1
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_integer("SignFlips", "dimension", self.dimension)
+        check_integer("SignFlips", "horizon", self.horizon)
+        check_positive("SignFlips", "phase", self.phase)
+        check_number("SignFlips", "bias", self.bias, above=0.0, below=1.0, closed_low=True)
+
+    @cached_property
+    def loss(self) -> LinearLoss:
+        """Gradients of norm at most 1."""
+        return LinearLoss(lipschitz=1.0)
+
+    def data(self, generator: np.random.Generator) -> FloatArray:
+        """Gradients of shape (horizon, dimension) and norm 1."""
+        direction = _unit(generator.standard_normal((1, self.dimension)))[0]
+        signs = np.empty(self.horizon)
+        first, sign = 0, 1.0
+        while first < self.horizon:
+            length = 1 + int(generator.exponential(self.phase * (1 + sign * self.bias)))
+            signs[first : first + length] = sign
+            first, sign = first + length, -sign
+        return np.asarray(signs[:, None] * direction)
+
+
+def _unit(rows: FloatArray) -> FloatArray:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))

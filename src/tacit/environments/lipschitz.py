@@ -1,0 +1,97 @@
+"""Streams of Lipschitz losses that are not convex.
+
+An environment has `functions(generator)`, one callable a round that takes rows of points and gives values, and
+`losses(generator, points)`, the same stream as an array. Environments know no learner.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from tacit.validation import FloatArray, check_integer, check_number, check_positive, invalid
+
+
+@dataclass(frozen=True)
+class PricingLoss:
+    """One buyer's loss at posted prices: 1 less the revenue, price times the chance of a sale.
+
+    Attributes:
+        valuation: what the good is worth to the buyer.
+        softness: the buyer buys at price x with probability 1/(1 + exp((x - valuation)/softness)).
+    """
+
+    valuation: float
+    softness: float
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """The loss at each row of `points`, shape (n, 1)."""
+        prices = np.asarray(points, dtype=np.float64)[:, 0]
+        return np.asarray(1.0 - prices * expit((self.valuation - prices) / self.softness))
+
+
+@dataclass(frozen=True)
+class PricingCurve:
+    """Post a price in [0, 1] to a stream of buyers from several segments: revenue with a peak for each segment.
+
+    Attributes:
+        horizon: number of rounds.
+        valuations: mean valuation of each segment.
+        weights: the share of each segment, any positive numbers.
+        spread: half width of the uniform noise around a segment's mean.
+        softness: how gradually a buyer gives up as the price passes the valuation.
+    """
+
+    horizon: int
+    valuations: tuple[float, ...] = (0.3, 0.85)
+    weights: tuple[float, ...] = (0.55, 0.45)
+    spread: float = 0.05
+    softness: float = 0.05
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_integer("PricingCurve", "horizon", self.horizon)
+        if not self.valuations or len(self.weights) != len(self.valuations):
+            raise invalid("PricingCurve", "weights", "one number for each of the valuations", self.weights)
+        for valuation in self.valuations:
+            check_number("PricingCurve", "valuations", valuation, above=0, below=1, closed_low=True, closed_high=True)
+        for weight in self.weights:
+            check_positive("PricingCurve", "weights", weight)
+        check_number("PricingCurve", "spread", self.spread, above=0.0, closed_low=True)
+        check_positive("PricingCurve", "softness", self.softness)
+
+    @property
+    def lipschitz(self) -> float:
+        """A bound on the slope of every loss: prices are at most 1, a sale's chance has slope 1/(4 softness)."""
+        return 1.0 + 0.25 / self.softness
+
+    def functions(self, generator: np.random.Generator) -> list[PricingLoss]:
+        """One draw of the whole stream, a callable for each round."""
+        return [PricingLoss(float(valuation), self.softness) for valuation in self._draw(generator)]
+
+    def losses(self, generator: np.random.Generator, points: FloatArray) -> FloatArray:
+        """The same draw as an array of losses at `points`, shape (horizon, n)."""
+        prices = np.asarray(points, dtype=np.float64)[:, 0]
+        valuations = self._draw(generator)
+        return np.asarray(1.0 - prices * expit((valuations[:, None] - prices) / self.softness))
+
+    def mean_loss(self, points: FloatArray, samples: int = 201) -> FloatArray:
+        """The expected loss at `points`, by the midpoint rule over the noise of each segment."""
+        prices = np.asarray(points, dtype=np.float64)[:, 0]
+        noise = self.spread * (2 * (np.arange(samples) + 0.5) / samples - 1)
+        shares = np.array(self.weights) / sum(self.weights)
+        total = np.zeros_like(prices)
+        for share, valuation in zip(shares, self.valuations, strict=True):
+            sales = expit((valuation + noise[:, None] - prices) / self.softness)
+            total += share * sales.mean(axis=0)
+        return np.asarray(1.0 - prices * total)
+
+    def _draw(self, generator: np.random.Generator) -> FloatArray:
+        shares = np.cumsum(self.weights) / sum(self.weights)
+        segment = np.searchsorted(shares, generator.random(self.horizon), side="right")
+        segment = np.minimum(segment, len(self.valuations) - 1)
+        noise = generator.uniform(-self.spread, self.spread, self.horizon)
+        return np.asarray(np.array(self.valuations)[segment] + noise)

@@ -1,0 +1,85 @@
+"""What learners over a convex set share: checking feedback, playing arrays of rounds, the trivial regret."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.learners.base import Learner, Plan
+from tacit.losses.base import Loss, RowLoss
+from tacit.problems import Convex
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray
+
+
+@dataclass(frozen=True)
+class ConvexPlan(Plan):
+    """A plan whose decisions are points of a convex set."""
+
+    problem: Convex
+
+    @property
+    def trivial_regret(self) -> float:
+        """Two points of the domain differ by at most G D in any round's loss."""
+        return self.rounds * self.problem.lipschitz * self.problem.domain.diameter
+
+    def playable_loss(self) -> Loss:
+        """The loss itself; constants alone are enough to plan but not to play."""
+        if not isinstance(self.problem.loss, Loss):
+            raise InvalidInput(
+                f"{self.algorithm} cannot start from {self.problem.loss!r}: it has constants only. "
+                "Give the problem a loss, for example tacit.losses.LogisticLoss()."
+            )
+        return self.problem.loss
+
+
+class ConvexLearner(Learner):
+    """Checks feedback once and plays arrays of rounds.
+
+    Feedback is what the loss reads: a vector, a pair (features, label), or anything for a `CustomLoss`; for `run`,
+    an array of vectors, a pair of arrays, or a sequence. Subclasses give `_absorb_rows(rows, actions)`.
+    """
+
+    plan: ConvexPlan
+
+    def __init__(self, plan: ConvexPlan, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._loss = plan.playable_loss()
+        self._domain = plan.problem.domain
+
+    def play(self) -> FloatArray:
+        """The point of this round, as a new array; the same one until `observe` ends the round."""
+        return np.array(super().play())
+
+    def _check(self, feedback: Any) -> Any:
+        if isinstance(self._loss, RowLoss):
+            return self._loss.pack(feedback, self._domain.dimension, many=False)
+        return [feedback]
+
+    def _check_many(self, feedback: Any) -> Any:
+        if isinstance(self._loss, RowLoss):
+            return self._loss.pack(feedback, self._domain.dimension, many=True)
+        return list(feedback)
+
+    def _absorb(self, rows: Any) -> None:
+        self._absorb_rows(rows, np.empty((1, self._domain.dimension)), self._round)
+
+    def _run(self, rows: Any) -> FloatArray:
+        actions = np.empty((len(rows), self._domain.dimension))
+        self._absorb_rows(rows, actions, self._round)
+        self._round += len(rows)
+        self._played = False
+        return actions
+
+    @abstractmethod
+    def _absorb_rows(self, rows: Any, actions: FloatArray, first: int) -> None:
+        """Play the rounds from `first` on and write their actions; counting rounds is done elsewhere."""
+
+    def _move(self, point: FloatArray) -> None:
+        if self._action is not None and not np.array_equal(point, self._action):
+            self._switches += 1
+        self._action = point

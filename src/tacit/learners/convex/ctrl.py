@@ -1,0 +1,250 @@
+"""CTRL: couple the regularised leader. Objective perturbation that switches only when a coin says so.
+
+Paper: "Differentially Private and Lazy Online Convex Optimization" (COLT 2023), Algorithm 1, with these changes. The
+sign of 2<g, u> in the density ratio is minus; clipping the coin inside the algorithm replaces the conditioning
+on good events (which fails given the history) and with it the budget of switches and all extra delta terms; the
+draw is priced by a moment bound (`ctrl_accounting`) instead of a tail quantile; drift and determinant bounds are
+the corrected ones. Minimisation is certified, and what is left of it is covered by noise that is accounted for.
+
+    J_t(x) = sum of losses + |x|^2/(2 eta) + barrier;   x = argmin J_0 + <Z, x>,  Z ~ N(0, sigma^2 I)
+    each round: play x; observe; keep x with probability (1-p) exp(clip(log ratio - log Phi, -2 log Phi, 0)),
+    otherwise draw a fresh Z and x = argmin J_t + <Z, x>
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, log1p, sqrt
+from typing import Any
+
+import numpy as np
+from scipy.special import erfc, gammaincc
+
+from tacit.errors import PrivacyError
+from tacit.geometry.base import BarrierSet
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.convex.base import ConvexPlan
+from tacit.learners.convex.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
+from tacit.learners.convex.ctrl_accounting import chi_mean, chi_quantile, coin_range, ctrl_chain
+from tacit.learners.convex.held import Coins
+from tacit.learners.convex.newton import attainable_accuracy
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.lazy import LazyChain
+from tacit.problems import Convex
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
+
+
+@dataclass(frozen=True)
+class CTRL(ConvexPlan):
+    """Follow the perturbed regularised leader, and hold the decision until a coin says otherwise.
+
+    Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
+    curve `PerturbedMinimiser`; adaptive adversaries; no event and no hidden delta. Enforced: losses of tacit's own
+    families only (convexity, G and beta by construction), features clipped, certified minimisation, its residue
+    covered by release noise. Numerics: idealized.
+    Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + 1.5 G D T^2 P[clip] + 2 G D + G s E[chi_d] T.
+
+    Attributes:
+        eta: inverse strength of the quadratic regulariser.
+        sigma: standard deviation of the perturbation.
+        force: probability p of a forced redraw.
+        log_phi: half the range of a coin, in logarithm.
+        calibration: "numerical", or "paper" for the parameters and the regret bound as printed.
+
+    >>> from tacit.geometry import Ball
+    >>> from tacit.losses import ConvexFamily
+    >>> problem = Convex(domain=Ball(10), loss=ConvexFamily(1.0, 1.0, "glm"), horizon=100_000)
+    >>> plan = CTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
+    >>> 3900 < float(plan.regret_bound) < 4020
+    True
+    """
+
+    eta: float
+    sigma: float
+    force: float
+    log_phi: float
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+    delta: float = 1e-6
+    calibration: str = "numerical"
+
+    def __post_init__(self) -> None:
+        check_positive("CTRL", "eta", self.eta)
+        check_positive("CTRL", "sigma", self.sigma)
+        check_positive("CTRL", "log_phi", self.log_phi)
+        check_number("CTRL", "force", self.force, above=0.0, below=1.0, closed_low=True)
+        check_integer("CTRL", "rounds_per_person", self.rounds_per_person)
+        check_choice("CTRL", "calibration", self.calibration, ("numerical", "paper"))
+        object.__setattr__(self, "relation", as_relation("CTRL", self.relation))
+        refuse_unconstructed(self.problem, "CTRL")
+        barrier_domain(self.problem, "CTRL")
+
+    @property
+    def domain(self) -> BarrierSet:
+        """The domain, which has a barrier."""
+        return barrier_domain(self.problem, "CTRL")
+
+    @cached_property
+    def barrier_weight(self) -> float:
+        """The weight of the barrier: it costs at most G D."""
+        return barrier_weight(self.domain, self.problem.lipschitz, self.rounds)
+
+    @cached_property
+    def accuracy(self) -> float:
+        """Certified distance of every draw from the exact minimiser: a public number that float64 reaches."""
+        d = self.domain.hull_dimension
+        return attainable_accuracy(
+            rounds=self.rounds,
+            dimension=d,
+            lipschitz=self.problem.lipschitz,
+            smoothness=self.problem.smoothness,
+            ridge=1 / self.eta,
+            noise=self.sigma * chi_quantile(d, 1e-18),
+            domain=self.domain,
+            weight=self.barrier_weight,
+        )
+
+    @cached_property
+    def shift(self) -> float:
+        """Gaussian DP of the release noise: this share of the draw's own move balances both costs in regret."""
+        share = min(0.5, float(np.cbrt(1.5 * self.accuracy * self.rounds / self.domain.radius)))
+        sides = 1 if self.relation is ZERO_OUT else 2
+        return share * sides * self.rounds_per_person * self.problem.lipschitz / self.sigma
+
+    @property
+    def release_scale(self) -> float:
+        """Standard deviation of the noise that covers inexact minimisation: 2 accuracy/shift."""
+        return 2 * self.accuracy / self.shift
+
+    @cached_property
+    def curve(self) -> LazyChain:
+        """What the transcript leaks."""
+        return ctrl_chain(
+            rounds=self.rounds,
+            dimension=self.domain.hull_dimension,
+            linear_model=self.problem.loss.family != "general",
+            lipschitz=self.problem.lipschitz,
+            smoothness=self.problem.smoothness,
+            eta=self.eta,
+            sigma=self.sigma,
+            force=self.force,
+            log_phi=self.log_phi,
+            shift=self.shift,
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=self.curve,
+            at_delta=self.delta,
+            released="every decision and every switch time",
+            theorem="CTRL, clipped coins and random-draw Renyi composition",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @property
+    def clip_probability(self) -> float:
+        """The probability with which a coin's log ratio leaves its range."""
+        ratio = self.problem.lipschitz / self.sigma
+        general = self.problem.loss.family == "general"
+        d = self.domain.hull_dimension if general else 1
+        quantile = (self.log_phi - d * log1p(self.eta * self.problem.smoothness) - ratio**2 / 2) / ratio
+        if quantile <= 0:
+            return 1.0
+        return float(gammaincc(d / 2, quantile**2 / 2)) if general else float(erfc(quantile / sqrt(2)))
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The certified regret; with calibration="paper", Theorem 4's as printed."""
+        assumptions = ["oblivious adversary", "expectation over the learner's coins"]
+        domain, g, t, d = self.domain, self.problem.lipschitz, self.rounds, self.domain.hull_dimension
+        miss = self.clip_probability
+        if self.calibration == "paper":
+            big = domain.diameter
+            value = big**2 / (2 * self.eta) + 2 * g**2 * self.eta * t + self.sigma * sqrt(d) * big
+            value += 6 * g * big * miss * t**2 + 2 * g * big
+            formula = "D^2/(2 eta) + 2 G^2 eta T + sigma sqrt(d) D + 6 G D delta' T^2 + 2 G D (Theorem 4 as printed)"
+            if value >= self.trivial_regret:
+                assumptions.append("VACUOUS: at least the regret G D T that every learner has")
+            return RegretBound(value, formula, tuple(assumptions))
+        value = domain.radius**2 / (2 * self.eta) + g**2 * self.eta * t
+        value += self.sigma * chi_mean(d) * domain.radius + 1.5 * g * domain.diameter * miss * t**2
+        value += 2 * g * domain.diameter + g * self.release_scale * chi_mean(d) * t
+        formula = "R^2/(2 eta) + G^2 eta T + sigma E[chi] R + 1.5 G D T^2 P[clip] + 2 G D + G s E[chi] T"
+        assumptions.append("release noise s small against the distance to the boundary")
+        return RegretBound(value if miss <= 0.5 else float("inf"), formula, tuple(assumptions))
+
+    @property
+    def expected_switches(self) -> float:
+        """Each decision redraws with probability at most 1 - (1-p)/Phi^2."""
+        return (self.rounds - 1) * (1 - (1 - self.force) * exp(-2 * self.log_phi))
+
+    @classmethod
+    def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> CTRL:
+        from tacit.learners.convex.ctrl_calibration import best_parameters, paper_parameters
+
+        refuse_unconstructed(problem, "CTRL")
+        barrier_domain(problem, "CTRL")
+        if target.delta <= 0:
+            raise PrivacyError("CTRL has Gaussian noise and needs delta > 0.")
+        if target.max_switches is not None:
+            raise PrivacyError("CTRL cannot promise a hard limit on switches; its plan bounds their expected number.")
+        calibration = options.pop("calibration", "numerical")
+        check_choice("CTRL.calibrate", "calibration", calibration, ("numerical", "paper"))
+        search = paper_parameters if calibration == "paper" else best_parameters
+
+        def make(eta: float, sigma: float, force: float, log_phi: float | None = None) -> CTRL:
+            if log_phi is None:
+                log_phi = ctrl_log_phi(problem, eta, sigma)
+            return cls(
+                problem, eta, sigma, force, log_phi, target.relation, target.rounds_per_person,
+                target.delta, calibration, **options,
+            )  # fmt: skip
+
+        return search(make, problem, target)
+
+    def _learner(self, randomness: Randomness) -> CTRLLearner:
+        return CTRLLearner(self, randomness)
+
+
+class CTRLLearner(CoupledLearner):
+    """Holds a perturbed minimiser; memory grows with the rounds for generalised linear losses."""
+
+    plan: CTRL
+
+    def __init__(self, plan: CTRL, randomness: Randomness) -> None:
+        super().__init__(
+            plan, randomness, ridge=1 / plan.eta, weight=plan.barrier_weight,
+            accuracy=plan.accuracy, blur=plan.release_scale,
+        )  # fmt: skip
+        self._hazard = -log1p(-plan.force)
+        self._draw()
+
+    def _deviation(self, rounds: int) -> float:
+        return self.plan.sigma
+
+    def _coins(self, first: int, count: int, clocks: FloatArray) -> Coins:
+        zeros = np.zeros(count)
+        return Coins(
+            clocks, self._hazard, np.full(count, self.plan.log_phi),
+            np.full(count, 1 / (2 * self.plan.sigma**2)), zeros, zeros,
+        )  # fmt: skip
+
+
+def ctrl_log_phi(problem: Convex, eta: float, sigma: float, miss: float | None = None) -> float:
+    """The range that consecutive laws leave with probability at most `miss` (default 1/T^2)."""
+    return coin_range(
+        dimension=problem.domain.hull_dimension,
+        linear_model=problem.loss.family != "general",
+        lipschitz=problem.lipschitz,
+        smoothness=problem.smoothness,
+        eta=eta,
+        sigma=sigma,
+        miss=1 / (problem.horizon or 1) ** 2 if miss is None else miss,
+    )

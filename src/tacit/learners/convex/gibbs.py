@@ -1,0 +1,348 @@
+"""L2P on regularised multiplicative weights: private online convex optimisation without smoothness.
+
+Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), Section 3.2. The measure is
+nu_s ~ exp(-beta (sum of losses + lambda |x|^2)) on the domain, the switching rule is `tacit.learners.two_chains`.
+A draw from it is mu-Gaussian DP, mu = L sqrt(2 beta/lambda): one replaced loss adds a 2 beta L-Lipschitz function
+to a 2 beta lambda-strongly convex potential. No delta is spent on draws that are exact.
+
+What differs from the print. Each round's log ratio is clipped at h, so one replaced loss moves the log of the keep
+probability by at most 2h whatever the data, and clipping costs utility only. The reference need not be a second
+chain: any point that is independent of x leaves the law exact, and the centre of the domain (`reference_force=0`)
+costs no draws and, with h = beta L R, never clips. With `force=1` there is no coin at all, only a fresh draw after
+each batch, composed exactly as Gaussian DP: the better choice on short streams and in several dimensions (at
+epsilon = 1 it won at T = 1e3 for d = 1, at 1e3 and 1e4 for d = 2, at 1e5 for d = 5). The batching term is
+T B L^2/(4 lambda), not the print's (its Proposition 3.3 is false). The sampler comes with a certificate and its
+total variation error is inside delta; in one dimension draws are exact.
+
+Regret, explicit: lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda), by telescoping log partition
+functions: a copy of the domain shrunk by gamma around the comparator gives the entropy term, and an
+L-Lipschitz function of a 2 beta lambda-strongly log-concave variable is sub-Gaussian, which gives the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, log, sqrt
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.geometry import Ball, Box
+from tacit.learners.base import Learner, Plan, RegretBound, Target
+from tacit.learners.convex.gibbs_measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
+from tacit.learners.experts.l2p import REFUSED
+from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
+from tacit.losses.base import CONSTRUCTED, RowLoss
+from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.problems import Convex
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
+
+# Loss evaluations in one draw that a plan accepts: several seconds.
+WORK_LIMIT = 1e8
+
+
+@dataclass(frozen=True)
+class L2PConvex(Plan):
+    """A point drawn from regularised multiplicative weights and held until a coin says otherwise.
+
+    Privacy contract: every decision and the switch times of both chains; draws are mu-Gaussian DP with
+    mu = L sqrt(2 beta/lambda), the coin's log moves by at most 2h, once. Adaptive adversaries. Enforced: feature
+    norms and labels (clipped by the loss), log ratios clipped at h. Numerics: idealized; draws in two and more
+    dimensions are within `sampler_distance` of their law, which is charged to delta.
+    Regret (oblivious): lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda) + clipping.
+
+    Attributes:
+        rate: beta, the weight of the losses.
+        regularisation: lambda.
+        force: probability of a forced redraw at each decision; 1: a fresh draw after each batch, no coin.
+        clip: h, the most that one round moves the coin.
+        batch: rounds between decisions.
+        reference_force: probability of a redraw of the reference at each decision; 0: it is the domain's centre.
+        sampler_distance: total variation error of a draw (0 in one dimension, where draws are exact).
+        work_limit: most loss evaluations in one draw; plans that need more are refused (None: no limit).
+
+    >>> from tacit.geometry import Ball
+    >>> from tacit.losses import LogisticLoss
+    >>> problem = Convex(domain=Ball(1), loss=LogisticLoss(), horizon=1000)
+    >>> plan = L2PConvex(problem, rate=0.05, regularisation=60.0, force=0.3, clip=0.05, batch=8)
+    >>> learner = plan.start(Randomness.replayable(1))
+    >>> point = learner.play()
+    >>> learner.observe(([1.0], 1.0))
+    """
+
+    problem: Convex
+    rate: float
+    regularisation: float
+    force: float
+    clip: float
+    batch: int = 1
+    reference_force: float = 0.0
+    sampler_distance: float = 0.0
+    work_limit: float | None = WORK_LIMIT
+    relation: Relation = REPLACE
+    rounds_per_person: int = 1
+    delta: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check_samplable(self.problem)
+        for name in ("rate", "regularisation", "clip"):
+            check_positive("L2PConvex", name, getattr(self, name))
+        check_number("L2PConvex", "force", self.force, above=0.0, below=1.0, closed_low=True, closed_high=True)
+        check_number("L2PConvex", "reference_force", self.reference_force, above=0.0, below=1.0, closed_low=True)
+        check_integer("L2PConvex", "batch", self.batch)
+        check_integer("L2PConvex", "rounds_per_person", self.rounds_per_person)
+        exact = self.problem.domain.dimension == 1
+        check_number("L2PConvex", "sampler_distance", self.sampler_distance, above=0.0, below=1.0, closed_low=exact)
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+        if self.work_limit is not None and self.work > check_positive("L2PConvex", "work_limit", self.work_limit):
+            raise PrivacyError(
+                f"A draw of L2PConvex at {self.rounds} rounds in {self.problem.domain.dimension} dimensions takes "
+                f"{self.work:.2g} loss evaluations, more than work_limit={self.work_limit:.2g}: shorten the horizon, "
+                "raise work_limit, or use CTRL or PrivateFTRL."
+            )
+
+    @property
+    def decisions(self) -> int:
+        """How many times the coins are tossed: after every batch but the last."""
+        return -(-self.rounds // self.batch) - 1
+
+    @cached_property
+    def work(self) -> float:
+        """Expected loss evaluations in one draw at the end of the horizon: steps times history, at most."""
+        if self.problem.domain.dimension == 1:
+            return float(self.rounds + interval_nodes(self.problem, self.rate, self.regularisation))
+        sampler = sampler_after(self.problem, self.rate, self.regularisation, self.sampler_distance, self.rounds)
+        return sampler.work * self.rounds
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=self.curve,
+            at_delta=self.delta,
+            released="every decision and the switch times of both chains",
+            theorem="L2P on strongly log-concave measures, random-draw Renyi composition",
+            relation=self.relation,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @cached_property
+    def curve(self) -> Curve:
+        """What the transcript leaks, the sampler's error included."""
+        if self.sampler_distance == 0:
+            return self.exact_curve
+        chains = 2 if self.reference_force > 0 and self.force < 1 else 1
+        return SamplerError(self.exact_curve, self.sampler_distance, chains * self.decisions)
+
+    @cached_property
+    def exact_curve(self) -> Curve:
+        """What the transcript would leak if every draw had exactly its law."""
+        # REPLACE changes the potential by beta (l - l'), 2 beta L-Lipschitz; ZERO_OUT by beta l.
+        share = 0.5 if self.relation is ZERO_OUT else 1.0
+        mu = share * self.problem.lipschitz * sqrt(2 * self.rate / self.regularisation) * ROUND_UP
+        mu *= self.rounds_per_person
+        if self.force == 1:
+            return Gaussian(mu * sqrt(self.decisions) * ROUND_UP)
+        return two_chains_curve(
+            limit=self.clip,
+            bit=2 * share * self.clip,
+            batch=self.batch,
+            slack=1.0,
+            force=self.force,
+            reference_force=self.reference_force,
+            decisions=self.decisions,
+            draw=Gaussian(mu),
+            rounds_per_person=self.rounds_per_person,
+        )
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The explicit bound, with clipping and the sampler's error."""
+        spread = self.rate * self.problem.lipschitz**2 / self.regularisation
+        error = self.problem.lipschitz * self.problem.domain.diameter * self.rounds
+        value = gibbs_regret(self.problem, self.rate, self.regularisation, self.batch)
+        if not self._never_clips:
+            total = clip_errors(self.clip, spread, self.batch, self.reference_force, self.decisions)
+            perturbed = self.batch * total / max(self.force, 1e-300)  # rounds until the next redraw
+            value += error * min(1.0, perturbed / self.rounds)
+        value += error * min(1.0, 2 * (self.decisions + 1) * self.sampler_distance)
+        return RegretBound(
+            value,
+            "lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda) + clipping",
+            (f"{self.certified_against[-1]} adversary", "expectation over the learner's coins", "convex losses"),
+        )
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Adaptive adversaries too when every round draws afresh."""
+        return ("oblivious", "adaptive") if self.force == 1 and self.batch == 1 else ("oblivious",)
+
+    @property
+    def _never_clips(self) -> bool:
+        if self.force == 1:
+            return True
+        reach = self.problem.domain.diameter if self.reference_force > 0 else self.problem.domain.radius
+        return self.clip >= self.rate * self.problem.lipschitz * reach
+
+    @property
+    def trivial_regret(self) -> float:
+        """Any learner's regret is at most the rounds times the range of a loss."""
+        return self.rounds * self.problem.lipschitz * self.problem.domain.diameter
+
+    @property
+    def expected_switches(self) -> float:
+        """A coin keeps with probability at least (1 - p) e^{-2 B h}; by Jensen, more on average."""
+        if not self.decisions:
+            return 0.0
+        if self.force == 1:
+            return float(self.decisions)
+        hazard = 2 * self.batch * self.clip
+        if self.reference_force == 0 and self._never_clips:
+            # The mean log ratio to the centre sums to at most the regret against the centre.
+            hazard = min(hazard, self.batch * self.clip + self.rate * float(self.regret_bound) / self.decisions)
+        return self.decisions * (1 - (1 - self.force) * exp(-hazard))
+
+    def explain(self) -> str:
+        """The plan in words, with the work of a draw."""
+        return f"{super().explain()}\nwork: at most {self.work:.2g} loss evaluations a draw in expectation"
+
+    @classmethod
+    def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> L2PConvex:
+        from tacit.learners.convex.gibbs_search import best_plan
+
+        calibration = options.pop("calibration", "certified")
+        check_choice("L2PConvex", "calibration", calibration, ("certified", *REFUSED))
+        if calibration in REFUSED:
+            raise PrivacyError(REFUSED[calibration])
+        if target.delta == 0 or target.max_switches is not None:
+            raise PrivacyError("L2PConvex has no hard cap on switches and no pure form: delta must be above 0.")
+        return best_plan(problem, target, **options)
+
+    def _learner(self, randomness: Randomness) -> L2PConvexLearner:
+        if not isinstance(self.problem.loss, RowLoss):
+            raise InvalidInput(
+                f"L2PConvex can be planned for {self.problem.loss!r}, but starts only with a loss of rows of data."
+            )
+        return L2PConvexLearner(self, randomness, self.problem.loss)
+
+
+class L2PConvexLearner(Learner):
+    """Plays the first chain."""
+
+    plan: L2PConvex
+    _stream_names = CHAIN_STREAMS
+    _state = ("_measure", "_chains")
+
+    def __init__(self, plan: L2PConvex, randomness: Randomness, loss: RowLoss) -> None:
+        super().__init__(plan, randomness)
+        problem = plan.problem
+        self._loss = loss
+        self._dimension = problem.domain.dimension
+        self._batch = plan.batch
+        self._last_decision = plan.decisions * plan.batch
+        self._measure: IntervalMeasure | ProximalMeasure
+        if self._dimension == 1:
+            self._measure = IntervalMeasure(problem, loss, plan.rate, plan.regularisation)
+        else:
+            self._measure = ProximalMeasure(problem, loss, plan.rate, plan.regularisation, plan.sampler_distance)
+        self._chains: TwoChains | None = None
+        if plan.force == 1:  # no coin: fresh draws after every batch
+            self._action = self._measure.sample(self._streams["draw"])
+            return
+        self._chains = TwoChains(
+            self._measure,
+            limit=plan.clip,
+            batch=plan.batch,
+            slack=1.0,
+            force=plan.force,
+            reference_force=plan.reference_force,
+            streams=self._streams,
+        )
+        if plan.reference_force == 0:  # the reference stands at the centre for ever
+            self._chains.load_state_dict({**self._chains.state_dict(), "reference": problem.domain.centre})
+        self._action = self._chains.decision
+
+    def play(self) -> FloatArray:
+        """The decision of this round, as an array of its own."""
+        point: FloatArray = super().play()
+        return point.copy()
+
+    def _check(self, feedback: Any) -> FloatArray:
+        row: FloatArray = self._loss.pack(feedback, self._dimension, many=False)[0]
+        return row
+
+    def _check_many(self, feedback: Any) -> FloatArray:
+        return self._loss.pack(feedback, self._dimension, many=True)
+
+    def _run(self, rows: FloatArray) -> FloatArray:
+        points = np.empty((len(rows), self._dimension))
+        for index, row in enumerate(rows):
+            points[index] = self.play()
+            self._finish(row)
+        return points
+
+    def _absorb(self, row: FloatArray) -> None:
+        chains = self._chains
+        finished = self._round + 1
+        deciding = finished % self._batch == 0 and finished <= self._last_decision
+        if chains is None:
+            self._measure.absorb(row)
+            if deciding:
+                self._move(self._measure.sample(self._streams["draw"]))
+            return
+        chains.absorb(row)
+        if deciding and chains.decide():
+            self._move(chains.decision)
+
+    def _move(self, point: FloatArray) -> None:
+        self._switches += 1
+        self._action = point
+
+
+def check_samplable(problem: Convex) -> None:
+    """Refuse problems whose measure has no certified sampler."""
+    if problem.loss.family not in CONSTRUCTED:
+        raise PrivacyError(
+            "L2PConvex samples, and needs losses that are convex and Lipschitz by construction; "
+            f"{problem.loss!r} is not: use PrivateFTRL, which clips gradients."
+        )
+    if not 0 < problem.lipschitz < float("inf"):
+        raise PrivacyError(f"L2PConvex needs a finite Lipschitz constant. Got {problem.lipschitz!r} on this domain.")
+    if problem.domain.dimension > 1 and not isinstance(problem.domain, Ball | Box):
+        raise PrivacyError(
+            f"L2PConvex draws from balls and boxes (and intervals), not from a {type(problem.domain).__name__}."
+        )
+
+
+def gibbs_regret(problem: Convex, rate: float, regularisation: float, batch: int) -> float:
+    """The bound lambda R^2 + min over gamma of (d/beta) ln(1/gamma) + gamma T L D, + T B L^2/(4 lambda)."""
+    rounds, lipschitz, domain = problem.horizon or 1, problem.lipschitz, problem.domain
+    cost = rounds * lipschitz * domain.diameter
+    gamma = min(1.0, domain.dimension / (rate * cost))
+    entropy = domain.dimension / rate * log(1 / gamma) + gamma * cost
+    return regularisation * domain.radius**2 + entropy + rounds * batch * lipschitz**2 / (4 * regularisation)
+
+
+def clip_errors(clip: float, spread: float, batch: int, reference_force: float, decisions: int) -> float:
+    """A bound on the total variation that clipping adds to the law of x, summed over all decisions.
+
+    x and a reference of age a (in batches) are independent and strongly log-concave, so each round's log ratio is
+    sub-Gaussian with proxy v = `spread` = beta L^2/lambda, around a mean of at most m = a B v/2, and Chernoff's
+    bound (on the kept mass as well as on the probability) gives 4 B exp(-(h - m)^2/(2v)) for h - m >= B v. The
+    age is geometric; a block of ages is charged at its largest.
+    """
+    if decisions == 0:
+        return 0.0
+    if reference_force == 0:
+        return float(decisions)
+    first = np.unique(np.geomspace(1, decisions + 1, 300).astype(np.int64)) - 1
+    oldest = np.append(first[1:] - 1, decisions)
+    log_kept = np.log1p(-reference_force)
+    share = np.exp(first * log_kept) - np.append(np.exp(first[1:] * log_kept), 0.0)
+    room = clip - oldest * (batch * spread / 2)
+    bound = 4 * batch * np.exp(-(np.maximum(room, 0.0) ** 2) / (2 * spread))
+    return decisions * float(share @ np.where(room >= batch * spread, np.minimum(bound, 1.0), 1.0)) * ROUND_UP

@@ -1,0 +1,207 @@
+"""Regularised multiplicative weights: the measure exp(-rate (sum of losses + lambda |x - centre|^2)) on a convex set.
+
+Two ways to draw from it: on an interval exactly (`tacit.learners.convex.interval`), on balls and boxes by the
+certified proximal sampler (`tacit.learners.convex.proximal`). Both fill in `two_chains.Measure`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from tacit.geometry import Ball, Box
+from tacit.geometry.base import ConvexSet
+from tacit.learners.convex.interval import sample_interval
+from tacit.learners.convex.proximal import ProximalSampler, certified_sampler
+from tacit.losses.base import RowLoss
+from tacit.losses.linear_models import LinkLoss
+from tacit.problems import Convex
+from tacit.validation import FloatArray
+
+# Margins of the history at several points are computed in blocks of about this many entries.
+BLOCK_ENTRIES = 1 << 18
+
+
+class History:
+    """The packed rows of the rounds so far, and the sum of their losses as a function."""
+
+    def __init__(self, loss: RowLoss, dimension: int) -> None:
+        self._loss = loss
+        self._dimension = dimension
+        self._rows = np.empty((0, 0))
+        self.count = 0
+
+    def append(self, row: FloatArray) -> None:
+        """Add one round's row."""
+        if self.count == len(self._rows):
+            grown = np.empty((max(64, 2 * self.count), row.shape[-1]))
+            if self.count:
+                grown[: self.count] = self._rows
+            self._rows = grown
+        self._rows[self.count] = row
+        self.count += 1
+
+    def value(self, points: FloatArray, first: int = 0) -> FloatArray:
+        """The summed loss of the rounds from `first` on, at each row of `points`."""
+        rows = self._rows[first : self.count]
+        total = np.zeros(len(points))
+        if not len(rows):
+            return total
+        if not isinstance(self._loss, LinkLoss):
+            return np.array([np.add.reduce(self._loss.values(point, rows)) for point in points])
+        size = max(1, BLOCK_ENTRIES // len(points))
+        for start in range(0, len(rows), size):
+            block = rows[start : start + size]
+            margins = block[:, :-1] @ points.T
+            total += np.add.reduce(self._loss.link(margins, block[:, -1:]), axis=0)
+        return total
+
+    def gradient(self, point: FloatArray) -> FloatArray:
+        """A subgradient of the summed loss."""
+        rows = self._rows[: self.count]
+        if not len(rows):
+            return np.zeros(self._dimension)
+        if not isinstance(self._loss, LinkLoss):
+            return np.asarray(np.add.reduce(self._loss.gradients(point, rows), axis=0))
+        features = rows[:, :-1]
+        return np.asarray(self._loss.slope(features @ point, rows[:, -1]) @ features)
+
+    def state_dict(self) -> dict[str, Any]:
+        """PRIVATE: the data of every round."""
+        return {"rows": self._rows[: self.count].copy()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        self._rows = np.array(state["rows"], dtype=np.float64)
+        self.count = len(self._rows)
+
+
+class GibbsMeasure:
+    """What both ways to draw share: the history and the weights."""
+
+    def __init__(self, problem: Convex, loss: RowLoss, rate: float, regularisation: float) -> None:
+        self._loss = loss
+        self._rate = rate
+        self._regularisation = regularisation
+        self._domain: ConvexSet = problem.domain
+        self._history = History(loss, problem.domain.dimension)
+
+    def absorb(self, feedback: FloatArray) -> None:
+        """Add this round's packed row."""
+        self._history.append(feedback)
+
+    def log_ratio(self, decision: FloatArray, feedback: FloatArray) -> float:
+        """-rate times this round's loss of the point."""
+        return -self._rate * float(self._loss.values(decision, feedback[None, :])[0])
+
+    def state_dict(self) -> dict[str, Any]:
+        """PRIVATE: the data of every round."""
+        return self._history.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        self._history.load_state_dict(state)
+
+
+class IntervalMeasure(GibbsMeasure):
+    """The measure on an interval: sums of losses are kept at the nodes of a public grid, draws are exact."""
+
+    def __init__(self, problem: Convex, loss: RowLoss, rate: float, regularisation: float) -> None:
+        super().__init__(problem, loss, rate, regularisation)
+        low, high = interval_ends(problem.domain)
+        self._nodes = np.linspace(low, high, interval_nodes(problem, rate, regularisation) + 1)
+        self._steepest = interval_steepness(problem, rate, regularisation)
+        self._sums = np.zeros(len(self._nodes))
+        self._summed = 0
+
+    def sample(self, generator: np.random.Generator) -> FloatArray:
+        """An exact draw."""
+        # Rows wait until a draw needs them.
+        self._sums += self._history.value(self._nodes[:, None], self._summed)
+        self._summed = self._history.count
+        values = self._rate * (self._sums + self._penalty(self._nodes))
+
+        def exact(point: float) -> float:
+            total = self._history.value(np.array([[point]]))[0]
+            return self._rate * float(total + self._penalty(np.array(point)))
+
+        return np.array([sample_interval(self._nodes, values, self._steepest, exact, generator)])
+
+    def _penalty(self, points: FloatArray) -> FloatArray:
+        return np.asarray(self._regularisation * (points - self._domain.centre[0]) ** 2)
+
+    def state_dict(self) -> dict[str, Any]:
+        """PRIVATE: the data of every round, and their sums at the nodes."""
+        return {**super().state_dict(), "sums": self._sums.copy(), "summed": self._summed}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        super().load_state_dict(state)
+        self._sums, self._summed = np.array(state["sums"]), int(state["summed"])
+
+
+class ProximalMeasure(GibbsMeasure):
+    """The measure on a ball or a box, drawn from by the proximal sampler."""
+
+    def __init__(self, problem: Convex, loss: RowLoss, rate: float, regularisation: float, distance: float) -> None:
+        super().__init__(problem, loss, rate, regularisation)
+        self._problem = problem
+        self._distance = distance
+
+    def sample(self, generator: np.random.Generator) -> FloatArray:
+        """A draw within the certified distance of the measure."""
+        sampler = sampler_after(
+            self._problem, self._rate, self._regularisation, self._distance, rounded_count(self._history.count)
+        )
+        return sampler.sample(self, generator)
+
+    def value(self, points: FloatArray) -> FloatArray:
+        """The weighted losses at some points: the potential without its quadratic part."""
+        return self._rate * self._history.value(points)
+
+    def gradient(self, point: FloatArray) -> FloatArray:
+        """A subgradient of `value` at one point."""
+        return self._rate * self._history.gradient(point)
+
+
+@lru_cache(maxsize=512)
+def sampler_after(problem: Convex, rate: float, regularisation: float, distance: float, rounds: int) -> ProximalSampler:
+    """The sampler for a history of at most `rounds` rounds: public quantities only."""
+    domain, constants = problem.domain, problem.constants
+    assert isinstance(domain, Ball | Box)
+    return certified_sampler(
+        domain,
+        strength=2 * rate * regularisation,
+        lipschitz=rate * rounds * constants.lipschitz,
+        smoothness=rate * rounds * constants.smoothness if rounds else 0.0,
+        # Uniform start: the mean of the potential less its minimum.
+        divergence=rate * (rounds * constants.lipschitz * domain.diameter + regularisation * domain.radius**2),
+        distance=distance,
+    )
+
+
+def rounded_count(count: int) -> int:
+    """The next of eight values an octave: longer histories than the real one are covered by the same certificate."""
+    if count <= 8:
+        return count
+    unit = 1 << (count.bit_length() - 4)
+    return -(-count // unit) * unit
+
+
+def interval_ends(domain: ConvexSet) -> tuple[float, float]:
+    """The ends of a one-dimensional set."""
+    return float(domain.minimize_linear([1.0])[0]), float(domain.minimize_linear([-1.0])[0])
+
+
+def interval_steepness(problem: Convex, rate: float, regularisation: float) -> float:
+    """A bound on the slopes of the potential after the whole horizon."""
+    return rate * ((problem.horizon or 1) * problem.lipschitz + 2 * regularisation * problem.domain.diameter)
+
+
+def interval_nodes(problem: Convex, rate: float, regularisation: float) -> int:
+    """How many cells the grid has: enough that the measure changes little within one."""
+    change = interval_steepness(problem, rate, regularisation) * problem.domain.diameter
+    return min(8192, max(256, 2 * ceil(change)))

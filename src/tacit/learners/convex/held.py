@@ -1,0 +1,184 @@
+"""The held point and its coins: log ratios of consecutive laws of a perturbed minimiser, kept incrementally.
+
+With g = grad J(x) and H = hess J(x) at the held x, a round of gradient u and Hessian E, and noise whose variance
+goes from v to v' (CTRL: v = v'), the law of the minimiser changes at x by the log ratio
+
+    |g|^2/(2v) - |g + u|^2/(2v') - (d/2) ln(v'/v) + ln det(H + E) - ln det H
+
+(the paper has the sign of 2<g, u> wrong). The coin keeps x with probability (1-p) exp(clip(log ratio - log Phi,
+-2 log Phi, 0)). Only differences are ever computed: 2<g, u> + |u|^2, and ln(1 + f'' v.H^-1 v) with a rank-one
+update of H^-1 for generalised linear losses. The same sums are made whether rounds come alone or in blocks.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import log1p
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dsymv, dsyr
+
+from tacit.errors import PrivacyError
+from tacit.losses.base import Loss
+from tacit.losses.linear_models import LinearLoss, LinkLoss
+from tacit.losses.quadratic import QuadraticLoss
+from tacit.validation import FloatArray
+
+
+@dataclass(frozen=True)
+class Coins:
+    """What the coins of consecutive rounds need, one entry a round.
+
+    Attributes:
+        clocks: exponential clocks; the point is kept while they outlive the hazard (infinite: no coin).
+        hazard: -ln(1-p), the price of forced redraws.
+        log_phi: half the range of each coin.
+        precision: 1/(2v').
+        drop: 1/(2v) - 1/(2v').
+        spread: (d/2) ln(v'/v).
+    """
+
+    clocks: FloatArray
+    hazard: float
+    log_phi: FloatArray
+    precision: FloatArray
+    drop: FloatArray
+    spread: FloatArray
+
+    def after(self, count: int) -> Coins:
+        """The coins of the rounds after the first `count`."""
+        return Coins(
+            self.clocks[count:], self.hazard, self.log_phi[count:],
+            self.precision[count:], self.drop[count:], self.spread[count:],
+        )  # fmt: skip
+
+
+class Held(ABC):
+    """A held point x with the gradient of the objective at it. Its memory is private."""
+
+    def __init__(self, dimension: int) -> None:
+        self.x = np.zeros(dimension)
+        self._gradient = np.zeros(dimension)
+
+    def reset(self, x: FloatArray, gradient: FloatArray, curvature: FloatArray) -> None:
+        """Hold x; `gradient` and `curvature` are those of the objective without noise at x."""
+        self.x = x
+        self._gradient = gradient
+
+    @abstractmethod
+    def scan(self, rows: FloatArray, coins: Coins) -> int:
+        """Absorb hull rows until a coin says draw: how many rounds were kept (all of them: no draw)."""
+
+    def _gaussian_part(self, gradients: FloatArray, coins: Coins) -> tuple[FloatArray, FloatArray]:
+        """The part of each log ratio without determinants, and the gradients before each round and after the last."""
+        path = np.empty((len(gradients) + 1, self.x.size))
+        path[0] = self._gradient
+        path[1:] = gradients
+        np.add.accumulate(path, axis=0, out=path)  # one after the other, as single rounds would add them
+        before = path[:-1]
+        change = np.add.reduce((2 * before + gradients) * gradients, axis=1)
+        size = np.add.reduce(before * before, axis=1)
+        return coins.drop * size - coins.precision * change - coins.spread, path
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on. PRIVATE."""
+        return {name: np.array(value, order="K") for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        for name, value in state.items():
+            setattr(self, name, np.array(value, order="K"))
+
+
+def _first_ring(log_ratios: FloatArray, coins: Coins) -> int:
+    hazards = coins.hazard + np.clip(coins.log_phi - log_ratios, 0.0, 2 * coins.log_phi)
+    rings = np.flatnonzero(coins.clocks <= hazards)
+    return int(rings[0]) if rings.size else len(log_ratios)
+
+
+class HeldLinear(Held):
+    """Linear losses: no curvature, so whole blocks at once."""
+
+    def scan(self, rows: FloatArray, coins: Coins) -> int:
+        """Only the gradients change."""
+        log_ratios, path = self._gaussian_part(rows, coins)
+        kept = _first_ring(log_ratios, coins)
+        self._gradient = path[kept].copy()
+        return kept
+
+
+class HeldQuadratic(Held):
+    """Losses (k/2)|x - z|^2: every round adds k to every eigenvalue, so whole blocks at once."""
+
+    def __init__(self, dimension: int, strength: float) -> None:
+        super().__init__(dimension)
+        self._strength = strength
+        self._eigenvalues: FloatArray = np.ones(dimension)
+
+    def reset(self, x: FloatArray, gradient: FloatArray, curvature: FloatArray) -> None:
+        """Hold x and diagonalise its Hessian once."""
+        super().reset(x, gradient, curvature)
+        self._eigenvalues = np.asarray(np.linalg.eigvalsh(curvature), dtype=np.float64)
+
+    def scan(self, rows: FloatArray, coins: Coins) -> int:
+        """The determinants grow by sum ln(1 + k/eigenvalue)."""
+        log_ratios, path = self._gaussian_part(self._strength * (self.x - rows), coins)
+        ladder = np.empty((len(rows) + 1, self.x.size))
+        ladder[0] = self._eigenvalues
+        ladder[1:] = self._strength
+        np.add.accumulate(ladder, axis=0, out=ladder)
+        log_ratios = log_ratios + np.add.reduce(np.log1p(self._strength / ladder[:-1]), axis=1)
+        kept = _first_ring(log_ratios, coins)
+        self._gradient, self._eigenvalues = path[kept].copy(), ladder[kept].copy()
+        return kept
+
+
+class HeldLink(Held):
+    """Generalised linear losses: one rank-one update of the inverse Hessian a round, O(d^2)."""
+
+    def __init__(self, dimension: int, loss: LinkLoss) -> None:
+        super().__init__(dimension)
+        self._loss = loss
+        self._inverse = np.asfortranarray(np.eye(dimension))
+
+    def reset(self, x: FloatArray, gradient: FloatArray, curvature: FloatArray) -> None:
+        """Hold x and invert its Hessian once."""
+        super().reset(x, gradient, curvature)
+        self._inverse = np.asfortranarray(np.linalg.inv(curvature))
+
+    def scan(self, rows: FloatArray, coins: Coins) -> int:
+        """Slopes and gradients of the block at once; the inverse round by round."""
+        features, labels = np.ascontiguousarray(rows[:, :-2]), rows[:, -1]
+        margins = np.add.reduce(features * self.x, axis=1) + rows[:, -2]
+        slopes = self._loss.slope(margins, labels)
+        log_ratios, path = self._gaussian_part(slopes[:, None] * features, coins)
+        curvatures = self._loss.curvature(margins, labels).tolist()
+        starts, ranges, clocks = log_ratios.tolist(), coins.log_phi.tolist(), (coins.clocks - coins.hazard).tolist()
+        inverse, kept = self._inverse, len(rows)
+        for index, feature in enumerate(features):
+            curvature = curvatures[index]
+            image = dsymv(1.0, inverse, feature, lower=1)
+            growth = curvature * float(feature.dot(image))
+            log_phi = ranges[index]
+            gap = log_phi - starts[index] - log1p(growth)
+            if clocks[index] <= min(max(gap, 0.0), 2 * log_phi):
+                kept = index
+                break
+            if curvature:
+                inverse = dsyr(-curvature / (1.0 + growth), image, lower=1, a=inverse, overwrite_a=1)
+        self._inverse = inverse
+        self._gradient = path[kept].copy()
+        return kept
+
+
+def held_point(loss: Loss, dimension: int) -> Held:
+    """Where a perturbed minimiser of this loss is held."""
+    if isinstance(loss, LinkLoss):
+        return HeldLink(dimension, loss)
+    if isinstance(loss, QuadraticLoss):
+        return HeldQuadratic(dimension, loss.strength)
+    if isinstance(loss, LinearLoss):
+        return HeldLinear(dimension)
+    raise PrivacyError(f"{loss!r} has no known density of its perturbed minimiser.")

@@ -1,0 +1,260 @@
+"""Lazy online convex optimisation: a budget on the expected number of switches. NOT PRIVATE.
+
+Paper: "Differentially Private and Lazy Online Convex Optimization" (COLT 2023), Theorems 9, 12 and 13: CTRL without
+forced redraws. Its noise makes switches rare, not decisions private: nothing is promised about the data.
+Theorem 12 lacks sqrt(d) on its noise term. For strongly convex losses (Algorithm 2, Theorem 13) the noise grows as
+N(0, sigma^2 t I); as printed it cannot be run: the first round must always redraw, the noise must be fresh at each
+draw, and the range of the coin at round t >= 2 is
+
+    log Phi_t = d ln(1 + beta/((t-1) lambda)) + (G^2 + 2 G sigma sqrt(t) q)/(2 sigma^2 (t-1)) + q^2/(2(t-1))
+                + (d/2) ln(t/(t-1)),     q the chi_d quantile.
+
+Regret there, repaired (the printed proof forgets that the noise changes between neighbouring leaders):
+    ((G^2 + d sigma^2)(1 + ln T) + 2 G sigma E[chi_d])/lambda + 3 G D + 1.5 G D T^2 P[clip].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf, log, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import PrivacyError
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.convex.base import ConvexPlan
+from tacit.learners.convex.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
+from tacit.learners.convex.ctrl import ctrl_log_phi
+from tacit.learners.convex.ctrl_accounting import chi_mean, chi_quantile
+from tacit.learners.convex.held import Coins
+from tacit.learners.convex.newton import attainable_accuracy
+from tacit.privacy.calibration import minimise, smallest
+from tacit.privacy.curves import Curve
+from tacit.privacy.guarantee import Guarantee
+from tacit.problems import Convex
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive
+
+# Rounds up to which expected switches are summed one by one.
+_STRETCHED = 4096
+
+
+@dataclass(frozen=True)
+class NotPrivate(Curve):
+    """The curve of what was never made private: infinite at every order."""
+
+    notion: ClassVar[str] = "NOT PRIVATE"
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return np.full_like(orders, inf)
+
+    def epsilon(self, delta: float) -> float:
+        check_number("NotPrivate", "delta", delta, above=0.0, below=1.0, closed_low=True)
+        return inf
+
+    def delta(self, epsilon: float) -> float:
+        check_number("NotPrivate", "epsilon", epsilon, above=0.0, closed_low=True)
+        return 1.0
+
+
+@dataclass(frozen=True)
+class LazyOCO(ConvexPlan):
+    """Follow a perturbed leader that rarely moves. NOT PRIVATE: a budget on switches, nothing more.
+
+    Made by `LazyOCO.for_budget(problem, switches=...)`; `calibrate` refuses, because no epsilon is ever met.
+    Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses.
+
+    Attributes:
+        sigma: standard deviation of the noise (of the first round's, if it grows).
+        eta: inverse strength of the quadratic regulariser (infinite: none, strongly convex losses).
+        switches: the budget that the expected number of switches keeps.
+
+    >>> from tacit.geometry import Ball
+    >>> from tacit.losses import QuadraticLoss
+    >>> plan = LazyOCO.for_budget(Convex(domain=Ball(2), loss=QuadraticLoss(), horizon=10_000), switches=2000)
+    >>> plan.expected_switches <= 2000
+    True
+    >>> plan.guarantee.epsilon(1e-6)
+    inf
+    """
+
+    sigma: float
+    eta: float
+    switches: float
+
+    def __post_init__(self) -> None:
+        check_positive("LazyOCO", "sigma", self.sigma)
+        check_positive("LazyOCO", "switches", self.switches)
+        if not self.eta > 0:
+            check_positive("LazyOCO", "eta", self.eta)
+        refuse_unconstructed(self.problem, "LazyOCO")
+        barrier_domain(self.problem, "LazyOCO")
+        if self.grows and not self.problem.strong_convexity > 0:
+            raise PrivacyError("LazyOCO without a regulariser (eta infinite) needs strongly convex losses.")
+
+    @property
+    def grows(self) -> bool:
+        """Whether this is the strongly convex mode, whose noise grows."""
+        return self.eta == inf
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """No privacy at all."""
+        return Guarantee(
+            curve=NotPrivate(), at_delta=0.5, released="NOT PRIVATE: decisions may reveal the data",
+            theorem="none: a lazy learner, not a private one",
+        )  # fmt: skip
+
+    @cached_property
+    def log_phis(self) -> FloatArray:
+        """Half the range of each round's coin (infinite: always redraw)."""
+        decisions = max(self.rounds - 1, 0)
+        if not self.grows:
+            return np.full(decisions, ctrl_log_phi(self.problem, self.eta, self.sigma))
+        return growing_ranges(self.problem, self.sigma, np.arange(1, decisions + 1), decisions)
+
+    @cached_property
+    def expected_switches(self) -> float:
+        """The sum over coins of 1 - 1/Phi^2, for growing noise rounded up by at most 0.1%."""
+        decisions = max(self.rounds - 1, 0)
+        if not self.grows:
+            return float(-decisions * np.expm1(-2 * ctrl_log_phi(self.problem, self.eta, self.sigma)))
+        # The ranges fall with t: the first coin of a stretch bounds all of it.
+        firsts = np.arange(1, decisions + 1)
+        if decisions > _STRETCHED:
+            count = int(1000 * log(decisions / _STRETCHED)) + 2
+            later = np.unique(np.geomspace(_STRETCHED, decisions, count).astype(np.int64))
+            firsts = np.concatenate([firsts[: _STRETCHED - 1], later])
+        lengths = np.diff(np.append(firsts, decisions + 1))
+        ranges = growing_ranges(self.problem, self.sigma, firsts, decisions)
+        return float(np.sum(-np.expm1(-2 * ranges) * lengths))
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The certified regret."""
+        problem, t = self.problem, self.rounds
+        g, d, domain = problem.lipschitz, problem.domain.hull_dimension, problem.domain
+        value = 3.5 * g * domain.diameter  # the barrier, and coins that clip with probability 1/T^2
+        if self.grows:
+            grown = (g**2 + d * self.sigma**2) * (1 + log(t)) + 2 * g * self.sigma * chi_mean(d)
+            # One more G D: the first decision is the centre, whatever the barrier's own minimiser.
+            value += grown / problem.strong_convexity + g * domain.diameter
+            formula = "((G^2 + d sigma^2)(1 + ln T) + 2 G sigma E[chi])/lambda + 4.5 G D"
+        else:
+            value += domain.radius**2 / (2 * self.eta) + g**2 * self.eta * t + self.sigma * chi_mean(d) * domain.radius
+            formula = "R^2/(2 eta) + G^2 eta T + sigma E[chi] R + 3.5 G D"
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
+
+    @classmethod
+    def for_budget(cls, problem: Convex, *, switches: float, calibration: str = "numerical") -> LazyOCO:
+        """The plan of smallest certified regret whose expected number of switches is at most `switches`.
+
+        With calibration="paper" the regulariser is that of Theorems 9 and 12; the noise is found by bisection.
+        """
+        check_positive("LazyOCO.for_budget", "switches", switches)
+        check_choice("LazyOCO.for_budget", "calibration", calibration, ("numerical", "paper"))
+        refuse_unconstructed(problem, "LazyOCO")
+        barrier_domain(problem, "LazyOCO")
+        g, rounds = problem.lipschitz, problem.horizon or 1
+
+        def fitted(eta: float) -> LazyOCO | None:
+            def fits(sigma: float) -> bool:
+                return cls(problem, sigma, eta, switches).expected_switches <= switches
+
+            if not fits(1e12 * g):
+                return None
+            low = 1e-3 * g
+            while fits(low) and low > 1e-12 * g:
+                low /= 1e3
+            return cls(problem, smallest(fits, low, 1e12 * g, 1e-6), eta, switches)
+
+        def cost(eta: float) -> float:
+            plan = fitted(eta)
+            return float(plan.regret_bound) if plan else 1e300 * eta
+
+        candidates: list[LazyOCO | None] = []
+        if calibration == "paper":
+            spread = problem.smoothness * (problem.domain.hull_dimension if problem.loss.family == "general" else 1)
+            eta = problem.domain.diameter / (2 * g * sqrt(rounds))
+            candidates.append(fitted(min(eta, switches / (6 * spread * rounds)) if spread > 0 else eta))
+        else:
+            widest = problem.domain.radius / (g * sqrt(rounds))
+            candidates.append(fitted(minimise(cost, widest * 1e-6, widest, 0.02)))
+            if problem.strong_convexity > 0:
+                candidates.append(fitted(inf))
+        plans = [plan for plan in candidates if plan is not None]
+        if not plans:
+            raise PrivacyError(f"LazyOCO cannot keep {switches:g} switches over {rounds} rounds of this problem.")
+        return min(plans, key=lambda plan: float(plan.regret_bound))
+
+    @classmethod
+    def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> LazyOCO:
+        raise PrivacyError(
+            "LazyOCO is not private and meets no epsilon: use LazyOCO.for_budget(problem, switches=...) or CTRL."
+        )
+
+    def _learner(self, randomness: Randomness) -> LazyOCOLearner:
+        return LazyOCOLearner(self, randomness)
+
+
+class LazyOCOLearner(CoupledLearner):
+    """CTRL's learner without forced redraws, release noise or any promise of privacy."""
+
+    plan: LazyOCO
+
+    def __init__(self, plan: LazyOCO, randomness: Randomness) -> None:
+        problem, rounds = plan.problem, plan.rounds
+        domain = barrier_domain(problem, "LazyOCO")
+        weight, d = barrier_weight(domain, problem.lipschitz, rounds), domain.hull_dimension
+        accuracy = attainable_accuracy(
+            rounds=rounds,
+            dimension=d,
+            lipschitz=problem.lipschitz,
+            smoothness=problem.smoothness,
+            ridge=problem.strong_convexity if plan.grows else 1 / plan.eta,
+            noise=plan.sigma * (sqrt(rounds) if plan.grows else 1.0) * chi_quantile(d, 1e-18),
+            domain=domain,
+            weight=weight,
+        )
+        super().__init__(
+            plan, randomness, ridge=0.0 if plan.grows else 1 / plan.eta, weight=weight, accuracy=accuracy, blur=0.0
+        )
+        if plan.grows:
+            self._hold(np.zeros(d))  # no losses and no noise yet: the barrier alone, held at the centre
+        else:
+            self._draw()
+
+    def _deviation(self, rounds: int) -> float:
+        return self.plan.sigma * (sqrt(rounds) if self.plan.grows else 1.0)
+
+    def _coins(self, first: int, count: int, clocks: FloatArray) -> Coins:
+        log_phi = np.zeros(count)
+        known = self.plan.log_phis[first : first + count]
+        log_phi[: len(known)] = known
+        variance = 2 * self.plan.sigma**2
+        if not self.plan.grows:
+            zeros = np.zeros(count)
+            return Coins(clocks, 0.0, log_phi, np.full(count, 1 / variance), zeros, zeros)
+        t = np.arange(first + 1, first + count + 1, dtype=np.float64)
+        before = np.maximum(t - 1, 1.0)
+        # The first round has no law to compare with: its clock rings at once.
+        clocks = np.where((t == 1) & (clocks < inf), 0.0, clocks)
+        log_phi = np.where(t == 1, 0.0, log_phi)
+        d = self._set.hull_dimension
+        return Coins(
+            clocks, 0.0, log_phi, 1 / (variance * t), (1 / before - 1 / t) / variance, d / 2 * np.log(t / before)
+        )
+
+
+def growing_ranges(problem: Convex, sigma: float, rounds: IntArray, decisions: int) -> FloatArray:
+    """The ranges log Phi_t of these rounds, with misses of probability 1/T^2."""
+    g, d = problem.lipschitz, problem.domain.hull_dimension
+    q = chi_quantile(d, 1 / (decisions + 1) ** 2)
+    t = rounds.astype(np.float64)
+    before = np.maximum(t - 1, 1.0)
+    ranges = d * np.log1p(problem.smoothness / (before * problem.strong_convexity))
+    ranges += (g**2 + 2 * g * sigma * np.sqrt(t) * q) / (2 * sigma**2 * before)
+    ranges += q**2 / (2 * before) + d / 2 * np.log(t / before)
+    return np.where(t == 1, inf, ranges)

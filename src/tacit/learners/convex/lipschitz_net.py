@@ -1,0 +1,150 @@
+"""Lazy experts on a net: online Lipschitz learning as a problem of few experts.
+
+The box is cut into equal cells and the experts are their centres. The net is as fine as the certified bound prefers:
+half a cell's diagonal in every round against ln(number of cells)/eta. The learner is `LazyExperts` itself, so there is
+a pure form and a hard cap on switches, which `LipschitzGrid` (Section 4 of "Differentially Private and Lazy
+Online Convex Optimization", COLT 2023) does not have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+
+from tacit.geometry.base import read_only
+from tacit.learners.base import RegretBound, Target
+from tacit.learners.convex.lipschitz import MAX_POINTS, LipschitzLearner, LipschitzPlan
+from tacit.learners.experts.lazy import LazyExperts
+from tacit.privacy.guarantee import Guarantee
+from tacit.problems import Experts, Lipschitz
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, check_choice, check_integer
+
+
+@dataclass(frozen=True)
+class LipschitzNet(LipschitzPlan):
+    """Lazy experts on the centres of `cells` cells a coordinate.
+
+    Privacy contract, numerics: those of `LazyExperts`. Enforced: a round's losses are taken relative to the smallest
+    one on the net and clipped to the range that a G-Lipschitz loss has there.
+    Regret (oblivious, G-Lipschitz losses): that of the experts, plus T G diagonal/(2 cells).
+
+    Attributes:
+        cells: cells in each coordinate.
+        experts: the plan for the cells' centres.
+
+    >>> plan = LipschitzNet.calibrate(Lipschitz(horizon=1000), epsilon=1.0, delta=1e-6)
+    >>> plan.experts.problem.n == plan.cells
+    True
+    """
+
+    cells: int
+    experts: LazyExperts
+
+    def __post_init__(self) -> None:
+        check_integer("LipschitzNet", "cells", self.cells)
+        check_choice("LipschitzNet", "experts.problem", self.experts.problem, (net_experts(self.problem, self.cells),))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The number of cells, and the experts' parameters."""
+        return {"cells": self.cells, **self.experts.parameters}
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """As the experts' plan."""
+        return self.experts.certified_against
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The experts' contract: points are names of experts."""
+        return self.experts.guarantee
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The experts' bound, plus half a cell's diagonal in each round."""
+        bound = self.experts.regret_bound
+        value = float(bound) + self.rounds * self.problem.width / (2 * self.cells)
+        return RegretBound(value, f"W ({bound.formula}) + T W/(2 cells)", (*bound.assumptions, "Lipschitz losses"))
+
+    @property
+    def expected_switches(self) -> float:
+        """As the experts' plan."""
+        return self.experts.expected_switches
+
+    @classmethod
+    def _calibrate(cls, problem: Lipschitz, target: Target, **options: Any) -> LipschitzNet:
+        rounds, dimension = problem.horizon or 1, problem.dimension
+        most = round(MAX_POINTS ** (1 / dimension))
+        cells = options.pop("cells", None)
+
+        def make(cells: int) -> LipschitzNet:
+            experts = LazyExperts._calibrate(net_experts(problem, cells), target, **options)
+            return cls(problem, cells, experts)
+
+        if cells is not None:
+            return make(check_integer("LipschitzNet", "cells", cells))
+        best = make(max(2, min(most, ceil(sqrt(rounds)))))
+        for _ in range(4):
+            # At the rates found, the bound as a function of the number of cells alone has a closed form.
+            eta, batch = best.experts.eta, best.experts.batch
+            count = np.unique(np.geomspace(2, most, 2000).astype(np.int64)).astype(np.float64)
+            hedge = (dimension * np.log(count) / eta + eta * rounds * batch / 8) * (1 - 1 / count)
+            cells = int(count[np.argmin(hedge + rounds / (2 * count))])
+            if cells == best.cells:
+                break
+            found = make(cells)
+            if not float(found.regret_bound) < float(best.regret_bound) * (1 - 1e-4):
+                break
+            best = found
+        return best
+
+    def _learner(self, randomness: Randomness) -> LipschitzNetLearner:
+        return LipschitzNetLearner(self, randomness)
+
+
+class LipschitzNetLearner(LipschitzLearner):
+    """Hands every round to the lazy experts."""
+
+    plan: LipschitzNet
+    _state = ("_experts",)
+
+    def __init__(self, plan: LipschitzNet, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        problem = plan.problem
+        axis = problem.low + problem.side * (np.arange(plan.cells) + 0.5) / plan.cells
+        rows = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1)
+        self.points = read_only(np.ascontiguousarray(rows.reshape(-1, problem.dimension)))
+        self._most = plan.experts.problem.width
+        self._experts = plan.experts.start(randomness)
+
+    def play(self) -> FloatArray:
+        """The point of this round, as an array of its own."""
+        super().play()
+        return np.array(self.points[self._experts.play()])
+
+    def _absorb(self, losses: FloatArray) -> None:
+        self._experts.observe(self._relative(losses))
+        self._switches = self._experts.switches
+
+    def _run(self, rows: Any) -> FloatArray:
+        if not isinstance(rows, np.ndarray):
+            return super()._run(rows)
+        actions = self._experts.run(self._relative(rows))
+        self._round += len(rows)
+        self._played = self._played and not len(rows)
+        self._switches = self._experts.switches
+        return np.array(self.points[actions])
+
+    def _relative(self, losses: FloatArray) -> FloatArray:
+        """Losses above the best point's, in the range that the experts were planned for."""
+        return np.minimum(losses - np.minimum.reduce(losses, axis=-1, keepdims=True), self._most)
+
+
+def net_experts(problem: Lipschitz, cells: int) -> Experts:
+    """The experts' problem on the centres of cells: the farthest two are (1 - 1/cells) of the diagonal apart."""
+    width = problem.width * (1 - 1 / cells) if cells > 1 else problem.width
+    return Experts(n=cells**problem.dimension, horizon=problem.horizon, loss_range=(0.0, width))

@@ -1,0 +1,264 @@
+"""The sum of the losses so far, as a minimiser sees it: gradient with a bound on its rounding error, Hessian, value.
+
+Sums live in coordinates of the domain's affine hull, where 0 is the centre. Linear and quadratic losses are
+kept by their sufficient statistics; generalised linear losses keep their rows, O(T d) memory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import PrivacyError
+from tacit.geometry.base import ConvexSet, FullDimensionalSet
+from tacit.losses.base import Loss, RowLoss
+from tacit.losses.linear_models import LinearLoss, LinkLoss
+from tacit.losses.quadratic import QuadraticLoss
+from tacit.validation import FloatArray
+
+UNIT = 2.0**-53
+"""Unit roundoff of float64."""
+
+# Rows are summed in blocks of this length by one product each, then pairwise over blocks: the error is a
+# multiple of the block length and not of the number of rounds. Products this small also stay on one core.
+_BLOCK = 128
+_CHUNK = 1 << 14  # rows that stay in cache between two passes
+SUM_ERROR = (_BLOCK + 64) * UNIT
+"""Relative error of such a sum, against the sum of absolute values."""
+
+
+class LossSum(ABC):
+    """A growing sum of losses in hull coordinates. Its memory is private."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self.count = 0
+
+    @property
+    def modulus(self) -> float:
+        """A lower bound on the curvature of the sum."""
+        return 0.0
+
+    @abstractmethod
+    def add(self, rows: FloatArray) -> None:
+        """Add the losses of these hull rows (see `hull_rows`)."""
+
+    @abstractmethod
+    def value(self, x: FloatArray) -> float:
+        """The sum at x."""
+
+    @abstractmethod
+    def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """The gradient at x, and a bound on the norm of its rounding error."""
+
+    @abstractmethod
+    def hessian(self, x: FloatArray) -> FloatArray:
+        """The Hessian at x."""
+
+    @abstractmethod
+    def mark(self) -> tuple[Any, ...]:
+        """Where the sum stands, for `rewind`."""
+
+    @abstractmethod
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """Forget what was added since `mark`."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on. PRIVATE."""
+        return {name: np.copy(value) for name, value in vars(self).items() if isinstance(value, np.ndarray | int)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        for name, value in state.items():
+            setattr(self, name, int(value) if np.ndim(value) == 0 else np.copy(value))
+
+
+class CompensatedSum(LossSum):
+    """A sum that is kept by a sum of vectors, exact to a few units in the last place (compensated summation)."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension)
+        self._high = np.zeros(dimension)
+        self._low = np.zeros(dimension)
+        self._size = np.zeros(1)
+
+    def add(self, rows: FloatArray) -> None:
+        """Add vectors one after the other."""
+        for row in rows:
+            total = self._high + row
+            part = total - self._high
+            self._low += (self._high - (total - part)) + (row - part)
+            self._high = total
+        self._size += np.add.reduce(np.abs(rows), axis=None)
+        self.count += len(rows)
+
+    def mark(self) -> tuple[Any, ...]:
+        """Copies of the sums."""
+        return self.count, self._high.copy(), self._low.copy(), self._size.copy()
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """Back to the copies."""
+        self.count, self._high, self._low, self._size = mark
+
+    def _total(self) -> FloatArray:
+        return self._high + self._low
+
+    def _error(self) -> float:
+        return 4 * UNIT * float(self._size[0])
+
+
+class LinearSum(CompensatedSum):
+    """A sum of <g, x>: the sum of the g."""
+
+    def value(self, x: FloatArray) -> float:
+        """<sum, x>."""
+        return float(self._total() @ x)
+
+    def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """The sum of the g."""
+        return self._total(), self._error()
+
+    def hessian(self, x: FloatArray) -> FloatArray:
+        """Zero."""
+        return np.zeros((self.dimension, self.dimension))
+
+
+class QuadraticSum(CompensatedSum):
+    """A sum of (k/2)|x - z|^2: the number of rounds and the sum of the z."""
+
+    def __init__(self, dimension: int, strength: float) -> None:
+        super().__init__(dimension)
+        self._strength = strength
+
+    @property
+    def modulus(self) -> float:
+        """The curvature k of each round."""
+        return self._strength * self.count
+
+    def value(self, x: FloatArray) -> float:
+        """(k/2)(n|x|^2 - 2<sum z, x>), up to a constant."""
+        return float(self._strength * (self.count * (x @ x) / 2 - self._total() @ x))
+
+    def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """The gradient k (n x - sum z)."""
+        error = 4 * UNIT * self.count * float(np.sqrt(x @ x)) + self._error()
+        return self._strength * (self.count * x - self._total()), self._strength * error
+
+    def hessian(self, x: FloatArray) -> FloatArray:
+        """A multiple of the identity."""
+        return np.asarray(self.modulus * np.eye(self.dimension))
+
+
+class LinkSum(LossSum):
+    """A sum of f(<v, x> + o, y): rows of hull features v, offset o and label y."""
+
+    def __init__(self, dimension: int, loss: LinkLoss) -> None:
+        super().__init__(dimension)
+        self._loss = loss
+        self._rows = np.empty((0, dimension + 2))
+
+    def add(self, rows: FloatArray) -> None:
+        """Keep the rows; memory doubles when it is full."""
+        needed = self.count + len(rows)
+        if needed > len(self._rows):
+            grown = np.empty((max(needed, 2 * len(self._rows), 256), self.dimension + 2))
+            grown[: self.count] = self._rows[: self.count]
+            self._rows = grown
+        self._rows[self.count : needed] = rows
+        self.count = needed
+
+    def mark(self) -> tuple[Any, ...]:
+        """The number of rows."""
+        return (self.count,)
+
+    def rewind(self, mark: tuple[Any, ...]) -> None:
+        """Drop the rows after it."""
+        (self.count,) = mark
+
+    def value(self, x: FloatArray) -> float:
+        """The sum of the losses."""
+        margins, labels, _ = self._at(x)
+        return float(np.sum(self._loss.link(margins, labels)))
+
+    def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """The sum of f' v. Errors: of the sum, of each slope, and of each margin times the curvature."""
+        margins, labels, features = self._at(x)
+        slopes = self._loss.slope(margins, labels)
+        norm, d = self._loss.data_norm, self.dimension
+        total = _weighted_sum(slopes, features)
+        reach = norm * float(np.sqrt(x @ x)) + float(np.max(np.abs(self._rows[: self.count, -2]), initial=0.0))
+        curvature = self._loss.link_constants(reach)[1]
+        size = float(np.sum(np.abs(slopes)))
+        error = norm * ((SUM_ERROR + 8 * UNIT) * size + self.count * curvature * (d + 4) * UNIT * reach)
+        return total, error * np.sqrt(d)
+
+    def hessian(self, x: FloatArray) -> FloatArray:
+        """The sum of f'' v v^T."""
+        margins, labels, features = self._at(x)
+        roots = np.sqrt(self._loss.curvature(margins, labels))
+        total = np.zeros((self.dimension, self.dimension))
+        for first in range(0, self.count, _CHUNK):
+            weighted = features[first : first + _CHUNK] * roots[first : first + _CHUNK, None]
+            blocks, rest = _blocks(weighted)
+            total += np.add.reduce(np.matmul(blocks.transpose(0, 2, 1), blocks), axis=0) + rest.T @ rest
+        return total
+
+    def _at(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        rows = self._rows[: self.count]
+        features = rows[:, :-2]
+        blocks, rest = _blocks(features)
+        margins = np.concatenate([np.matmul(blocks, x).ravel(), rest @ x]) + rows[:, -2]
+        return margins, rows[:, -1], features
+
+    def state_dict(self) -> dict[str, Any]:
+        """The rows that are in use. PRIVATE."""
+        return {"count": self.count, "_rows": self._rows[: self.count].copy()}
+
+
+def loss_sum(loss: Loss, dimension: int) -> LossSum:
+    """An empty sum of this loss in `dimension` hull coordinates."""
+    if isinstance(loss, LinkLoss):
+        return LinkSum(dimension, loss)
+    if isinstance(loss, QuadraticLoss):
+        return QuadraticSum(dimension, loss.strength)
+    if isinstance(loss, LinearLoss):
+        return LinearSum(dimension)
+    raise PrivacyError(
+        f"A minimiser needs losses that are convex and smooth by construction: {loss!r} is not one of tacit's own. "
+        "Use PrivateFTRL, which clips gradients."
+    )
+
+
+def hull_rows(loss: RowLoss, domain: ConvexSet | None, rows: FloatArray) -> FloatArray:
+    """Packed rows in hull coordinates: gradients, targets, or (features, offset, label)."""
+    if isinstance(loss, LinkLoss):
+        features = rows[:, :-1]
+        centre = np.zeros(features.shape[1]) if domain is None else domain.centre
+        offsets = np.add.reduce(features * centre, axis=1)
+        return np.column_stack([_restricted(domain, features), offsets, rows[:, -1]])
+    if isinstance(loss, QuadraticLoss) and domain is not None:
+        rows = rows - domain.centre
+    return _restricted(domain, rows)
+
+
+def _restricted(domain: ConvexSet | None, rows: FloatArray) -> FloatArray:
+    if domain is None or isinstance(domain, FullDimensionalSet):
+        return rows
+    # Row by row: a product of many rows at once may round differently.
+    return np.array([domain.restrict(row) for row in rows]).reshape(len(rows), domain.hull_dimension)
+
+
+def _weighted_sum(weights: FloatArray, rows: FloatArray) -> FloatArray:
+    blocks, rest = _blocks(rows)
+    whole = len(rows) - len(rest)
+    sums = np.matmul(weights[:whole].reshape(-1, 1, _BLOCK), blocks)[:, 0]
+    # Contiguous sums are pairwise.
+    return np.asarray(weights[whole:] @ rest + np.add.reduce(np.ascontiguousarray(sums.T), axis=1))
+
+
+def _blocks(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Views: whole blocks of shape (n, _BLOCK, d), and the rows that are left."""
+    whole = len(rows) - len(rows) % _BLOCK
+    return rows[:whole].reshape(-1, _BLOCK, rows.shape[1]), rows[whole:]

@@ -1,0 +1,30 @@
+"""Convex losses with public constants, and families of losses known by their constants alone."""
+
+from tacit.losses.base import CONSTRUCTED, Constants, ConvexFamily, Loss, LossFamily, RowLoss
+from tacit.losses.custom import CustomLoss
+from tacit.losses.linear_models import (
+    HuberLoss,
+    LinearLoss,
+    LinkLoss,
+    LogisticLoss,
+    SmoothedHingeLoss,
+    SquaredLoss,
+)
+from tacit.losses.quadratic import QuadraticLoss
+
+__all__ = [
+    "CONSTRUCTED",
+    "Constants",
+    "ConvexFamily",
+    "CustomLoss",
+    "HuberLoss",
+    "LinearLoss",
+    "LinkLoss",
+    "LogisticLoss",
+    "Loss",
+    "LossFamily",
+    "QuadraticLoss",
+    "RowLoss",
+    "SmoothedHingeLoss",
+    "SquaredLoss",
+]

@@ -1,0 +1,76 @@
+import json
+from unittest.mock import patch
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tacit.cli import report, sweep
+from tacit.errors import InvalidInput
+from tacit.learners.experts import HedgeOnSums, ScheduledExperts
+from tacit.planning import CATALOGUE
+from tacit.problems import Experts
+
+app = typer.Typer()
+app.add_typer(sweep.app, name="sweep")
+app.command()(report.report)
+GRID = ["--horizons", "50,100", "--n", "3", "--epsilons", "1,4", "--runs", "2", "--jobs", "1"]
+
+
+def invoke(*arguments):
+    quick = {Experts: (ScheduledExperts, HedgeOnSums)}
+    with patch.dict(CATALOGUE, quick), patch("sys.argv", ["tacit", *arguments]):
+        return CliRunner().invoke(app, arguments)
+
+
+def test_sweep_then_report(tmp_path):
+    folder, page = str(tmp_path / "results.parquet"), tmp_path / "page.html"
+    done = invoke("sweep", "experts", *GRID, "--floor", "--output", folder)
+    assert done.exit_code == 0, done.output
+    assert "12 runs in" in done.stdout
+    again = invoke("sweep", "experts", *GRID, "--floor", "--output", folder, "--json")
+    answer = json.loads(again.stdout)
+    assert answer["runs"] == 12
+    assert {cell["epsilon"] for cell in answer["cells"]} == {1.0, 4.0, 1e4}
+    done = invoke("report", folder, "--output", str(page))
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert (
+        f"tacit sweep experts --horizons 50,100 --n 3 --epsilons 1,4 --runs 2 --jobs 1 --floor --output {folder}"
+        in text
+    )
+    assert f"tacit report {folder} --output {page}" in text
+    shown = invoke("report", folder, "--text").stdout
+    assert "mean regret" in shown
+    assert shown.count("gap") == 6
+
+
+def test_tracking(tmp_path):
+    folder = str(tmp_path / "results.parquet")
+    arguments = ["--horizons", "200", "--n", "3", "--switches", "1", "--epsilons", "4", "--runs", "1", "--jobs", "1"]
+    arguments += ["--adversary", "stochastic", "--algorithms", "RestartOnShift,LimitedUpdates", "--delta", "0"]
+    done = invoke("sweep", "tracking", *arguments, "--output", folder, "--json")
+    assert done.exit_code == 0, done.output
+    cells = {cell["algorithm"]: cell for cell in json.loads(done.stdout)["cells"]}
+    assert cells["LimitedUpdates"]["bound"] is None
+    assert cells["RestartOnShift"]["kind"] == "Tracking"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--horizons", "50;100"], "--horizons must be numbers"),
+        (["--epsilons", "one"], "--epsilons must be numbers"),
+        (["--environments", "nowhere"], "'gap' or 'switching'"),
+        (["--algorithms", "Magic"], "'Magic'"),
+    ],
+)
+def test_bad_grids(arguments, words, tmp_path):
+    done = invoke("sweep", "experts", *GRID, *arguments, "--output", str(tmp_path / "r"))
+    assert isinstance(done.exception, InvalidInput)
+    assert words in str(done.exception)
+    assert not (tmp_path / "r").exists()
+
+
+def test_report_of_nothing(tmp_path):
+    assert "There is no file" in str(invoke("report", str(tmp_path / "none")).exception)

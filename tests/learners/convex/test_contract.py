@@ -1,0 +1,176 @@
+"""One contract for FTRL, CTRL and LazyOCO: the order of calls, arrays against single rounds, states, bad feedback."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.geometry import Ball, Box, Simplex
+from tacit.learners.convex import CTRL, LazyOCO, PrivateFTRL
+from tacit.losses import CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
+from tacit.mechanisms.running_sums import LaplaceTree, Tree
+from tacit.problems import Convex
+from tacit.randomness import Randomness
+
+ROUNDS = 150
+LOGISTIC = Convex(domain=Ball(3), loss=LogisticLoss(), horizon=ROUNDS)
+LINEAR = Convex(domain=Box([0.0, -1.0], [1.0, 2.0]), loss=LinearLoss(), horizon=ROUNDS)
+QUADRATIC = Convex(domain=Ball(2), loss=QuadraticLoss(), horizon=ROUNDS)
+SIMPLEX = Convex(domain=Simplex(4), loss=SquaredLoss(), horizon=ROUNDS)
+CUSTOM = Convex(
+    domain=Ball(2),
+    loss=CustomLoss(lambda x, z: float(np.abs(x - z).sum()), lambda x, z: np.sign(x - z), lipschitz=1.0),
+    horizon=ROUNDS,
+)
+
+MAKERS = {
+    "FTRL logistic": lambda: PrivateFTRL.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6),
+    "FTRL simplex": lambda: PrivateFTRL.calibrate(SIMPLEX, epsilon=1.0, delta=1e-6),
+    "FTRL custom, tree": lambda: PrivateFTRL.calibrate(CUSTOM, epsilon=1.0, delta=1e-6, mechanism=Tree(ROUNDS - 1)),
+    "FTRL pure": lambda: PrivateFTRL(LINEAR, 0.1, LaplaceTree.best(ROUNDS - 1), privacy=1.0, delta=0.0),
+    "CTRL logistic": lambda: CTRL(LOGISTIC, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
+    "CTRL linear box": lambda: CTRL(LINEAR, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
+    "CTRL quadratic": lambda: CTRL(QUADRATIC, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
+    "CTRL simplex": lambda: CTRL(SIMPLEX, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
+    "lazy logistic": lambda: LazyOCO.for_budget(LOGISTIC, switches=40),
+    "lazy strongly convex": lambda: LazyOCO(QUADRATIC, sigma=5.0, eta=float("inf"), switches=150.0),
+}
+made = cache(lambda name: MAKERS[name]())
+every = pytest.mark.parametrize("name", MAKERS)
+
+
+def feedback(problem, rounds=ROUNDS):
+    generator = Randomness.replayable(21).stream("feedback")
+    vectors = generator.standard_normal((rounds, problem.domain.dimension))
+    if problem.loss.family == "glm":
+        return vectors, np.sign(generator.standard_normal(rounds))
+    return vectors
+
+
+def single(data, t):
+    return (data[0][t], data[1][t]) if isinstance(data, tuple) else data[t]
+
+
+def part(data, rounds):
+    return (data[0][rounds], data[1][rounds]) if isinstance(data, tuple) else data[rounds]
+
+
+def start(plan):
+    return plan.start(Randomness.replayable(5))
+
+
+@every
+def test_arrays_equal_single_rounds_to_the_bit(name):
+    plan = made(name)
+    data = feedback(plan.problem)
+    whole = start(plan).run(data)
+    assert whole.shape == (ROUNDS, plan.problem.domain.dimension)
+    learner, actions = start(plan), []
+    for t in range(ROUNDS):
+        actions.append(learner.play())
+        learner.observe(single(data, t))
+    np.testing.assert_array_equal(whole, actions)
+    pieces = start(plan)
+    parts = [pieces.run(part(data, slice(a, b))) for a, b in ((0, 1), (1, 70), (70, 70), (70, ROUNDS))]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+    assert pieces.switches == learner.switches == np.any(np.diff(whole, axis=0), axis=1).sum()
+
+
+@every
+def test_actions_are_feasible_and_play_is_idempotent(name):
+    plan = made(name)
+    data = feedback(plan.problem)
+    learner = start(plan)
+    first = learner.play()
+    first += 100.0  # a copy: nothing inside moves
+    again = learner.play()
+    assert np.abs(again).max() < 50
+    for action in learner.run(data):
+        assert plan.problem.domain.contains(action, 1e-9)
+
+
+@every
+def test_state_round_trip_in_mid_stream(name):
+    plan = made(name)
+    data = feedback(plan.problem)
+    learner = start(plan)
+    learner.run(part(data, slice(0, 77)))
+    state = learner.state_dict()
+    rest = learner.run(part(data, slice(77, ROUNDS)))
+    np.testing.assert_array_equal(plan.restore(state).run(part(data, slice(77, ROUNDS))), rest)
+    np.testing.assert_array_equal(plan.restore(state).run(part(data, slice(77, ROUNDS))), rest)  # not used up
+
+
+@every
+def test_protocol(name):
+    plan = made(name)
+    data = feedback(plan.problem)
+    learner = start(plan)
+    with pytest.raises(ProtocolError, match="before play"):
+        learner.observe(single(data, 0))
+    learner.run(part(data, slice(0, ROUNDS - 1)))
+    with pytest.raises(ProtocolError, match="1 are left"):
+        learner.run(part(data, slice(0, 2)))
+    learner.play()
+    learner.observe(single(data, ROUNDS - 1))
+    with pytest.raises(ProtocolError, match="played them all"):
+        learner.play()
+
+
+@every
+def test_bad_feedback_changes_nothing(name):
+    plan = made(name)
+    data = feedback(plan.problem)
+    learner = start(plan)
+    learner.run(part(data, slice(0, 30)))
+    before = learner.state_dict()
+    poisoned = np.array(data[0] if isinstance(data, tuple) else data)
+    poisoned[5] = np.nan
+    bad = (poisoned, data[1]) if isinstance(data, tuple) else poisoned
+    with pytest.raises(InvalidInput):
+        learner.run(part(bad, slice(0, 20)))
+    after = learner.state_dict()
+    assert after["round"] == before["round"] == 30
+    learner.play()
+    with pytest.raises(InvalidInput):
+        learner.observe(single(bad, 5))
+    learner.observe(single(data, 30))
+    whole = start(plan).run(part(data, slice(0, 31)))
+    assert learner.rounds == 31
+    np.testing.assert_array_equal(
+        learner.run(part(data, slice(31, 40))), start(plan).run(part(data, slice(0, 40)))[31:]
+    )
+    assert len(whole) == 31
+
+
+@every
+def test_inputs_are_not_kept(name):
+    plan = made(name)
+    data = feedback(plan.problem)
+    expected = start(plan).run(data)
+    learner = start(plan)
+    scratch = np.array(data[0] if isinstance(data, tuple) else data)
+    for t in range(40):
+        learner.play()
+        row = scratch[t]
+        learner.observe((row, data[1][t]) if isinstance(data, tuple) else row)
+        row[:] = 0.0
+    np.testing.assert_array_equal(learner.play(), expected[40])
+
+
+@every
+def test_secret_by_default_and_stamped_when_not(name):
+    plan = made(name)
+    assert start(plan).guarantee.private is False
+    assert plan.start().guarantee.private is True
+    assert "epsilon=" in plan.explain()
+
+
+def test_one_round_and_two_rounds():
+    for horizon in (1, 2):
+        problem = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=horizon)
+        for algorithm in (PrivateFTRL, CTRL):
+            plan = algorithm.calibrate(problem, epsilon=1.0, delta=1e-6)
+            assert plan.guarantee.epsilon(1e-6) <= 1.0
+            assert len(start(plan).run((np.ones((horizon, 2)), np.ones(horizon)))) == horizon

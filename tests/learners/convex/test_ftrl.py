@@ -1,0 +1,118 @@
+"""Private FTRL: its two bounds, its sensitivities, and its decisions when the noise is known."""
+
+import numpy as np
+import pytest
+
+from tacit.environments.convex import DriftingQuadratic, SignFlips
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.geometry import Ball, Box, KSubsets, Simplex
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.convex.ctrl_accounting import chi_mean
+from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LogisticLoss
+from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.problems import Convex
+from tacit.randomness import Randomness
+from tacit.simulation.convex_comparators import best_fixed_point
+
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def test_linear_losses_have_the_sharper_bound_against_oblivious_adversaries():
+    problem = Convex(domain=Ball(10), loss=LinearLoss(), horizon=10_000)
+    oblivious = PrivateFTRL.calibrate(problem, **TARGET)
+    adaptive = PrivateFTRL.calibrate(problem, **TARGET, adversary="adaptive")
+    assert float(oblivious.regret_bound) < 0.2 * float(adaptive.regret_bound)
+    assert oblivious.certified_against == ("oblivious",)
+    assert adaptive.certified_against == ("oblivious", "adaptive")
+    deviation = oblivious.scale * oblivious.mechanism.row_norm(9_999)
+    assert float(oblivious.regret_bound) == pytest.approx(np.sqrt(10_000 + 10 * deviation**2), rel=1e-9)
+    tree = PrivateFTRL.calibrate(problem, **TARGET, mechanism=Tree(9_999))
+    assert tree.certified_against == ("oblivious", "adaptive")  # its noise is not steady
+
+
+def test_the_rate_is_the_best_one():
+    problem = Convex(domain=Ball(3, 2.0), loss=LogisticLoss(), horizon=2000)
+    plan = PrivateFTRL.calibrate(problem, **TARGET)
+    g = problem.lipschitz
+    total = g**2 * 2000 + 2 * g * chi_mean(3) * plan.mechanism.standard_deviations(plan.scale).sum()
+    assert float(plan.regret_bound) == pytest.approx(2.0 * np.sqrt(total))
+    for factor in (0.9, 1.1):
+        other = PrivateFTRL(problem, plan.eta * factor, plan.mechanism, plan.privacy)
+        assert float(other.regret_bound) > float(plan.regret_bound)
+
+
+def test_mechanisms_and_sensitivities():
+    problem = Convex(domain=Ball(4), loss=ConvexFamily(0.5, 1.0), horizon=1000)
+    bounds = {}
+    for mechanism in (Buffered(999), SquareRoot(999), Tree(999)):
+        plan = PrivateFTRL.calibrate(problem, **TARGET, mechanism=mechanism)
+        assert plan.scale == pytest.approx(mechanism.scale(plan.privacy, 2 * 0.5))
+        assert plan.guarantee.epsilon(1e-6) <= 1.0
+        bounds[type(mechanism).__name__] = float(plan.regret_bound)
+    assert bounds["Buffered"] < bounds["Tree"]
+    zero = PrivateFTRL.calibrate(problem, **TARGET, relation="zero-out")
+    three = PrivateFTRL.calibrate(problem, **TARGET, rounds_per_person=3)
+    assert three.scale == pytest.approx(6 * zero.scale)
+    pure = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=0.0)
+    assert isinstance(pure.mechanism, LaplaceTree)
+    assert pure.scale == pytest.approx(pure.mechanism.scale(1.0, 2 * 0.5 * 2))  # l1 of an l2 ball: sqrt(4)
+    assert pure.guarantee.epsilon(0.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("domain", "centre"), [(Ball(2), [0, 0]), (Box([0, 0], [2, 4]), [1, 2]), (Simplex(2), [0.5, 0.5])]
+)
+def test_without_noise_it_is_projected_gradient_sums(domain, centre):
+    problem = Convex(domain=domain, loss=LinearLoss(), horizon=20)
+    plan = PrivateFTRL(problem, 0.3, Buffered(19), privacy=1e14)
+    data = Randomness.replayable(1).stream("x").standard_normal((20, 2)) / 4
+    actions = plan.start(Randomness.replayable(0)).run(data)
+    np.testing.assert_allclose(actions[0], centre)
+    sums = np.cumsum(problem.loss.pack(data, 2, many=True), axis=0)
+    for t in range(1, 20):
+        np.testing.assert_allclose(actions[t], domain.project(np.array(centre) - 0.3 * sums[t - 1]), atol=1e-9)
+
+
+def test_custom_gradients_are_clipped_before_they_are_summed():
+    seen = []
+
+    def gradient(x, z):
+        seen.append(x.copy())
+        return 1e6 * z
+
+    problem = Convex(domain=Ball(1), loss=CustomLoss(lambda x, z: 0.0, gradient, lipschitz=0.25), horizon=5)
+    plan = PrivateFTRL(problem, 0.1, Buffered(4), privacy=1e14)
+    actions = plan.start(Randomness.replayable(0)).run([np.ones(1)] * 5)
+    np.testing.assert_allclose(actions.ravel(), [0.0, -0.025, -0.05, -0.075, -0.1], atol=1e-9)
+    assert len(seen) == 4  # the last gradient is never used
+    assert any("convex loss" in line for line in plan.regret_bound.assumptions)
+
+
+def test_refusals():
+    problem = Convex(domain=Ball(1), loss=LinearLoss(), horizon=10)
+    with pytest.raises(PrivacyError, match="projection"):
+        PrivateFTRL.calibrate(Convex(domain=KSubsets(4, 2), loss=LinearLoss(), horizon=10), **TARGET)
+    with pytest.raises(PrivacyError, match="limit on switches"):
+        PrivateFTRL.calibrate(problem, **TARGET, max_switches=3)
+    with pytest.raises(InvalidInput, match="steps"):
+        PrivateFTRL(problem, 0.1, Buffered(10), privacy=1.0)
+    for bad in ({"eta": 0.0}, {"privacy": -1.0}, {"adversary": "nobody"}, {"rounds_per_person": 0}):
+        with pytest.raises(InvalidInput):
+            PrivateFTRL(**{"problem": problem, "eta": 0.1, "mechanism": Buffered(9), "privacy": 1.0, **bad})
+    with pytest.raises(InvalidInput, match="constants only"):
+        PrivateFTRL.calibrate(Convex(domain=Ball(1), loss=ConvexFamily(1.0), horizon=10), **TARGET).start()
+
+
+@pytest.mark.parametrize("environment", [SignFlips(2, 600), DriftingQuadratic(2, 600)], ids=repr)
+def test_mean_regret_is_under_the_certificate(environment):
+    domain = Ball(2)
+    plan = PrivateFTRL.calibrate(Convex(domain=domain, loss=environment.loss, horizon=600), epsilon=2.0, delta=1e-6)
+    regrets = []
+    for run in range(5):
+        source = Randomness.replayable(run)
+        data = environment.data(source.stream("data"))
+        actions = plan.start(source.child("learner")).run(data)
+        rows = environment.loss.pack(data, 2, many=True)
+        paid = float(np.sum(environment.loss.values(actions, rows)))
+        regrets.append(paid - best_fixed_point(environment.loss, data, domain).loss)
+    assert np.mean(regrets) <= float(plan.regret_bound)

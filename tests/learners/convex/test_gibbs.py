@@ -1,0 +1,366 @@
+"""L2P on regularised multiplicative weights."""
+
+from dataclasses import dataclass, replace
+from math import log, sqrt
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.geometry import Ball, Box, Simplex
+from tacit.learners.convex.gibbs import L2PConvex, clip_errors, gibbs_regret
+from tacit.learners.convex.gibbs_measure import History, IntervalMeasure, rounded_count
+from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains
+from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LinkLoss, LogisticLoss, QuadraticLoss
+from tacit.privacy.curves import Gaussian
+from tacit.problems import Convex
+from tacit.randomness import Randomness
+
+
+@dataclass(frozen=True)
+class AbsoluteLoss(LinkLoss):
+    """|<v, x> - y|: convex with a kink, Lipschitz by construction."""
+
+    label_range = (-1.0, 1.0)
+
+    def link(self, margins, labels):
+        return np.abs(margins - labels)
+
+    def slope(self, margins, labels):
+        return np.sign(margins - labels)
+
+    def curvature(self, margins, labels):
+        return np.zeros_like(margins)
+
+    def link_constants(self, largest_margin):
+        return 1.0, float("inf")
+
+
+def problem(dimension=1, horizon=60, loss=None):
+    return Convex(domain=Ball(dimension), loss=loss or LogisticLoss(), horizon=horizon)
+
+
+def lazy(made, **changes):
+    options = {"rate": 0.2, "regularisation": 5.0, "force": 0.2, "clip": 0.2 * made.lipschitz, "batch": 4}
+    if made.domain.dimension > 1:
+        options["sampler_distance"] = 1e-6
+    return L2PConvex(made, **{**options, **changes})
+
+
+def data(dimension, rounds, seed=0):
+    generator = Randomness.replayable(seed).stream("data")
+    features = generator.standard_normal((rounds, dimension))
+    features /= np.linalg.norm(features, axis=1)[:, None]
+    labels = np.where(features[:, 0] + 0.3 * generator.standard_normal(rounds) > 0, 1.0, -1.0)
+    return features, labels
+
+
+def test_calibrated_plans_meet_the_target():
+    bounds = []
+    for epsilon in (0.5, 2.0):
+        plan = L2PConvex.calibrate(problem(1, 5000), epsilon=epsilon, delta=1e-6)
+        assert 0.99 * epsilon < plan.guarantee.epsilon(1e-6) <= epsilon
+        assert plan.sampler_distance == 0.0
+        assert not plan.vacuous
+        bounds.append(float(plan.regret_bound))
+    assert bounds[1] < bounds[0]
+    plane = L2PConvex.calibrate(problem(2, 1000), epsilon=1.0, delta=1e-6)
+    assert plane.guarantee.epsilon(1e-6) <= 1.0
+    assert plane.exact_curve.epsilon(1e-6) < plane.guarantee.epsilon(1e-6)  # the sampler's error is charged
+    assert plane.work < plane.work_limit
+    assert f"{plane.work:.2g} loss evaluations a draw" in plane.explain()
+
+
+def test_the_bound_at_the_calibrated_parameters_stays_where_it_was():
+    general = Convex(domain=Ball(1), loss=ConvexFamily(lipschitz=1.0, smoothness=1.0), horizon=100_000)
+    plan = L2PConvex.calibrate(general, epsilon=1.0, delta=1e-6)
+    assert float(plan.regret_bound) < 2150
+    assert plan.force < 0.2  # the coin pays in one dimension
+    wide = L2PConvex.calibrate(
+        replace(general, domain=Ball(20), horizon=10_000), epsilon=1.0, delta=1e-6, work_limit=None
+    )
+    assert float(wide.regret_bound) < 1680
+    assert wide.force == 1.0  # and fresh draws in high dimension
+    assert wide.expected_switches == wide.decisions
+
+
+def test_adaptive_adversaries_get_a_fresh_draw_every_round():
+    plan = L2PConvex.calibrate(problem(1, 300), epsilon=1.0, delta=1e-6, adversary="adaptive")
+    assert (plan.batch, plan.force) == (1, 1.0)
+    assert plan.certified_against == ("oblivious", "adaptive")
+    assert lazy(problem()).certified_against == ("oblivious",)
+
+
+def test_relations_and_rounds_per_person_scale_the_price():
+    made = problem(1, 500)
+    base = lazy(made, force=1.0)
+    mu = base.exact_curve.mu
+    assert mu == pytest.approx(made.lipschitz * sqrt(2 * 0.2 / 5.0) * sqrt(base.decisions))
+    assert replace(base, relation="zero-out").exact_curve.mu == pytest.approx(mu / 2)
+    assert replace(base, rounds_per_person=3).exact_curve.mu == pytest.approx(3 * mu)
+    chain = lazy(made)
+    assert replace(chain, relation="zero-out").guarantee.epsilon() < chain.guarantee.epsilon()
+    assert replace(chain, rounds_per_person=2).guarantee.epsilon() > chain.guarantee.epsilon()
+    assert replace(chain, reference_force=0.2).guarantee.epsilon() > chain.guarantee.epsilon()
+
+
+def test_one_replaced_loss_moves_the_log_of_the_keep_probability_by_at_most_twice_the_clip():
+    generator = Randomness.replayable(1).stream("x")
+    made, clip, batch = problem(1, 100), 0.05, 5
+    loss = made.loss
+
+    def ratio(rows, decision, reference):
+        streams = {name: Randomness.replayable(1).stream(name) for name in CHAIN_STREAMS}
+        chains = TwoChains(
+            IntervalMeasure(made, loss, 0.2, 5.0),
+            limit=clip,
+            batch=batch,
+            slack=1.0,
+            force=0.1,
+            reference_force=0.0,
+            streams=streams,
+        )
+        chains.load_state_dict({"decision": decision, "reference": reference, "ratio": 0.0})
+        for row in rows:
+            chains.absorb(row)
+        return chains.state_dict()["ratio"]
+
+    moved = []
+    for _ in range(200):
+        decision, reference = generator.uniform(-1, 1, (2, 1))
+        rows = loss.pack((generator.uniform(-3, 3, (batch, 1)), generator.choice([-1.0, 1.0], batch)), 1, many=True)
+        changed = rows.copy()
+        changed[int(generator.integers(batch))] = loss.pack(([generator.uniform(-3, 3)], 1.0), 1, many=False)[0]
+        first, second = ratio(rows, decision, reference), ratio(changed, decision, reference)
+        assert abs(first) <= batch * clip + 1e-12
+        moved.append(abs(first - second))
+    ends = np.array([1.0]), np.array([-1.0])
+    rows = loss.pack(([[1.0]] * batch, [1.0] * batch), 1, many=True)
+    changed = rows.copy()
+    changed[2] = loss.pack(([1.0], -1.0), 1, many=False)[0]
+    moved.append(abs(ratio(rows, *ends) - ratio(changed, *ends)))
+    assert max(moved) <= 2 * clip * (1 + 1e-12)
+    assert max(moved) > 1.99 * clip  # the bound is reached
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), AbsoluteLoss()])
+def test_a_draw_is_as_private_as_its_gaussian(loss):
+    made = problem(1, 30, loss)
+    generator = Randomness.replayable(2).stream("x")
+    rate, regularisation = 0.8, 2.0
+    curve = Gaussian(made.lipschitz * sqrt(2 * rate / regularisation))
+    axis = np.linspace(-1, 1, 4001)
+
+    def law(rows):
+        history = History(loss, 1)
+        for row in rows:
+            history.append(row)
+        potential = rate * (history.value(axis[:, None]) + regularisation * axis**2)
+        density = np.exp(-(potential - potential.min()))
+        return density / density.sum()
+
+    largest = 0.0
+    for trial in range(40):
+        extreme = trial % 2 == 0
+        features = np.ones((20, 1)) if extreme else generator.uniform(-1, 1, (20, 1))
+        labels = generator.choice([-1.0, 1.0], 20) if extreme else generator.uniform(-1, 1, 20)
+        rows = loss.pack((features, labels), 1, many=True)
+        changed = rows.copy()
+        changed[0] = loss.pack((features[0], -1.0 if labels[0] > 0 else 1.0), 1, many=False)[0]
+        first, second = law(rows), law(changed)
+        for epsilon in (0.0, 0.2, 0.5, 1.0):
+            exact = float(np.maximum(first - np.exp(epsilon) * second, 0.0).sum())
+            assert exact <= curve.delta(epsilon)
+            largest = max(largest, exact / curve.delta(epsilon))
+    assert largest > 0.3  # not far below it
+
+
+def test_the_law_of_a_late_decision_is_the_measure_itself():
+    rounds, count = 6, 500
+    made = problem(1, rounds)
+    plan = lazy(made, rate=3.0, regularisation=1.0, force=0.2, clip=3.0 * made.lipschitz, batch=1)
+    features, labels = np.ones((rounds, 1)), np.ones(rounds)
+    last = np.array([plan.start(Randomness.replayable(s)).run((features, labels))[-1, 0] for s in range(count)])
+    axis = np.linspace(-1, 1, 20_001)
+
+    def gap(losses):
+        potential = 3.0 * (losses * made.loss.link(axis, np.array(1.0)) + axis**2)
+        density = np.exp(-(potential - potential.min()))
+        table = np.cumsum(density) / density.sum()
+        ordered = np.sort(np.interp(last, axis, table))
+        return float(np.abs(ordered - (np.arange(count) + 0.5) / count).max()) + 0.5 / count
+
+    limit = sqrt(log(2 / 1e-6) / (2 * count))  # exceeded by the right law with probability at most 1e-6
+    assert gap(rounds - 1) < limit
+    assert gap(1) > limit
+
+
+def measured(plan, features, labels, seeds):
+    loss, domain = plan.problem.loss, plan.problem.domain
+    rows = loss.pack((features, labels), domain.dimension, many=True)
+    history = History(loss, domain.dimension)
+    for row in rows:
+        history.append(row)
+    angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    fans = [radius * circle for radius in np.linspace(0, 1, 41)] if domain.dimension == 2 else []
+    candidates = np.concatenate(fans) if fans else np.linspace(-1, 1, 2001)[:, None]
+    best = history.value(candidates).min()
+    regrets = []
+    for seed in seeds:
+        played = plan.start(Randomness.replayable(seed)).run((features, labels))
+        assert np.linalg.norm(played, axis=1).max() <= 1 + 1e-12
+        regrets.append(loss.values(played, rows).sum() - best)
+    return float(np.mean(regrets))
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), AbsoluteLoss()])
+def test_mean_regret_in_one_dimension_is_below_the_bound(loss):
+    plan = L2PConvex.calibrate(problem(1, 2000, loss), epsilon=4.0, delta=1e-6)
+    regret = measured(plan, *data(1, 2000), seeds=range(3))
+    assert regret < float(plan.regret_bound) < plan.trivial_regret
+
+
+@pytest.mark.parametrize(("loss", "rounds"), [(LogisticLoss(), 160), (AbsoluteLoss(), 24)])
+def test_mean_regret_in_two_dimensions_is_below_the_bound(loss, rounds):
+    made = problem(2, rounds, loss)
+    plan = lazy(made, rate=0.3, regularisation=8.0, force=0.5, clip=0.3, batch=rounds // 4)
+    regret = measured(plan, *data(2, rounds), seeds=range(2))
+    assert regret < float(plan.regret_bound)
+
+
+def test_other_losses_and_domains():
+    square = Convex(domain=Box([0.0, 1.0], [1.0, 3.0]), loss=QuadraticLoss(data_norm=4.0), horizon=12)
+    plan = lazy(square, clip=0.2 * square.lipschitz * square.domain.radius)
+    targets = np.tile([0.5, 2.5], (12, 1))
+    played = plan.start(Randomness.replayable(1)).run(targets)
+    assert (played >= [0.0, 1.0]).all()
+    assert (played <= [1.0, 3.0]).all()
+    linear = Convex(domain=Ball(3), loss=LinearLoss(), horizon=12)
+    assert lazy(linear, clip=0.2).work < 12 * 60  # an exact draw in a few steps
+    assert lazy(linear, clip=0.2).start(Randomness.replayable(1)).run(np.ones((12, 3))).shape == (12, 3)
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.parametrize("changes", [{}, {"reference_force": 0.3}, {"force": 1.0}])
+def test_single_rounds_arrays_and_saved_states_agree(dimension, changes):
+    made = problem(dimension, 24)
+    plan = lazy(made, clip=0.4 * made.lipschitz, **changes)
+    features, labels = data(dimension, 24)
+    learners = [plan.start(Randomness.replayable(5)) for _ in range(2)]
+    whole = learners[0].run((features, labels))
+    for index in range(24):
+        point = learners[1].play()
+        np.testing.assert_array_equal(point, whole[index])
+        point[:] = 7.0  # the caller's own array
+        np.testing.assert_array_equal(learners[1].play(), whole[index])
+        if index == 13:
+            learners[1] = plan.restore(learners[1].state_dict())
+        learners[1].observe((features[index], labels[index]))
+    assert learners[0].switches == learners[1].switches > 0
+    with pytest.raises(ProtocolError, match="planned for 24 rounds"):
+        learners[0].play()
+
+
+def test_bad_data_raise_and_change_nothing():
+    learner = lazy(problem(2, 5)).start(Randomness.replayable(1))
+    learner.play()
+    before = repr(learner.state_dict())
+    for bad in (([1.0], 1.0), ([np.nan, 0.0], 1.0), ([1.0, 0.0], np.inf), [1.0, 2.0, 3.0]):
+        with pytest.raises(InvalidInput, match="LogisticLoss"):
+            learner.observe(bad)
+    with pytest.raises(InvalidInput, match="Got nan in round 1"):
+        learner.run((np.array([[0.0, 1.0], [0.0, np.nan]]), np.ones(2)))
+    assert repr(learner.state_dict()) == before
+
+
+def test_clip_errors_follow_the_geometric_age():
+    spread, batch, decisions, force = 1e-3, 2, 500, 0.2
+    for clip in (0.15, 0.2, 0.3):
+        ages = np.arange(decisions + 1)
+        room = clip - ages * batch * spread / 2
+        each = np.where(room >= batch * spread, np.minimum(1, 4 * batch * np.exp(-(room**2) / (2 * spread))), 1.0)
+        share = force * (1 - force) ** ages
+        share[-1] = (1 - force) ** decisions
+        exact = decisions * float(share @ each)
+        assert exact <= clip_errors(clip, spread, batch, force, decisions) <= 1.2 * exact + 1e-12
+    assert clip_errors(0.2, spread, batch, 0.0, decisions) == decisions  # nothing is known about a fixed reference
+    assert clip_errors(0.2, spread, batch, force, 0) == 0.0
+    sharp = {"rate": 2.0, "regularisation": 200.0, "reference_force": 0.3}
+    bounds = [float(lazy(problem(1, 500), clip=clip, **sharp).regret_bound) for clip in (0.1, 0.5, 0.8, 3.0)]
+    assert bounds[0] > bounds[1] > bounds[2] > bounds[3]
+    assert bounds[0] == pytest.approx(bounds[3] + lazy(problem(1, 500)).trivial_regret)
+    assert bounds[3] == pytest.approx(gibbs_regret(problem(1, 500), 2.0, 200.0, 4))
+
+
+def test_expected_switches_bound_the_measured_ones():
+    made = problem(1, 400)
+    plan = lazy(made, force=0.1, batch=2)
+    features, labels = data(1, 400)
+    counts = []
+    for seed in range(6):
+        learner = plan.start(Randomness.replayable(seed))
+        learner.run((features, labels))
+        counts.append(learner.switches)
+    assert np.mean(counts) < plan.expected_switches < plan.decisions
+    assert lazy(problem(1, 4)).expected_switches == 0.0
+
+
+def test_counts_are_rounded_up_a_little():
+    counts = [rounded_count(count) for count in range(1, 3000)]
+    assert all(count <= up <= count * 9 / 8 + 1 for count, up in enumerate(counts, start=1))
+    assert len(set(counts)) < 90
+
+
+def test_what_is_refused():
+    privacy = {"epsilon": 1.0, "delta": 1e-6}
+    made = problem(1, 100)
+    for name in ("theorem-3.10", "theorem-3.12"):
+        with pytest.raises(PrivacyError, match=f"Theorem {name[-4:]} are refused"):
+            L2PConvex.calibrate(made, calibration=name, **privacy)
+    with pytest.raises(InvalidInput, match="'calibration' parameter of L2PConvex"):
+        L2PConvex.calibrate(made, calibration="printed", **privacy)
+    with pytest.raises(PrivacyError, match="no pure form"):
+        L2PConvex.calibrate(made, epsilon=1.0, delta=0.0)
+    with pytest.raises(PrivacyError, match="no hard cap"):
+        L2PConvex.calibrate(made, max_switches=3, **privacy)
+    with pytest.raises(PrivacyError, match="more than work_limit=1e\\+08"):
+        L2PConvex.calibrate(problem(2, 100_000), **privacy)
+    with pytest.raises(PrivacyError, match="loss evaluations"):
+        L2PConvex.calibrate(problem(2, 10_000, AbsoluteLoss()), **privacy)
+    custom = CustomLoss(lambda x, z: 0.0, lambda x, z: [0.0], lipschitz=1.0)
+    with pytest.raises(PrivacyError, match="convex and Lipschitz by construction"):
+        L2PConvex.calibrate(problem(1, 100, custom), **privacy)
+    with pytest.raises(PrivacyError, match="not from a Simplex"):
+        L2PConvex.calibrate(Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=10), **privacy)
+    with pytest.raises(PrivacyError, match="finite Lipschitz constant"):
+        lazy(problem(1, 10, _Steep()), clip=1.0)
+    with pytest.raises(InvalidInput, match="starts only with a loss of rows"):
+        lazy(problem(1, 100, ConvexFamily(lipschitz=1.0))).start()
+    with pytest.raises(InvalidInput, match="finite horizon"):
+        lazy(problem(1, None))
+
+
+class _Steep(AbsoluteLoss):
+    def link_constants(self, largest_margin):
+        return float("inf"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [
+        ("rate", 0.0),
+        ("regularisation", -1.0),
+        ("force", 1.1),
+        ("clip", 0.0),
+        ("batch", 0),
+        ("reference_force", 1.0),
+        ("sampler_distance", 0.0),
+        ("sampler_distance", 1.0),
+        ("work_limit", 0.0),
+        ("rounds_per_person", 0),
+    ],
+)
+def test_parameters_are_checked(name, bad):
+    with pytest.raises(InvalidInput, match=f"'{name}' parameter of L2PConvex"):
+        lazy(problem(2), **{name: bad})

@@ -1,0 +1,118 @@
+"""LazyOCO: within its budget of switches, under its regret bound, and never called private."""
+
+import numpy as np
+import pytest
+
+from tacit.environments.convex import DriftingQuadratic, LogisticStream
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.geometry import Ball, KSubsets
+from tacit.learners.convex import LazyOCO
+from tacit.learners.convex.lazy_oco import NotPrivate, growing_ranges
+from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
+from tacit.problems import Convex
+from tacit.randomness import Randomness
+from tacit.simulation.convex_comparators import best_fixed_point
+
+
+def runs(plan, environment, count):
+    switches, regrets = [], []
+    for run in range(count):
+        source = Randomness.replayable(run)
+        data = environment.data(source.stream("data"))
+        learner = plan.start(source.child("learner"))
+        actions = learner.run(data)
+        rows = environment.loss.pack(data, environment.dimension, many=True)
+        paid = float(np.sum(environment.loss.values(actions, rows)))
+        regrets.append(paid - best_fixed_point(environment.loss, data, plan.problem.domain).loss)
+        switches.append(learner.switches)
+    return np.array(switches), np.array(regrets)
+
+
+@pytest.mark.parametrize(
+    ("environment", "budget"), [(LogisticStream(2, 500), 30), (DriftingQuadratic(2, 500, spread=0.3), 100)], ids=repr
+)
+def test_budget_and_regret_are_kept(environment, budget):
+    problem = Convex(domain=Ball(2), loss=environment.loss, horizon=500)
+    plan = LazyOCO.for_budget(problem, switches=budget)
+    assert 0.9 * budget <= plan.expected_switches <= budget
+    switches, regrets = runs(plan, environment, 4)
+    assert switches.mean() <= budget
+    assert switches.min() >= 1
+    assert regrets.mean() <= float(plan.regret_bound)
+
+
+def test_strongly_convex_mode():
+    problem = Convex(domain=Ball(1, 4.0), loss=QuadraticLoss(strength=2.0), horizon=3000)
+    ranges = growing_ranges(problem, 5.0, np.arange(1, 3000), 2999)
+    assert ranges[0] == np.inf
+    assert np.all(np.diff(ranges[1:]) < 0)
+    plan = LazyOCO(problem, sigma=5.0, eta=np.inf, switches=2999.0)
+    environment = DriftingQuadratic(1, 3000, spread=0.3)
+    learner = plan.start(Randomness.replayable(0))
+    first = learner.play()
+    np.testing.assert_array_equal(first, [0.0])
+    learner.observe([0.5])
+    assert learner.switches == 1  # the first round always redraws
+    data = environment.data(Randomness.replayable(1).stream("data"))
+    learner = plan.start(Randomness.replayable(0))
+    actions = learner.run(data)
+    assert learner.switches <= plan.expected_switches
+    paid = float(np.sum(problem.loss.values(actions, data)))
+    assert paid - best_fixed_point(problem.loss, data, problem.domain).loss <= float(plan.regret_bound)
+
+
+def test_strong_convexity_is_used_where_it_helps():
+    problem = Convex(domain=Ball(1), loss=ConvexFamily(1.0, 1.0, "general", strong_convexity=1.0), horizon=10**6)
+    plan = LazyOCO.for_budget(problem, switches=50_000)
+    assert plan.grows
+    exact = float(np.sum(-np.expm1(-2 * plan.log_phis)))
+    assert 0.998 * plan.expected_switches <= exact <= plan.expected_switches <= 50_000
+    other = LazyOCO.for_budget(Convex(domain=Ball(1), loss=ConvexFamily(1.0, 1.0), horizon=10**6), switches=50_000)
+    assert not other.grows
+    assert float(plan.regret_bound) < float(other.regret_bound)
+
+
+def test_numerical_calibration_beats_the_printed_one():
+    for family in ("glm", "general"):
+        problem = Convex(domain=Ball(10), loss=ConvexFamily(1.0, 1.0, family), horizon=10**5)
+        ours = LazyOCO.for_budget(problem, switches=5000)
+        printed = LazyOCO.for_budget(problem, switches=5000, calibration="paper")
+        assert printed.expected_switches <= 5000
+        assert float(ours.regret_bound) <= float(printed.regret_bound)
+        t, s, g, big, d = 10**5, 5000, 1.0, 2.0, 10 if family == "general" else 1
+        theorem = 2 * g * big * t**0.5 + d * t / s * (3 * big**2 + 12 * g * big * np.log(t) ** 0.5) + 14 * g * big
+        if family == "glm":  # Theorem 12 lacks sqrt(d) on its noise term
+            theorem += (np.sqrt(10) - 1) * t / s * 12 * g * big * np.log(t) ** 0.5
+        assert float(printed.regret_bound) <= theorem
+
+
+def test_it_is_labelled_not_private():
+    plan = LazyOCO.for_budget(Convex(domain=Ball(2), loss=LogisticLoss(), horizon=100), switches=20)
+    assert plan.guarantee.epsilon(0.1) == np.inf
+    assert plan.guarantee.delta(10.0) == 1.0
+    assert "NOT PRIVATE" in str(plan.guarantee)
+    assert np.all(NotPrivate().renyi(np.array([2.0, 3.0])) == np.inf)
+    with pytest.raises(PrivacyError, match="not private"):
+        LazyOCO.calibrate(plan.problem, epsilon=1.0, delta=1e-6)
+
+
+def test_refusals():
+    problem = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=100)
+    with pytest.raises(PrivacyError, match="by construction"):
+        LazyOCO.for_budget(Convex(domain=Ball(1), loss=CustomLoss(abs, abs, 1.0), horizon=9), switches=3)
+    with pytest.raises(PrivacyError, match="barrier"):
+        LazyOCO.for_budget(Convex(domain=KSubsets(4, 2), loss=LinearLoss(), horizon=9), switches=3)
+    with pytest.raises(PrivacyError, match="strongly convex"):
+        LazyOCO(problem, sigma=1.0, eta=np.inf, switches=3.0)
+    with pytest.raises(InvalidInput):
+        LazyOCO.for_budget(problem, switches=0)
+    with pytest.raises(InvalidInput):
+        LazyOCO.for_budget(problem, switches=10, calibration="magic")
+    for bad in ({"sigma": 0.0}, {"eta": np.nan}, {"eta": -1.0}, {"switches": 0.0}):
+        with pytest.raises(InvalidInput):
+            LazyOCO(**{"problem": problem, "sigma": 1.0, "eta": 1.0, "switches": 5.0, **bad})
+    for bad in (-0.1, np.nan):
+        with pytest.raises(InvalidInput):
+            NotPrivate().epsilon(bad)
+        with pytest.raises(InvalidInput):
+            NotPrivate().delta(bad)

@@ -1,0 +1,229 @@
+"""Lipschitz learning on a grid and on a net."""
+
+import numpy as np
+import pytest
+
+from tacit.environments.lipschitz import PricingCurve
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.learners.convex.lipschitz import LipschitzGrid
+from tacit.learners.convex.lipschitz_net import LipschitzNet, net_experts
+from tacit.learners.experts import LazyExperts
+from tacit.mechanisms.running_sums import Tree, best_gaussian
+from tacit.problems import Experts, Lipschitz
+from tacit.randomness import Randomness
+
+PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
+KINDS = [LipschitzGrid, LipschitzNet]
+both = pytest.mark.parametrize("kind", KINDS)
+
+
+def grid(problem, bits=4, privacy=0.5, **options):
+    return LipschitzGrid(problem, 0.1, bits, best_gaussian(problem.horizon - 1), privacy, **options)
+
+
+def net(problem, cells=8):
+    return LipschitzNet(problem, cells, LazyExperts(net_experts(problem, cells), eta=0.05, force=0.2, batch=3))
+
+
+def make(kind, problem):
+    return grid(problem) if kind is LipschitzGrid else net(problem)
+
+
+def stream(learner, rounds, seed=0):
+    generator = Randomness.replayable(seed).stream("losses")
+    tips = generator.random((rounds, learner.points.shape[1]))
+    return [lambda points, tip=tip: np.linalg.norm(points - tip, axis=1) for tip in tips]
+
+
+def test_calibrated_plans_meet_the_target_and_the_better_one_depends_on_the_horizon():
+    short, long = Lipschitz(horizon=1000), Lipschitz(horizon=100_000)
+    plans = {(kind, p.horizon): kind.calibrate(p, **PRIVACY) for kind in KINDS for p in (short, long)}
+    for plan in plans.values():
+        assert plan.guarantee.epsilon(1e-6) <= 1.0
+        assert not plan.vacuous
+    bounds = {key: float(plan.regret_bound) for key, plan in plans.items()}
+    assert bounds[LipschitzNet, 1000] < bounds[LipschitzGrid, 1000] < 200
+    assert bounds[LipschitzGrid, 100_000] < 900 < 1300 < bounds[LipschitzNet, 100_000] < 1400
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_no_two_losses_move_the_coefficients_by_more_than_the_sensitivity(dimension):
+    problem = Lipschitz(dimension=dimension, low=-1.0, high=2.0, lipschitz=0.7, horizon=3)
+    generator = Randomness.replayable(3).stream("x")
+    learner = grid(problem).start(Randomness.replayable(1))
+    declared = 2 * 0.7 * 3.0 * np.sqrt(learner.plan.transform.squared_norm)
+    assert learner.plan.scale >= declared * learner.plan.mechanism.column_norm / 0.5
+
+    def coefficients(losses):
+        added = []
+        learner._sums.add = lambda x: added.append(x.copy()) or x
+        learner._absorb(losses)
+        return added[0]
+
+    worst = 0.0
+    for _ in range(100):  # arbitrary losses, not Lipschitz at all
+        first, second = generator.standard_normal((2, len(learner.points))) * generator.choice([0.01, 1.0, 100.0])
+        worst = max(worst, float(np.linalg.norm(coefficients(first) - coefficients(second))))
+    line = 0.7 * learner.points[:, 0]
+    slope = float(np.linalg.norm(coefficients(line) - coefficients(-line)))
+    assert max(worst, slope) <= declared * (1 + 1e-12)
+    assert dimension == 2 or slope == pytest.approx(declared, rel=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_without_noise_the_grid_finds_the_best_point(dimension):
+    problem = Lipschitz(dimension=dimension, horizon=300)
+    plan = LipschitzGrid(problem, 5.0, 4, best_gaussian(299), privacy=1e9)
+    learner = plan.start(Randomness.replayable(1))
+    best = np.full(dimension, 0.3)
+    played = learner.run([lambda points: np.linalg.norm(points - best, axis=1)] * 300)
+    assert np.abs(played[-50:] - 0.3125).max() < 1e-12
+
+
+@both
+def test_mean_regret_on_a_pricing_curve_is_below_the_bound(kind):
+    environment = PricingCurve(horizon=3000)
+    problem = Lipschitz(horizon=3000, lipschitz=environment.lipschitz)
+    plan = kind.calibrate(problem, epsilon=4.0, delta=1e-6)
+    best = np.linspace(0, 1, 501)[:, None]
+    regrets = []
+    for seed in range(4):
+        source = Randomness.replayable(seed)
+        learner = plan.start(source)
+        paid = environment.losses(source.stream("env"), learner.points)
+        names = {tuple(point): index for index, point in enumerate(learner.points.tolist())}
+        actions = [names[tuple(point)] for point in learner.run(paid).tolist()]
+        compared = environment.losses(source.stream("env"), best).sum(axis=0).min()
+        regrets.append(paid[np.arange(3000), actions].sum() - compared)
+    assert np.mean(regrets) < float(plan.regret_bound)
+    assert np.mean(regrets) < 0.25 * plan.trivial_regret
+
+
+@both
+@pytest.mark.parametrize("dimension", [1, 2])
+def test_functions_arrays_and_single_rounds_give_the_same_decisions(kind, dimension):
+    problem = Lipschitz(dimension=dimension, low=0.0, high=1.0, horizon=60)
+    plan = make(kind, problem)
+    learners = [plan.start(Randomness.replayable(7)) for _ in range(3)]
+    losses = stream(learners[0], 60)
+    array = np.array([loss(learners[0].points) for loss in losses])
+    one = learners[0].run(losses)
+    two = learners[1].run(array)
+    three = []
+    for row in array:
+        assert np.array_equal(learners[2].play(), learners[2].play())
+        three.append(learners[2].play())
+        learners[2].observe(row)
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one, three)
+    assert learners[0].switches == learners[1].switches == learners[2].switches > 0
+    assert one.shape == (60, dimension)
+    assert one.min() >= 0.0
+    assert one.max() <= 1.0
+
+
+@both
+def test_the_state_goes_round_in_mid_stream(kind):
+    problem = Lipschitz(horizon=50)
+    plan = make(kind, problem)
+    learner = plan.start(Randomness.replayable(4))
+    losses = stream(learner, 50)
+    learner.run(losses[:20])
+    learner.play()
+    copy = plan.restore(learner.state_dict())
+    np.testing.assert_array_equal(learner.run(losses[20:]), copy.run(losses[20:]))
+    assert learner.rounds == copy.rounds == 50
+    with pytest.raises(ProtocolError, match="planned for 50 rounds"):
+        learner.play()
+
+
+@both
+def test_bad_losses_raise_and_change_nothing(kind):
+    plan = make(kind, Lipschitz(horizon=5))
+    learner = plan.start(Randomness.replayable(4))
+    count = len(learner.points)
+    learner.play()
+    before = repr(learner.state_dict())
+    with pytest.raises(InvalidInput, match=r"must have shape \(\d+\)"):
+        learner.observe(np.zeros(3))
+    bad = np.zeros(count)
+    bad[2] = np.nan
+    with pytest.raises(InvalidInput, match="Got nan at point 2 instead"):
+        learner.observe(lambda points: bad)
+    with pytest.raises(InvalidInput, match="Got inf at point 1 in row 3 instead"):
+        learner.run(np.where(np.arange(4 * count).reshape(4, count) == 3 * count + 1, np.inf, 0.0))
+    assert repr(learner.state_dict()) == before
+    with pytest.raises(ValueError, match="read-only"):
+        learner.points[0] = 1.0
+    learner.play()[:] = 9.0
+    assert learner.play().max() <= 1.0
+
+
+def test_losses_that_are_too_steep_are_clipped_to_the_range():
+    learner = net(Lipschitz(horizon=9)).start(Randomness.replayable(1))
+    for _ in range(9):
+        learner.play()
+        learner.observe(np.arange(8) * 1e6)
+    assert learner.rounds == 9
+
+
+def test_the_grid_refuses_what_it_cannot_promise():
+    problem = Lipschitz(horizon=100)
+    with pytest.raises(PrivacyError, match="LipschitzGrid needs delta > 0"):
+        LipschitzGrid.calibrate(problem, epsilon=1.0, delta=0.0)
+    with pytest.raises(PrivacyError, match="no limit on switches"):
+        LipschitzGrid.calibrate(problem, max_switches=3, **PRIVACY)
+    with pytest.raises(InvalidInput, match="whose noise never falls"):
+        LipschitzGrid(problem, 0.1, 3, Tree(99), 0.5)
+    with pytest.raises(InvalidInput, match=r"'mechanism.steps'"):
+        LipschitzGrid(problem, 0.1, 3, best_gaussian(7), 0.5)
+    with pytest.raises(InvalidInput, match="finite horizon"):
+        LipschitzGrid(Lipschitz(horizon=None), 0.1, 3, best_gaussian(7), 0.5)
+
+
+def test_options_of_the_calibration():
+    problem = Lipschitz(dimension=2, horizon=2000)
+    assert LipschitzGrid.calibrate(problem, bits=3, **PRIVACY).bits == 3
+    small = LipschitzGrid.calibrate(Lipschitz(horizon=10**5), max_points=40, **PRIVACY)
+    assert small.transform.size <= 40
+    zero = LipschitzGrid.calibrate(problem, bits=3, relation="zero-out", **PRIVACY)
+    assert zero.scale == pytest.approx(LipschitzGrid.calibrate(problem, bits=3, **PRIVACY).scale / 2)
+    assert LipschitzNet.calibrate(problem, cells=5, **PRIVACY).experts.problem.n == 25
+    pure = LipschitzNet.calibrate(Lipschitz(horizon=500), epsilon=1.0, delta=0.0, cells=4)
+    assert pure.guarantee.epsilon(0.0) <= 1.0
+    with pytest.raises(InvalidInput, match="'cells' parameter of LipschitzNet"):
+        LipschitzNet.calibrate(problem, cells=0, **PRIVACY)
+    with pytest.raises(InvalidInput, match=r"'experts\.problem' parameter of LipschitzNet"):
+        LipschitzNet(problem, 3, LazyExperts(Experts(n=3, horizon=2000), eta=0.1, force=0.1))
+    one = LipschitzNet.calibrate(Lipschitz(horizon=1), **PRIVACY)
+    assert one.start(Randomness.replayable(1)).play().shape == (1,)
+
+
+def test_the_problem_checks_its_arguments():
+    problem = Lipschitz(dimension=2, low=-1, high=3, lipschitz=2, horizon=10)
+    assert (problem.side, problem.diagonal, problem.width) == (4.0, 4.0 * 2**0.5, 8.0 * 2**0.5)
+    for bad in ({"dimension": 3}, {"dimension": 0}, {"low": 2.0}, {"high": np.nan}, {"lipschitz": 0.0}, {"horizon": 0}):
+        with pytest.raises(InvalidInput, match=f"'{next(iter(bad)) if 'low' not in bad else 'high'}'"):
+            Lipschitz(**{"horizon": 10, **bad})
+
+
+def test_the_pricing_curve_has_two_peaks_and_keeps_its_slope():
+    environment = PricingCurve(horizon=200)
+    points = np.linspace(0, 1, 2001)[:, None]
+    mean = environment.mean_loss(points)
+    interior = (mean[1:-1] < mean[:-2]) & (mean[1:-1] < mean[2:])
+    assert interior.sum() == 2
+    array = environment.losses(Randomness.replayable(1).stream("x"), points)
+    functions = environment.functions(Randomness.replayable(1).stream("x"))
+    np.testing.assert_array_equal(array, [loss(points) for loss in functions])
+    assert np.abs(np.diff(array, axis=1)).max() / 0.0005 <= environment.lipschitz
+    assert np.abs(array.mean(axis=0) - mean).max() < 0.15
+    for bad in (
+        {"valuations": ()},
+        {"weights": (1.0,)},
+        {"softness": 0.0},
+        {"valuations": (0.2, 1.5)},
+        {"spread": -1.0},
+    ):
+        with pytest.raises(InvalidInput, match="PricingCurve"):
+            PricingCurve(**{"horizon": 5, **bad})

@@ -1,0 +1,77 @@
+"""The multiscale transform: exact constants, exact inverse."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput
+from tacit.learners.convex.multiscale import Multiscale
+from tacit.randomness import Randomness
+
+
+def lowest(t):
+    return t & -t
+
+
+def parents(bits, dimension):
+    """Parents by the definition, bit by bit: rows of (point, parent) in integer coordinates."""
+    axis = np.arange(2**bits + 1)
+    rows = np.stack(np.meshgrid(*[axis] * dimension, indexing="ij"), axis=-1).reshape(-1, dimension)
+    bit = lowest(np.bitwise_or.reduce(rows, axis=1))
+    return rows, rows & ~bit[:, None]
+
+
+@pytest.mark.parametrize("bits", range(13))
+def test_the_constant_in_one_dimension_is_exact(bits):
+    rows, parent = parents(bits, 1)
+    total = Fraction(int(((rows - parent) ** 2).sum()), 4**bits)
+    assert total == Fraction(3, 2) - Fraction(1, 2 ** (bits + 1))
+    assert Multiscale(bits).squared_norm == float(total)
+
+
+@pytest.mark.parametrize("bits", range(13))
+def test_the_constant_in_two_dimensions_is_exact(bits):
+    second = np.arange(2**bits + 1)
+    total = 0
+    for first in range(2**bits + 1):  # row by row: 16 million points at 12 bits
+        bit = lowest(first | second)
+        total += int((((first & bit) ** 2) + ((second & bit) ** 2)).sum())
+    assert Fraction(total, 4**bits) == bits + 5 - Fraction(1, 2**bits)
+    assert Multiscale(bits, 2).squared_norm == float(Fraction(total, 4**bits))
+
+
+@pytest.mark.parametrize(("bits", "dimension"), [(0, 1), (1, 1), (5, 1), (12, 1), (0, 2), (1, 2), (3, 2), (5, 2)])
+def test_transform_and_inverse_follow_the_parents(bits, dimension):
+    scale = Multiscale(bits, dimension)
+    rows, parent = parents(bits, dimension)
+    where = np.ravel_multi_index(parent.T, scale.shape)
+    values = Randomness.replayable(1).stream("x").standard_normal(scale.size)
+    coefficients = scale.transform(values)
+    np.testing.assert_array_equal(coefficients, values - values[where])
+    np.testing.assert_allclose(scale.inverse(coefficients), values - values[0], atol=1e-12)
+    np.testing.assert_array_equal(scale.points, rows / 2.0**bits)
+    np.testing.assert_allclose(scale.distances, np.linalg.norm(rows - parent, axis=1) / 2.0**bits, rtol=1e-15)
+    ones = np.ones(scale.size)
+    assert scale.inverse(ones).max() == scale.depth  # how many coefficients make the deepest value
+
+
+def test_lipschitz_functions_stay_below_the_constant_and_a_line_reaches_it():
+    generator = Randomness.replayable(2).stream("x")
+    for bits, dimension in ((6, 1), (4, 2)):
+        scale = Multiscale(bits, dimension)
+        for _ in range(50):
+            # The smallest of several cones is 1-Lipschitz.
+            tips, heights = generator.random((8, dimension)), generator.random(8)
+            cones = heights + np.linalg.norm(scale.points[:, None] - tips, axis=2)
+            norm = float((scale.transform(cones.min(axis=1)) ** 2).sum())
+            assert norm <= scale.squared_norm
+    line = Multiscale(10)
+    assert (line.transform(line.points[:, 0]) ** 2).sum() == pytest.approx(line.squared_norm, rel=1e-14)
+
+
+def test_errors():
+    with pytest.raises(InvalidInput, match="'bits' parameter of Multiscale"):
+        Multiscale(-1)
+    with pytest.raises(InvalidInput, match="'dimension' parameter of Multiscale"):
+        Multiscale(3, 3)

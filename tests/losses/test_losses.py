@@ -1,0 +1,186 @@
+"""Values, gradients and constants of every loss; what is clipped, and what is refused."""
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput
+from tacit.geometry import Ball, Box, Simplex
+from tacit.losses import (
+    ConvexFamily,
+    CustomLoss,
+    HuberLoss,
+    LinearLoss,
+    LogisticLoss,
+    QuadraticLoss,
+    SmoothedHingeLoss,
+    SquaredLoss,
+)
+from tacit.randomness import Randomness
+
+LINKS = [
+    SquaredLoss(),
+    SquaredLoss(data_norm=2.0, label_bound=0.5),
+    HuberLoss(transition=0.3),
+    HuberLoss(data_norm=0.5, transition=5.0),
+    LogisticLoss(),
+    LogisticLoss(data_norm=3.0),
+    SmoothedHingeLoss(),
+    SmoothedHingeLoss(data_norm=2.0, smoothing=0.1),
+]
+ROWS = [*LINKS, LinearLoss(2.0), QuadraticLoss(strength=3.0, data_norm=0.5)]
+
+
+def stream(name):
+    return Randomness.replayable(11).stream(name)
+
+
+def data_for(loss, dimension, rounds, generator, scale=3.0):
+    vectors = scale * generator.standard_normal((rounds, dimension))
+    if loss.family == "glm":
+        return vectors, 2 * generator.standard_normal(rounds)
+    return vectors
+
+
+@pytest.mark.parametrize("loss", ROWS, ids=repr)
+def test_gradients_are_those_of_the_values(loss):
+    generator = stream("gradients")
+    rows = loss.pack(data_for(loss, 3, 200, generator), 3, many=True)
+    x = 0.5 * generator.standard_normal(3)
+    gradients = loss.gradients(x, rows)
+    for axis in np.eye(3):
+        h = 1e-6
+        slope = (loss.values(x + h * axis, rows) - loss.values(x - h * axis, rows)) / (2 * h)
+        np.testing.assert_allclose(gradients @ axis, slope, atol=2e-5)
+
+
+@pytest.mark.parametrize("loss", LINKS, ids=repr)
+def test_curvature_is_the_derivative_of_the_slope(loss):
+    generator = stream("curvature")
+    margins = generator.uniform(-2, 2, 500)
+    labels = loss.clip_labels(generator.standard_normal(500))
+    h = 1e-6
+    slope = (loss.slope(margins + h, labels) - loss.slope(margins - h, labels)) / (2 * h)
+    error = np.abs(loss.curvature(margins, labels) - slope)
+    assert np.quantile(error, 0.99) < 1e-4  # kinks have no derivative, and almost no mass
+
+
+@pytest.mark.parametrize("domain", [Ball(3, 2.0), Box([0.0, 1.0, -3.0], [1.0, 2.0, -1.0]), Simplex(3)], ids=repr)
+@pytest.mark.parametrize("loss", ROWS, ids=repr)
+def test_constants_hold_on_the_domain(loss, domain):
+    generator = stream("constants")
+    constants = loss.constants(domain)
+    rows = loss.pack(data_for(loss, 3, 300, generator, scale=100.0), 3, many=True)
+    points = [domain.project(5 * generator.standard_normal(3)) for _ in range(60)]
+    points += [domain.minimize_linear(generator.standard_normal(3)) for _ in range(20)]
+    gradients = np.array([loss.gradients(point, rows) for point in points])
+    assert np.max(np.linalg.norm(gradients, axis=2)) <= constants.lipschitz * (1 + 1e-12)
+    distances = np.linalg.norm(np.array(points)[:, None] - np.array(points)[None], axis=2)
+    moves = np.linalg.norm(gradients[:, None] - gradients[None], axis=3).max(axis=2)
+    assert np.all(moves <= constants.smoothness * distances + 1e-9)
+    # Convex, by midpoints.
+    middle = loss.values((points[0] + points[1]) / 2, rows)
+    assert np.all(middle <= (loss.values(points[0], rows) + loss.values(points[1], rows)) / 2 + 1e-12)
+
+
+def test_extremes_reach_the_constants():
+    domain = Ball(2)
+    largest = SquaredLoss().gradient([1.0, 0.0], ([1.0, 0.0], -1.0))
+    assert np.linalg.norm(largest) == pytest.approx(SquaredLoss().constants(domain).lipschitz)
+    largest = QuadraticLoss().gradient([1.0, 0.0], [-1.0, 0.0])
+    assert np.linalg.norm(largest) == pytest.approx(QuadraticLoss().constants(domain).lipschitz)
+    assert QuadraticLoss(2.0).constants(domain).strong_convexity == 2.0
+    largest = LogisticLoss().gradient([1.0, 0.0], ([-1.0, 0.0], 1.0))
+    assert np.linalg.norm(largest) == pytest.approx(LogisticLoss().constants(domain).lipschitz)
+
+
+def test_without_a_domain_unbounded_slopes_are_infinite():
+    assert SquaredLoss().constants(None).lipschitz == np.inf
+    assert LogisticLoss().constants(None).lipschitz == pytest.approx(1.0)
+    assert HuberLoss(transition=0.7).constants(None).lipschitz == pytest.approx(0.7)
+
+
+def test_features_and_labels_are_clipped_and_short_ones_untouched():
+    loss = LogisticLoss(data_norm=1.0)
+    rows = loss.pack(([[3.0, 4.0], [0.3, 0.4]], [7.0, -0.5]), 2, many=True)
+    np.testing.assert_allclose(rows[0], [0.6, 0.8, 1.0])
+    assert rows[1].tolist() == [0.3, 0.4, -0.5]
+    huge = LinearLoss().pack([[1e200, 1e200]], 2, many=True)
+    assert np.linalg.norm(huge) <= 1.0
+
+
+def test_one_round_and_many_rounds_agree():
+    generator = stream("many")
+    for loss in ROWS:
+        data = data_for(loss, 4, 7, generator)
+        x = generator.standard_normal(4) / 4
+        many = loss.value(x, data)
+        for t in range(7):
+            one = (data[0][t], data[1][t]) if loss.family == "glm" else data[t]
+            assert loss.value(x, one) == many[t]
+            np.testing.assert_array_equal(loss.gradient(x, one), loss.gradient(x, data)[t])
+
+
+@pytest.mark.parametrize(
+    ("loss", "data", "message"),
+    [
+        (LogisticLoss(), [1.0, 2.0, 3.0], "pair"),
+        (LogisticLoss(), np.ones(3), "pair"),
+        (LogisticLoss(), ([np.nan, 1.0], 1.0), "features"),
+        (LogisticLoss(), ([1.0, 1.0], np.inf), "labels"),
+        (LogisticLoss(), ([1.0, 1.0, 1.0], 1.0), "shape"),
+        (LogisticLoss(), ([[1.0, 1.0]], [1.0, 1.0]), "shape"),
+        (LinearLoss(), [np.inf, 0.0], "gradients"),
+        (LinearLoss(), [["a", "b"]], "real numbers"),
+        (QuadraticLoss(), [[0.0, np.nan]], "round 0"),
+    ],
+)
+def test_bad_data_raise(loss, data, message):
+    with pytest.raises(InvalidInput, match=message):
+        loss.value(np.zeros(2), data)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LinearLoss(0.0),
+        lambda: LogisticLoss(data_norm=np.nan),
+        lambda: SquaredLoss(label_bound=-1.0),
+        lambda: HuberLoss(transition=0.0),
+        lambda: SmoothedHingeLoss(smoothing=0.0),
+        lambda: QuadraticLoss(strength=True),
+        lambda: QuadraticLoss(data_norm=0.0),
+        lambda: ConvexFamily(lipschitz=0.0),
+        lambda: ConvexFamily(lipschitz=1.0, smoothness=-1.0),
+        lambda: ConvexFamily(lipschitz=1.0, smoothness=1.0, strong_convexity=2.0),
+        lambda: ConvexFamily(lipschitz=1.0, family="custom"),
+        lambda: CustomLoss(1.0, lambda x, z: x, 1.0),
+        lambda: CustomLoss(lambda x, z: 0.0, lambda x, z: x, 0.0),
+    ],
+)
+def test_bad_parameters_raise(make):
+    with pytest.raises(InvalidInput):
+        make()
+
+
+def test_custom_losses_are_clipped_and_checked():
+    loss = CustomLoss(lambda x, z: float(np.sum((x - z) ** 4)), lambda x, z: 4 * (x - z) ** 3, lipschitz=2.0)
+    assert loss.family == "custom"
+    assert np.linalg.norm(loss.gradient([5.0, 0.0], np.zeros(2))) <= 2.0
+    np.testing.assert_allclose(loss.gradient([0.5, 0.0], np.zeros(2)), [0.5, 0.0])
+    assert loss.value([1.0, 0.0], np.zeros(2)) == 1.0
+    assert "lipschitz=2.0" in repr(loss)
+    with pytest.raises(InvalidInput, match="finite"):
+        loss.gradient([0.0, 0.0], np.array([np.nan, 0.0]))
+    with pytest.raises(InvalidInput, match="cannot be taken"):
+        loss.gradient([0.0, 0.0], "text")
+    broken = CustomLoss(lambda x, z: 0.0, lambda x, z: np.zeros(3), 1.0)
+    with pytest.raises(InvalidInput, match="shape"):
+        broken.gradient([0.0, 0.0], None)
+
+
+def test_custom_gradients_do_not_alias_the_point():
+    x = np.array([0.1, 0.2])
+    loss = CustomLoss(lambda x, z: 0.0, lambda x, z: x, 1.0)
+    gradient = loss.gradient(x, None)
+    gradient += 1
+    assert x.tolist() == [0.1, 0.2]
