@@ -29,7 +29,7 @@ def test_run_is_a_conversation(capsys):
         (("--domain", "disc"), "", ("--domain", "ball", "'disc'")),
         ((), "much\n", ("Line 1", "'much'")),
         ((), "nan\n", ("finite", "nan")),
-        (("--radius", "0.01", "--horizon", "1000"), "", ("would be enough",)),
+        (("--dim", "10", "--horizon", "30"), "", ("T=120 would be enough",)),
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, stdin, words, capsys):
