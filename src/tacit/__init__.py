@@ -35,6 +35,7 @@ from tacit.learners.bandit import BanditFW, NoisyOCO, Rounds
 from tacit.learners.base import Learner, Plan, RegretBound
 from tacit.learners.convex import CTRL, L2PConvex, LazyOCO, LipschitzGrid, LipschitzNet, PrivateFTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.tracking import (
     LazyFixedShare,
     LimitedUpdates,
@@ -54,7 +55,7 @@ from tacit.losses import (
 )
 from tacit.planning import Candidate, Choice, plan
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Tracking
+from tacit.problems import Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
 from tacit.randomness import Randomness
 from tacit.simulation.loop import Simulation, simulate
 
@@ -104,6 +105,8 @@ __all__ = [
     "NoisyMirrorDescent",
     "NoisyOCO",
     "NuclearBall",
+    "ObjectivePerturbation",
+    "OnlineToBatch",
     "Paths",
     "Plan",
     "Polytope",
@@ -129,6 +132,7 @@ __all__ = [
     "SmoothedHingeLoss",
     "SpanningTrees",
     "SquaredLoss",
+    "Stochastic",
     "SubmodularBase",
     "SwitchingAdversary",
     "TacitError",

@@ -13,6 +13,7 @@ from tacit.learners.bandit import BanditFW
 from tacit.learners.base import Learner, Plan, RegretBound, Target
 from tacit.learners.convex import CTRL, L2PConvex, LipschitzGrid, LipschitzNet, PrivateFTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.tracking import (
     LazyFixedShare,
     LimitedUpdates,
@@ -22,7 +23,7 @@ from tacit.learners.tracking import (
     lower_bound_warning,
 )
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
+from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
 from tacit.randomness import Randomness
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
@@ -31,6 +32,7 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Convex: (PrivateFTRL, CTRL, L2PConvex),
     Lipschitz: (LipschitzGrid, LipschitzNet),
     Bandit: (BanditFW,),
+    Stochastic: (ObjectivePerturbation, OnlineToBatch),
 }
 """Which algorithms apply to which problem; an algorithm joins by standing here."""
 

@@ -1,0 +1,24 @@
+"""Private linear models in the manner of scikit-learn (extra: tacit[sklearn])."""
+
+from tacit.validation import require
+
+require("sklearn", "sklearn")
+
+from tacit.estimators.base import PrivacyWarning  # noqa: E402
+from tacit.estimators.ledger import LEDGER, Ledger  # noqa: E402
+from tacit.estimators.logistic import PrivateLogisticRegression  # noqa: E402
+from tacit.estimators.ridge import PrivateRidge  # noqa: E402
+from tacit.estimators.scaling import PrivateStandardScaler  # noqa: E402
+from tacit.estimators.search import PrivateGridSearch  # noqa: E402
+from tacit.estimators.svc import PrivateLinearSVC  # noqa: E402
+
+__all__ = [
+    "LEDGER",
+    "Ledger",
+    "PrivacyWarning",
+    "PrivateGridSearch",
+    "PrivateLinearSVC",
+    "PrivateLogisticRegression",
+    "PrivateRidge",
+    "PrivateStandardScaler",
+]

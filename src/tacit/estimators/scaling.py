@@ -1,0 +1,128 @@
+"""A private standardiser: means and variances from one release of noisy moments.
+
+Features are clipped to public bounds and mapped to z in [-1, 1]; a record contributes (z, z^2 - 1/2) for each
+feature, of squared norm z^4 + 1/4 <= 5/4, and two records differ by at most (a-b)^2 (1 + (a+b)^2) <= 4.
+So the l2 sensitivity over d features is sqrt(5 d/4) (zero-out) or 2 sqrt(d) (replacement).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.errors import InvalidInput
+from tacit.estimators.base import randomness_of
+from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import ROUND_UP, Gaussian
+from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
+from tacit.validation import FloatArray, check_choice, check_privacy
+
+
+class PrivateStandardScaler(TransformerMixin, BaseEstimator):
+    """Centre and scale each feature by private estimates of its mean and standard deviation.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        delta: failure probability, above 0.
+        bounds: public (low, high), numbers or one for each feature; values outside are clipped.
+        relation: "replace" or "zero-out".
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 10, 2000)[:, None]
+    >>> scaler = PrivateStandardScaler(epsilon=1.0, bounds=(0, 10)).fit(X)
+    >>> bool(abs(scaler.mean_[0] - 5) < 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        bounds: Any = None,
+        relation: str = "replace",
+        random_state: Any = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.relation = relation
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any = None) -> PrivateStandardScaler:
+        """Estimate means and deviations privately.
+
+        Args:
+            X: rows of features.
+            y: ignored.
+        """
+        owner = type(self).__name__
+        check_privacy(owner, self.epsilon, self.delta)
+        check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
+        rows = validate_data(self, X, dtype=np.float64)
+        low, high = self._limits(rows)
+        mu = gaussian_mu(self.epsilon, self.delta)
+        guarantee = Guarantee(
+            curve=Gaussian(mu),
+            at_delta=self.delta,
+            released="noisy first and second moments, hence means and deviations",
+            theorem="Gaussian mechanism",
+            relation=Relation(self.relation),
+            unit="one record",
+        )
+        source = randomness_of(self.random_state)
+        self.guarantee_ = guarantee.with_randomness(source.label)
+        spend(self.ledger, f"{owner}.fit", self.guarantee_)
+        middle, half = (low + high) / 2, (high - low) / 2
+        z = (np.clip(rows, low, high) - middle) / half
+        count, width = z.shape
+        per_feature = 1.25 if Relation(self.relation) is ZERO_OUT else 4.0
+        scale = np.sqrt(per_feature * width) / mu * ROUND_UP
+        noise = scale * source.stream("moments").standard_normal((2, width))
+        first = (np.sum(z, axis=0) + noise[0]) / count
+        second = (np.sum(z**2 - 0.5, axis=0) + noise[1]) / count + 0.5
+        first = np.clip(first, -1.0, 1.0)
+        # A deviation below the noise cannot be told from it.
+        least = max(scale / count, 1e-6)
+        self.mean_ = middle + half * first
+        self.scale_ = half * np.sqrt(np.clip(second - first**2, min(least, 1.0), 1.0))
+        return self
+
+    def transform(self, X: Any) -> FloatArray:
+        """Rows minus the means, over the deviations."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray((rows - self.mean_) / self.scale_)
+
+    def _limits(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if self.bounds is None:
+            warnings.warn(
+                "bounds were read off the data, which the guarantee does not cover: declare them.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+            low, high = np.min(rows, axis=0), np.max(rows, axis=0)
+            return low, np.where(high > low, high, low + 1.0)
+        try:
+            low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), rows.shape[1:]) for end in self.bounds)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"The 'bounds' parameter of PrivateStandardScaler must be a pair (low, high). Got {self.bounds!r}."
+            ) from None
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+            raise InvalidInput("The 'bounds' of PrivateStandardScaler must be finite with low below high.")
+        return low, high
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        return tags

@@ -1,0 +1,146 @@
+"""A grid search that pays for itself: all candidates together, and the choice among them, within one budget.
+
+The rows are divided by a public permutation. Every candidate trains on the first part, at an epsilon for which their
+composition meets the budget; the winner is selected on the other part by permute-and-flip over validation errors,
+at the same epsilon. A record is in one part only, so the two do not add up. Nothing is refitted: the winner is
+one of the private candidates.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tacit.errors import InvalidInput
+from tacit.estimators.base import randomness_of
+from tacit.estimators.ledger import Ledger, spend, total_curve
+from tacit.mechanisms.selection import permute_and_flip
+from tacit.privacy.calibration import largest
+from tacit.privacy.curves import Approximate, Pure
+from tacit.privacy.guarantee import Guarantee, Relation
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, check_number, check_privacy
+
+_RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state")
+
+
+class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
+    """Choose parameters of a private model under one total guarantee.
+
+    Args:
+        estimator: a private model of this package.
+        param_grid: a dictionary of lists, as in scikit-learn; epsilon, delta, relation, random_state and the ledger
+            are the search's own.
+        epsilon: budget of the whole search.
+        delta: failure probability of the whole search.
+        holdout: share of the rows on which candidates are compared.
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    Attributes after fit: `best_estimator_`, `best_params_`, `guarantee_` (the whole search), `fit_epsilon_` (what each
+    candidate could spend).
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        holdout: float = 0.25,
+        random_state: Any = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.holdout = holdout
+        self.random_state = random_state
+        self.ledger = ledger
+
+    def fit(self, X: Any, y: Any) -> PrivateGridSearch:
+        """Train every candidate and select one, all within the budget.
+
+        Args:
+            X: rows of features.
+            y: labels or targets.
+        """
+        check_privacy("PrivateGridSearch", self.epsilon, self.delta)
+        share = check_number("PrivateGridSearch", "holdout", self.holdout, above=0.0, below=1.0)
+        candidates = list(ParameterGrid(self.param_grid))
+        for name in _RESERVED:
+            if any(name in candidate for candidate in candidates):
+                raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
+        features, target = validate_data(self, X, y, dtype=np.float64)
+        # Public: the same permutation for all data of this length.
+        order = Randomness.replayable(0).stream("split").permutation(len(features))
+        cut = len(features) - max(1, round(share * len(features)))
+        if cut < 1:
+            raise InvalidInput(f"PrivateGridSearch needs at least two rows. Got {len(features)} instead.")
+        train, test = order[:cut], order[cut:]
+        self.fit_epsilon_ = self._share(candidates, cut, features.shape[1], target)
+        source = randomness_of(self.random_state)
+        self.guarantee_ = self._guarantee().with_randomness(source.label)
+        spend(self.ledger, "PrivateGridSearch.fit", self.guarantee_)
+        fitted = []
+        for number, parameters in enumerate(candidates):
+            model = self._candidate(parameters, self.fit_epsilon_, len(candidates))
+            model.set_params(random_state=source.child(number))
+            fitted.append(model.fit(features[train], target[train]))
+            model.set_params(random_state=None, ledger=self.ledger)
+        errors = np.array([self._errors(model, features[test], target[test]) for model in fitted])
+        best = permute_and_flip(errors, self.epsilon, 1.0, source.stream("select"))
+        self.best_estimator_, self.best_params_ = fitted[best], candidates[best]
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predictions of the selected model."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """The selected model's own score."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
+
+    def _candidate(self, parameters: dict[str, Any], epsilon: float, count: int) -> Any:
+        model = clone(self.estimator).set_params(**parameters)
+        # The search's own entry covers these fits: a ledger of their own keeps them from being counted twice.
+        return model.set_params(epsilon=epsilon, delta=self.delta / count, ledger=Ledger())
+
+    def _share(self, candidates: list[dict[str, Any]], rows: int, width: int, target: Any) -> float:
+        """The largest epsilon of a candidate for which all of them compose to the budget: public quantities only."""
+        declared = getattr(self.estimator, "classes", None)
+        classes = len(np.unique(target if declared is None else declared))
+        count = len(candidates)
+
+        def cost(epsilon: float) -> float:
+            models = [self._candidate(parameters, epsilon, count) for parameters in candidates]
+            return total_curve([m.public_guarantee(rows, width, classes).curve for m in models]).epsilon(self.delta)
+
+        return largest(cost, self.epsilon, self.epsilon / count * 0.999, self.epsilon, 1e-3)
+
+    def _guarantee(self) -> Guarantee:
+        pure = self.delta == 0
+        return Guarantee(
+            curve=Pure(self.epsilon) if pure else Approximate(self.epsilon, self.delta),
+            at_delta=self.delta,
+            released="every candidate model and which of them was selected",
+            theorem="composition of the candidates on one part of the rows; permute-and-flip on the other",
+            relation=Relation(self.estimator.relation),
+            unit="one record",
+        )
+
+    def _errors(self, model: Any, features: FloatArray, target: Any) -> float:
+        """The sum over the rows of an error in [0, 1]: one record moves it by at most 1."""
+        predicted = model.predict(features)
+        if is_classifier(model):
+            return float(np.sum(predicted != target))
+        bound = model.label_bound_
+        return float(np.sum(np.minimum(((predicted - target) / (2 * bound)) ** 2, 1.0)))

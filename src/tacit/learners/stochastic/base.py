@@ -1,0 +1,137 @@
+"""Online learners for linear losses: play a point, see a gradient. Not private by themselves.
+
+Each can be used alone, and has two bounds: `regret_bound` for the gradients it saw, and `expected_regret` from
+bounds on the gradients to come. `OnlineToBatch` shows it noisy gradients only, which makes every iterate private.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.errors import InvalidInput
+from tacit.geometry.base import ProjectableSet
+from tacit.learners.base import RegretBound
+from tacit.learners.stochastic.norms import Norm
+from tacit.validation import FloatArray, real_array
+
+
+@dataclass(frozen=True)
+class ConversionErrors:
+    """What an online learner meets inside the private conversion, per iterate t = 1, ..., T (see `excess_risk`).
+
+    Attributes:
+        weights: beta_t.
+        lipschitz: G, the largest norm of a loss gradient.
+        sampling: bounds on sqrt(E|e_t|^2), the error of the summed gradient differences.
+        noise: bounds on sqrt(E|gamma_t|^2), the error of the private running sum.
+        changes: bounds on sqrt(E|g_t - g_{t-1}|^2) of the noisy gradients.
+        bias: what a short last batch can add to the weighted sum of errors.
+    """
+
+    weights: FloatArray
+    lipschitz: float
+    sampling: FloatArray
+    noise: FloatArray
+    changes: FloatArray
+    bias: float
+
+    @property
+    def sizes(self) -> FloatArray:
+        """Bounds on sqrt(E|g_t|^2) of the noisy gradients: signal, sampling error, noise."""
+        return np.asarray(self.weights * self.lipschitz + self.sampling + self.noise)
+
+
+class OnlineLearner(ABC):
+    """An online learner on a domain: `play()` a point, `observe(gradient)` ends the round.
+
+    Subclasses set `self._point` in `__init__`, give `_update` and the two bounds, and never write into a point
+    that was played.
+    """
+
+    takes_average = False
+    """Whether `observe` also wants the averaged iterate and its weight (strongly convex losses)."""
+
+    def __init__(self, domain: ProjectableSet, norm: Norm | None = None) -> None:
+        if not isinstance(domain, ProjectableSet):
+            raise InvalidInput(
+                f"The 'domain' parameter of {type(self).__name__} must be a set with a projection. "
+                f"Got {domain!r} instead."
+            )
+        self.domain = domain
+        self.norm = norm or Norm()
+        self._point: FloatArray = domain.centre
+        self._rounds = 0
+
+    @property
+    def rounds(self) -> int:
+        """How many gradients were observed."""
+        return self._rounds
+
+    @property
+    def diameter(self) -> float:
+        """The largest distance of two points of the domain, in the learner's norm."""
+        return self.domain.diameter
+
+    @property
+    def reach(self) -> float:
+        """The largest distance from the first point, in the learner's norm."""
+        return self.domain.radius
+
+    def play(self) -> FloatArray:
+        """The point of this round; not to be written to."""
+        return self._point
+
+    def observe(self, gradient: ArrayLike) -> None:
+        """The gradient of the loss at the point that was played."""
+        checked = self._checked(gradient)
+        self._update(checked)
+        self._rounds += 1
+
+    def _checked(self, gradient: Any) -> FloatArray:
+        if not (type(gradient) is np.ndarray and gradient.dtype == np.float64 and gradient.shape == self._point.shape):
+            gradient = real_array(type(self).__name__, "gradient", gradient, self._point.shape)
+        if not np.isfinite(np.add.reduce(gradient)) and not np.isfinite(gradient).all():
+            raise InvalidInput(f"The 'gradient' of {type(self).__name__} must be finite. Got {gradient!r} instead.")
+        checked: FloatArray = gradient
+        return checked
+
+    @abstractmethod
+    def _update(self, gradient: FloatArray) -> None:
+        """Take a checked gradient and set the next point, a new array."""
+
+    @abstractmethod
+    def regret_bound(self) -> RegretBound:
+        """A bound on the regret over the gradients seen so far, against every point of the domain."""
+
+    @abstractmethod
+    def expected_regret(self, sizes: FloatArray, changes: FloatArray) -> float:
+        """A bound on the expected regret, from bounds on sqrt(E|g_t|^2) and sqrt(E|g_t - g_{t-1}|^2)."""
+
+    def excess_risk(self, errors: ConversionErrors) -> float:
+        """A bound on E[L(x_T)] - L(u) for every u in the domain, for convex losses and independent records.
+
+        beta_{1:T} (L(x_T) - L(u)) <= Regret_T(u) + sum_t <beta_t grad L(x_t) - g_t, w_t - u>   [Cutkosky 2019].
+        The error of round t is a sum of conditionally centred terms; its part that is fresh at t does not know
+        w_t, and no part knows u or w_1. So E<error_t, w_t - u> = E<error_{t-1}, w_t - w_1>: the radius, not the
+        diameter, times the error of the round before. The running sum's noise is charged in full.
+        """
+        regret = self.expected_regret(errors.sizes, errors.changes)
+        drift = float(np.sum(errors.sampling[:-1])) + float(np.sum(errors.noise[1:]))
+        lost = self.reach * drift + (self.reach + self.diameter) * errors.bias
+        return (regret + lost) / float(np.sum(errors.weights))
+
+    @property
+    def risk_formula(self) -> str:
+        """The bound of `excess_risk` in words."""
+        return "(regret of the learner + radius * sum of the sampling errors and of the noise)/sum of the weights"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._shown()})"
+
+    def _shown(self) -> str:
+        return repr(self.domain)

@@ -1,0 +1,95 @@
+"""Each record's gradient difference, clipped to its public norm: what makes the conversion private for any loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.learners.stochastic.norms import Norm
+from tacit.losses.base import Loss, RowLoss
+from tacit.losses.linear_models import LinkLoss
+from tacit.validation import FloatArray
+
+
+class ClippedDifferences:
+    """Sums over a batch of clip(beta_t grad l(x_t, z) - beta_{t-1} grad l(x_{t-1}, z), C_t) in the dual norm.
+
+    Generalised linear losses never form a gradient per record: the difference is a number times the features.
+    Records of other losses than tacit's own are kept as they are and asked one by one.
+    """
+
+    def __init__(self, loss: Loss, dimension: int, norm: Norm) -> None:
+        self._loss = loss
+        self._dimension = dimension
+        self._norm = norm
+
+    def pack(self, record: Any) -> Any:
+        """One checked record."""
+        if isinstance(self._loss, RowLoss):
+            return self._loss.pack(record, self._dimension, many=False)[0]
+        # Whether a gradient can be taken is found out before anything changes.
+        self._gradient(np.zeros(self._dimension), record)
+        return record
+
+    def pack_many(self, records: Any) -> Any:
+        """Many checked records: an array of rows, or a list."""
+        if isinstance(self._loss, RowLoss):
+            return self._loss.pack(records, self._dimension, many=True)
+        return [self.pack(record) for record in records]
+
+    @staticmethod
+    def rows_of(part: Any) -> list[Any]:
+        """The records of a part, copied so that they outlive the caller's array."""
+        return [np.array(row) if isinstance(row, np.ndarray) else row for row in part]
+
+    def stack(self, records: list[Any]) -> Any:
+        """A batch as `total` wants it."""
+        return np.array(records) if isinstance(self._loss, RowLoss) else records
+
+    def total(
+        self, records: Any, x: FloatArray, previous: FloatArray, weight: float, before: float, clip: float
+    ) -> FloatArray:
+        """The sum of the clipped differences."""
+        if isinstance(self._loss, LinkLoss):
+            return self._link_total(self._loss, records, x, previous, weight, before, clip)
+        differences = weight * self._gradients(x, records)
+        if before:
+            differences -= before * self._gradients(previous, records)
+        sizes = self._norm.dual_sizes(differences)
+        return np.asarray(_shares(sizes, clip) @ differences)
+
+    def _link_total(
+        self,
+        loss: LinkLoss,
+        rows: FloatArray,
+        x: FloatArray,
+        previous: FloatArray,
+        weight: float,
+        before: float,
+        clip: float,
+    ) -> FloatArray:
+        features, labels = rows[:, :-1], rows[:, -1]
+        # Both points in one product and one call of the link: small batches pay per call.
+        slopes = loss.slope(features @ np.column_stack([x, previous]), labels[:, None]) @ (weight, -before)
+        sizes = np.abs(slopes) * self._norm.dual_sizes(features)
+        return np.asarray((slopes * _shares(sizes, clip)) @ features)
+
+    def _gradients(self, x: FloatArray, records: Any) -> FloatArray:
+        if isinstance(self._loss, RowLoss):
+            return np.asarray(self._loss.gradients(x, records))
+        return np.array([self._gradient(x, record) for record in records])
+
+    def _gradient(self, x: FloatArray, record: Any) -> FloatArray:
+        gradient = np.asarray(self._loss.gradient(x, record), dtype=np.float64)
+        if gradient.shape != (self._dimension,) or not np.isfinite(gradient).all():
+            raise InvalidInput(
+                f"A gradient of {self._loss!r} must be {self._dimension} finite numbers. Got {gradient!r} instead."
+            )
+        return gradient
+
+
+def _shares(sizes: FloatArray, clip: float) -> FloatArray:
+    """What to multiply vectors of these norms with so that none exceeds `clip`."""
+    return np.asarray(np.minimum(1.0, clip / np.maximum(sizes, 1e-300)))

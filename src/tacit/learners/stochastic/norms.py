@@ -1,0 +1,100 @@
+"""The norms of paper 004: models in l_p, gradients in the dual l_q, and the noise that protects them.
+
+Gaussian noise: |g|_2 <= d^(1/2 - 1/q) |g|_q, so l_q sensitivities enter with that factor. Pure privacy: the
+density proportional to exp(-|z|_q). Its norm is a Gamma(d, 1) variable and its direction has the cone measure,
+y/|y|_q with independent y_i of density proportional to exp(-|y|^q). A direction that is uniform on the surface,
+or Gaussian, has another density for q > 2 and no pure guarantee.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from tacit.mechanisms.running_sums import NoiseSource
+from tacit.validation import FloatArray, check_integer, check_number
+
+
+@dataclass(frozen=True)
+class Norm:
+    """The l_p norm, 1 < p <= 2, and its dual.
+
+    >>> Norm(1.5).dual
+    3.0
+    """
+
+    power: float = 2.0
+
+    def __post_init__(self) -> None:
+        check_number("Norm", "power", self.power, above=1.0, below=2.0, closed_high=True)
+
+    @classmethod
+    def for_sparse(cls, dimension: int) -> Norm:
+        """The power 1 + 1/ln d: within a constant of l_1, and still strongly convex."""
+        check_integer("Norm.for_sparse", "dimension", dimension)
+        return cls(2.0 if dimension < 3 else 1 + 1 / float(np.log(dimension)))
+
+    @property
+    def dual(self) -> float:
+        """The q with 1/p + 1/q = 1."""
+        return self.power / (self.power - 1)
+
+    def size(self, x: FloatArray) -> float:
+        """|x|_p."""
+        return length(x, self.power)
+
+    def dual_size(self, gradient: FloatArray) -> float:
+        """|g|_q."""
+        return length(gradient, self.dual)
+
+    def dual_sizes(self, rows: FloatArray) -> FloatArray:
+        """|g|_q of each row."""
+        if self.power == 2.0:
+            return np.asarray(np.sqrt(np.add.reduce(rows * rows, axis=1)))
+        # Divided by the largest entry first: high powers of small numbers vanish.
+        top = np.maximum.reduce(np.abs(rows), axis=1, initial=1e-150)[:, None]
+        return np.asarray(top[:, 0] * np.add.reduce((np.abs(rows) / top) ** self.dual, axis=1) ** (1 / self.dual))
+
+    @property
+    def martingale(self) -> float:
+        """The constant of E|sum of martingale differences|_q^2 <= constant * sum of E|difference|_q^2."""
+        return self.dual - 1
+
+    def gaussian_factor(self, dimension: int) -> float:
+        """The largest l_2 norm of a vector of l_q norm 1."""
+        return float(dimension ** (0.5 - 1 / self.dual))
+
+    def gaussian_size(self, dimension: int) -> float:
+        """A bound on sqrt(E|z|_q^2) of a standard Gaussian vector: d^(1/q) (E|z_1|^q)^(1/q)."""
+        q = self.dual
+        log_moment = q / 2 * np.log(2) + gammaln((q + 1) / 2) - np.log(np.pi) / 2
+        return float(np.exp((np.log(dimension) + log_moment) / q))
+
+    @staticmethod
+    def exponential_size(dimension: int) -> float:
+        """The exact sqrt(E|z|_q^2) of the density exp(-|z|_q): that of a Gamma(d, 1) variable."""
+        return float(np.sqrt(dimension * (dimension + 1.0)))
+
+    def exponential_noise(self, generator: np.random.Generator) -> NoiseSource:
+        """Draws vectors of the density proportional to exp(-|z|_q)."""
+        q = self.dual
+
+        def draw(count: int) -> FloatArray:
+            if q == 2.0:
+                direction = generator.standard_normal(count)
+            else:
+                direction = generator.standard_gamma(1 / q, count) ** (1 / q)
+                direction *= 2.0 * generator.integers(0, 2, count) - 1.0
+            return np.asarray(direction * (generator.standard_gamma(count) / length(direction, q)))
+
+        return draw
+
+
+def length(x: FloatArray, power: float) -> float:
+    """The l_power norm of a vector."""
+    if power == 2.0:
+        return float(np.sqrt(x @ x))
+    top = float(np.maximum.reduce(np.abs(x), initial=0.0))
+    return top * float(np.add.reduce((np.abs(x) / top) ** power)) ** (1 / power) if top > 0 else 0.0

@@ -1,0 +1,133 @@
+"""Spending cannot be hidden: clones share a ledger, processes are refused, budgets are kept."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.estimators import LEDGER, Ledger, PrivateGridSearch, PrivateLogisticRegression, PrivateRidge
+from tacit.estimators.ledger import total_curve
+from tacit.privacy.curves import Gaussian, Pure
+from tacit.privacy.guarantee import Guarantee
+from tacit.randomness import Randomness
+
+STREAM = Randomness.replayable(0).stream("data")
+X = STREAM.standard_normal((400, 3))
+X /= np.linalg.norm(X, axis=1)[:, None]
+Y = (X[:, 0] > 0).astype(int)
+DECLARED = {"data_norm": 1.0, "classes": [0, 1]}
+
+
+def model(**options):
+    return PrivateLogisticRegression(
+        **{"epsilon": 1.0, "random_state": Randomness.replayable(1), **DECLARED, **options}
+    )
+
+
+def test_a_grid_search_of_scikit_learn_is_recorded():
+    ledger = Ledger()
+    search = GridSearchCV(model(ledger=ledger), {"regularisation": [5.0, 20.0]}, cv=3)
+    search.fit(X, Y)
+    assert len(ledger) == 2 * 3 + 1  # every fold of every candidate, and the refit
+    one = model().fit(X, Y).guarantee_.epsilon(1e-6)
+    assert ledger.epsilon(1e-6) > 2 * one
+    assert "7 entries" in str(ledger)
+
+
+def test_clones_share_and_processes_are_refused():
+    ledger = Ledger()
+    assert clone(model(ledger=ledger)).ledger is ledger
+    assert copy.copy(ledger) is copy.deepcopy(ledger) is ledger
+    with pytest.raises(PrivacyError, match="another process"):
+        pickle.dumps(ledger)
+
+
+def test_without_a_ledger_the_process_records():
+    before = len(LEDGER)
+    model().fit(X, Y)
+    assert len(LEDGER) == before + 1
+    assert next(reversed(list(LEDGER)))[0] == "PrivateLogisticRegression.fit"
+
+
+def test_a_budget_stops_before_the_data_are_used():
+    ledger = Ledger(epsilon=1.2, delta=1e-6)
+    fitted = model(ledger=ledger).fit(X, Y)
+    coefficients = fitted.coef_.copy()
+    with pytest.raises(PrivacyError, match="budget"):
+        fitted.fit(X, Y)
+    assert len(ledger) == 1
+    assert np.array_equal(fitted.coef_, coefficients)
+    ledger.clear()
+    assert ledger.epsilon(1e-6) == 0.0
+
+
+def test_composition_is_exact_for_gaussian_parts():
+    assert total_curve([Gaussian(0.3), Gaussian(0.4)]).epsilon(1e-6) == pytest.approx(Gaussian(0.5).epsilon(1e-6))
+    released = model(ledger=Ledger()).fit(X, Y).guarantee_.curve
+    both = total_curve([released, Gaussian(0.1)])
+    assert released.epsilon(1e-6) < both.epsilon(1e-6) < released.epsilon(1e-6) + Gaussian(0.1).epsilon(1e-6)
+    assert total_curve([released, Pure(0.1)]).epsilon(1e-6) > released.epsilon(1e-6)
+
+
+def test_relations_do_not_mix():
+    ledger = Ledger()
+    model(ledger=ledger).fit(X, Y)
+    model(ledger=ledger, relation="zero-out").fit(X, Y)
+    with pytest.raises(PrivacyError, match="both relations"):
+        ledger.epsilon(1e-6)
+
+
+def test_a_worker_process_warns(monkeypatch):
+    import multiprocessing
+
+    from tacit.estimators import PrivacyWarning
+    from tacit.estimators.ledger import spend
+
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
+    with pytest.warns(PrivacyWarning, match="worker"):
+        spend(None, "fit", Guarantee(Pure(1.0), 0.0, "x", "y"))
+
+
+def test_the_private_search_keeps_one_budget():
+    ledger = Ledger()
+    grid = {"regularisation": [2.0, 10.0, 1e5]}
+    search = PrivateGridSearch(model(), grid, epsilon=3.0, random_state=Randomness.replayable(2), ledger=ledger)
+    search.fit(X, Y)
+    assert len(ledger) == 1
+    assert search.guarantee_.epsilon() == 3.0
+    assert 1.0 < search.fit_epsilon_ < 3.0  # composition is better than division by three
+    parts = [search._candidate({"regularisation": r}, search.fit_epsilon_, 3) for r in grid["regularisation"]]
+    together = total_curve([p.public_guarantee(300, 3).curve for p in parts])
+    assert together.epsilon(1e-6) <= 3.0
+    assert search.best_estimator_.guarantee_.epsilon(1e-6 / 3) <= search.fit_epsilon_ * (1 + 1e-6)
+    assert search.best_params_["regularisation"] in grid["regularisation"]
+    assert search.score(X, Y) > 0.8
+    assert np.array_equal(search.predict(X), search.best_estimator_.predict(X))
+
+
+def test_the_private_search_handles_regression_and_purity():
+    ridge = PrivateRidge(data_norm=1.0, label_bound=1.0, random_state=Randomness.replayable(3))
+    grid = {"fit_intercept": [True, False]}
+    search = PrivateGridSearch(ridge, grid, epsilon=2.0, random_state=Randomness.replayable(4), ledger=Ledger())
+    assert search.fit(X, X[:, 0]).score(X, X[:, 0]) > 0.2
+    pure = PrivateGridSearch(
+        model(), {"fit_intercept": [True, False]}, delta=0.0, ledger=Ledger(), random_state=Randomness.replayable(5)
+    )
+    assert pure.fit(X, Y).guarantee_.epsilon(0.0) == 1.0
+
+
+def test_bad_arguments_raise():
+    with pytest.raises(InvalidInput, match="epsilon"):
+        Ledger(epsilon=-1.0)
+    with pytest.raises(InvalidInput, match="ledger"):
+        model(ledger=3).fit(X, Y)
+    with pytest.raises(InvalidInput, match="may not contain"):
+        PrivateGridSearch(model(), {"epsilon": [1.0]}).fit(X, Y)
+    with pytest.raises(InvalidInput, match="holdout"):
+        PrivateGridSearch(model(), {"regularisation": [1.0]}, holdout=1.5).fit(X, Y)
+    with pytest.raises(InvalidInput, match="two rows"):
+        PrivateGridSearch(model(), {"regularisation": [1.0]}).fit(X[:1], Y[:1])

@@ -1,0 +1,153 @@
+"""Objective perturbation as one release."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.geometry import Ball
+from tacit.learners.stochastic import ObjectivePerturbation
+from tacit.learners.stochastic.objective import one_sided
+from tacit.losses import ConvexFamily, CustomLoss, HuberLoss, LogisticLoss, SmoothedHingeLoss, SquaredLoss
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT
+from tacit.problems import Stochastic
+from tacit.randomness import Randomness
+
+D = 4
+TRUE = np.array([3.0, -2.0, 1.0, 0.0])
+
+
+def records(count, seed):
+    stream = Randomness.replayable(seed).stream("records")
+    X = stream.standard_normal((count, D))
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    return X, np.where(stream.random(count) < expit(X @ TRUE), 1.0, -1.0)
+
+
+def calibrated(horizon=500, loss=None, radius=4.0, **options):
+    problem = Stochastic(domain=Ball(D, radius=radius), loss=loss or LogisticLoss(), horizon=horizon)
+    return ObjectivePerturbation.calibrate(problem, **{"epsilon": 1.0, "delta": 1e-6, **options})
+
+
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), SmoothedHingeLoss(), HuberLoss(transition=0.5), LogisticLoss(data_norm=3.0)]
+)
+@pytest.mark.parametrize("relation", [ZERO_OUT, REPLACE])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (5.0, 1e-5), (1.0, 0.0)])
+def test_calibration_meets_the_target_and_wastes_little(loss, relation, epsilon, delta):
+    for rule in ("certified", "practical", 5.0 if epsilon > 0.5 else 50.0):
+        plan = calibrated(loss=loss, relation=relation, epsilon=epsilon, delta=delta, regularisation=rule)
+        spent = plan.guarantee.epsilon(delta)
+        assert 0.999 * epsilon <= spent <= epsilon * (1 + 1e-9)
+        less = ObjectivePerturbation(
+            **{**plan.parameters, "problem": plan.problem, "noise_scale": plan.noise_scale * 0.99}
+        )
+        assert less.guarantee.epsilon(delta) > epsilon
+
+
+def test_the_model_minimises_the_perturbed_objective():
+    plan = calibrated()
+    learner = plan.start(Randomness.replayable(1))
+    X, y = records(500, 2)
+    learner.run((X, y))
+    model = learner.model
+    Z = plan.noise_scale * Randomness.replayable(1).stream("noise").standard_normal(D)
+    residual = -(y * expit(-y * (X @ model))) @ X + plan.regularisation * model + Z
+    # Up to the noise that covers the certified distance.
+    assert np.linalg.norm(residual) < (500 / 4 + plan.regularisation) * plan.protection * 6
+    assert plan.protection < 1e-5
+    assert plan.accuracy < plan.protection / 10
+    assert np.array_equal(model, learner.model)  # one release, however often it is read
+
+
+def test_run_is_play_and_observe_and_states_continue():
+    X, y = records(50, 3)
+    plan = calibrated(50)
+    one, many = plan.start(Randomness.replayable(4)), plan.start(Randomness.replayable(4))
+    for row, label in zip(X, y, strict=True):
+        assert not np.any(one.play())
+        one.observe((row, label))
+    many.run((X[:20], y[:20]))
+    again = plan.restore(many.state_dict())
+    again.run((X[20:], y[20:]))
+    many.run((X[20:], y[20:]))
+    assert np.array_equal(one.model, many.model)
+    assert np.array_equal(one.model, again.model)
+    with pytest.raises(ProtocolError, match="released"):
+        again.run((X[:1], y[:1]))
+
+
+def test_excess_risk_is_below_the_certified_bound():
+    X, y = records(30_000, 5)
+
+    def risk(model):
+        return np.mean(np.logaddexp(0, -y * (X @ model)))
+
+    best = risk(TRUE)
+    for epsilon, delta in ((1.0, 1e-6), (1.0, 0.0)):
+        plan = calibrated(2_000, epsilon=epsilon, delta=delta)
+        gaps = []
+        for seed in range(5):
+            learner = plan.start(Randomness.replayable(seed))
+            learner.run(records(2_000, 10 + seed))
+            gaps.append(risk(learner.model) - best)
+        assert 0 < np.mean(gaps) < float(plan.regret_bound)
+        assert not plan.vacuous
+    assert plan.excess_risk_bound == plan.regret_bound
+
+
+def test_the_certified_rule_minimises_the_bound():
+    plan = calibrated(2_000)
+    for factor in (0.5, 0.8, 1.25, 2.0):
+        other = calibrated(2_000, regularisation=plan.regularisation * factor)
+        assert float(plan.regret_bound) <= float(other.regret_bound) * 1.01
+
+
+def test_several_releases_cost_more():
+    one, three = calibrated(), calibrated(releases=3)
+    assert three.noise_scale > 1.5 * one.noise_scale
+    assert three.guarantee.epsilon() <= 1.0 * (1 + 1e-9)
+    assert "3 final models" in three.guarantee.released
+
+
+def test_minimisation_is_certified_for_hard_data():
+    # Separable data, tiny regularisation, kinked loss: the solver must still certify.
+    X = np.tile([[1.0, 0.0, 0.0, 0.0]], (2_000, 1))
+    for loss in (SmoothedHingeLoss(smoothing=0.05), LogisticLoss(), HuberLoss(transition=0.1)):
+        plan = calibrated(2_000, loss, epsilon=20.0, regularisation=1e-2 / (0.05 if "H" in repr(loss) else 1.0))
+        learner = plan.start(Randomness.replayable(6))
+        learner.run((X, np.ones(2_000)))
+        assert np.isfinite(learner.model).all()
+
+
+def test_bad_arguments_raise():
+    for loss in (SquaredLoss(), CustomLoss(lambda x, z: 0.0, lambda x, z: z, lipschitz=1.0)):
+        with pytest.raises(PrivacyError, match="generalised linear"):
+            calibrated(loss=loss)
+    with pytest.raises(PrivacyError, match="rounds_per_person"):
+        calibrated(rounds_per_person=2)
+    with pytest.raises(InvalidInput, match="regularisation"):
+        calibrated(regularisation="best")
+    with pytest.raises(InvalidInput, match="regularisation"):
+        calibrated(regularisation=-1.0)
+    with pytest.raises(PrivacyError, match="too small"):
+        calibrated(regularisation=0.01)
+    with pytest.raises(InvalidInput, match="releases"):
+        calibrated(releases=0)
+    family = calibrated(loss=ConvexFamily(lipschitz=1.0, smoothness=0.25, family="glm"))
+    assert family.guarantee.epsilon() <= 1.0 * (1 + 1e-9)
+    with pytest.raises(PrivacyError, match="family"):
+        family.start()
+    assert one_sided(LogisticLoss())
+    assert not one_sided(HuberLoss())
+    with pytest.raises(InvalidInput, match="noise_scale"):
+        ObjectivePerturbation(calibrated().problem, 1.0, -1.0, 1e-9, 1e-6)
+
+
+def test_bad_records_raise_and_change_nothing():
+    learner = calibrated(5).start(Randomness.replayable(0))
+    learner.play()
+    for bad in (([np.nan] * D, 1.0), ([1.0], 1.0), 5):
+        with pytest.raises(InvalidInput):
+            learner.observe(bad)
+    assert learner.rounds == 0

@@ -1,0 +1,325 @@
+"""The private conversion: structure, sensitivity, clipping, contract and excess risk."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.geometry import Ball, KSubsets, L1Ball
+from tacit.learners.stochastic import OnlineToBatch, Optimistic, Subgradient
+from tacit.learners.stochastic.clipping import ClippedDifferences
+from tacit.learners.stochastic.named import LEARNERS
+from tacit.learners.stochastic.norms import Norm
+from tacit.losses import ConvexFamily, CustomLoss, LogisticLoss, QuadraticLoss
+from tacit.privacy.guarantee import ZERO_OUT
+from tacit.problems import Stochastic
+from tacit.randomness import Randomness
+
+D = 5
+DOMAIN = Ball(D, radius=1.5)
+TARGET = np.array([1.0, -0.6, 0.3, 0.0, 0.2])
+
+
+def records(count, seed):
+    stream = Randomness.replayable(seed).stream("records")
+    X = stream.standard_normal((count, D))
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    return X, np.where(stream.random(count) < expit(6 * X @ TARGET), 1.0, -1.0)
+
+
+def problem(horizon=60, loss=None, domain=DOMAIN):
+    return Stochastic(domain=domain, loss=loss or LogisticLoss(), horizon=horizon)
+
+
+def calibrated(horizon=60, **options):
+    loss, domain = options.pop("loss", None), options.pop("domain", DOMAIN)
+    return OnlineToBatch.calibrate(problem(horizon, loss, domain), **{"epsilon": 1.0, "delta": 1e-6, **options})
+
+
+@pytest.mark.parametrize("power", [0, 1, 3])
+def test_without_noise_it_is_the_anytime_conversion(power):
+    plan = calibrated(30, power=power, learner="subgradient")
+    learner = plan.start(Randomness.replayable(0))
+    learner._sums._noise = np.zeros
+    X, y = records(30, 1)
+    learner.run((X, y))
+    inner, total, x, g = Subgradient(DOMAIN), 0.0, np.zeros(D), np.zeros(D)
+
+    def gradient(point, t):
+        return -y[t] * expit(-y[t] * X[t] @ point) * X[t]
+
+    previous = x
+    for t in range(30):
+        beta, before = (t + 1.0) ** power, t**power if t else 0.0
+        total += beta
+        x = x + beta / total * (inner.play() - x)
+        g = g + beta * gradient(x, t) - before * gradient(previous, t)
+        previous = x
+        inner.observe(g)
+    beta = 31.0**power
+    x = x + beta / (total + beta) * (inner.play() - x)
+    assert learner.model == pytest.approx(x, abs=1e-12)
+
+
+def test_noise_has_the_scale_of_its_own_step():
+    plan = calibrated(8, mechanism="tree")
+    learner = plan.start(Randomness.replayable(0))
+    learner._sums._noise = np.ones
+    seen = []
+    learner._inner.observe = seen.append
+    flat = CustomLoss(lambda x, z: 0.0, lambda x, z: np.zeros(D), lipschitz=1.0)
+    learner._differences = ClippedDifferences(flat, D, plan.norm)
+    for _ in range(8):
+        learner.play()
+        learner.observe(None)
+    # The learner never moves, so C_t = G, and the noise of sum t is the number of its nodes: popcount(t).
+    nodes = [bin(t).count("1") for t in range(1, 9)]
+    assert [g[0] for g in seen] == pytest.approx(plan.unit_scale * plan.lipschitz * np.array(nodes))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batch": 7},
+        {"batch": 7, "learner": "optimistic"},
+        {"delta": 0.0},
+        {"scheduled": True, "relation": "zero-out"},
+    ],
+)
+def test_run_is_play_and_observe_bit_for_bit(options):
+    X, y = records(60, 2)
+    plan = calibrated(60, **options)
+    one, many = plan.start(Randomness.replayable(3)), plan.start(Randomness.replayable(3))
+    loop = []
+    for row, label in zip(X, y, strict=True):
+        loop.append(one.play().copy())
+        one.observe((row, label))
+    parts = [many.run((X[a:b], y[a:b])) for a, b in ((0, 10), (10, 11), (11, 44), (44, 60))]
+    assert np.array_equal(np.array(loop), np.concatenate(parts))
+    assert np.array_equal(one.model, many.model)
+    with pytest.raises(ProtocolError):
+        one.play()
+    with pytest.raises(ProtocolError):
+        many.run((X[:1], y[:1]))
+
+
+def test_state_continues_bit_for_bit():
+    X, y = records(60, 4)
+    plan = calibrated(60, batch=7, learner="optimistic")
+    whole, first = plan.start(Randomness.replayable(5)), plan.start(Randomness.replayable(5))
+    whole.run((X, y))
+    first.run((X[:25], y[:25]))
+    second = plan.restore(first.state_dict())
+    second.run((X[25:], y[25:]))
+    assert np.array_equal(whole.model, second.model)
+
+
+@pytest.mark.parametrize("power", [1, 3])
+@pytest.mark.parametrize("p", [2.0, 1.3])
+def test_sensitivity_over_random_neighbours(power, p):
+    """1e4 pairs of records per setting, losses that break every declared constant: at most 2 C, and nearly 2 C."""
+    norm, stream = Norm(p), Randomness.replayable(6).stream("x")
+    wild = CustomLoss(lambda x, z: 0.0, lambda x, z: z * (1 + 50 * np.sin(9 * x @ z)), lipschitz=1e6)
+    differences = ClippedDifferences(wild, D, norm)
+    x, previous = 0.3 * stream.standard_normal((2, D))
+    t, lipschitz, smoothness = 5, 1.0, 0.25
+    weight, before = float(t**power), float((t - 1) ** power)
+    clip = (weight - before) * lipschitz + before * smoothness * norm.size(x - previous)
+    changed = 5 * stream.standard_normal((20_000, D))
+    changed[1::2][:200] = -changed[::2][:200]  # some opposite pairs: the worst neighbours
+    sums = np.array([differences.total([z], x, previous, weight, before, clip) for z in changed])
+    assert np.all(norm.dual_sizes(sums) <= clip * (1 + 1e-12))
+    moves = norm.dual_sizes(sums[::2] - sums[1::2])
+    assert moves.max() <= 2 * clip * (1 + 1e-12)
+    assert moves.max() >= 0.95 * 2 * clip
+
+
+def test_an_honest_loss_is_not_clipped_and_attains_its_constants():
+    loss, norm = LogisticLoss(), Norm()
+    stream = Randomness.replayable(7).stream("x")
+    constants = loss.constants(DOMAIN)
+    worst = 0.0
+    for t in (1, 2, 20):
+        x, previous = (DOMAIN.project(3 * stream.standard_normal(D)) for _ in range(2))
+        weight, before = float(t), float(t - 1)
+        clip = constants.lipschitz + before * constants.smoothness * norm.size(x - previous)
+        X, y = records(500, t)
+        X[0], y[0] = -x / np.linalg.norm(x), 1.0  # the most wrong margin
+        rows, pairs = loss.pack((X, y), D, many=True), list(zip(X, y, strict=True))
+        raw = np.array([weight * loss.gradient(x, (v, s)) - before * loss.gradient(previous, (v, s)) for v, s in pairs])
+        assert np.all(norm.dual_sizes(raw) <= clip * (1 + 1e-12))
+        total = ClippedDifferences(loss, D, norm).total(rows, x, previous, weight, before, clip)
+        assert total == pytest.approx(np.sum(raw, axis=0))
+        worst = max(worst, norm.dual_sizes(raw).max() / clip if t == 1 else 0.0)
+    assert worst > 0.95
+
+
+def test_batches_and_relations_divide_the_noise():
+    one = calibrated(60).unit_scale
+    assert calibrated(60, relation=ZERO_OUT).unit_scale == pytest.approx(one / 2)
+    assert calibrated(60, rounds_per_person=3).unit_scale == pytest.approx(one * 3)
+    batched = calibrated(60, batch=7)
+    assert batched.mechanism.steps == 9
+    assert batched.unit_scale == pytest.approx(batched.mechanism.scale(batched.privacy, 2 / 7))
+    assert calibrated(20_000).batch == 10
+    sparse = calibrated(60, learner="mirror-descent", domain=L1Ball(D))
+    assert sparse.norm == Norm.for_sparse(D)
+    assert sparse.unit_scale == pytest.approx(one * D ** (0.5 - 1 / sparse.norm.dual))
+
+
+def test_the_contract():
+    plan = calibrated(60)
+    assert plan.guarantee.epsilon() <= 1.0 * (1 + 1e-9)
+    assert plan.guarantee.delta(1.0) <= 1e-6
+    pure = calibrated(60, delta=0.0)
+    assert pure.guarantee.epsilon(0.0) == 1.0
+    assert pure.unit_scale == pytest.approx(2 * pure.mechanism.column_norm)
+    assert "not private" in plan.start(Randomness.replayable(0)).guarantee.randomness
+    assert "excess" not in plan.regret_bound.formula
+    assert plan.excess_risk_bound is plan.regret_bound
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_trains(name):
+    domain = L1Ball(D, radius=1.5) if name == "mirror-descent" else DOMAIN
+    loss = QuadraticLoss() if name == "strongly-convex" else LogisticLoss()
+    plan = calibrated(400, learner=name, domain=domain, loss=loss, epsilon=50.0)
+    learner = plan.start(Randomness.replayable(8))
+    X, y = records(400, 9)
+    learner.run(X if name == "strongly-convex" else (X, y))
+    assert domain.contains(learner.model, 1e-8)
+    finite = name not in ("coin-betting", "betting-grid")
+    assert np.isfinite(float(plan.regret_bound)) == finite
+    assert plan.vacuous or finite
+
+
+def test_the_certified_learner_has_the_smallest_bound():
+    chosen = calibrated(5_000)
+    for name in ("subgradient", "optimistic"):
+        assert float(chosen.regret_bound) <= float(calibrated(5_000, learner=name).regret_bound)
+    assert calibrated(50, domain=L1Ball(D)).guarantee.epsilon() <= 1.0 * (1 + 1e-9)
+    with pytest.raises(ValueError, match="read-only"):
+        chosen.start(Randomness.replayable(0)).play()[0] = 1.0
+
+
+def test_any_object_with_play_and_observe_works():
+    class Still:
+        def play(self):
+            return np.full(D, 0.1)
+
+        def observe(self, gradient):
+            self.last = gradient
+
+    plan = calibrated(20, learner=Still())
+    learner = plan.start(Randomness.replayable(0))
+    learner.run(records(20, 1))
+    assert learner.model == pytest.approx(np.full(D, 0.1))
+    assert float(plan.regret_bound) == float("inf")
+
+
+def test_losses_that_are_not_convex_are_private_too():
+    bumpy = CustomLoss(lambda x, z: np.cos(x @ z), lambda x, z: -np.sin(x @ z) * np.asarray(z), lipschitz=1.0)
+    plan = calibrated(20, loss=bumpy, smoothness=1.0)
+    learner = plan.start(Randomness.replayable(0))
+    learner.run(list(records(20, 1)[0]))
+    assert plan.guarantee.epsilon() <= 1.0 * (1 + 1e-9)
+
+
+def risk(model, X, y):
+    return float(np.mean(np.logaddexp(0, -y * (X @ model))))
+
+
+@cache
+def population():
+    """Many fresh records, and the best model on them."""
+    X, y = records(30_000, 99)
+    w = np.zeros(D)
+    for _ in range(300):
+        w = DOMAIN.project(w + 4 * ((y * expit(-y * (X @ w))) @ X) / len(y))
+    return X, y, w
+
+
+def excess(horizon, seeds, learner="subgradient", **options):
+    X, y, best = population()
+    plan = calibrated(horizon, learner=learner, **options)
+    losses = []
+    for seed in range(seeds):
+        run = plan.start(Randomness.replayable(seed))
+        run.run(records(horizon, 1000 + seed))
+        losses.append(risk(run.model, X, y) - risk(best, X, y))
+    return float(np.mean(losses)), float(plan.regret_bound)
+
+
+@pytest.mark.parametrize("learner", ["subgradient", "optimistic"])
+def test_excess_risk_is_below_the_certified_bound(learner):
+    measured, bound = excess(5_000, 4, learner, batch=10)
+    assert 0 < measured < bound
+    assert measured < 0.02  # the start point has about 0.13
+
+
+@pytest.mark.slow
+def test_excess_risk_falls_between_the_statistical_and_the_private_rate():
+    sizes = np.array([2_000, 8_000, 32_000])
+    measured = [excess(int(n), 6)[0] for n in sizes]
+    slope = np.polyfit(np.log(sizes), np.log(measured), 1)[0]
+    assert -2.2 < slope < -0.45
+
+
+def test_the_bound_falls_with_the_data():
+    bounds = [float(calibrated(n, learner="optimistic").regret_bound) for n in (1_000, 10_000, 100_000)]
+    assert bounds[0] > 2 * bounds[1] > 4 * bounds[2]
+
+
+def test_bad_arguments_raise():
+    smooth = {"lipschitz": 1.0, "smoothness": 1.0}
+    with pytest.raises(PrivacyError, match="smoothness"):
+        calibrated(20, loss=CustomLoss(lambda x, z: 0.0, lambda x, z: z, lipschitz=1.0))
+    with pytest.raises(InvalidInput, match="learner"):
+        calibrated(20, learner="newton")
+    with pytest.raises(InvalidInput, match="play"):
+        calibrated(20, learner=3)
+    used = Optimistic(DOMAIN)
+    used.observe(np.ones(D))
+    with pytest.raises(InvalidInput, match="fresh"):
+        calibrated(20, learner=used)
+    with pytest.raises(InvalidInput, match="mechanism"):
+        calibrated(20, mechanism="matrix")
+    with pytest.raises(InvalidInput, match="batch"):
+        calibrated(20, batch=-1)
+    with pytest.raises(InvalidInput, match="L1Ball"):
+        calibrated(20, learner="mirror-descent")
+    with pytest.raises(InvalidInput, match="projection"):
+        calibrated(20, domain=KSubsets(D, 2), **smooth)
+    with pytest.raises(InvalidInput, match="strong_convexity"):
+        calibrated(20, learner="strongly-convex")
+    with pytest.raises(PrivacyError, match="switches"):
+        calibrated(20, max_switches=3)
+    family = calibrated(20, loss=ConvexFamily(lipschitz=1.0, smoothness=1.0))
+    assert np.isfinite(float(family.regret_bound))
+    with pytest.raises(InvalidInput, match="family"):
+        family.start()
+
+
+def test_bad_records_raise_and_change_nothing():
+    plan = calibrated(20)
+    learner = plan.start(Randomness.replayable(0))
+    X, y = records(20, 1)
+    learner.play()
+    for bad in (([1.0, 2.0], 1.0), (np.full(D, np.nan), 1.0), 3.0):
+        with pytest.raises(InvalidInput):
+            learner.observe(bad)
+    assert learner.rounds == 0
+    worse = X.copy()
+    worse[7, 0] = np.inf
+    with pytest.raises(InvalidInput):
+        learner.run((worse, y))
+    assert learner.rounds == 0
+    broken = CustomLoss(lambda x, z: 0.0, lambda x, z: np.asarray(z), lipschitz=1.0)
+    other = calibrated(20, loss=broken, smoothness=1.0).start(Randomness.replayable(0))
+    other.play()
+    with pytest.raises(InvalidInput):
+        other.observe(np.array([1.0, np.nan, 0.0, 0.0, 0.0]))
+    assert other.rounds == 0
