@@ -58,6 +58,8 @@ from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
 from tacit.problems import Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
 from tacit.randomness import Randomness
 from tacit.simulation.loop import Simulation, simulate
+from tacit.simulation.records import Sweep
+from tacit.simulation.sweep import sweep
 
 __version__ = "0.1.0"
 
@@ -134,9 +136,11 @@ __all__ = [
     "SquaredLoss",
     "Stochastic",
     "SubmodularBase",
+    "Sweep",
     "SwitchingAdversary",
     "TacitError",
     "Tracking",
     "plan",
     "simulate",
+    "sweep",
 ]

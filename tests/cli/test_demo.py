@@ -9,6 +9,9 @@ def test_demo_ends_with_a_picture_and_the_contract(tmp_path, capsys):
     assert "certified at most" in shown
     assert "neighbours: replace" in shown
     assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    page = (tmp_path / "demo.html").read_text()
+    assert "HedgeOnSums" in page
+    assert "tacit demo" in page
 
 
 def test_bundled_stream_is_zero_one():

@@ -189,7 +189,8 @@ def test_renyi_conversion_is_the_formula_rounded_up(curve, delta):
     orders = 1 + np.geomspace(1e-2, 1e5, 4000)
     exact = np.min(curve.renyi(orders) + np.log1p(-1 / orders) - (np.log(delta) + np.log(orders)) / (orders - 1))
     got = curve.epsilon(delta)
-    assert min(exact, curve.pure()) * (1 - 1e-6) <= got <= min(max(exact, 0), curve.pure()) * 1.001 + 1e-12
+    # The reference stands on a grid of orders of its own, which may miss the best one by a little.
+    assert min(exact, curve.pure()) * (1 - 1e-5) <= got <= min(max(exact, 0), curve.pure()) * 1.001 + 1e-12
 
 
 @every

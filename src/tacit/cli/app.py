@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from tacit import __version__
-from tacit.cli import demo, plan, run, simulate
+from tacit.cli import demo, plan, report, run, simulate, sweep
 
 app = typer.Typer(
-    help="Differentially private online learning: plan, run, simulate.",
+    help="Differentially private online learning: plan, run, simulate, report.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -18,6 +18,8 @@ app = typer.Typer(
 app.add_typer(plan.app, name="plan")
 app.add_typer(run.app, name="run")
 app.add_typer(simulate.app, name="simulate")
+app.add_typer(sweep.app, name="sweep")
+app.command()(report.report)
 app.command()(demo.demo)
 
 
@@ -33,4 +35,4 @@ def callback(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    """Differentially private online learning: plan, run, simulate."""
+    """Differentially private online learning: plan, run, simulate, report."""

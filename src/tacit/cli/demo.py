@@ -11,14 +11,20 @@ import typer
 
 import tacit
 from tacit.cli import options
+from tacit.problems import Problem
+from tacit.report.html import write_report
 from tacit.report.plots import plot_regret
+
+FLOOR = 1e4
 
 
 def demo(
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-6,
     runs: Annotated[int, typer.Option(help="Runs to average in the picture.")] = 20,
-    output: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("tacit-demo.png"),
+    output: Annotated[Path, typer.Option(help="Where the picture goes; the report stands beside it.")] = Path(
+        "tacit-demo.png"
+    ),
 ) -> None:
     """Choose among eight digit classifiers from private error feedback, round after round."""
     names, losses = digits_models()
@@ -37,14 +43,28 @@ def demo(
         typer.echo(f"  {name:20s} {count:5d}  {'#' * round(40 * count / rounds)}")
     environment = tacit.Replay(losses)
     private = tacit.simulate(plan, environment, runs=runs)
-    # The same weights at an enormous epsilon: what the loop would pay with no privacy at all.
-    floor = tacit.simulate(tacit.plan(plan.problem, epsilon=1e4, delta=delta), environment, runs=runs)
+    # The same problem at an enormous epsilon: what the loop would pay with no privacy at all.
+    floor = tacit.simulate(tacit.plan(plan.problem, epsilon=FLOOR, delta=delta), environment, runs=runs)
     plot_regret([private], output, title=f"Choosing among {n} digit classifiers, epsilon = {epsilon:g}", floor=floor)
     typer.echo(
         f"\nOver {runs} replayable runs: mean regret {private.mean[-1]:.1f} (certified at most {private.bound:.1f}), "
         f"without privacy {floor.mean[-1]:.1f}.\n\nThe contract of the private run:\n{learner.guarantee}\n\n"
         f"Picture: {output}"
     )
+    # Every algorithm at three privacies, as one page that opens offline.
+    privacies = [(epsilon / 3, delta), (epsilon, delta), (FLOOR, delta)]
+    page = write_report(
+        tacit.sweep(plan.problem, privacies, digits_stream, runs=runs, algorithms="all", command="tacit demo"),
+        output.with_suffix(".html"),
+        command="tacit demo",
+        title="Choosing among digit classifiers, privately",
+    )
+    typer.echo(f"Report:  {page}")
+
+
+def digits_stream(problem: Problem) -> tacit.Replay:
+    """The bundled stream as an environment."""
+    return tacit.Replay(digits_models()[1])
 
 
 def digits_models() -> tuple[list[str], np.ndarray]:

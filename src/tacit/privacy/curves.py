@@ -19,7 +19,7 @@ from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, check_integer, check_number
 
 # Coarse Renyi orders; conversions refine around the best one.
-ORDERS: FloatArray = 1.0 + np.geomspace(1e-4, 3e5, 72)
+ORDERS: FloatArray = 1.0 + np.geomspace(1e-4, 1e8, 90)
 # Room for rounding errors in a handful of float64 operations, always added on the private side.
 ROUND_UP = 1.0 + 1e-11
 

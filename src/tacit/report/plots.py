@@ -1,18 +1,19 @@
-"""Pictures: readable in black and white, labelled with units, captioned with the contract."""
+"""Pictures of runs over time: regret, switches, the held expert."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from tacit.errors import InvalidInput
+from tacit.report.style import LINES, SHADES, Target, legend_below, legend_lines, save_figure, start_figure
 from tacit.simulation.loop import Simulation
-from tacit.validation import require
 
-LINES = ("-", "--", "-.", ":")
-CAPTION = {"fontsize": 7.5, "color": "0.25", "ha": "left", "va": "top", "family": "monospace"}
+_MANY = 15  # more experts than this: only those that were held or best get a line of their own
 
 
 def plot_regret(
@@ -23,41 +24,129 @@ def plot_regret(
     floor: Simulation | None = None,
 ) -> Path:
     """Mean regret with its band against rounds, the certified bound, and a non-private floor if given."""
-    figure, axes = _figure()
-    shades = np.linspace(0.0, 0.45, max(1, len(simulations)))
-    for index, result in enumerate(simulations):
+    if not simulations:
+        raise InvalidInput("plot_regret needs at least one simulation.")
+    curves = {
+        f"{result.plan.algorithm}, measured": (result.rounds, result.mean, result.standard_error, result.bound)
+        for result in simulations
+    }
+    first = simulations[0]
+    runs = f"{len(first.regret)} run(s), band: two standard errors; seed {first.seed}, so not private"
+    plot_curves(
+        curves,
+        path,
+        title=title,
+        floor=None if floor is None else (floor.rounds, floor.mean),
+        caption=f"{first.plan.guarantee}\n{runs}",
+    )
+    return Path(path)
+
+
+def plot_curves(
+    curves: Mapping[str, tuple[Any, Any, Any, float]],
+    path: Target,
+    *,
+    title: str,
+    floor: tuple[Any, Any] | None = None,
+    caption: str = "",
+) -> Target:
+    """As `plot_regret`, from numbers: label -> (rounds, mean regret, its standard error, certified bound)."""
+    figure, axes = start_figure(legend_lines(len(curves) + (floor is not None), 2))
+    shades = np.linspace(0.0, 0.45, max(1, len(curves)))
+    bounds = []
+    for index, (label, (rounds, mean, error, bound)) in enumerate(curves.items()):
         colour = str(shades[index])
-        low, high = result.band
-        axes.plot(
-            result.rounds, result.mean, LINES[index % 4], color=colour, label=f"{result.plan.algorithm}, measured"
-        )
-        axes.fill_between(result.rounds, low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.axhline(result.bound, linestyle=":", color=colour, linewidth=1)
-        axes.annotate(f"certified bound {result.bound:,.0f}", (result.rounds[0], result.bound), fontsize=8, va="bottom")
+        axes.plot(rounds, mean, LINES[index % 4], color=colour, label=label)
+        axes.fill_between(rounds, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.15, linewidth=0)
+        if np.isfinite(bound):
+            axes.axhline(bound, linestyle=LINES[index % 4], color=colour, linewidth=0.8)
+            bounds.append((float(bound), rounds[0]))
+    for bound, start in _apart(bounds):
+        axes.annotate(f"certified bound {bound:,.0f}", (start, bound), fontsize="small", va="bottom")
     if floor is not None:
-        axes.plot(floor.rounds, floor.mean, color="0.5", linestyle=(0, (1, 1)), label="without privacy, measured")
+        axes.plot(*floor, color="0.5", linestyle=(0, (1, 1)), label="without privacy, measured")
     axes.set_xlabel("round")
-    axes.set_ylabel("cumulative regret (units of loss)")
+    axes.set_ylabel("regret (units of loss)")
     axes.set_title(title)
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    axes.legend(frameon=False, loc="center right")
-    return _save(figure, path, simulations[0])
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(0.0, low), high + 0.05 * (high - low))  # room for the highest bound's label
+    legend_below(figure, axes.get_legend_handles_labels()[0], 2)
+    return save_figure(figure, path, caption)
 
 
-def _figure() -> tuple[Any, Any]:
-    require("matplotlib", "plots")
-    from matplotlib.figure import Figure
+def _apart(bounds: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Those whose labels do not cover each other."""
+    kept: list[tuple[float, float]] = []
+    step = 0.06 * max((bound for bound, _ in bounds), default=0.0)
+    for entry in sorted(bounds, reverse=True):
+        if not kept or kept[-1][0] - entry[0] >= step:
+            kept.append(entry)
+    return kept
 
-    figure = Figure(figsize=(7.2, 5.2), dpi=130)
-    axes = figure.add_axes((0.11, 0.36, 0.85, 0.56))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color="0.92", linewidth=0.8)
-    return figure, axes
+
+def plot_switches(
+    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    path: Target,
+    *,
+    title: str = "Switches over time",
+    caption: str = "",
+) -> Target:
+    """How often the decision has changed up to each round: label -> (rounds, switches)."""
+    figure, axes = start_figure(legend_lines(len(curves), 2))
+    for index, (label, (rounds, switches)) in enumerate(curves.items()):
+        axes.step(rounds, switches, where="post", linestyle=LINES[index % 4], color=SHADES[index % 6], label=label)
+    axes.set_xlabel("round")
+    axes.set_ylabel("switches so far (mean)")
+    axes.set_title(title)
+    axes.set_ylim(bottom=0.0)
+    legend_below(figure, axes.get_legend_handles_labels()[0], 2)
+    return save_figure(figure, path, caption)
 
 
-def _save(figure: Any, path: str | Path, result: Simulation) -> Path:
-    runs = f"{len(result.regret)} run(s), band: two standard errors; seed {result.seed}, so not private"
-    figure.text(0.03, 0.235, f"{result.plan.guarantee}\n{runs}", **CAPTION)
-    target = Path(path)
-    figure.savefig(target)
-    return target
+def plot_held(
+    held: ArrayLike,
+    best: ArrayLike,
+    path: Target,
+    *,
+    rounds: ArrayLike | None = None,
+    restarts: Sequence[int] = (),
+    names: Sequence[str] | None = None,
+    title: str = "Held expert against best expert",
+    caption: str = "",
+) -> Target:
+    """The expert held in each round, the comparator's, and the rounds of detected restarts.
+
+    Args:
+        held: the expert that was played.
+        best: the comparator's expert.
+        path: where the picture goes.
+        rounds: the rounds these are of (default: 1, 2, ...).
+        restarts: rounds at which the learner started again.
+        names: the experts' names.
+        title: the title.
+        caption: the contract.
+    """
+    played, compared = np.asarray(held), np.asarray(best)
+    if played.ndim != 1 or not played.size or played.shape != compared.shape:
+        raise InvalidInput(f"held and best must be of one length. Got shapes {played.shape} and {compared.shape}.")
+    time = np.arange(1, played.size + 1) if rounds is None else np.asarray(rounds)
+    shown = np.unique(np.concatenate([played, compared]))
+    rank = {int(expert): position for position, expert in enumerate(shown)}
+    figure, axes = start_figure(1)
+    thick = {"color": "0.75", "linewidth": 7, "solid_capstyle": "butt"}
+    axes.step(time, [rank[int(e)] for e in compared], where="post", label="best sequence", **thick)
+    axes.step(time, [rank[int(e)] for e in played], where="post", color="0.0", linewidth=1.2, label="held")
+    for index, restart in enumerate(restarts):
+        axes.axvline(restart, color="0.3", linestyle=":", linewidth=1.2, label=None if index else "detected restart")
+    if len(shown) <= _MANY:
+        labels = [names[int(e)] if names else str(e) for e in shown]
+        axes.set_yticks(range(len(shown)), labels)
+        box = axes.get_position()
+        left = max(box.x0, 0.05 + 0.012 * max(map(len, labels)))  # room for the longest name
+        axes.set_position((left, box.y0, box.x1 - left, box.height))
+    axes.set_xlabel("round")
+    axes.set_ylabel("expert")
+    axes.set_title(title)
+    axes.set_ylim(-0.6, len(shown) - 0.4)
+    legend_below(figure, axes.get_legend_handles_labels()[0])
+    return save_figure(figure, path, caption)

@@ -1,0 +1,64 @@
+"""Switch among a portfolio of forecasters while the world changes, without giving away any single value.
+
+Real data: the 273,280 pixels of a photograph that ships with scikit-learn, in the order of a scanner: sky, then a
+roof, then a dark facade. Eight forecasters always say the same shade; which of them is right changes on the way
+down. One pixel is what is protected. Run: `python examples/switching_portfolio.py [picture.png]`.
+"""
+
+import sys
+
+import numpy as np
+from sklearn.datasets import load_sample_image
+
+import tacit
+from tacit.report.plots import plot_held
+from tacit.simulation.comparators import best_switching_sequence
+
+SHADES = np.linspace(16, 240, 8)
+SWITCHES = 4
+
+
+def forecast_losses(every: int = 1) -> np.ndarray:
+    """How far each shade is from each pixel, in [0, 1]; `every` thins the scan."""
+    pixels = load_sample_image("china.jpg").mean(axis=2).ravel()[::every]
+    return np.abs(pixels[:, None] - SHADES) / 255
+
+
+def main(output: str = "switching_portfolio.png", every: int = 1) -> None:
+    losses = forecast_losses(every)
+    rounds, n = losses.shape
+    problem = tacit.Tracking(n=n, horizon=rounds, switches=SWITCHES)  # oblivious: a photograph is no random sample
+    plan = tacit.plan(problem, epsilon=1.0, delta=1e-6)
+    print(plan.explain())
+    best, sequence = best_switching_sequence(losses, SWITCHES)
+    report("the planner's choice", plan.algorithm, plan.start().run(losses), losses, best)
+
+    # Restarts are planned for independent losses, but certify any finished run from the number of its restarts.
+    watch = tacit.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
+    learner = watch.start()
+    held = learner.run(losses)
+    report("restarts on a shift", watch.algorithm, held, losses, best)
+    print(f"  {len(learner.restarts)} restarts, which certify a regret of at most ", end="")
+    print(f"{watch.regret_after(len(learner.restarts)) / rounds:.4f} a round")
+    print(f"best single shade: regret {losses.sum(axis=0).min() / rounds - best / rounds:.4f} a round")
+
+    plot_held(
+        held,
+        sequence,
+        output,
+        restarts=learner.restarts,
+        names=[f"shade {shade:.0f}" for shade in SHADES],
+        title="Forecasting a photograph, pixel by pixel",
+        caption=str(learner.guarantee),
+    )
+    print(f"picture: {output}")
+
+
+def report(what: str, algorithm: str, actions: np.ndarray, losses: np.ndarray, best: float) -> None:
+    rounds = len(losses)
+    regret = (losses[np.arange(rounds), actions].sum() - best) / rounds
+    print(f"{what} ({algorithm}): regret {regret:.4f} a round against the best sequence with {SWITCHES} switches")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

@@ -1,0 +1,116 @@
+"""The decision table and the crossover picture of docs/how-to-choose.md, from the planner.
+
+Run `python scripts/docs/how_to_choose.py` to rewrite both; `--check` only compares the table (exit code 1 if it is stale).
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from matplotlib.ticker import NullFormatter
+
+import tacit
+from tacit.problems import Problem
+from tacit.report.style import legend_below, save_figure, start_figure
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "how-to-choose.md"
+START, STOP = "<!-- table: begin -->", "<!-- table: end -->"
+DELTA = 1e-6
+
+
+def convex(dim: int, horizon: int, family: str) -> tacit.Convex:
+    """Unit ball, unit constants."""
+    smoothness = 0.0 if family == "linear" else 1.0
+    return tacit.Convex(
+        domain=tacit.Ball(dim=dim, radius=1.0),
+        loss=tacit.ConvexFamily(1.0, smoothness, family),
+        horizon=horizon,
+    )
+
+
+def rows() -> list[tuple[str, str, Problem, str, float]]:
+    """What you see, who makes the losses, the problem, its dimension in words, epsilon."""
+    full, moving, gradient = "loss of every option", "loss of every option, best one changes", "a convex loss"
+    found: list[tuple[str, str, Problem, str, float]] = []
+    for n, horizon, epsilon in [
+        (10, 10_000, 1.0), (100, 100_000, 1.0), (100, 100_000, 0.1), (1000, 100_000, 0.1), (10, 10_000, 0.1),
+    ]:  # fmt: skip
+        found.append((full, "oblivious", tacit.Experts(n=n, horizon=horizon), f"{n} options", epsilon))
+    for epsilon in (1.0, 0.1):
+        found.append((full, "adaptive", tacit.Experts(n=100, horizon=100_000), "100 options", epsilon))
+    for adversary in ("stochastic", "oblivious", "adaptive"):
+        problem = tacit.Tracking(n=10, horizon=200_000, switches=3, adversary=adversary)
+        found.append((moving, adversary, problem, "10 options, 3 switches", 1.0))
+    for family, dim, horizon in [
+        ("glm", 10, 10_000), ("glm", 10, 100_000), ("glm", 10, 1_000_000), ("general", 1, 100_000),
+        ("general", 10, 100_000), ("linear", 10, 100_000),
+    ]:  # fmt: skip
+        words = {"glm": "a generalised linear loss", "general": "a smooth convex loss", "linear": "a linear loss"}
+        found.append((words[family], "oblivious", convex(dim, horizon, family), f"d = {dim}", 1.0))
+    found.append((gradient, "adaptive", convex(10, 100_000, "general"), "d = 10", 1.0))
+    for dimension in (1, 2):
+        problem = tacit.Lipschitz(dimension=dimension, horizon=100_000)
+        found.append(("a Lipschitz loss, not convex", "oblivious", problem, f"d = {dimension}", 1.0))
+    bandit = tacit.Bandit(domain=tacit.Ball(dim=2, radius=0.5), horizon=100_000)
+    found.append(("one number: the loss of the decision", "oblivious", bandit, "d = 2", 1.0))
+    for horizon, epsilon in ((10_000, 1.0), (10_000, 0.1)):
+        stochastic = tacit.Stochastic(domain=tacit.Ball(dim=10, radius=1.5), loss=tacit.LogisticLoss(), horizon=horizon)
+        found.append(("records, one pass, one model", "independent records", stochastic, "d = 10", epsilon))
+    return found
+
+
+def table() -> str:
+    """The table in Markdown."""
+    head = "| you see | losses | size | T | epsilon | choose | certified regret per round | next best |"
+    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    for feedback, adversary, problem, size, epsilon in rows():
+        against = "adaptive" if adversary == "adaptive" else "oblivious"
+        choice = tacit.plan(problem, epsilon=epsilon, delta=DELTA, adversary=against)
+        best, *others = choice.candidates
+        usable = [c for c in others if c.plan is not None]
+        per_round = 1 if isinstance(problem, tacit.Stochastic) else problem.horizon or 1
+        shown = "none says anything yet" if best.vacuous else f"`{best.algorithm}`"
+        value = f"{float(best.regret_bound) / per_round:.3g}"
+        following = f"`{usable[0].algorithm}` {float(usable[0].regret_bound) / per_round:.3g}" if usable else "-"
+        lines.append(
+            f"| {feedback} | {adversary} | {size} | {problem.horizon:,} | {epsilon:g} | {shown} | {value} | {following} |"
+        )
+    return "\n".join(lines)
+
+
+def crossover(path: Path) -> Path:
+    """Certified regret of CTRL and PrivateFTRL over T, generalised linear losses, d = 10."""
+    horizons = np.array([10_000, 30_000, 100_000, 300_000, 1_000_000])
+    figure, axes = start_figure(1)
+    for kind, line, marker, shade in ((tacit.PrivateFTRL, "-", "o", "0.0"), (tacit.CTRL, "--", "s", "0.35")):
+        regrets = [
+            float(kind.calibrate(convex(10, int(t), "glm"), epsilon=1.0, delta=DELTA).regret_bound) for t in horizons
+        ]
+        axes.loglog(horizons, regrets, line, marker=marker, color=shade, label=kind.__name__)
+    axes.loglog(horizons, 2 * horizons, ":", color="0.6", label="what every learner has, G D T")
+    axes.loglog(horizons, np.sqrt(horizons), "-.", color="0.6", label="no privacy, R G sqrt(T)")
+    axes.set_xlabel("horizon T (rounds)")
+    axes.set_ylabel("certified regret")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_title("Where CTRL overtakes PrivateFTRL")
+    legend_below(figure, axes.get_legend_handles_labels()[0], 2)
+    caption = "generalised linear losses, d = 10, G = beta = R = 1; epsilon = 1, delta = 1e-6, replace-one neighbours"
+    save_figure(figure, path, caption)
+    return path
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare the table and write nothing")
+    check = parser.parse_args().check
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(START)
+    _, after = rest.split(STOP)
+    fresh = f"{before}{START}\n\n{table()}\n\n{STOP}{after}"
+    if check:
+        sys.exit(0 if fresh == text else "docs/how-to-choose.md is stale: run scripts/docs/how_to_choose.py")
+    PAGE.write_text(fresh, encoding="utf-8")
+    print(PAGE)
+    print(crossover(DOCS / "images" / "crossover.png"))

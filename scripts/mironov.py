@@ -1,0 +1,73 @@
+"""Mironov's attack on float64 Laplace noise, against tacit's own running sum: a limitation, reproduced.
+
+Mironov (2012), "On significance of the least significant bits for differential privacy". A float64 Laplace variable
+is log(k 2^-52) or its negative for a whole number k: of the floats near a value, only some can occur. A released sum
+x + noise therefore tells often, and with certainty, that it cannot come from another x. Here a person's bit is
+0 or 1, the mechanism is `LaplaceTree` with one step, pure epsilon, and the attacker sees one released float64.
+
+    python scripts/mironov.py [epsilon] [releases]
+"""
+
+import math
+import sys
+
+import numpy as np
+
+from tacit import Randomness
+from tacit.mechanisms.running_sums import LaplaceTree
+
+GRID = 2.0**-52
+
+
+def releases(bit, epsilon, count, source):
+    """`count` independent releases of the person's bit by the shipped mechanism."""
+    mechanism = LaplaceTree(1)
+    sums = mechanism.start(count, mechanism.scale(epsilon), mechanism.noise_from(source.stream("noise")))
+    return sums.add(np.full(count, float(bit)))
+
+
+def possible(released, bit, scale):
+    """Whether any outcome of the sampler turns this bit into exactly this float."""
+    size = abs(released - bit) / scale
+    sign = 1.0 if released >= bit else -1.0
+    k = round(math.exp(-size) / GRID)
+    # One step of k moves the noise by scale/k; one unit in the last place of the sum covers this many steps.
+    reach = 4 + math.ceil(k * math.ulp(max(abs(released), abs(bit))) / scale)
+    for step in range(max(1, k - reach), k + reach + 1):
+        noise = -sign * math.log(step * GRID)
+        if bit + noise * scale == released:
+            return True
+    return False
+
+
+def attack(released, scale):
+    """The bit, if the other one is impossible; None if both are possible."""
+    zero, one = (possible(released, bit, scale) for bit in (0, 1))
+    if zero and one:
+        return None
+    return 0 if zero else 1
+
+
+def success(epsilon, count, seed):
+    """(share of releases that give the bit away, number of wrong statements)."""
+    scale = LaplaceTree(1).scale(epsilon)
+    certain = wrong = 0
+    for bit in (0, 1):
+        source = Randomness.replayable(seed).child(bit)
+        for released in releases(bit, epsilon, count, source).tolist():
+            answer = attack(released, scale)
+            certain += answer is not None
+            wrong += answer is not None and answer != bit
+    return certain / (2 * count), wrong
+
+
+def main():
+    epsilon = float(sys.argv[1]) if len(sys.argv) > 1 else 0.5
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
+    share, wrong = success(epsilon, count, seed=1)
+    print(f"epsilon={epsilon:g}: {share:.1%} of {2 * count} releases tell the bit with certainty, {wrong} wrong")
+    print(f"epsilon-DP would allow certainty never, and a guess with probability {1 / (1 + math.exp(-epsilon)):.1%}")
+
+
+if __name__ == "__main__":
+    main()

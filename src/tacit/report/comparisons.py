@@ -1,0 +1,114 @@
+"""Pictures over a sweep: regret against the horizon, and the price of privacy against epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.report.style import (
+    Target,
+    legend_below,
+    legend_lines,
+    line_style,
+    save_figure,
+    shared_contract,
+    start_figure,
+)
+from tacit.simulation.records import Summary
+
+NOT_PRIVATE = 1000.0
+"""From this epsilon on a plan stands for no privacy at all: its noise is far below its learning rate's loss."""
+
+_FLOOR: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 1)), "linewidth": 1.4}
+
+
+def split_floor(summaries: Sequence[Summary]) -> tuple[list[Summary], list[Summary]]:
+    """The private cells, and those that stand for no privacy."""
+    private = [s for s in summaries if s["epsilon"] < NOT_PRIVATE]
+    return private, [s for s in summaries if s["epsilon"] >= NOT_PRIVATE]
+
+
+def plot_regret_by_horizon(
+    summaries: Sequence[Summary],
+    path: Target,
+    *,
+    title: str = "Regret against the horizon",
+    caption: str | None = None,
+) -> Target:
+    """Mean regret against the horizon, one line for each epsilon, with certified bounds and the floor."""
+    private, floor = _split(summaries, "plot_regret_by_horizon")
+    lines = {f"epsilon = {e:g}": [s for s in private if s["epsilon"] == e] for e in _values(private, "epsilon")}
+    figure, axes = _draw(lines, "horizon", "horizon (rounds)", floor=bool(floor))
+    if floor:
+        axes.plot([s["horizon"] for s in floor], [s.mean for s in floor], **_FLOOR)
+    axes.set_title(title)
+    return save_figure(figure, path, grid_caption(private) if caption is None else caption)
+
+
+def plot_price(
+    summaries: Sequence[Summary], path: Target, *, title: str = "The price of privacy", caption: str | None = None
+) -> Target:
+    """Mean regret against epsilon, one line for each horizon; the distance from the floor is the price."""
+    private, floor = _split(summaries, "plot_price")
+    lines = {f"{t:,} rounds": [s for s in private if s["horizon"] == t] for t in _values(private, "horizon")}
+    figure, axes = _draw(lines, "epsilon", "epsilon", floor=bool(floor))
+    for summary in floor:
+        axes.axhline(summary.mean, **_FLOOR)
+        note = f"no privacy, {summary['horizon']:,} rounds"
+        left = min(_values(private, "epsilon"))
+        axes.annotate(note, (left, summary.mean), fontsize="x-small", color="0.4", va="bottom")
+    axes.set_title(title)
+    return save_figure(figure, path, grid_caption(private) if caption is None else caption)
+
+
+def grid_caption(cells: Sequence[Summary]) -> str:
+    """What the cells of a picture promise, and how they were measured."""
+    runs = sorted({s.runs for s in cells})
+    count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    algorithms = ", ".join(sorted({s["algorithm"] for s in cells}))
+    note = f"{algorithms}; {count} run(s) a point, bars and bands: two standard errors"
+    return f"{shared_contract([s['contract'] for s in cells])}\n{note}"
+
+
+def _draw(lines: dict[str, list[Summary]], along: str, label: str, *, floor: bool) -> tuple[Any, Any]:
+    """Measured means with error bars, and the certified bounds as hollow markers."""
+    from matplotlib.lines import Line2D
+
+    entries = [Line2D([], [], label=name, **line_style(index)) for index, name in enumerate(lines)]
+    hollow = {"linewidth": 0.7, "markerfacecolor": "white"}
+    entries.append(Line2D([], [], label="hollow: certified bound", **(line_style(0) | hollow)))
+    if floor:
+        entries.append(Line2D([], [], label="without privacy, measured", **_FLOOR))
+    figure, axes = start_figure(legend_lines(len(entries)))
+    for index, cells in enumerate(lines.values()):
+        ordered = sorted(cells, key=lambda s: float(s[along]))
+        x = [s[along] for s in ordered]
+        bars = [2 * s.standard_error for s in ordered]
+        axes.errorbar(x, [s.mean for s in ordered], yerr=bars, capsize=2, **line_style(index))
+        bounds = [s["bound"] if np.isfinite(s["bound"]) else np.nan for s in ordered]
+        axes.plot(x, bounds, **(line_style(index) | hollow))
+    every = [s for cells in lines.values() for s in cells]
+    axes.set_xscale("log")
+    if all(s.mean > 0 for s in every):
+        axes.set_yscale("log")
+    ticks = _values(every, along)
+    axes.set_xticks(ticks, [f"{tick:,}" if along == "horizon" else f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel(label)
+    axes.set_ylabel("final regret (units of loss)")
+    legend_below(figure, entries)
+    return figure, axes
+
+
+def _values(cells: Sequence[Summary], column: str) -> list[Any]:
+    return sorted({s[column] for s in cells})
+
+
+def _split(summaries: Sequence[Summary], owner: str) -> tuple[list[Summary], list[Summary]]:
+    private, floor = split_floor(summaries)
+    if not private:
+        raise InvalidInput(f"{owner} needs at least one cell with epsilon below {NOT_PRIVATE:g}.")
+    return private, sorted(floor, key=lambda s: int(s["horizon"]))

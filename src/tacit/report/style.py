@@ -1,0 +1,83 @@
+"""What all pictures share: grey levels, line styles, markers and hatches that survive a black-and-white print.
+
+Every picture ends in a caption with the contract, because a regret without its epsilon says nothing.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tacit.validation import require
+
+LINES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "x")
+SHADES = ("0.0", "0.35", "0.15", "0.5", "0.25", "0.6")
+HATCHES = ("", "///", "...", "xx", "\\\\\\", "ooo", "++", "--")
+CAPTION = {"fontsize": 7.5, "color": "0.25", "ha": "left", "va": "top", "family": "monospace"}
+CAPTION_COLUMNS = 108
+
+Target = str | Path | BinaryIO
+
+
+def start_figure(legend_lines: int = 0) -> tuple[Any, Any]:
+    """A figure with room for a caption, and for so many lines of legend above it; and its axes."""
+    require("matplotlib", "plots")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 5.2), dpi=130)
+    bottom = 0.36 + 0.045 * legend_lines
+    axes = figure.add_axes((0.11, bottom, 0.85, 0.92 - bottom))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="0.92", linewidth=0.8)
+    return figure, axes
+
+
+def legend_below(figure: Any, handles: Sequence[Any], columns: int = 3) -> None:
+    """A legend between the axes and the caption, where it covers nothing."""
+    figure.legend(
+        handles=handles, frameon=False, fontsize="small", ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 0.235)
+    )
+
+
+def legend_lines(entries: int, columns: int = 3) -> int:
+    """How many lines a legend of so many entries takes."""
+    return -(-entries // columns)
+
+
+def save_figure(figure: Any, target: Target, caption: str) -> Target:
+    """Write the caption and the PNG (or what the file's name says); without a caption, cut its room off."""
+    cut: dict[str, Any] = {} if caption else {"bbox_inches": "tight", "pad_inches": 0.08}
+    lines = [wrapped for line in caption.splitlines() for wrapped in textwrap.wrap(line, CAPTION_COLUMNS) or [""]]
+    figure.text(0.03, 0.225, "\n".join(lines), **CAPTION)
+    if isinstance(target, str | Path):
+        figure.savefig(Path(target), **cut)
+        return Path(target)
+    figure.savefig(target, format="png", **cut)
+    return target
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """The look of line number `index`: told apart without colour."""
+    return {
+        "linestyle": LINES[index % len(LINES)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "color": SHADES[index % len(SHADES)],
+        "markersize": 5,
+    }
+
+
+def shared_contract(contracts: Sequence[str]) -> str:
+    """One contract for several runs: the lines they share; what differs is in the picture.
+
+    >>> shared_contract(["epsilon=1 [RDP]\\n  neighbours: replace", "epsilon=2 [RDP]\\n  neighbours: replace"])
+    'epsilon and delta as shown, certified for each run\\n  neighbours: replace'
+    """
+    different = list(dict.fromkeys(contracts))
+    if len(different) == 1:
+        return different[0]
+    others = [set(contract.splitlines()) for contract in different[1:]]
+    lines = [line for line in different[0].splitlines()[1:] if all(line in other for other in others)]
+    return "\n".join(["epsilon and delta as shown, certified for each run", *lines])

@@ -1,0 +1,119 @@
+"""Tables of a sweep: one line for each cell, as text, Markdown or HTML.
+
+A `Value` knows where it comes from (which cell, column and statistic), so that a page can be checked against its
+Parquet file number by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from math import isfinite
+
+import numpy as np
+
+from tacit.simulation.records import Summary
+
+
+@dataclass(frozen=True)
+class Value:
+    """One entry: what is shown, the number behind it, and its source."""
+
+    shown: str
+    number: float | None = None
+    cell: str = ""
+    column: str = ""
+    statistic: str = ""
+
+    def to_html(self, tag: str = "td") -> str:
+        """The entry as an HTML element that names its source."""
+        if self.number is None:
+            return f"<{tag}>{escape(self.shown)}</{tag}>"
+        source = f'data-cell="{self.cell}" data-column="{self.column}" data-statistic="{self.statistic}"'
+        return f'<{tag} class="number" data-value="{self.number!r}" {source}>{escape(self.shown)}</{tag}>'
+
+
+@dataclass(frozen=True)
+class Table:
+    """Column heads and rows."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+    def to_text(self) -> str:
+        """Aligned columns for a terminal."""
+        lines = [self.heads, *(tuple(value.shown for value in row) for row in self.rows)]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.heads))]
+        shown = ["  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in lines]
+        return "\n".join([shown[0], "  ".join("-" * width for width in widths), *shown[1:]]) + "\n"
+
+    def to_markdown(self) -> str:
+        """A Markdown table."""
+        lines = [self.heads, ("---",) * len(self.heads), *(tuple(value.shown for value in row) for row in self.rows)]
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+    def to_html(self) -> str:
+        """An HTML table whose heads sort it."""
+        heads = "".join(f'<th scope="col"><button type="button">{escape(head)}</button></th>' for head in self.heads)
+        rows = "\n".join("<tr>" + "".join(value.to_html() for value in row) + "</tr>" for row in self.rows)
+        return f'<table class="sortable">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>'
+
+
+def summary_table(summaries: Sequence[Summary], *, environment: bool = True) -> Table:
+    """What was run and what was measured, one row for each cell (its environment can be left out)."""
+    heads = (
+        "environment", "rounds", "epsilon", "delta", "algorithm", "runs", "mean regret", "standard error",
+        "regret per round", "certified bound", "mean switches", "mean seconds",
+    )  # fmt: skip
+    first = 0 if environment else 1
+    return Table(heads[first:], tuple(_row(summary)[first:] for summary in summaries))
+
+
+def _row(s: Summary) -> tuple[Value, ...]:
+    return (
+        Value(s["world"]),
+        fact(s, "horizon"),
+        fact(s, "epsilon"),
+        fact(s, "delta"),
+        Value(s["algorithm"]),
+        _value(s, "run", "count", s.runs),
+        _value(s, "regret", "mean", s.mean),
+        _value(s, "regret", "standard error", s.standard_error),
+        _value(s, "regret_per_round", "mean", s.per_round),
+        _bound(s),
+        _value(s, "switches", "mean", float(np.mean(s.switches))),
+        _value(s, "seconds", "mean", float(np.mean(s.seconds))),
+    )
+
+
+def fact(summary: Summary, column: str) -> Value:
+    """A column that all runs of the cell share."""
+    return _value(summary, column, "value", summary[column])
+
+
+def _value(summary: Summary, column: str, statistic: str, number: float) -> Value:
+    return Value(show(number), number, summary["cell"], column, statistic)
+
+
+def _bound(summary: Summary) -> Value:
+    if not isfinite(summary["bound"]):
+        return Value("none")
+    value = fact(summary, "bound")
+    if summary["vacuous"]:
+        return Value(f"{value.shown} (vacuous)", value.number, value.cell, value.column, value.statistic)
+    if summary["bound_condition"]:
+        condition = f"{value.shown} if {summary['bound_condition']}"
+        return Value(condition, value.number, value.cell, value.column, value.statistic)
+    return value
+
+
+def show(number: float) -> str:
+    """A number as people read it: whole numbers whole, others with four digits.
+
+    >>> show(100000), show(0.05), show(1234.567), show(1e-6)
+    ('100,000', '0.05', '1,235', '1e-06')
+    """
+    if isinstance(number, int | np.integer) or (abs(number) >= 1000 and isfinite(number)):
+        return f"{number:,.0f}"
+    return f"{number:.4g}"

@@ -1,0 +1,266 @@
+"""What a sweep leaves on disk: a folder of Parquet files that only grows, one row for each run.
+
+A part is written under a hidden name, flushed, and renamed, so a reader or a later sweep sees whole parts or
+none, wherever the writer was killed. Any Parquet reader reads the folder as one table; a single file made from
+it is read as well. `SCHEMA_VERSION` stands in every row and goes up whenever the columns change.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.validation import FloatArray, IntArray, require
+
+SCHEMA_VERSION = 1
+
+_COLUMNS = {
+    "cell": "string",  # hash of everything but the run: problem, plan, privacy, environment, seed
+    "run": "int64",
+    "seed": "int64",
+    "tacit_schema": "int64",
+    "tacit_version": "string",
+    "command": "string",  # what to type to make the row again
+    "kind": "string",
+    "problem": "string",
+    "family": "string",  # the problem without its horizon: what cells of one picture share
+    "horizon": "int64",  # rounds that were played
+    "n": "int64",
+    "dimension": "int64",
+    "algorithm": "string",
+    "chosen": "bool",  # whether the planner chose it
+    "epsilon": "float64",
+    "delta": "float64",
+    "contract": "string",
+    "environment": "string",
+    "world": "string",  # the environment's name without its size
+    "regret": "float64",
+    "regret_per_round": "float64",
+    "bound": "float64",
+    "bound_condition": "string",
+    "vacuous": "bool",
+    "switches": "int64",
+    "seconds": "float64",
+    "checkpoints": "list<int64>",
+    "regret_curve": "list<float64>",
+    "switch_curve": "list<int64>",  # empty where decisions are not discrete
+    "held": "list<int64>",  # run 0 only: the expert at each checkpoint, the comparator's, and detected restarts
+    "comparator": "list<int64>",
+    "restarts": "list<int64>",
+    "candidates": "list<string>",  # every algorithm that met the contract, with its certified regret
+    "candidate_bounds": "list<float64>",
+}
+
+
+def schema() -> Any:
+    """The Arrow schema of a row."""
+    pa = require("pyarrow", "cli")
+    kinds = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
+    kinds |= {f"list<{name}>": pa.list_(kind) for name, kind in list(kinds.items())}
+    return pa.schema(
+        [(name, kinds[kind]) for name, kind in _COLUMNS.items()], metadata={"tacit_schema": str(SCHEMA_VERSION)}
+    )
+
+
+def make_table(rows: Sequence[dict[str, Any]]) -> Any:
+    """An Arrow table of rows."""
+    return require("pyarrow", "cli").Table.from_pylist(list(rows), schema=schema())
+
+
+def read_tables(path: Path) -> list[Any]:
+    """The whole parts of a folder, or the one file."""
+    require("pyarrow", "cli")
+    parquet = require("pyarrow.parquet", "cli")
+    files = sorted(path.glob("part-*.parquet")) if path.is_dir() else [path]
+    tables = []
+    for file in files:
+        try:
+            table = parquet.ParquetFile(file).read()
+        except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+            raise InvalidInput(f"{file} is not a Parquet file ({error}).") from None
+        tables.append(_checked(table, file))
+    return tables
+
+
+def _checked(table: Any, file: Path) -> Any:
+    if "tacit_schema" not in table.column_names:
+        raise InvalidInput(f"{file} was not written by a sweep: it has no column 'tacit_schema'.")
+    versions = set(table["tacit_schema"].unique().to_pylist())
+    if versions - {SCHEMA_VERSION}:
+        raise InvalidInput(f"{file} has rows of schema {sorted(versions)}; this tacit reads {SCHEMA_VERSION}.")
+    missing = set(_COLUMNS) - set(table.column_names)
+    if missing:
+        raise InvalidInput(f"{file} lacks the columns {sorted(missing)}.")
+    return table.select(list(_COLUMNS)).cast(schema())
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder a sweep appends to."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: str | Path) -> Store:
+        """The folder, made if it is not there."""
+        folder = Path(path)
+        if folder.exists() and not folder.is_dir():
+            raise InvalidInput(f"A sweep writes a folder of Parquet files, and {folder} is a file: name another.")
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder)
+
+    def append(self, table: Any, name: str) -> None:
+        """Add a part: whole or not at all."""
+        temporary = self.path / f".{name}.{os.getpid()}.tmp"
+        with temporary.open("wb") as file:
+            require("pyarrow.parquet", "cli").write_table(table, file, compression="zstd")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self.path / f"part-{name}.parquet")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse a second writer, and clear away what a killed one left half written."""
+        with (self.path / ".lock").open("a") as lock:
+            # Record locks end with their process, however it ends, and forked workers do not inherit them.
+            if sys.platform != "win32":
+                import fcntl
+
+                try:
+                    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise InvalidInput(
+                        f"Another sweep is writing to {self.path}: wait for it, or name another."
+                    ) from None
+            for leftover in self.path.glob(".*.tmp"):
+                leftover.unlink()
+            yield
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The runs of one cell: what was run, and the mean of what was measured.
+
+    Attributes:
+        facts: the columns that all runs of the cell share, by name.
+        runs: how many runs.
+        regret: regret of each run at each checkpoint, shape (runs, k).
+        checkpoints: the rounds at which regret was kept, shape (k,).
+        switch_curve: switches of each run up to each checkpoint (None: decisions are not discrete).
+        final: regret of each run at the end.
+        switches: switches of each run.
+        seconds: seconds of each run.
+        first: the columns that only run 0 keeps: held, comparator, restarts.
+    """
+
+    facts: dict[str, Any]
+    runs: int
+    regret: FloatArray
+    checkpoints: IntArray
+    switch_curve: FloatArray | None
+    final: FloatArray
+    switches: FloatArray
+    seconds: FloatArray
+    first: dict[str, list[int]]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.facts[name]
+
+    @property
+    def mean(self) -> float:
+        """Mean regret at the end."""
+        return float(np.mean(self.final))
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean regret at the end (0 for a single run)."""
+        return float(np.std(self.final, ddof=1) / np.sqrt(self.runs)) if self.runs > 1 else 0.0
+
+    @property
+    def per_round(self) -> float:
+        """Mean regret per round."""
+        return self.mean / int(self["horizon"])
+
+    @property
+    def curve(self) -> tuple[FloatArray, FloatArray]:
+        """Mean regret at each checkpoint and its standard error."""
+        error = np.std(self.regret, axis=0, ddof=1) / np.sqrt(self.runs) if self.runs > 1 else 0.0 * self.regret[0]
+        return np.mean(self.regret, axis=0), np.asarray(error)
+
+
+class Sweep:
+    """The rows of a sweep. `table` is the Arrow table; `summaries()` has one entry for each cell."""
+
+    def __init__(self, table: Any, path: Path | None = None) -> None:
+        self.table = table
+        self.path = path
+
+    @classmethod
+    def read(cls, path: str | Path) -> Sweep:
+        """Read what a sweep wrote; each run counts once."""
+        target = Path(path)
+        if not target.exists():
+            raise InvalidInput(f"There is no file or folder {target}.")
+        tables = read_tables(target)
+        if not sum(len(table) for table in tables):
+            raise InvalidInput(f"{target} has no rows yet.")
+        return cls(distinct(require("pyarrow", "cli").concat_tables(tables)), target)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        return f"Sweep({len(self)} runs of {len(self.table['cell'].unique())} cells, path={str(self.path)!r})"
+
+    @property
+    def commands(self) -> list[str]:
+        """What to type to make these rows again, each command once."""
+        return [str(command) for command in self.table["command"].unique().to_pylist()]
+
+    @property
+    def versions(self) -> list[str]:
+        """The versions of tacit that made these rows."""
+        return sorted(self.table["tacit_version"].unique().to_pylist())
+
+    def summaries(self) -> list[Summary]:
+        """One summary for each cell, in order of problem, environment, delta, horizon, epsilon and algorithm."""
+        order = ("family", "world", "delta", "horizon", "epsilon", "algorithm", "cell")
+        compute = require("pyarrow.compute", "cli")
+        found = []
+        for cell in self.table["cell"].unique().to_pylist():
+            found.append(_summary(self.table.filter(compute.equal(self.table["cell"], cell)).sort_by("run")))
+        return sorted(found, key=lambda summary: tuple(summary[name] for name in order))
+
+
+def distinct(table: Any) -> Any:
+    """The table with each (cell, run) once, ordered by them."""
+    keys = list(zip(table["cell"].to_pylist(), table["run"].to_pylist(), strict=True))
+    first = {key: index for index, key in reversed(list(enumerate(keys)))}
+    return table.take([first[key] for key in sorted(first)])
+
+
+_FACTS = [name for name, kind in _COLUMNS.items() if not kind.startswith("list") and name not in ("run", "seconds")]
+
+
+def _summary(table: Any) -> Summary:
+    first = table.slice(0, 1).to_pylist()[0]
+    curves = [np.asarray(curve, dtype=np.float64) for curve in table["switch_curve"].to_pylist()]
+    return Summary(
+        facts={name: first[name] for name in (*_FACTS, "candidates", "candidate_bounds")},
+        runs=len(table),
+        regret=np.stack([np.asarray(curve, dtype=np.float64) for curve in table["regret_curve"].to_pylist()]),
+        checkpoints=np.asarray(first["checkpoints"], dtype=np.int64),
+        switch_curve=np.stack(curves) if all(len(curve) for curve in curves) else None,
+        final=table["regret"].to_numpy(),
+        switches=table["switches"].to_numpy().astype(np.float64),
+        seconds=table["seconds"].to_numpy(),
+        first={name: first[name] or [] for name in ("held", "comparator", "restarts")},
+    )

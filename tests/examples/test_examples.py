@@ -1,0 +1,50 @@
+"""Every example runs to its picture, here with small arguments; `make test-all` runs them as they stand."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+SMALL = {
+    "model_routing": {"runs": 2},
+    "switching_portfolio": {"every": 20},
+    "dynamic_pricing": {"days": 50},
+    "private_classification": {"seeds": 1},
+    "routing": {"horizon": 20_000},
+}
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_example_is_here():
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "stream_from_disk"}
+
+
+def test_stream_from_disk(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["stream_from_disk.py", "4000"])
+    load("stream_from_disk").main()
+    assert "4,000 rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_example_ends_with_a_picture(name, tmp_path, capsys):
+    picture = tmp_path / f"{name}.png"
+    load(name).main(str(picture), **SMALL[name])
+    assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert f"picture: {picture}" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_example_as_it_stands(name, tmp_path):
+    picture = tmp_path / f"{name}.png"
+    subprocess.run([sys.executable, FOLDER / f"{name}.py", picture], check=True, cwd=tmp_path, timeout=180)
+    assert picture.exists()

@@ -1,0 +1,165 @@
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, MissingExtra
+from tacit.learners.experts import HedgeOnSums, ScheduledExperts
+from tacit.planning import CATALOGUE
+from tacit.problems import Experts
+from tacit.report import comparisons, crossover, noise, plots, style
+from tacit.report.comparisons import NOT_PRIVATE, plot_price, plot_regret_by_horizon, split_floor
+from tacit.report.crossover import Crossover, plot_crossover
+from tacit.report.noise import plot_noise, running_sum_noise
+from tacit.report.plots import plot_curves, plot_held, plot_regret, plot_switches
+from tacit.report.style import shared_contract
+from tacit.report.tables import show, summary_table
+
+MODULES = (comparisons, crossover, noise, plots)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """What was drawn: the figures, before they become pixels."""
+    figures = []
+
+    def save(figure, target, caption):
+        figures.append((figure, caption))
+        return style.save_figure(figure, target, caption)
+
+    for module in MODULES:
+        monkeypatch.setattr(module, "save_figure", save)
+    return figures
+
+
+def gap(summaries):
+    return [s for s in summaries if s["world"] == "gap"]
+
+
+def test_regret_by_horizon_shows_the_means_the_bounds_and_the_floor(summaries, drawn):
+    plot_regret_by_horizon(gap(summaries), BytesIO())
+    [(figure, caption)] = drawn
+    [axes] = figure.axes
+    private, floor = split_floor(gap(summaries))
+    lines = {tuple(np.asarray(line.get_ydata(), dtype=float)) for line in axes.lines}
+    for epsilon in (1.0, 8.0):
+        cells = sorted((s for s in private if s["epsilon"] == epsilon), key=lambda s: s["horizon"])
+        assert tuple(s.mean for s in cells) in lines
+        assert tuple(s["bound"] for s in cells) in lines
+    assert tuple(s.mean for s in floor) in lines
+    assert "neighbours: replace" in caption
+    assert "3 run(s)" in caption
+    assert axes.get_ylabel().endswith("(units of loss)")
+
+
+def test_price_shows_one_line_for_each_horizon(summaries, drawn):
+    plot_price(gap(summaries), BytesIO())
+    [(figure, _)] = drawn
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels[:2] == ["64 rounds", "256 rounds"]
+    assert "without privacy, measured" in labels
+
+
+def test_lines_are_told_apart_without_colour():
+    looks = [style.line_style(index) for index in range(12)]
+    assert len({(look["linestyle"], look["marker"]) for look in looks}) == 12
+    for look in looks:
+        assert 0 <= float(look["color"]) <= 0.6  # grey levels only
+
+
+def test_nothing_private_is_refused(summaries):
+    floor = [s for s in summaries if s["epsilon"] >= NOT_PRIVATE]
+    for plot in (plot_price, plot_regret_by_horizon):
+        with pytest.raises(InvalidInput, match="epsilon below 1000"):
+            plot(floor, BytesIO())
+    with pytest.raises(InvalidInput, match="at least one private cell"):
+        Crossover.from_summaries(floor)
+
+
+def test_crossover_from_plans_and_from_a_sweep_agree(summaries, monkeypatch):
+    monkeypatch.setitem(CATALOGUE, Experts, (ScheduledExperts, HedgeOnSums))
+    stored = Crossover.from_summaries(gap(summaries))
+    planned = Crossover.of(lambda rounds: Experts(n=4, horizon=rounds), [64, 256], [1.0, 8.0], 1e-6)
+    assert stored.winners == planned.winners
+    assert stored.bounds == planned.bounds
+    assert stored.horizons == [64, 256]
+    assert stored.epsilons == [1.0, 8.0]
+
+
+def test_crossover_map_has_a_hatch_for_each_winner(drawn):
+    winners = {(10, 1.0): "A", (10, 2.0): "B", (100, 1.0): "", (100, 2.0): "C"}
+    plot_crossover(Crossover(winners, dict.fromkeys(winners, 0.25), "the contract"), BytesIO())
+    [(figure, caption)] = drawn
+    fields = [(patch.get_hatch(), patch.get_facecolor()) for patch in figure.axes[0].patches]
+    assert len(set(fields)) == 4
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["A", "B", "C", "none says anything"]
+    assert caption.startswith("the contract")
+
+
+def test_noise_has_the_known_size():
+    """Known standard deviations at epsilon = 1, delta = 1e-6: mean and largest over the steps."""
+    values = running_sum_noise(1000, epsilon=1.0, delta=1e-6)
+    assert values["Tree"].mean() == pytest.approx(29.3, abs=0.1)
+    assert values["Tree"].max() == pytest.approx(40.1, abs=0.1)
+    assert values["Buffered"].mean() == pytest.approx(13.1, rel=0.02)
+    assert values["Buffered"].max() == pytest.approx(13.8, rel=0.02)
+    assert list(running_sum_noise(10, epsilon=1.0, delta=0.0)) == ["LaplaceTree"]
+
+
+def test_noise_picture(tmp_path):
+    assert plot_noise(tmp_path / "noise.png", steps=50).read_bytes()[:4] == b"\x89PNG"
+
+
+def test_held_marks_restarts_and_shows_only_used_experts(drawn):
+    plot_held([5, 5, 7, 7], [5, 7, 7, 7], BytesIO(), restarts=[2], names=[f"model {i}" for i in range(9)])
+    [(figure, _)] = drawn
+    [axes] = figure.axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["model 5", "model 7"]
+    assert any(np.array_equal(line.get_xdata(), [2, 2]) for line in axes.lines)
+
+
+@pytest.mark.parametrize(("held", "best"), [([], []), ([1, 2], [1]), ([[1]], [[1]])])
+def test_held_needs_two_sequences_of_one_length(held, best):
+    with pytest.raises(InvalidInput, match="of one length"):
+        plot_held(held, best, BytesIO())
+
+
+def test_switches_and_curves(drawn):
+    plot_switches({"A": ([1, 2, 3], [0, 1, 1])}, BytesIO(), caption="contract")
+    rounds, mean = np.arange(1, 4), np.array([1.0, 2.0, 3.0])
+    plot_curves({"A": (rounds, mean, 0 * mean, np.inf), "B": (rounds, mean, 0 * mean, 9.0)}, BytesIO(), title="t")
+    assert drawn[0][1] == "contract"
+    assert [text.get_text() for text in drawn[1][0].axes[0].texts] == ["certified bound 9"]
+
+
+def test_regret_needs_a_simulation(tmp_path):
+    with pytest.raises(InvalidInput, match="at least one simulation"):
+        plot_regret([], tmp_path / "x.png")
+
+
+def test_missing_matplotlib_names_the_extra(monkeypatch):
+    def missing(module, extra):
+        raise MissingExtra(extra)
+
+    monkeypatch.setattr(style, "require", missing)
+    with pytest.raises(MissingExtra, match="plots"):
+        style.start_figure()
+
+
+def test_shared_contract_keeps_what_is_shared():
+    first, second = "epsilon=1\n  released: a\n  unit: u", "epsilon=2\n  released: b\n  unit: u"
+    assert shared_contract([first, first]) == first
+    assert shared_contract([first, second]).splitlines()[1:] == ["  unit: u"]
+
+
+def test_tables(summaries):
+    table = summary_table(summaries)
+    assert table.to_text().count("\n") == len(summaries) + 2
+    lines = table.to_markdown().splitlines()
+    assert len({line.count("|") for line in lines}) == 1
+    limited = next(row for row in table.rows if row[4].shown == "LimitedUpdates")
+    assert limited[9].shown == "none"  # its bound is infinite
+    restarts = next(row for row in table.rows if row[4].shown == "RestartOnShift")
+    assert "if there are at most S restarts" in restarts[9].shown or "vacuous" in restarts[9].shown
+    assert show(12) == "12"

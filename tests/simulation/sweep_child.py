@@ -1,0 +1,37 @@
+"""A sweep in a process of its own, for tests that kill it: `python sweep_child.py folder runs jobs`."""
+
+import sys
+import time
+from dataclasses import dataclass
+from unittest.mock import patch
+
+from tacit.environments.experts import BernoulliGap
+from tacit.learners.experts import ScheduledExperts
+from tacit.planning import CATALOGUE
+from tacit.problems import Experts
+from tacit.simulation import sweep as module
+
+
+@dataclass(frozen=True)
+class Slow(BernoulliGap):
+    """Takes its time, so that there is a moment to be killed in."""
+
+    def losses(self, generator):
+        time.sleep(0.01)
+        return super().losses(generator)
+
+
+def slow(problem):
+    return Slow(problem.n, problem.horizon)
+
+
+def run(path, runs, jobs=1):
+    problem = Experts(n=3, horizon=40)
+    with patch.dict(CATALOGUE, {Experts: (ScheduledExperts,)}):  # the quickest to calibrate
+        return module.sweep(problem, [(1.0, 0.0)], [slow, "switching"], runs=runs, path=path, n_jobs=jobs, command="x")
+
+
+if __name__ == "__main__":
+    module.FLUSH_SECONDS = 0.0
+    module.FLUSH_SHARE = 0.0
+    run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
