@@ -15,7 +15,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.learners.bandit import Rounds
 from tacit.learners.base import Learner
-from tacit.problems import Bandit, Convex, Experts, Problem, Tracking
+from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.simulation.comparators import best_switching_sequence
 from tacit.simulation.convex_comparators import best_fixed_point
 from tacit.validation import FloatArray, IntArray
@@ -117,10 +117,26 @@ def convex_game(learner: Learner, environment: Any, generator: np.random.Generat
     return Outcome(regret[checkpoints - 1], learner.switches, {"points": points})
 
 
+def lipschitz_game(
+    learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray
+) -> Outcome:
+    """Regret against the best point of a fine grid of the box, for losses that need not be convex."""
+    problem: Any = learner.plan.problem
+    losses = environment.functions(generator)
+    points = learner.run(losses)
+    axis = np.linspace(problem.low, problem.high, 2049 if problem.dimension == 1 else 65)
+    grid = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1).reshape(-1, problem.dimension)
+    paid = np.array([float(loss(point[None])[0]) for loss, point in zip(losses, points, strict=True)])
+    best = grid[np.argmin(sum(loss(grid) for loss in losses))][None]
+    regret = np.cumsum(paid - np.array([float(loss(best)[0]) for loss in losses]))
+    return Outcome(regret[checkpoints - 1], learner.switches, {"points": points})
+
+
 GAMES: dict[type[Problem], Game] = {
     Experts: Game(experts_game),
     Tracking: Game(tracking_game),
     Convex: Game(convex_game),
+    Lipschitz: Game(lipschitz_game),
     Bandit: Game(bandit_game, checkpoints=8),
 }
 """Which game a problem is; a kind of problem joins by standing here."""
