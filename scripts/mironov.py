@@ -1,9 +1,9 @@
 """Mironov's attack on float64 Laplace noise, against tacit's own running sum: a limitation, reproduced.
 
 Mironov (2012), "On significance of the least significant bits for differential privacy". A float64 Laplace variable
-is log(k 2^-52) or its negative for a whole number k: of the floats near a value, only some can occur. A released sum
-x + noise therefore tells often, and with certainty, that it cannot come from another x. Here a person's bit is
-0 or 1, the mechanism is `LaplaceTree` with one step, pure epsilon, and the attacker sees one released float64.
+is a function of a uniform number k 2^-53: of the floats near a value, only some can occur. A released sum x + noise
+therefore tells often, and with certainty, that it cannot come from another x. Here a person's bit is 0 or 1, the
+mechanism is `LaplaceTree` with one step, pure epsilon, and the attacker sees one released float64.
 
     python scripts/mironov.py [epsilon] [releases]
 """
@@ -16,7 +16,7 @@ import numpy as np
 from tacit import Randomness
 from tacit.mechanisms.running_sums import LaplaceTree
 
-GRID = 2.0**-52
+GRID = 2.0**-53
 
 
 def releases(bit, epsilon, count, source):
@@ -26,18 +26,20 @@ def releases(bit, epsilon, count, source):
     return sums.add(np.full(count, float(bit)))
 
 
+def noise_of(k):
+    """The sampler's Laplace variable for the uniform number k 2^-53."""
+    u = k * GRID
+    return -math.log(2.0 - u - u) if u >= 0.5 else math.log(u + u)
+
+
 def possible(released, bit, scale):
     """Whether any outcome of the sampler turns this bit into exactly this float."""
-    size = abs(released - bit) / scale
-    sign = 1.0 if released >= bit else -1.0
-    k = round(math.exp(-size) / GRID)
-    # One step of k moves the noise by scale/k; one unit in the last place of the sum covers this many steps.
-    reach = 4 + math.ceil(k * math.ulp(max(abs(released), abs(bit))) / scale)
-    for step in range(max(1, k - reach), k + reach + 1):
-        noise = -sign * math.log(step * GRID)
-        if bit + noise * scale == released:
-            return True
-    return False
+    half_tail = math.exp(-abs(released - bit) / scale) / 2
+    k = round((1 - half_tail if released >= bit else half_tail) / GRID)
+    # One step of k moves the noise by scale/tail; one unit in the last place of the sum covers this many steps.
+    reach = 4 + math.ceil(2 * half_tail / GRID * math.ulp(max(abs(released), abs(bit))) / scale)
+    inside = range(max(1, k - reach), min(int(1 / GRID) - 1, k + reach) + 1)
+    return any(bit + noise_of(step) * scale == released for step in inside)
 
 
 def attack(released, scale):

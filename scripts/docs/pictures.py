@@ -24,7 +24,7 @@ def start(folder: Path) -> Path:
 def experts(folder: Path) -> Path:
     """The expert learners on one stream: 20 experts, one a little better."""
     problem = tacit.Experts(n=20, horizon=20_000)
-    environment = tacit.BernoulliGap(n=20, gap=0.1)
+    environment = tacit.BernoulliGap(n=20, horizon=20_000, gap=0.1)
     kinds = (tacit.LazyExperts, tacit.HedgeOnSums, tacit.ScheduledExperts, tacit.L2P)
     plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
     results = [tacit.simulate(plan, environment, runs=10) for plan in plans]

@@ -5,8 +5,7 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.running_sums import LaplaceTree, Tree
-from tacit.mechanisms.running_sums.tree import largest_digit_sum
-from tacit.mechanisms.running_sums.tree import digit_sums, node_level, tree_levels
+from tacit.mechanisms.running_sums.tree import digit_sums, largest_digit_sum, node_level, tree_levels
 
 
 def digits(number, base):
