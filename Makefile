@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup check test test-all demo bench docs clean
+.PHONY: setup check test test-all demo bench mutants docs clean
 
 setup: $(READY)
 
@@ -33,6 +33,13 @@ demo: $(READY)
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group bench
 	$(BIN)/python -m benchmarks
+
+mutants: $(READY)
+	$(BIN)/python -m tacit.audit.mutants
+
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache

@@ -32,7 +32,7 @@ def convex(dim: int, horizon: int, family: str) -> tacit.Convex:
 
 def rows() -> list[tuple[str, str, Problem, str, float]]:
     """What you see, who makes the losses, the problem, its dimension in words, epsilon."""
-    full, moving, gradient = "loss of every option", "loss of every option, best one changes", "a convex loss"
+    full, moving = "the loss of every option", "the loss of every option, and the best one changes"
     found: list[tuple[str, str, Problem, str, float]] = []
     for n, horizon, epsilon in [
         (10, 10_000, 1.0), (100, 100_000, 1.0), (100, 100_000, 0.1), (1000, 100_000, 0.1), (10, 10_000, 0.1),
@@ -44,39 +44,44 @@ def rows() -> list[tuple[str, str, Problem, str, float]]:
         problem = tacit.Tracking(n=10, horizon=200_000, switches=3, adversary=adversary)
         found.append((moving, adversary, problem, "10 options, 3 switches", 1.0))
     for family, dim, horizon in [
-        ("glm", 10, 10_000), ("glm", 10, 100_000), ("glm", 10, 1_000_000), ("general", 1, 100_000),
-        ("general", 10, 100_000), ("linear", 10, 100_000),
+        ("linear", 10, 100_000), ("glm", 10, 10_000), ("glm", 10, 100_000), ("glm", 10, 1_000_000),
+        ("general", 1, 100_000), ("general", 10, 100_000),
     ]:  # fmt: skip
         words = {"glm": "a generalised linear loss", "general": "a smooth convex loss", "linear": "a linear loss"}
         found.append((words[family], "oblivious", convex(dim, horizon, family), f"d = {dim}", 1.0))
-    found.append((gradient, "adaptive", convex(10, 100_000, "general"), "d = 10", 1.0))
+    found.append(("a smooth convex loss", "adaptive", convex(10, 100_000, "general"), "d = 10", 1.0))
     for dimension in (1, 2):
         problem = tacit.Lipschitz(dimension=dimension, horizon=100_000)
         found.append(("a Lipschitz loss, not convex", "oblivious", problem, f"d = {dimension}", 1.0))
     bandit = tacit.Bandit(domain=tacit.Ball(dim=2, radius=0.5), horizon=100_000)
-    found.append(("one number: the loss of the decision", "oblivious", bandit, "d = 2", 1.0))
+    found.append(("one number, the loss of your decision", "oblivious", bandit, "d = 2", 1.0))
     for horizon, epsilon in ((10_000, 1.0), (10_000, 0.1)):
         stochastic = tacit.Stochastic(domain=tacit.Ball(dim=10, radius=1.5), loss=tacit.LogisticLoss(), horizon=horizon)
-        found.append(("records, one pass, one model", "independent records", stochastic, "d = 10", epsilon))
+        found.append(("records, and want one model of them", "independent records", stochastic, "d = 10", epsilon))
     return found
 
 
 def table() -> str:
-    """The table in Markdown."""
-    head = "| you see | losses | size | T | epsilon | choose | certified regret per round | next best |"
-    lines = [head, "|---|---|---|---|---|---|---|---|"]
+    """The table in Markdown: one part for each kind of feedback."""
+    lines: list[str] = []
+    shown_feedback = ""
     for feedback, adversary, problem, size, epsilon in rows():
+        if feedback != shown_feedback:
+            head = "| losses | size | T | epsilon | choose | regret | next best |"
+            lines += [f"\n**You see {feedback}**\n", head, "|---|---|---|---|---|---|---|"]
+            shown_feedback = feedback
         against = "adaptive" if adversary == "adaptive" else "oblivious"
         choice = tacit.plan(problem, epsilon=epsilon, delta=DELTA, adversary=against)
         best, *others = choice.candidates
         usable = [c for c in others if c.plan is not None]
         per_round = 1 if isinstance(problem, tacit.Stochastic) else problem.horizon or 1
         shown = "none says anything yet" if best.vacuous else f"`{best.algorithm}`"
-        value = f"{float(best.regret_bound) / per_round:.3g}"
+        condition = best.regret_bound.condition
+        value = f"{float(best.regret_bound) / per_round:.3g}" + (f", if {condition}" if condition else "")
         following = f"`{usable[0].algorithm}` {float(usable[0].regret_bound) / per_round:.3g}" if usable else "-"
-        cells = (feedback, adversary, size, f"{problem.horizon:,}", f"{epsilon:g}", shown, value, following)
+        cells = (adversary, size, f"{problem.horizon:,}", f"{epsilon:g}", shown, value, following)
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return "\n".join(lines).strip()
 
 
 def crossover(path: Path) -> Path:

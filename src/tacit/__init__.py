@@ -11,6 +11,7 @@ certified price in regret.
 >>> learner.observe([0.5] * 10)
 """
 
+from tacit.audit import AuditReport, audit
 from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
@@ -60,8 +61,7 @@ from tacit.randomness import Randomness
 from tacit.simulation.loop import Simulation, simulate
 from tacit.simulation.records import Sweep
 from tacit.simulation.sweep import sweep
-
-__version__ = "0.1.0"
+from tacit.version import __version__
 
 __all__ = [
     "CTRL",
@@ -69,6 +69,7 @@ __all__ = [
     "REPLACE",
     "ZERO_OUT",
     "Assignment",
+    "AuditReport",
     "Ball",
     "Bandit",
     "BanditFW",
@@ -140,6 +141,8 @@ __all__ = [
     "SwitchingAdversary",
     "TacitError",
     "Tracking",
+    "__version__",
+    "audit",
     "plan",
     "simulate",
     "sweep",

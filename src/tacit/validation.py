@@ -16,6 +16,7 @@ from tacit.errors import InvalidInput, MissingExtra
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+LARGEST_INTEGER = 2**63 - 1
 _T = TypeVar("_T")
 
 
@@ -57,13 +58,13 @@ def check_positive(owner: str, name: str, value: object) -> float:
 
 def check_integer(owner: str, name: str, value: object, *, at_least: int = 1, at_most: int | None = None) -> int:
     """Return `value` as an int of at least `at_least` (and at most `at_most`)."""
-    allowed = f"a whole number of at least {at_least}"
+    allowed = f"a whole number of at least {at_least} (and below 2**63)"
     if at_most is not None:
         allowed = f"a whole number from {at_least} to {at_most}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise invalid(owner, name, allowed, value)
     number = int(value)
-    if number < at_least or (at_most is not None and number > at_most):
+    if number < at_least or number > (LARGEST_INTEGER if at_most is None else at_most):
         raise invalid(owner, name, allowed, value)
     return number
 

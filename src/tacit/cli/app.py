@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tacit import __version__
-from tacit.cli import demo, plan, report, run, simulate, sweep
+from tacit.cli import audit, demo, plan, report, run, simulate, sweep
+from tacit.version import __version__
 
 app = typer.Typer(
     help="Differentially private online learning: plan, run, simulate, report.",
@@ -19,6 +19,7 @@ app.add_typer(plan.app, name="plan")
 app.add_typer(run.app, name="run")
 app.add_typer(simulate.app, name="simulate")
 app.add_typer(sweep.app, name="sweep")
+app.add_typer(audit.app, name="audit")
 app.command()(report.report)
 app.command()(demo.demo)
 

@@ -137,19 +137,29 @@ class RowLoss(Loss):
         return point, self.pack(data, point.shape[-1], many=many), many
 
     def _holds_many(self, data: Any) -> bool:
-        return np.ndim(data) == 2
+        return depth(data) == 2
 
 
 def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: bool) -> FloatArray:
     """A (rounds, width) array of finite numbers; one round may be given as a vector."""
     array = real_array(owner, name, values, (None, width) if many else (width,))
-    if not np.isfinite(np.add.reduce(array, axis=None)):  # one sum decides, unless it overflows
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.add.reduce(array, axis=None)
+    if not np.isfinite(total):  # one sum decides, unless it overflows
         bad = np.argwhere(~np.isfinite(array))
         if bad.size:
             where = f" in round {bad[0][0]}" if many else ""
             got = float(array[tuple(bad[0])])
             raise InvalidInput(f"The '{name}' of {owner} must be finite numbers. Got {got!r}{where} instead.")
     return array if many else array[None, :]
+
+
+def depth(data: Any) -> int:
+    """The number of axes of array data; 0 for what is no array, which `pack` then refuses in a sentence."""
+    try:
+        return np.ndim(data)
+    except ValueError:
+        return 0
 
 
 def row_norms(rows: FloatArray) -> FloatArray:

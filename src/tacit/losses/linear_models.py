@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import ConvexSet
-from tacit.losses.base import Constants, RowLoss, clip_rows, finite_rows, largest_norm
+from tacit.losses.base import Constants, RowLoss, clip_rows, depth, finite_rows, largest_norm
 from tacit.validation import FloatArray, check_number, check_positive
 
 
@@ -112,7 +112,7 @@ class LinkLoss(RowLoss):
         return np.asarray(self.slope(np.add.reduce(features * x, axis=1), rows[:, -1])[:, None] * features)
 
     def _holds_many(self, data: Any) -> bool:
-        return isinstance(data, tuple | list) and len(data) == 2 and np.ndim(data[0]) == 2
+        return isinstance(data, tuple | list) and len(data) == 2 and depth(data[0]) == 2
 
 
 @dataclass(frozen=True)

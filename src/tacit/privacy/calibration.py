@@ -60,9 +60,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
     if delta <= 0:
         raise PrivacyError("Gaussian noise needs delta > 0; with delta = 0 use a pure mechanism.")
-    mu = 1 / float(get_sigma_gaussian(epsilon, delta))
+    with np.errstate(all="ignore"):  # its bracket search passes through log1p(-1)
+        mu = 1 / float(get_sigma_gaussian(epsilon, delta))
+    step = 1e-9
     while Gaussian(mu).delta(epsilon) > delta:  # the root finder may stop a hair on the wrong side
-        mu *= 1 - 1e-9
+        mu /= 1 + step
+        step *= 2
     return mu
 
 

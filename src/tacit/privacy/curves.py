@@ -87,10 +87,10 @@ class Curve(ABC):
     def _renyi_delta(self, epsilon: float) -> float:
         from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
 
-        values = self.renyi(ORDERS)
-        delta, best = compute_delta(ORDERS, values, epsilon)
-        fine = _around(best)
-        refined, _ = compute_delta(fine, self.renyi(fine), epsilon)
+        with np.errstate(over="ignore", invalid="ignore"):
+            delta, best = compute_delta(ORDERS, _representable(self.renyi(ORDERS)), epsilon)
+            fine = _around(best)
+            refined, _ = compute_delta(fine, _representable(self.renyi(fine)), epsilon)
         return min(1.0, float(min(delta, refined)) * ROUND_UP)
 
 
@@ -153,9 +153,12 @@ class Gaussian(Curve):
             return self.pure()
         from dp_accounting import get_epsilon_gaussian
 
-        epsilon = float(get_epsilon_gaussian(1 / self.mu, delta)) * ROUND_UP
+        with np.errstate(all="ignore"):  # its bracket search passes through log1p(-1)
+            epsilon = float(get_epsilon_gaussian(1 / self.mu, delta)) * ROUND_UP
+        step = 1e-9
         while self.delta(epsilon) > delta:  # the root finder may stop a hair on the wrong side
-            epsilon = epsilon * (1 + 1e-9) + 1e-12
+            epsilon = epsilon * (1 + step) + step * 1e-6
+            step *= 2
         return epsilon
 
     def delta(self, epsilon: float) -> float:
@@ -163,6 +166,8 @@ class Gaussian(Curve):
         if self.mu == 0:
             return 0.0
         log_first = log_ndtr(self.mu / 2 - epsilon / self.mu)
+        if log_first == -np.inf:
+            return 0.0
         log_second = epsilon + log_ndtr(-self.mu / 2 - epsilon / self.mu)
         difference = np.exp(log_first) * -np.expm1(min(0.0, float(log_second - log_first)))
         # log_ndtr is good to about 1e-13; the difference inherits that error relative to its first term.
@@ -210,7 +215,8 @@ class BoundedRange(Curve):
         check_number("BoundedRange", "width", self.width, above=0.0, closed_low=True)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
-        return np.minimum(orders * (self.width**2 / 8), self.width) * ROUND_UP
+        with np.errstate(over="ignore"):
+            return np.minimum(orders * self.width * (self.width / 8), self.width) * ROUND_UP
 
     def pure(self) -> float:
         return self.width
@@ -375,6 +381,11 @@ def _pure_delta(pure: float, epsilon: float) -> float:
         return 0.0
     # (e^p - e^eps)/(e^p + 1) = (1 - e^{eps-p})/(1 + e^-p)
     return min(1.0, float(-np.expm1(epsilon - pure) / (1 + np.exp(-pure))) * ROUND_UP)
+
+
+def _representable(values: FloatArray) -> FloatArray:
+    """Positive divergences lifted to where 1 - e^-r is not zero in float64: the private side."""
+    return np.where(values > 0, np.maximum(values, 2.3e-16), 0.0)
 
 
 def _around(order: float) -> FloatArray:

@@ -37,6 +37,7 @@ from tacit.simulation.loop import simulate_run
 from tacit.simulation.progress import Progress
 from tacit.simulation.records import SCHEMA_VERSION, Store, Sweep, distinct, make_table, read_tables
 from tacit.validation import check_integer, check_privacy, invalid, require
+from tacit.version import __version__
 
 # A part is written after this long, or after this share of the time so far: a killed sweep loses little, and the
 # number of parts grows with the logarithm of the time.
@@ -181,8 +182,6 @@ def _plans(choice: Choice, algorithms: str | Sequence[str]) -> list[Plan]:
 
 def _facts(choice: Choice, chosen: Plan, environment: Any, seed: int, command: str) -> dict[str, Any]:
     """The columns that all runs of a cell share."""
-    from tacit import __version__
-
     game_for(choice.problem, environment)  # raises if they do not fit
     rounds = int(environment.horizon)
     problem, target = describe(choice.problem), choice.target

@@ -11,7 +11,7 @@ exponent, so wealth >= (w/2K) exp(psi(|S|)), psi(S) = min(2 S^2/(9 V), S/(4 G)),
 
 Both are for the whole space; on a domain the point is projected and the surrogate (g + |g| n)/2 is fed, n the
 outward direction, at twice the regret. Gradients longer than the declared bound are scaled down to it: the regret
-is then that of the scaled gradients. Paper 004's regularisers xi, nu have a universal constant that it does not
+is then that of the scaled gradients. The paper's regularisers xi, nu have a universal constant that it does not
 give; they are left out.
 """
 

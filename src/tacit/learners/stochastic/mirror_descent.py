@@ -1,6 +1,6 @@
 """Follow the regularised leader with |w|_p^2/2: for the l1 ball and the simplex, where gradients are small in l_q.
 
-Paper 004 allows every norm whose square is strongly convex; |w|_p^2/2 is (p-1)-strongly convex in l_p
+The online-to-batch paper allows every norm whose square is strongly convex; |w|_p^2/2 is (p-1)-strongly convex in l_p
 (Shalev-Shwartz 2011), and p = 1 + 1/ln d is within a constant of l_1. The regularisation l_t adapts:
 
     w_t = argmin <g_1 + ... + g_{t-1}, w> + l_t psi(w),   psi = (|w|_p^2 - min |w|_p^2)/2 <= Psi,

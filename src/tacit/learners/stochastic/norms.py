@@ -1,4 +1,4 @@
-"""The norms of paper 004: models in l_p, gradients in the dual l_q, and the noise that protects them.
+"""The norms of the online-to-batch paper: models in l_p, gradients in the dual l_q, and the noise that protects them.
 
 Gaussian noise: |g|_2 <= d^(1/2 - 1/q) |g|_q, so l_q sensitivities enter with that factor. Pure privacy: the
 density proportional to exp(-|z|_q). Its norm is a Gamma(d, 1) variable and its direction has the cone measure,

@@ -1,4 +1,6 @@
-"""Private online-to-batch: any online learner becomes one private pass over the data (paper 004, Algorithm 1).
+"""Private online-to-batch: any online learner becomes one private pass over the data.
+
+Paper: "Differentially Private Online-to-Batch for Smooth Losses" (NeurIPS 2022), Algorithm 1.
 
 The learner is asked for w_t; the released model is the weighted average x_t of all w so far, which moves by O(1/t)
 only. Its gradient is summed from small differences, so a record moves the sum by O(1/t) of its size, and a private

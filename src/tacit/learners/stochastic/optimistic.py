@@ -1,6 +1,6 @@
 """Optimistic mirror descent: guess that the next gradient is like the last one, and pay only for the surprise.
 
-Chiang et al. 2012, Rakhlin and Sridharan 2013; paper 004, Section 3, with the noisy gradient of the round before
+Chiang et al. 2012, Rakhlin and Sridharan 2013; the paper, Section 3, with the noisy gradient of the round before
 as the hint. Its equation (8) leaves the constant open; here it is 2.1:
 
     w_t = P(y_t - h_t/l_t),  y_{t+1} = P(y_t - g_t/l_t),  d_t = min(D|g_t - h_t|, |g_t - h_t|^2/(2 l_t)),

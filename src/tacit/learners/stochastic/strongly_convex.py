@@ -1,7 +1,7 @@
 """Gradient descent for strongly convex losses: step 1/(sum of the curvatures so far).
 
 Hazan, Agarwal and Kale 2007: regret <= (1/2) sum |g_t|^2/(m_1 + ... + m_t) for losses of curvatures m_t.
-Paper 004, Section 4: inside the conversion the learner sees <g_t, w> + (beta_t mu/4)|w - x_t|^2, half of the
+The paper, Section 4: inside the conversion the learner sees <g_t, w> + (beta_t mu/4)|w - x_t|^2, half of the
 curvature that the loss really has; the other half pays for the errors of the gradients:
 
     beta_{1:T}(L(x_T) - L(u)) <= Regret + sum <error_t, w_t - u> - (beta_t mu/4)(|w_t - x_t|^2 + |u - x_t|^2)

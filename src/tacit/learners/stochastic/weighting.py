@@ -1,4 +1,4 @@
-"""Weights, sensitivities and noise of the private conversion, before any data: what paper 004's Section 2 bounds.
+"""Weights, sensitivities and noise of the private conversion, before any data (Section 2 of the paper).
 
 With beta_t = t^k and iterates x_t = sum beta_i w_i/beta_{1:t}, the gradient differences
 delta_t = (beta_t - beta_{t-1}) grad l(x_t) + beta_{t-1} (grad l(x_t) - grad l(x_{t-1})) have norm at most

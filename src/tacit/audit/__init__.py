@@ -1,0 +1,151 @@
+"""Attacks on the promise: exact where outcomes can be counted, sharp where noise is known, statistical elsewhere.
+
+`audit(plan)` runs every attack that applies and reports certified against measured. A clean report says that no
+violation was found; it is never a proof. `tacit.audit.controls` plants bugs that the same attacks must find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tacit.audit import instances, laws, methods, thresholds
+from tacit.audit.enumerate import ExactCurve, transcript_law
+from tacit.audit.epochs import epochs
+from tacit.audit.instances import Instance
+from tacit.audit.report import CLEAN, VIOLATION, AuditReport, Finding
+from tacit.errors import InvalidInput
+from tacit.learners.base import Plan
+from tacit.learners.doubling import Doubling
+from tacit.randomness import Randomness
+from tacit.validation import check_integer, check_positive
+
+__all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit", "transcript_law"]
+
+# At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of a one-run audit.
+LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 2_000
+INTEGRATED_LAWS, SUM_RUNS = 8, 200_000
+
+
+def audit(
+    plan: Plan, *, budget: float = 1.0, seed: int = 0, progress: Callable[[str], None] | None = None
+) -> AuditReport:
+    """Try to break the privacy contract of a plan.
+
+    Args:
+        plan: a calibrated plan, or the planner's choice.
+        budget: effort, 1 for less than a minute; every count grows in proportion.
+        seed: of the search and the runs; the report repeats itself from it.
+        progress: told what is being attacked.
+
+    >>> from tacit import Experts, ScheduledExperts
+    >>> report = audit(ScheduledExperts(Experts(n=2, horizon=4), eta=0.2), budget=0.02)
+    >>> report.verdict
+    'no violation found'
+    """
+    chosen = getattr(plan, "plan", plan)
+    if not isinstance(chosen, Plan):
+        raise InvalidInput(f"The 'plan' parameter of audit must be a calibrated plan. Got {plan!r} instead.")
+    check_positive("audit", "budget", budget)
+    check_integer("audit", "seed", seed, at_least=0)
+    attack = _Attacks(seed, budget, progress or (lambda text: None))
+    audited = chosen
+    if isinstance(chosen, Doubling):
+        attack.say("disjoint epochs")
+        attack.findings.append(epochs(chosen, attack.stream("epochs")))
+        audited = chosen.epoch(0)
+    attack.run(audited)
+    return AuditReport(chosen, tuple(attack.findings), seed)
+
+
+class _Attacks:
+    """One audit: its randomness, its budget, what it found."""
+
+    def __init__(self, seed: int, budget: float, say: Callable[[str], None]) -> None:
+        self.seed, self.budget, self.say = seed, budget, say
+        self.findings: list[Finding] = []
+        self._source = Randomness.replayable(seed).child("audit")
+
+    def stream(self, name: str) -> Any:
+        return self._source.stream(name)
+
+    def run(self, plan: Plan) -> None:
+        name = plan.algorithm
+        if name in instances.FINITE:
+            self._finite(plan)
+        elif name in instances.NOISY:
+            self._noisy(plan)
+        elif name in instances.ONE_DIMENSIONAL:
+            from tacit.audit.integrate import QUADRATURE_SLACK, interval_law
+
+            self._integrated(instances.interval_instance(plan), interval_law, QUADRATURE_SLACK)
+        elif name == "LipschitzNet":
+            self.say("exact enumeration")
+            net = instances.net_instance(plan)
+            self.findings.append(methods.exact(net, self.stream("exact"), laws=self._count(LAWS)))
+        elif name == "ObjectivePerturbation":
+            from tacit.audit.minimiser import model_law
+
+            self._integrated(instances.model_instance(plan), model_law, 1e-3)
+        else:
+            raise InvalidInput(f"No audit covers {name}: it promises no privacy, or is not known here.")
+
+    def _finite(self, plan: Plan) -> None:
+        found, small = self.findings, instances.finite_instances(plan)
+        for instance in small:
+            self.say(f"exact enumeration, {instance.label}")
+            found.append(methods.exact(instance, self.stream(instance.label), laws=self._count(LAWS)))
+        worst, loud = found[-len(small)], small[0]
+        self.say("real runs on the worst neighbours")
+        runs = self._count(RUNS)
+        found.append(methods.likelihood(loud, (worst.stream, worst.neighbour), self.seed, runs=runs))
+        found.append(laws.frequencies(loud, worst.stream, self.seed, runs=runs))
+        if plan.algorithm in laws.EXPONENTIAL_WEIGHTS and getattr(plan, "max_switches", None) is None:
+            found.append(laws.marginals(loud, worst.stream))
+        if plan.algorithm == "RestartOnShift":
+            self.say("above-threshold and restarts")
+            found.append(thresholds.above_threshold())
+            found.append(thresholds.isolation(loud, self.stream("isolation"), runs=self._count(TRANSCRIPTS)))
+        self.say("record and replay of longer runs")
+        longer = _shortened(plan, min(60, plan.horizon or 60))
+        transcripts = self._count(TRANSCRIPTS)
+        found.append(methods.replayed_choices(longer, self.stream("replay"), transcripts=transcripts))
+        self.say("one run, a canary in every round")
+        length = min(self._count(ROUNDS), plan.horizon or ROUNDS)
+        found.append(methods.one_run(_shortened(plan, length).plan, self.seed, rounds=length))
+
+    def _noisy(self, plan: Plan) -> None:
+        instance = instances.noisy_instance(plan)
+        mechanism = getattr(instance.plan, "mechanism", None)
+        if mechanism is not None and mechanism.steps:
+            self.say("probing the running sum")
+            self.findings.append(methods.sums(instance.plan))
+            self.say("sampling the running sum")
+            runs = self._count(SUM_RUNS, 20_000)
+            self.findings.append(methods.sums_sampled(instance.plan, self.stream("sums"), runs=runs))
+        self.say("record and replay")
+        pairs = self._count(PAIRS, 12)
+        self.findings.append(methods.replayed(instance, self.stream("replay"), pairs=pairs))
+
+    def _integrated(self, instance: Instance, law: Any, slack: float) -> None:
+        self.say("numerical integration in one dimension")
+        count = self._count(INTEGRATED_LAWS, 3)
+        self.findings.append(
+            methods.exact(instance, self.stream("integrate"), laws=count, law=law, method="integrated", slack=slack)
+        )
+
+    def _count(self, number: int, least: int = 2) -> int:
+        return max(least, round(number * self.budget))
+
+
+def _shortened(plan: Plan, rounds: int) -> Instance:
+    """The plan itself on fewer rounds, with its own number of experts."""
+    changes: dict[str, Any] = {"horizon": rounds}
+    if hasattr(plan.problem, "switches"):
+        changes["switches"] = min(plan.problem.switches, rounds - 1)
+    extra: dict[str, Any] = {}
+    if hasattr(plan, "epoch"):
+        extra["epoch"] = min(plan.epoch, max(2, rounds))
+    short = replace(plan, problem=replace(plan.problem, **changes), **extra)
+    return Instance(f"own parameters, T={rounds}", short, instances.alphabet(short))

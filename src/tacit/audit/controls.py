@@ -1,0 +1,83 @@
+"""Planted bugs: each breaks a shipped learner or mechanism in one way that an audit must find.
+
+A control is a bug (a context manager that swaps a method for a broken one, and back) and the attack that is expected to
+find it. `tacit.audit.mutants` runs every attack twice: on the shipped code, where it must find nothing, and with the
+bug planted, where it must find a violation. An audit that lets a planted bug live has no teeth there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.audit.report import Finding
+
+Attack = Callable[[], Finding]
+Bug = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Control:
+    """A planted bug and the attack that must find it.
+
+    Attributes:
+        name: what is wrong.
+        family: which part of the library it is planted in.
+        plant: makes the context in which the bug lives.
+        attack: the audit that must find it; on the shipped code it must find nothing.
+        fast: whether it takes well under a second.
+    """
+
+    name: str
+    family: str
+    plant: Bug
+    attack: Attack
+    fast: bool = True
+
+    def killed(self) -> bool:
+        """Whether the attack finds the planted bug."""
+        with self.plant():
+            return self.attack().violation
+
+    def quiet(self) -> bool:
+        """Whether the attack finds nothing on the shipped code."""
+        return not self.attack().violation
+
+
+def swap(owner: Any, name: str, make: Callable[[Any], Any]) -> Bug:
+    """A bug that replaces `owner.name` by `make(honest value)`."""
+
+    @contextmanager
+    def planted() -> Iterator[None]:
+        honest = vars(owner)[name]  # the attribute itself: a property stays one
+        setattr(owner, name, make(honest))
+        try:
+            yield
+        finally:
+            setattr(owner, name, honest)
+
+    return planted
+
+
+def both(*bugs: Bug) -> Bug:
+    """Several swaps that make one bug."""
+
+    @contextmanager
+    def planted() -> Iterator[None]:
+        if not bugs:
+            yield
+            return
+        with bugs[0](), both(*bugs[1:])():
+            yield
+
+    return planted
+
+
+def all_controls() -> tuple[Control, ...]:
+    """Every planted bug that ships."""
+    from tacit.audit import controls_convex, controls_experts, controls_sums, controls_tracking
+
+    parts = (controls_sums, controls_experts, controls_tracking, controls_convex)
+    return tuple(control for part in parts for control in part.CONTROLS)

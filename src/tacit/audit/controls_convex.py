@@ -1,0 +1,167 @@
+"""Planted bugs in convex, bandit and one-pass learners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.audit import methods
+from tacit.audit.controls import Control, both, swap
+from tacit.audit.controls_sums import replayed
+from tacit.audit.instances import Instance, alphabet
+from tacit.audit.report import Finding
+from tacit.geometry import Ball
+from tacit.learners.bandit import bandit_fw
+from tacit.learners.bandit.base import BanditLearner
+from tacit.learners.base import Plan
+from tacit.learners.convex import ctrl, ftrl, lipschitz
+from tacit.learners.convex.gibbs import L2PConvex
+from tacit.learners.convex.multiscale import Multiscale
+from tacit.learners.stochastic import clipping, online_to_batch
+from tacit.learners.two_chains import TwoChains
+from tacit.losses.base import clip_rows, finite_rows
+from tacit.losses.linear_models import LinearLoss, LogisticLoss
+from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
+from tacit.randomness import Randomness
+
+PRIVACY: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def leader() -> Plan:
+    """Private follow-the-regularised-leader on linear losses."""
+    return ftrl.PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=LinearLoss(), horizon=10), **PRIVACY)
+
+
+def bandit() -> Plan:
+    """Frank-Wolfe leaders of one-point estimates."""
+    return bandit_fw.BanditFW.calibrate(Bandit(domain=Ball(2, radius=0.5), horizon=400), **PRIVACY)
+
+
+def grid() -> Plan:
+    """Hedge on multiscale differences."""
+    return lipschitz.LipschitzGrid.calibrate(Lipschitz(horizon=12), bits=3, **PRIVACY)
+
+
+def one_pass() -> Plan:
+    """Online to batch on the logistic loss."""
+    problem = Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=16)
+    # Constants that the loss does not keep: privacy must not rest on them.
+    return online_to_batch.OnlineToBatch.calibrate(problem, lipschitz=0.2, smoothness=0.02, **PRIVACY)
+
+
+def integrated(plan: Plan, pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Finding:
+    """Attack a learner on an interval by integration, on one pair of neighbours."""
+    from tacit.audit.integrate import QUADRATURE_SLACK, interval_law
+
+    return methods.exact(
+        Instance("planted", plan, alphabet(plan)), Randomness.replayable(7).stream("controls"), laws=2,
+        law=interval_law, method="integrated", slack=QUADRATURE_SLACK, pair=pair,
+    )  # fmt: skip
+
+
+def perturbed() -> Finding:
+    """CTRL on an interval, linear losses."""
+    line = Convex(domain=Ball(1), loss=LinearLoss(), horizon=3)
+    return integrated(ctrl.CTRL(line, eta=0.5, sigma=20.0, force=0.3, log_phi=0.1), ((0, 0, 0), (3, 0, 0)))
+
+
+def gibbs() -> Finding:
+    """Regularised multiplicative weights on an interval, with a tight clip."""
+    line = Convex(domain=Ball(1), loss=LogisticLoss(), horizon=2)
+    plan = L2PConvex(line, rate=0.4, regularisation=40.0, force=0.1, clip=0.02)
+    return integrated(plan, ((0, 0), (3, 0)))
+
+
+def _packed(norm: float | None) -> Any:
+    """Data clipped at another norm, or not at all."""
+
+    def make(honest: Any) -> Any:
+        def pack(self: LinearLoss, data: Any, dimension: int, *, many: bool) -> Any:
+            rows = finite_rows("LinearLoss", "gradients", data, dimension, many=many)
+            return rows if norm is None else clip_rows(rows, norm * self.lipschitz)
+
+        return pack
+
+    return swap(LinearLoss, "pack", make)
+
+
+def _raw_gradient(honest: Any) -> Any:
+    return lambda self, data: self._loss.gradients(self._action, data)[0]
+
+
+def _raw_value(honest: Any) -> Any:
+    return lambda self, value: float(value)
+
+
+def _clipped_sum(honest: Any) -> Any:
+    """The sum is clipped after the noise; the gradients are not."""
+
+    def absorb(self: Any, rows: Any, actions: Any, first: int) -> None:
+        honest(self, rows, actions, first)
+        self._move(np.clip(self._action, -1.0, 1.0))
+
+    return absorb
+
+
+def _small_constant(honest: Any) -> Any:
+    return property(lambda self: 1.0)
+
+
+def _one_estimate(honest: Any) -> Any:
+    """The range of a value for the range of an estimate: n/zeta is forgotten."""
+    return property(lambda self: honest.fget(self) * self.zeta / self.problem.domain.hull_dimension)
+
+
+def _loose_shares(honest: Any) -> Any:
+    return lambda sizes, clip: honest(sizes, 2 * clip)
+
+
+def _quarter_noise(honest: Any) -> Any:
+    return lambda self, rounds: honest(self, rounds) / 4
+
+
+def _no_limit(honest: Any) -> Any:
+    def absorb(self: TwoChains, feedback: Any) -> None:
+        self._limit, limit = 100.0, self._limit
+        honest(self, feedback)
+        self._limit = limit
+
+    return absorb
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "clip after the sum (FTRL)", "convex",
+        both(
+            _packed(None), swap(ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient),
+            swap(ftrl.PrivateFTRLLearner, "_absorb_rows", _clipped_sum),
+        ),
+        lambda: replayed(leader()),
+    ),
+    Control(
+        "gradient clipped at twice the bound (FTRL)", "convex",
+        both(_packed(2.0), swap(ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient)), lambda: replayed(leader()),
+    ),
+    Control(
+        "multiscale constant as printed", "convex", swap(Multiscale, "squared_norm", _small_constant),
+        lambda: replayed(grid()),
+    ),
+    Control(
+        "noise quartered (CTRL)", "convex", swap(ctrl.CTRLLearner, "_deviation", _quarter_noise), perturbed, fast=False,
+    ),
+    Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", _no_limit), gibbs, fast=False),
+    Control(
+        "values not clipped (bandit)", "bandit", swap(BanditLearner, "_check", _raw_value),
+        lambda: replayed(bandit()),
+    ),
+    Control(
+        "sensitivity of a value for that of an estimate", "bandit",
+        swap(bandit_fw.BanditFW, "sensitivity", _one_estimate),
+        lambda: replayed(bandit()),
+    ),
+    Control(
+        "differences clipped at twice the bound", "stochastic", swap(clipping, "_shares", _loose_shares),
+        lambda: replayed(one_pass()),
+    ),
+)  # fmt: skip

@@ -1,0 +1,275 @@
+"""Planted bugs in the learners that hold an expert by a coin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.audit import methods
+from tacit.audit.controls import Control, both, swap
+from tacit.audit.epochs import epochs
+from tacit.audit.instances import Instance, alphabet
+from tacit.audit.laws import frequencies, marginals
+from tacit.audit.report import Finding
+from tacit.learners import doubling, two_chains
+from tacit.learners.base import Plan, Target
+from tacit.learners.experts import l2p, lazy, scheduled
+from tacit.mechanisms.selection import exponential_mechanism
+from tacit.problems import Experts
+from tacit.randomness import Randomness
+
+LAZY = lazy.LazyExperts(Experts(n=2, horizon=5), eta=0.3, force=0.3, relative=False)
+BATCHED = lazy.LazyExperts(Experts(n=2, horizon=6), eta=0.3, force=0.3, relative=False, batch=2)
+CAPPED = lazy.LazyExperts(Experts(n=2, horizon=5), eta=0.6, force=0.3, relative=False, max_switches=1)
+CHAINS = l2p.L2P(Experts(n=2, horizon=4), eta=0.3, force=0.3, reference_force=0.3)
+SCHEDULED = scheduled.ScheduledExperts(Experts(n=2, horizon=6), eta=0.3)
+SLOW = scheduled.ScheduledExperts(Experts(n=2, horizon=6), eta=0.3, batch=3)
+
+
+def searched(plan: Plan, laws: int = 24) -> Finding:
+    """Attack by enumeration with a short search."""
+    instance = Instance("planted", plan, alphabet(plan))
+    return methods.exact(instance, Randomness.replayable(3).stream("controls"), laws=laws)
+
+
+def described(plan: Plan) -> Finding:
+    """Attack the law itself: is it exponential weights?"""
+    letters = alphabet(plan)
+    return marginals(Instance("planted", plan, letters), letters.stream(_MIXED[: plan.horizon]))
+
+
+def observed(plan: Plan) -> Finding:
+    """Attack by real runs: do they have the enumerated law?"""
+    letters = alphabet(plan)
+    return frequencies(Instance("planted", plan, letters), letters.stream(_MIXED[: plan.horizon]), 4, runs=1500)
+
+
+_MIXED = [1, 2, 1, 1, 3, 0]
+
+
+def _hazard(make: Any) -> Any:
+    """Change the learner's hazard after it was set."""
+
+    def build(honest: Any) -> Any:
+        def init(self: Any, plan: Any, randomness: Any) -> None:
+            honest(self, plan, randomness)
+            make(self)
+
+        return init
+
+    return build
+
+
+def _no_force(learner: lazy.LazyExpertsLearner) -> None:
+    learner._hazard = 0.0
+
+
+def _no_cap(learner: lazy.LazyExpertsLearner) -> None:
+    learner._cap = None
+
+
+def _absorb(decide: Any) -> Any:
+    """The lazy learner's round with another decision rule: `decide(self, clock)` says whether to redraw."""
+
+    def build(honest: Any) -> Any:
+        def absorb(self: lazy.LazyExpertsLearner, losses: Any) -> None:
+            self._rows[self._filled] = losses
+            self._filled += 1
+            self._held_loss += losses.item(self._action)
+            finished = self._round + 1
+            if finished % self._batch == 0 and finished <= self._last_decision:
+                if decide(self, self._streams["keep"].standard_exponential()):
+                    self._flush()
+                    self._draw()
+                if decide is not _cumulative:
+                    self._held_loss = losses.item(self._action) if decide is _carried else 0.0
+
+        return absorb
+
+    return build
+
+
+def _wrong_sign(self: Any, clock: Any) -> bool:
+    return bool(clock <= max(0.0, self._hazard - self._eta * self._held_loss))
+
+
+def _cumulative(self: Any, clock: Any) -> bool:
+    return bool(clock <= self._eta * self._held_loss + self._hazard)
+
+
+def _carried(self: Any, clock: Any) -> bool:
+    return bool(clock <= self._eta * self._held_loss + self._hazard)
+
+
+def _certain(self: Any, clock: Any) -> bool:
+    return bool(self._held_loss > 0 or clock <= self._hazard)
+
+
+def _stale(honest: Any) -> Any:
+    def draw(self: lazy.LazyExpertsLearner) -> None:
+        newest = self._rows[max(0, self._stale_rows - 1)] if hasattr(self, "_stale_rows") else 0.0
+        self._total -= newest
+        honest(self)
+        self._total += newest
+
+    return draw
+
+
+def _remember_rows(honest: Any) -> Any:
+    def flush(self: lazy.LazyExpertsLearner) -> None:
+        self._stale_rows = self._filled  # type: ignore[attr-defined]
+        honest(self)
+
+    return flush
+
+
+def _reread(honest: Any) -> Any:
+    """A buffer that adds one row more than was written: an old one."""
+
+    def flush(self: lazy.LazyExpertsLearner) -> None:
+        if self._filled:
+            self._total += np.add.reduce(self._rows[: self._filled + 1], axis=0)
+            self._filled = 0
+
+    return flush
+
+
+def _doubled(honest: Any) -> Any:
+    return lambda scores, generator: honest(2 * scores, generator)
+
+
+def _every_round(honest: Any) -> Any:
+    def absorb(self: scheduled.ScheduledExpertsLearner, losses: Any) -> None:
+        self._total += losses
+        if self._round + 1 < self.plan.rounds:
+            scores = -self.plan.eta * self._total
+            self._move(exponential_mechanism(scores, self._streams["draw"]))
+
+    return absorb
+
+
+def _merged_bit(honest: Any) -> Any:
+    """One switch bit for both chains: the reference's coin is taken to hide the held chain's."""
+
+    def decide(self: two_chains.TwoChains) -> bool:
+        forced = self._streams["reference keep"].standard_exponential() <= self._reference_hazard
+        if forced:
+            self._reference = self._measure.sample(self._streams["reference draw"])
+        redraw = self._streams["keep"].standard_exponential() <= self._limit - self._ratio
+        if redraw:
+            self.decision = self._measure.sample(self._streams["draw"])
+        self._ratio = 0.0
+        return bool(redraw)
+
+    return decide
+
+
+def _reversed(honest: Any) -> Any:
+    return lambda self, decision, feedback: -honest(self, decision, feedback)
+
+
+def _unclipped_slack(honest: Any) -> Any:
+    """The coin without its constant C: min(1, .) cuts, and a cut coin tells everything."""
+
+    def decide(self: two_chains.TwoChains) -> bool:
+        self._hazard = 0.0
+        return bool(honest(self))
+
+    return decide
+
+
+def _one_key(honest: Any) -> Any:
+    return lambda self, name: honest(self, "keep")
+
+
+def _fed_again(honest: Any) -> Any:
+    """The last round of an epoch is the first of the next one as well."""
+
+    def absorb(self: doubling.DoublingLearner, feedback: Any) -> None:
+        before = self._index
+        honest(self, feedback)
+        if self._index > before:
+            self._inner.play()
+            self._inner._finish(feedback)
+            self._action = self._inner._action
+
+    return absorb
+
+
+def _doubling() -> Finding:
+    # A loud plan for every epoch: what crosses the border shows in the first coins.
+    def make(problem: Any) -> Plan:
+        return lazy.LazyExperts(problem, eta=0.3, force=0.3)
+
+    plan = doubling.Doubling(Experts(n=2, horizon=None), Target(1.0, 1e-6), make)
+    return epochs(plan, Randomness.replayable(5).stream("controls"))
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "missing forced switch (lazy experts)", "experts",
+        swap(lazy.LazyExpertsLearner, "__init__", _hazard(_no_force)), lambda: searched(LAZY, 8),
+    ),
+    Control(
+        "wrong acceptance sign (lazy experts)", "experts",
+        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_wrong_sign)), lambda: searched(LAZY),
+    ),
+    Control(
+        "keep bit looks at the cumulative loss", "experts",
+        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_cumulative)), lambda: searched(LAZY),
+    ),
+    Control(
+        "a loss counted in two decisions", "experts",
+        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_carried)), lambda: described(BATCHED),
+    ),
+    Control(
+        "any loss at all means redraw", "experts",
+        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_certain)), lambda: searched(LAZY),
+    ),
+    Control(
+        "draw from stale weights", "experts",
+        both(swap(lazy.LazyExpertsLearner, "_flush", _remember_rows), swap(lazy.LazyExpertsLearner, "_draw", _stale)),
+        lambda: described(LAZY),
+    ),
+    Control(
+        "buffer row read before it is written", "experts",
+        swap(lazy.LazyExpertsLearner, "_flush", _reread), lambda: described(LAZY),
+    ),
+    Control(
+        "cap on redraws ignored", "experts",
+        swap(lazy.LazyExpertsLearner, "__init__", _hazard(_no_cap)), lambda: searched(CAPPED, 40), fast=False,
+    ),
+    Control(
+        "doubled rate in the draw (lazy experts)", "experts",
+        swap(lazy, "exponential_mechanism", _doubled), lambda: searched(LAZY, 40), fast=False,
+    ),
+    Control(
+        "exponential mechanism with doubled rate", "experts",
+        swap(scheduled, "exponential_mechanism", _doubled), lambda: searched(SCHEDULED, 40),
+    ),
+    Control(
+        "draw every round, priced every batch", "experts",
+        swap(scheduled.ScheduledExpertsLearner, "_absorb", _every_round), lambda: searched(SLOW, 40),
+    ),
+    Control(
+        "merged switch bit (L2P)", "experts",
+        swap(two_chains.TwoChains, "decide", _merged_bit), lambda: searched(CHAINS, 6), fast=False,
+    ),
+    Control(
+        "ratio reversed (L2P)", "experts",
+        swap(l2p.ExponentialWeights, "log_ratio", _reversed), lambda: described(CHAINS),
+    ),
+    Control(
+        "coin without its constant (L2P)", "experts",
+        swap(two_chains.TwoChains, "decide", _unclipped_slack), lambda: searched(CHAINS, 6), fast=False,
+    ),
+    Control(
+        "one key for all streams", "experts",
+        swap(Randomness, "stream", _one_key), lambda: observed(LAZY),
+    ),
+    Control(
+        "doubling reuses the last round", "experts",
+        swap(doubling.DoublingLearner, "_absorb", _fed_again), _doubling,
+    ),
+)  # fmt: skip

@@ -1,0 +1,212 @@
+"""Planted bugs in running sums, and in the learners that hide vectors behind noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from tacit.audit import methods
+from tacit.audit.controls import Control, swap
+from tacit.audit.instances import noisy_instance
+from tacit.audit.report import Finding
+from tacit.learners.base import Plan
+from tacit.learners.experts import hedge
+from tacit.learners.tracking import mirror_descent
+from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
+from tacit.mechanisms.running_sums.tree import TreeAccumulator, digit_sum, tree_levels
+from tacit.problems import Experts, Tracking
+from tacit.randomness import Randomness
+
+STEPS = 11
+
+
+def hedge_plan(mechanism: RunningSum, **changes: Any) -> hedge.HedgeOnSums:
+    """Hedge on this sum at privacy 1."""
+    problem = Experts(n=3, horizon=mechanism.steps + 1)
+    return replace(hedge.HedgeOnSums(problem, eta=0.1, mechanism=mechanism, privacy=1.0), **changes)
+
+
+def probed(mechanism: RunningSum) -> Finding:
+    """Attack a sum by probing its accumulator."""
+    return methods.sums(hedge_plan(mechanism))
+
+
+def sampled(mechanism: RunningSum) -> Finding:
+    """Attack a sum by its released values."""
+    generator = Randomness.replayable(1).stream("controls")
+    return methods.sums_sampled(hedge_plan(mechanism), generator, runs=200_000)
+
+
+def replayed(plan: Plan) -> Finding:
+    """Attack a learner by record and replay."""
+    return methods.replayed(noisy_instance(plan), Randomness.replayable(2).stream("controls"), pairs=12)
+
+
+def _scaled(factor: float) -> Any:
+    """An accumulator whose noise is scaled."""
+
+    def make(honest: Any) -> Any:
+        def init(self: Accumulator, steps: int, dimension: int, scale: float, noise: Any) -> None:
+            honest(self, steps, dimension, scale * factor, noise)
+
+        return init
+
+    return swap(Accumulator, "__init__", make)
+
+
+def _sampler(factor: float) -> Any:
+    """A noise source whose numbers are scaled."""
+
+    def make(honest: Any) -> Any:
+        def noise_from(self: RunningSum, generator: np.random.Generator) -> Any:
+            source = honest(self, generator)
+            return lambda count: factor * source(count)
+
+        return noise_from
+
+    return swap(RunningSum, "noise_from", make)
+
+
+def _same_noise(honest: Any) -> Any:
+    def noise_from(self: RunningSum, generator: np.random.Generator) -> Any:
+        kept: list[Any] = []
+
+        def source(count: int) -> Any:
+            if not kept:
+                kept.append(honest(self, generator)(count))
+            return kept[0]
+
+        return source
+
+    return noise_from
+
+
+def _redrawn(honest: Any) -> Any:
+    def advance(self: TreeAccumulator, fresh: Any, scale: float) -> Any:
+        noise = fresh * scale
+        for _ in range(digit_sum(self._step, self._base) - 1):
+            noise = noise + scale * self._noise(self.dimension)
+        return noise
+
+    return advance
+
+
+def _unread_prefix(honest: Any) -> Any:
+    def advance(self: TreeAccumulator, fresh: Any, scale: float) -> Any:
+        honest(self, fresh, scale)
+        return fresh * scale  # the node's own noise only: the nodes before it are read without theirs
+
+    return advance
+
+
+def _late_noise(honest: Any) -> Any:
+    """The first sum is read before its noise is there."""
+
+    def add(self: Accumulator, x: Any, sensitivity: float = 1.0) -> Any:
+        noisy = honest(self, x, sensitivity)
+        return self._exact.copy() if self._step == 1 else noisy
+
+    return add
+
+
+def _second_release(honest: Any) -> Any:
+    """The same losses are summed twice, with fresh noise, at the full budget each time."""
+
+    def absorb(self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
+        if not hasattr(self, "_twin"):
+            mechanism, plan = self.plan.mechanism, self.plan
+            self._twin = mechanism.start(self._n, plan.scale, mechanism.noise_from(self._streams["noise"]))  # type: ignore[attr-defined]
+        if self._round + 1 != self.plan.rounds:
+            self._twin.add(losses - 0.5)  # type: ignore[attr-defined]
+        honest(self, losses)
+
+    return absorb
+
+
+def _leader_sees_losses(honest: Any) -> Any:
+    """The decision looks at the exact losses beside the noisy sums."""
+
+    def absorb(self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
+        honest(self, losses)
+        if self._round + 1 != self.plan.rounds:
+            self._move(int(np.argmax(self._gumbel - 5 * losses)))
+
+    return absorb
+
+
+def _coordinate_noise(honest: Any) -> Any:
+    """Laplace noise of scale 1/epsilon on each of N coordinates, as printed."""
+
+    def noise(self: mirror_descent.NoisyMirrorDescentLearner, shape: Any) -> Any:
+        return self._streams["noise"].laplace(0.0, self.plan.scale / self._n, shape)
+
+    return noise
+
+
+def _laplace_descent() -> Plan:
+    problem = Tracking(n=3, horizon=8, switches=1)
+    return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=0.0)
+
+
+def _column(factor: Any) -> Any:
+    return lambda honest: property(factor)
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control("noise x .9 (tree)", "sums", _scaled(0.9), lambda: probed(Tree(STEPS))),
+    Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: probed(Buffered(STEPS))),
+    Control("noise halved (square root)", "sums", _scaled(0.5), lambda: probed(SquareRoot(STEPS))),
+    Control("noise halved (Laplace tree)", "sums", _scaled(0.5), lambda: probed(LaplaceTree(STEPS, 3))),
+    Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS)), fast=False),
+    Control("sampler halved (tree)", "sums", _sampler(0.5), lambda: sampled(Tree(STEPS)), fast=False),
+    Control(
+        "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
+        lambda: sampled(Buffered(STEPS)), fast=False,
+    ),
+    Control(
+        "node noise redrawn each step", "sums", swap(TreeAccumulator, "_advance", _redrawn),
+        lambda: probed(Tree(STEPS)),
+    ),
+    Control(
+        "nodes read without their noise", "sums", swap(TreeAccumulator, "_advance", _unread_prefix),
+        lambda: probed(Tree(STEPS)),
+    ),
+    Control(
+        "off-by-one tree: a level is not counted", "sums",
+        swap(Tree, "column_norm", _column(lambda self: sqrt(tree_levels(self.steps, 2) - 1))),
+        lambda: probed(Tree(STEPS)),
+    ),
+    Control(
+        "column norm without its tail", "sums", swap(Buffered, "column_norm", _column(lambda self: 1.0)),
+        lambda: probed(Buffered(STEPS)),
+    ),
+    Control(
+        "first sum read before its noise", "sums", swap(Accumulator, "add", _late_noise), lambda: probed(Tree(STEPS)),
+    ),
+    Control(
+        "sensitivity halved (Hedge)", "experts",
+        swap(hedge, "sensitivity", lambda honest: lambda *arguments: honest(*arguments) / 2),
+        lambda: replayed(hedge_plan(Buffered(STEPS))),
+    ),
+    Control(
+        "sensitivity of one coordinate for all (Hedge)", "experts",
+        swap(hedge, "sensitivity", lambda honest: lambda *arguments: 1.0), lambda: replayed(hedge_plan(Tree(STEPS))),
+    ),
+    Control(
+        "budget spent twice (Hedge)", "experts",
+        swap(hedge.HedgeOnSumsLearner, "_absorb", _second_release), lambda: replayed(hedge_plan(Buffered(STEPS))),
+    ),
+    Control(
+        "decision looks at the exact losses (Hedge)", "experts",
+        swap(hedge.HedgeOnSumsLearner, "_absorb", _leader_sees_losses), lambda: replayed(hedge_plan(Buffered(STEPS))),
+    ),
+    Control(
+        "Laplace 1/epsilon on N coordinates", "tracking",
+        swap(mirror_descent.NoisyMirrorDescentLearner, "_noise", _coordinate_noise),
+        lambda: replayed(_laplace_descent()),
+    ),
+)  # fmt: skip

@@ -1,0 +1,173 @@
+"""Planted bugs in the learners of a changing world, and in above-threshold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.controls import Control, swap
+from tacit.audit.controls_experts import searched
+from tacit.audit.instances import Instance, alphabet
+from tacit.audit.report import Finding
+from tacit.audit.thresholds import above_threshold, isolation
+from tacit.learners.tracking import fixed_share, limited_updates, restarts, sampled
+from tacit.mechanisms.above_threshold import AboveThreshold
+from tacit.problems import Tracking
+from tacit.randomness import Randomness
+
+UPDATES = limited_updates.LimitedUpdates(Tracking(n=3, horizon=4, switches=0, adversary="stochastic"), epsilon=1.0)
+LONG_UPDATES = limited_updates.LimitedUpdates(Tracking(n=2, horizon=8, switches=0, adversary="stochastic"), epsilon=1.0)
+RESTARTS = restarts.RestartOnShift(
+    Tracking(n=2, horizon=8, switches=1, adversary="stochastic"), epsilon=4.0, interval=1, slope=0.2, margin=0.0
+)
+SHARED = fixed_share.LazyFixedShare(Tracking(n=2, horizon=4, switches=1), eta=0.3, force=0.3)
+EPOCHS = sampled.SampledFixedShare(Tracking(n=3, horizon=6, switches=1), eta=0.3, epoch=2)
+
+
+def isolated() -> Finding:
+    """Attack what a restart remembers."""
+    instance = Instance("planted", RESTARTS, alphabet(RESTARTS))
+    return isolation(instance, Randomness.replayable(6).stream("controls"), runs=60)
+
+
+def _bare_threshold(honest: Any) -> Any:
+    def init(self: AboveThreshold, threshold: float, **settings: Any) -> None:
+        honest(self, threshold, **settings)
+        self._noisy_threshold = threshold
+
+    return init
+
+
+def _half_noise(honest: Any) -> Any:
+    def init(self: AboveThreshold, threshold: float, *, width: float, **settings: Any) -> None:
+        honest(self, threshold, width=width / 2, **settings)
+
+    return init
+
+
+def _bare_query(honest: Any) -> Any:
+    """The noisy threshold alone, no noise on queries (Stoddard et al., 2014)."""
+
+    def test(self: AboveThreshold, query: float) -> bool:
+        self._spent = bool(self._noisy_threshold < query)
+        return self._spent
+
+    return test
+
+
+def _never_spent(honest: Any) -> Any:
+    """Goes on after "above" with the same threshold, for as many answers as there are (Chen et al., 2015)."""
+
+    def test(self: AboveThreshold, query: float) -> bool:
+        return bool(query + self._generator.laplace(0.0, self._query_scale) > self._noisy_threshold)
+
+    return test
+
+
+def _fresh_thresholds(honest: Any) -> Any:
+    """A fresh threshold for every query: each answer is paid for, the sum is not."""
+
+    def test(self: AboveThreshold, query: float) -> bool:
+        threshold = self._generator.laplace(0.0, self._query_scale)
+        self._spent = bool(query + self._generator.laplace(0.0, self._query_scale) > threshold)
+        return self._spent
+
+    return test
+
+
+def _with_plus(honest: Any) -> Any:
+    def select(sums: Any, epsilon: float, sensitivity: float, generator: Any) -> int:
+        noise = generator.standard_exponential(sums.shape[0]) * (2 * sensitivity / epsilon)
+        return int(np.argmin(sums + noise))
+
+    return select
+
+
+def _half_selection(honest: Any) -> Any:
+    return lambda sums, epsilon, sensitivity, generator: honest(sums, 2 * epsilon, sensitivity, generator)
+
+
+def _windows_overlap(honest: Any) -> Any:
+    """The window's sums are never cleared: a loss enters every later selection."""
+
+    def events(self: Any, finished: int) -> None:
+        kept = self._sums
+        honest(self, finished)
+        if self._sums is not kept:
+            self._sums = kept
+
+    return events
+
+
+def _keeps_rows(honest: Any) -> Any:
+    """After a checkpoint that restarted, the reused row is still there to be summed."""
+
+    def events(self: Any, finished: int) -> None:
+        restarts_before = len(self._restarts)
+        row = self._rows[max(0, self._filled - 1)].copy()
+        honest(self, finished)
+        if len(self._restarts) > restarts_before:
+            self._sums = self._sums + row
+
+    return events
+
+
+def _no_force(honest: Any) -> Any:
+    def init(self: Any, plan: Any, randomness: Any) -> None:
+        honest(self, plan, randomness)
+        self._hazard = 0.0
+
+    return init
+
+
+def _never_forgets(honest: Any) -> Any:
+    def update(self: sampled.SampledFixedShareLearner, factor: Any, noise: Any, finished: int) -> None:
+        self._weights = self._weights * factor / np.add.reduce(self._weights * factor)
+        if finished != self._horizon:
+            self._move(self._pick(noise))
+
+    return update
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "threshold without noise", "thresholds", swap(AboveThreshold, "__init__", _bare_threshold), above_threshold
+    ),
+    Control("half the width", "thresholds", swap(AboveThreshold, "__init__", _half_noise), above_threshold),
+    Control(
+        "sparse vector without query noise", "thresholds", swap(AboveThreshold, "test", _bare_query), above_threshold
+    ),
+    Control(
+        "sparse vector that is never spent", "thresholds", swap(AboveThreshold, "test", _never_spent), above_threshold,
+        fast=False,
+    ),
+    Control(
+        "sparse vector with fresh thresholds", "thresholds", swap(AboveThreshold, "test", _fresh_thresholds),
+        above_threshold,
+    ),
+    Control(
+        "permute-and-flip with plus", "tracking", swap(limited_updates, "permute_and_flip", _with_plus),
+        lambda: searched(UPDATES),
+    ),
+    Control(
+        "selection noise halved", "tracking", swap(limited_updates, "permute_and_flip", _half_selection),
+        lambda: searched(UPDATES),
+    ),
+    Control(
+        "windows overlap", "tracking", swap(limited_updates.LimitedUpdatesLearner, "_events", _windows_overlap),
+        lambda: searched(LONG_UPDATES),
+    ),
+    Control(
+        "restart reuses a loss", "tracking", swap(limited_updates.LimitedUpdatesLearner, "_events", _keeps_rows),
+        isolated, fast=False,
+    ),
+    Control(
+        "missing forced switch (fixed share)", "tracking",
+        swap(fixed_share.LazyFixedShareLearner, "__init__", _no_force), lambda: searched(SHARED, 8), fast=False,
+    ),
+    Control(
+        "epochs that never forget", "tracking", swap(sampled.SampledFixedShareLearner, "_update", _never_forgets),
+        lambda: searched(EPOCHS), fast=False,
+    ),
+)  # fmt: skip

@@ -1,0 +1,161 @@
+"""The exact law of everything a learner releases, on small instances, and the exact curve of two neighbours.
+
+The shipped learner runs once for every outcome of its coins (`tacit.audit.script`), so what is enumerated is the code
+that users run. The hockey-stick divergence of two such laws is the true delta(epsilon) of that pair of streams: no
+sampling, no confidence level. It must lie under the certified curve for every pair of neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.script import NotEnumerable, Script, ScriptedRandomness, symbols
+from tacit.learners.base import Plan
+from tacit.validation import FloatArray
+
+Feedback = Sequence[Any]
+"""One round's feedback after the other."""
+
+Law = dict[tuple[Any, ...], float]
+"""Transcripts and their probabilities."""
+
+# The streams whose use is released besides the actions, by algorithm: redraws, or restarts.
+RELEASED_STREAMS: dict[str, tuple[str, ...]] = {
+    "LazyExperts": ("draw",),
+    "L2P": ("draw", "reference draw"),
+    "LazyFixedShare": ("draw",),
+    "RestartOnShift": ("start",),
+    "LipschitzNet": ("draw",),
+    "L2PConvex": ("draw", "reference draw"),
+    "CTRL": ("noise",),
+}
+MOST_TRANSCRIPTS = 200_000
+# Probabilities are sums of products of doubles, and thresholds are integrated to about 1e-7.
+NUMERICAL_SLACK = 1e-6
+
+
+class Walk(Script):
+    """Takes given choices, then the first possible outcome each time; notes the branches it passed."""
+
+    def __init__(self, choices: tuple[int, ...], probability: float) -> None:
+        super().__init__()
+        self._given = choices
+        self._taken = list(choices)
+        self._place = 0
+        self.branches: list[tuple[tuple[int, ...], float]] = []
+        self.probability = probability
+
+    def choose(self, stream: str, law: Callable[[], Sequence[float]]) -> int:
+        place = self._place
+        self._place = place + 1
+        if place < len(self._given):
+            return self._given[place]
+        probabilities = law()
+        taken, before = tuple(self._taken), self.probability
+        choice = -1
+        for index, probability in enumerate(probabilities):
+            if probability <= 0:
+                continue
+            if choice < 0:
+                choice = index
+                self.probability = before * probability
+            else:
+                self.branches.append(((*taken, index), before * probability))
+        self._taken.append(choice)
+        return choice
+
+
+def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
+    """What one scripted run releases: each action, and whether each released stream was used after it."""
+    names = RELEASED_STREAMS.get(plan.algorithm, ())
+    learner = plan.start(ScriptedRandomness(script))
+    released: list[Any] = []
+    for round_feedback in feedback:
+        released.append(plain(learner.play()))
+        script.forget()
+        learner.observe(round_feedback)
+        if names:
+            released.append(tuple(name in script.asked for name in names))
+    return tuple(released)
+
+
+def transcript_law(plan: Plan, feedback: Feedback) -> Law:
+    """The law of everything that the learner of `plan` releases on this feedback."""
+    law: Law = {}
+    waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
+    with symbols():
+        while waiting:
+            walk = Walk(*waiting.pop())
+            key = transcript(plan, feedback, walk)
+            law[key] = law.get(key, 0.0) + walk.probability
+            waiting += walk.branches
+            if len(law) > MOST_TRANSCRIPTS:
+                raise NotEnumerable(f"{plan.algorithm} has more than {MOST_TRANSCRIPTS} transcripts here.")
+    return law
+
+
+@dataclass(frozen=True)
+class ExactCurve:
+    """The exact delta(epsilon) of one pair of laws, in the worse direction."""
+
+    one: FloatArray
+    other: FloatArray
+
+    @classmethod
+    def of(cls, law: Law, neighbour: Law) -> ExactCurve:
+        """Align two laws on all their transcripts."""
+        keys = list(law.keys() | neighbour.keys())
+        return cls(np.array([law.get(key, 0.0) for key in keys]), np.array([neighbour.get(key, 0.0) for key in keys]))
+
+    def delta(self, epsilon: float) -> float:
+        """Max over both directions of the sum of (p - e^epsilon q)+."""
+        return float(self.deltas([epsilon])[0])
+
+    def deltas(self, epsilons: Sequence[float]) -> FloatArray:
+        """`delta` at several epsilons."""
+        factors = np.exp(np.minimum(np.asarray(epsilons, dtype=float), 700.0))[:, None]
+        forward = np.maximum(self.one - factors * self.other, 0.0).sum(axis=1)
+        backward = np.maximum(self.other - factors * self.one, 0.0).sum(axis=1)
+        return np.asarray(np.maximum(forward, backward))
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon whose delta is at most this: no certificate below it can be right."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        both = (self.one > 0) & (self.other > 0)
+        high = float(np.max(np.abs(np.log(self.one[both] / self.other[both])), initial=0.0))
+        if self.delta(high) > delta + NUMERICAL_SLACK * 1e-6:
+            return float("inf")
+        low = 0.0
+        while high - low > 1e-9 * max(1.0, high):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return low
+
+    @property
+    def largest_loss(self) -> float:
+        """The largest absolute log ratio of any transcript (infinite if one is impossible on one side only)."""
+        if np.any((self.one > 0) != (self.other > 0)):
+            return float("inf")
+        here = self.one > 0
+        return float(np.max(np.abs(np.log(self.one[here] / self.other[here])), initial=0.0))
+
+
+def plain(action: Any) -> Any:
+    """An action as a value that can be a key."""
+    if isinstance(action, np.ndarray):
+        return tuple(float(x) for x in action.ravel())
+    return action.item() if isinstance(action, np.generic) else action
+
+
+def epsilons(plan: Plan) -> tuple[float, ...]:
+    """Where curves are compared: shares of the certified epsilon at a delta that small instances can reach."""
+    top = plan.guarantee.epsilon(1e-3)
+    top = top if top < 50 else plan.guarantee.curve.pure()
+    top = top if top < 50 else log(1e6)
+    return tuple(top * share for share in (0.0, 0.05, 0.15, 0.3, 0.5, 0.75, 1.0))

@@ -1,0 +1,123 @@
+"""Numerical integration for learners with one continuous coordinate: draws become nodes of a quadrature.
+
+In one dimension a draw has a density that the learner's own state determines. Replacing the draw by Gauss-Legendre
+nodes, each as likely as its weight times its density, turns the learner into one with finite outputs, and
+the enumeration of `tacit.audit.enumerate` then integrates the hockey stick over all draws of the transcript. Coins,
+clipping, measures and gradients are the shipped code's; only "draw from this density" is taken on trust, which the
+samplers' own distribution tests cover.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from math import exp, expm1, inf
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.enumerate import Feedback, Law, transcript_law
+from tacit.audit.script import Stream
+from tacit.learners.base import Plan
+from tacit.learners.convex import coupled, gibbs_measure, held
+from tacit.validation import FloatArray
+
+NODES = 8
+QUADRATURE_SLACK = 0.03
+"""Relative error of integrated hockey sticks, whose integrand has kinks."""
+
+
+def interval_law(plan: Plan, feedback: Feedback) -> Law:
+    """The law of everything released, on the nodes of the quadrature."""
+    with integrated_draws():
+        return transcript_law(plan, feedback)
+
+
+@contextmanager
+def integrated_draws(nodes: int = NODES) -> Iterator[None]:
+    """Draws from one-dimensional densities take nodes; coins that are kept as numbers are asked instead."""
+    unit, weights = np.polynomial.legendre.leggauss(nodes)
+
+    def sample(self: Any, generator: Stream) -> FloatArray:
+        """The measure's density at the nodes, from its own history and penalty."""
+        low, high = float(self._nodes[0]), float(self._nodes[-1])
+        points = (low + high) / 2 + (high - low) / 2 * unit
+
+        def masses() -> FloatArray:
+            potential = self._rate * (self._history.value(points[:, None]) + self._penalty(points))
+            return np.asarray(weights * np.exp(potential.min() - potential))
+
+        return np.array([points[_ask(generator, masses)]])
+
+    def draw(self: Any) -> None:
+        """The density of the perturbed minimiser at x: that of the noise -J'(x), times J''(x)."""
+        points = unit * (1 - 1e-9)
+        barrier = self._set.hull_barrier
+
+        def masses() -> FloatArray:
+            slopes, curvatures = np.empty(nodes), np.empty(nodes)
+            for index, x in enumerate(points[:, None]):
+                slope = self._sums.gradient(x)[0] + self._ridge * x + self._weight * barrier.gradient(x)
+                bend = self._sums.hessian(x) + self._weight * barrier.hessian(x)
+                slopes[index], curvatures[index] = slope[0], bend[0, 0] + self._ridge
+            deviation = self._deviation(self._sums.count)
+            return np.asarray(weights * curvatures * np.exp(-((slopes / deviation) ** 2) / 2))
+
+        self._hold(points[[_ask(self._streams["noise"], masses)]])
+
+    scripted: list[Stream] = []
+
+    def clocks(self: Stream, size: Any = None) -> Any:
+        """Clocks that a learner keeps as numbers: not a number, until its coin is asked."""
+        if self._name != "keep" or size is None:
+            return honest_clocks(self, size)
+        scripted.append(self)
+        return np.full(size, np.nan)
+
+    def asked(honest_scan: Any) -> Any:
+        """A scan of one round whose coin is the script's; its hazard is read off the shipped scan itself."""
+
+        def scan(self: held.Held, rows: FloatArray, coins: held.Coins) -> int:
+            if np.isinf(coins.clocks[0]):
+                return int(honest_scan(self, rows, coins))
+
+            def keeps(clock: float, state: held.Held) -> bool:
+                return bool(honest_scan(state, rows, replace(coins, clocks=np.array([clock]))))
+
+            def law() -> tuple[float, float]:
+                low, high = 0.0, coins.hazard + 2 * float(coins.log_phi[0]) + 1.0
+                for _ in range(40):  # the coin keeps exactly if its clock outlives the hazard
+                    middle = (low + high) / 2
+                    low, high = (low, middle) if keeps(middle, copy.deepcopy(self)) else (middle, high)
+                return exp(-high), -expm1(-high)
+
+            drawn = scripted[-1]._script.ask("keep", law) == 1
+            return int(keeps(0.0 if drawn else inf, self))
+
+        return scan
+
+    honest_clocks = Stream.standard_exponential
+    swaps = (
+        (gibbs_measure.IntervalMeasure, "sample", sample),
+        (coupled.CoupledLearner, "_draw", draw),
+        *((kind, "scan", asked(kind.scan)) for kind in (held.HeldLinear, held.HeldQuadratic, held.HeldLink)),
+        (Stream, "standard_exponential", clocks),
+    )
+    honest = [(owner, name, getattr(owner, name)) for owner, name, _ in swaps]
+    for owner, name, value in swaps:
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for owner, name, value in honest:
+            setattr(owner, name, value)
+
+
+def _ask(stream: Stream, masses: Callable[[], FloatArray]) -> int:
+    def law() -> list[float]:
+        values = masses()
+        return list((values / values.sum()).tolist())
+
+    return stream._script.ask(stream._name, law)

@@ -1,0 +1,97 @@
+"""Is the learner the one that the certificate describes? Its law against the formula, and its runs against its law.
+
+A certificate speaks of one algorithm. Two attacks check that this is the one that runs: `marginals` compares the
+enumerated law of each action with exponential weights, to the last digits; `frequencies` runs the learner on real
+streams and compares how often each transcript occurs with its enumerated probability (a G-test), which sees what a
+script cannot: streams that share a key, or a sampler that does not have its law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri
+
+from tacit.audit.enumerate import Law, transcript_law
+from tacit.audit.instances import Instance
+from tacit.audit.report import Finding
+from tacit.audit.statistical import FAILURE
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray
+
+# Algorithms whose actions have exactly the law of exponential weights on the batches before.
+EXPONENTIAL_WEIGHTS = ("LazyExperts", "L2P", "ScheduledExperts")
+TOLERANCE = 1e-9
+
+
+def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
+    """The largest distance of an action's law from exponential weights; the certified regret rests on it being 0."""
+    plan = instance.plan
+    law = actions_only(transcript_law(plan, list(stream)))
+    eta, batch, n = plan.eta, plan.batch, plan.problem.n  # type: ignore[attr-defined]
+    low, high = plan.problem.loss_range  # type: ignore[attr-defined]
+    total, worst = np.zeros(n), 0.0
+    for place, row in enumerate(stream):
+        if place % batch == 0:
+            weights = np.exp(-eta * (total - total.min()))
+            weights /= weights.sum()
+        seen = np.zeros(n)
+        for actions, mass in law.items():
+            seen[actions[place]] += mass
+        worst = max(worst, float(np.max(np.abs(seen - weights))))
+        total = total + (np.asarray(row) - low) / (high - low)
+    return Finding(
+        "law", instance.label, "distance from exponential weights", TOLERANCE, worst, worst > TOLERANCE,
+        detail="the actions do not have the law of the certified algorithm", stream=tuple(stream), check=True,
+    )  # fmt: skip
+
+
+def frequencies(instance: Instance, stream: Sequence[Any], seed: int, *, runs: int) -> Finding:
+    """Real runs against the enumerated law: the G statistic and its critical value at FAILURE."""
+    plan = instance.plan
+    law = actions_only(transcript_law(plan, list(stream)))
+    counts: dict[tuple[Any, ...], int] = dict.fromkeys(law, 0)
+    source = Randomness.replayable(seed).child("frequencies")
+    unknown = 0
+    for run in range(runs):
+        learner = plan.start(source.child(run))
+        actions = []
+        for row in stream:
+            actions.append(int(learner.play()))
+            learner.observe(row)
+        key = tuple(actions)
+        if key in counts:
+            counts[key] += 1
+        else:
+            unknown += 1
+    statistic, freedom = g_statistic(np.array([counts[key] for key in law], dtype=float), np.array(list(law.values())))
+    # The chi-square law is an approximation in the tail: a quarter more than its quantile.
+    limit = 1.25 * float(chdtri(max(1, freedom), FAILURE))
+    broken = unknown > 0 or statistic > limit
+    return Finding(
+        "frequencies", instance.label, "G statistic of real runs", limit, float("inf") if unknown else statistic,
+        broken, FAILURE, f"{runs} runs; the real streams do not give the law that the script gives",
+        stream=tuple(stream), check=True,
+    )  # fmt: skip
+
+
+def g_statistic(counts: FloatArray, law: FloatArray) -> tuple[float, int]:
+    """The G statistic and its degrees of freedom; transcripts that are expected less than 5 times are pooled."""
+    expected = counts.sum() * law
+    rare = expected < 5
+    observed = np.append(counts[~rare], counts[rare].sum())
+    wanted = np.append(expected[~rare], expected[rare].sum())
+    observed, wanted = observed[wanted > 0], wanted[wanted > 0]
+    seen = observed > 0
+    return float(2 * np.sum(observed[seen] * np.log(observed[seen] / wanted[seen]))), len(wanted) - 1
+
+
+def actions_only(law: Law) -> Law:
+    """Forget everything but the actions."""
+    seen: Law = {}
+    for key, mass in law.items():
+        actions = tuple(part for part in key if not isinstance(part, tuple))
+        seen[actions] = seen.get(actions, 0.0) + mass
+    return seen

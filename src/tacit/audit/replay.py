@@ -1,0 +1,319 @@
+"""Record and replay: run on one stream, freeze what the mechanisms released, run again on a neighbour.
+
+Learners are built from mechanisms and post-processing. With the mechanisms' outputs frozen, everything else must be
+identical on the neighbour: the same actions, the same calls in the same order. If not, data reached a decision without
+passing a mechanism. And each mechanism's inputs may differ between the two runs by no more than was paid for:
+
+- running sums and noisy vectors: the shift of the inputs over the noise gives the exact mu or epsilon of the run;
+- coins and selections: the probabilities of the frozen outcomes on both streams give the exact privacy loss of the
+  transcript, whose distribution bounds delta(epsilon) from below (`loss_lower_bound`).
+
+The recorder is explicit: it swaps `Accumulator.add` inside its own context, and the streams are handed to the learner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from tacit.audit.enumerate import Feedback, plain
+from tacit.audit.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
+from tacit.audit.sums import response
+from tacit.learners.base import Plan
+from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
+from tacit.privacy.curves import Gaussian, Pure
+from tacit.validation import FloatArray
+
+
+@dataclass
+class Release:
+    """One output of a mechanism: its input on this stream, its noise, and what was released."""
+
+    kind: str
+    source: str
+    value: FloatArray
+    scale: float
+    sensitivity: float
+    output: FloatArray
+
+
+@dataclass
+class Tape(Script):
+    """What a run released. A tape made from another one replays its outputs."""
+
+    generator: np.random.Generator
+    before: Tape | None = None
+    releases: list[Release] = field(default_factory=list)
+    choices: list[int] = field(default_factory=list)
+    probabilities: list[tuple[float, ...]] = field(default_factory=list)
+    raw: list[Any] = field(default_factory=list)
+    actions: list[Any] = field(default_factory=list)
+    diverged: str = ""
+    inside: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def choose(self, stream: str, law: Callable[[], Sequence[float]]) -> int:
+        probabilities = tuple(law())
+        place = len(self.choices)
+        if self.before is None:
+            choice = int(self.generator.choice(len(probabilities), p=np.array(probabilities) / sum(probabilities)))
+        elif place < len(self.before.choices) and self.before.choices[place] < len(probabilities):
+            choice = self.before.choices[place]
+        else:
+            self._diverge(f"the replay asks stream {stream!r} for an outcome that the first run never had")
+            choice = int(np.argmax(probabilities))
+        self.choices.append(choice)
+        self.probabilities.append(probabilities)
+        return choice
+
+    def release(self, kind: str, source: str, value: FloatArray, scale: float, sensitivity: float, fresh: Any) -> Any:
+        """The output of a mechanism: fresh, or frozen in a replay."""
+        place = len(self.releases)
+        if self.before is None:
+            output = fresh()
+        elif place < len(self.before.releases) and self.before.releases[place].output.shape == np.shape(value):
+            output = self.before.releases[place].output
+        else:
+            self._diverge(f"the replay makes {kind} number {place + 1}, which the first run never made")
+            output = np.zeros_like(value)
+        frozen = np.array(output, dtype=float)
+        self.releases.append(Release(kind, source, np.array(value, dtype=float), scale, sensitivity, frozen))
+        return frozen.copy()
+
+    def free(self, fresh: Callable[[], Any]) -> Any:
+        """Randomness that no data enters: the same numbers in both runs (inside a mechanism: its own noise)."""
+        if self.inside:
+            return fresh()
+        place = len(self.raw)
+        if self.before is None:
+            number = fresh()
+        elif place < len(self.before.raw):
+            number = self.before.raw[place]
+        else:
+            self._diverge("the replay draws more numbers than the first run")
+            number = fresh()
+        self.raw.append(np.copy(number))
+        return np.copy(number)
+
+    def _diverge(self, reason: str) -> None:
+        self.diverged = self.diverged or reason
+
+
+class TapeStream(Stream):
+    """Numbers from a real generator, kept on the tape; vectors of noise wait until they are added to something."""
+
+    def __init__(self, tape: Tape, name: str) -> None:
+        super().__init__(tape, name)
+        self._tape = tape
+
+    def normal(self, location: float, scale: float, size: Any) -> Noise:
+        """Gaussian noise that will be added to data."""
+        return Noise(self._tape, "gaussian", self._name, scale, lambda: self._tape.generator.normal(0.0, scale, size))
+
+    def laplace(self, location: float, scale: float, size: Any = None) -> Any:
+        """Laplace noise that will be added to data."""
+        if size is None or self._tape.inside:
+            return super().laplace(location, scale) if size is None else self._numbers("laplace", location, scale, size)
+        return Noise(self._tape, "laplace", self._name, scale, lambda: self._tape.generator.laplace(0.0, scale, size))
+
+    def standard_exponential(self, size: Any = None) -> Any:
+        """Numbers: what they decide is post-processing here."""
+        return self._numbers("standard_exponential", size)
+
+    def random(self, size: Any = None) -> Any:
+        """Uniform numbers."""
+        return self._numbers("random", size)
+
+    def integers(self, high: int) -> int:
+        """A number that no data enters."""
+        return int(self._numbers("integers", high))
+
+    def _numbers(self, method: str, *arguments: Any) -> Any:
+        return self._tape.free(lambda: getattr(self._tape.generator, method)(*arguments))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self._numbers(name, *arguments)
+
+
+class Noise(NDArrayOperatorsMixin):
+    """Noise that waits for the data it will hide."""
+
+    def __init__(self, tape: Tape, kind: str, source: str, scale: float, fresh: Callable[[], FloatArray]) -> None:
+        self._tape, self._kind, self._source, self._scale, self._fresh = tape, kind, source, float(scale), fresh
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
+        value = inputs[0] if inputs[1] is self else inputs[1]
+        if ufunc is not np.add or method != "__call__":
+            raise NotEnumerable(f"Noise of stream {self._source!r} was used in {ufunc.__name__}, not added to data.")
+        return self._tape.release(
+            self._kind, self._source, np.asarray(value), self._scale, 1.0, lambda: value + self._fresh()
+        )
+
+
+class TapeRandomness(ScriptedRandomness):
+    """A source whose streams stand on a tape."""
+
+    __slots__ = ()
+
+    def _stream(self, script: Script, name: str) -> Any:
+        assert isinstance(script, Tape)
+        return TapeStream(script, name)
+
+
+@contextmanager
+def recorded_sums(tape: Tape) -> Iterator[None]:
+    """Every `Accumulator.add` is put on the tape, or answered from it."""
+    honest = Accumulator.add
+    names: dict[int, str] = {}
+
+    def add(self: Accumulator, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
+        name = names.setdefault(id(self), f"sum {len(names)}")
+
+        def draw() -> FloatArray:
+            tape.inside = True
+            try:
+                return honest(self, x, sensitivity)
+            finally:
+                tape.inside = False
+
+        output: FloatArray = tape.release("sum", name, np.asarray(x), self._scale, sensitivity, draw)
+        if tape.before is not None:
+            self._step += 1
+        return output
+
+    with _swapped(Accumulator, "add", add):
+        yield
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What a pair of runs with frozen outputs showed.
+
+    Attributes:
+        identical: whether everything outside the mechanisms agreed.
+        reason: what did not, if anything.
+        loss: exact mu (Gaussian) or epsilon (Laplace) of the mechanisms' inputs, all together.
+        log_ratio: the log ratio of the probabilities of all frozen outcomes.
+    """
+
+    identical: bool
+    reason: str
+    loss: float
+    log_ratio: float
+
+
+def replay_noise(plan: Plan, stream: Feedback, neighbour: Feedback, generator: np.random.Generator) -> Replay:
+    """Record a learner that adds noise to vectors, then replay it on the neighbour."""
+    tapes: list[Tape] = []
+    for feedback in (stream, neighbour):
+        tape = Tape(generator, before=tapes[0] if tapes else None)
+        with recorded_sums(tape):
+            learner = plan.start(TapeRandomness(tape))
+            for row in feedback:
+                tape.actions.append(plain(learner.play()))
+                learner.observe(row)
+        tapes.append(tape)
+    reason = _difference(*tapes)
+    return Replay(not reason, reason, float("inf") if reason else _noise_loss(plan, *tapes), 0.0)
+
+
+def replay_choices(plan: Plan, stream: Feedback, neighbour: Feedback, generator: np.random.Generator) -> Replay:
+    """Record a learner whose outputs are finite, then replay it: the log ratio of the transcript."""
+    tapes: list[Tape] = []
+    with symbols():
+        for feedback in (stream, neighbour):
+            tape = Tape(generator, before=tapes[0] if tapes else None)
+            learner = plan.start(ScriptedRandomness(tape))
+            for row in feedback:
+                tape.actions.append(plain(learner.play()))
+                learner.observe(row)
+            tapes.append(tape)
+    first, second = tapes
+    reason = _difference(first, second)
+    total = 0.0
+    for choice, one, other in zip(first.choices, first.probabilities, second.probabilities, strict=False):
+        q = other[choice] if choice < len(other) else 0.0
+        total += log(one[choice] / q) if q > 0 else float("inf")
+    return Replay(not reason, reason, 0.0, float("inf") if reason else total)
+
+
+def loss_lower_bound(log_ratios: Sequence[float], epsilon: float, failure: float) -> float:
+    """A lower confidence bound on delta(epsilon) from sampled privacy losses.
+
+    delta(epsilon) >= E[(1 - e^{epsilon - loss})+] over transcripts of the first stream, a mean of numbers in
+    [0, 1]; the empirical Bernstein bound (Maurer and Pontil, 2009) holds with probability at least 1 - failure.
+    """
+    losses = np.asarray(log_ratios, dtype=float)
+    values = -np.expm1(np.minimum(epsilon - losses, 0.0))
+    n = len(values)
+    if n < 2:
+        return 0.0
+    penalty = log(2 / failure)
+    spread = sqrt(2 * float(np.var(values, ddof=1)) * penalty / n)
+    return max(0.0, float(np.mean(values)) - spread - 7 * penalty / (3 * (n - 1)))
+
+
+def _difference(first: Tape, second: Tape) -> str:
+    if second.diverged:
+        return second.diverged
+    if len(first.releases) != len(second.releases) or len(first.choices) != len(second.choices):
+        return "the two runs call their mechanisms a different number of times"
+    for place, (one, other) in enumerate(zip(first.actions, second.actions, strict=True)):
+        if one != other:
+            return f"with all outputs frozen, the action of round {place + 1} is {one!r} or {other!r}"
+    for one_release, other_release in zip(first.releases, second.releases, strict=True):
+        if one_release.scale != other_release.scale or one_release.sensitivity != other_release.sensitivity:
+            return f"the noise of {one_release.source!r} depends on data that was not released"
+    return ""
+
+
+def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
+    """The exact mu or epsilon of all vectors that were hidden by noise."""
+    squares, total = 0.0, 0.0
+    sources = dict.fromkeys(release.source for release in first.releases)
+    for source in sources:
+        pairs = [(a, b) for a, b in zip(first.releases, second.releases, strict=True) if a.source == source]
+        shift = np.array([b.value - a.value for a, b in pairs]).reshape(len(pairs), -1)
+        head = pairs[0][0]
+        if head.kind == "sum":
+            mechanism: RunningSum = plan.mechanism  # type: ignore[attr-defined]
+            steps = np.zeros((mechanism.steps, shift.shape[1]))
+            steps[: len(shift)] = shift
+            growth = [a.sensitivity for a, _ in pairs]
+            growth += [growth[-1]] * (mechanism.steps - len(growth))
+            norm = getattr(plan, "norm", None)  # one-pass plans draw noise with the density of a norm
+            loss = response(mechanism, head.scale, growth).loss(steps, None if norm is None else norm.dual_sizes)
+            laplace = mechanism.noise == "laplace"
+        else:
+            laplace = head.kind == "laplace"
+            loss = float(np.sum(np.abs(shift)) if laplace else np.sqrt(np.sum(shift**2))) / head.scale
+        total += loss
+        squares += loss**2
+    laplace_like = isinstance(plan.guarantee.curve, Pure)
+    return total if laplace_like else sqrt(squares)
+
+
+def certified_loss(plan: Plan) -> float | None:
+    """What `Replay.loss` may be at most: mu or epsilon; None if the curve is of another kind."""
+    curve = plan.guarantee.curve
+    if isinstance(curve, Gaussian):
+        return curve.mu
+    return curve.value if isinstance(curve, Pure) else None
+
+
+@contextmanager
+def _swapped(owner: Any, name: str, value: Any) -> Iterator[None]:
+    honest = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, honest)

@@ -1,0 +1,210 @@
+"""What an audit found: certified against measured, the worst neighbours, and a verdict that never says "proved"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.learners.base import Plan
+from tacit.validation import require
+
+CLEAN = "no violation found"
+VIOLATION = "VIOLATION"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One method on one instance.
+
+    Attributes:
+        method: how it was attacked.
+        instance: what was attacked.
+        quantity: what the two numbers are.
+        certified: what the plan promises at most.
+        lower: what was shown at least.
+        violation: whether the promise was broken.
+        failure: the probability that a violation is a false alarm (0 for exact methods).
+        detail: what exactly was compared.
+        epsilon: the certified epsilon and its lower bound at `delta`, for this instance.
+        delta: the delta of `epsilon`.
+        stream: the worst stream found.
+        neighbour: its neighbour.
+        curves: (epsilons, certified deltas, measured deltas), if the method has whole curves.
+        check: whether this asks if the algorithm is the certified one, and not how much it leaks.
+    """
+
+    method: str
+    instance: str
+    quantity: str
+    certified: float
+    lower: float
+    violation: bool
+    failure: float = 0.0
+    detail: str = ""
+    epsilon: tuple[float, float] | None = None
+    delta: float = 0.0
+    stream: tuple[Any, ...] = ()
+    neighbour: tuple[Any, ...] = ()
+    curves: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]] | None = field(default=None, repr=False)
+    check: bool = False
+
+    @property
+    def tightness(self) -> float:
+        """Lower bound over certified value; above 1 the promise is broken."""
+        if self.certified == 0:
+            return 0.0 if self.lower == 0 else float("inf")
+        return self.lower / self.certified
+
+    @property
+    def verdict(self) -> str:
+        """This finding alone."""
+        return VIOLATION if self.violation else CLEAN
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "method": self.method,
+            "instance": self.instance,
+            "quantity": self.quantity,
+            "certified": _finite(self.certified),
+            "lower_bound": _finite(self.lower),
+            "tightness": _finite(self.tightness),
+            "verdict": self.verdict,
+            "false_alarm": self.failure,
+            "detail": self.detail,
+            "stream": [_listed(row) for row in self.stream],
+            "neighbour": [_listed(row) for row in self.neighbour],
+        }
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """The outcome of `tacit.audit`. A clean report means that these attacks failed, and nothing more."""
+
+    plan: Plan
+    findings: tuple[Finding, ...]
+    seed: int
+
+    @property
+    def violation(self) -> bool:
+        """Whether any attack broke the promise."""
+        return any(finding.violation for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """ "no violation found" or "VIOLATION"."""
+        return VIOLATION if self.violation else CLEAN
+
+    @property
+    def worst(self) -> Finding:
+        """The finding that came nearest to its certificate, violations first."""
+        return max(self.findings, key=lambda finding: (finding.violation, not finding.check, finding.tightness))
+
+    @property
+    def tightness(self) -> float:
+        """The largest ratio of a lower bound to its certified value."""
+        return self.worst.tightness
+
+    @property
+    def certified_epsilon(self) -> float:
+        """The plan's certified epsilon at its own delta."""
+        return self.plan.guarantee.epsilon()
+
+    @property
+    def lower_bound(self) -> tuple[float, float]:
+        """(certified, measured) of the attack that came nearest, on its own instance."""
+        return self.worst.certified, self.worst.lower
+
+    @property
+    def false_alarm(self) -> float:
+        """A bound on the probability that a clean plan is reported as a violation."""
+        return sum(finding.failure for finding in self.findings)
+
+    @property
+    def reproducer(self) -> str:
+        """The worst finding in words: seed, method, instance, and the two streams (whole in `to_dict`)."""
+        worst = self.worst
+        lines = [f"seed {self.seed}, method {worst.method!r}, instance: {worst.instance}"]
+        streams = ([_listed(row) for row in worst.stream], [_listed(row) for row in worst.neighbour])
+        if len(streams[0]) <= 8:
+            lines += [f"stream    {streams[0]}", f"neighbour {streams[1]}"] if streams[0] else []
+        else:
+            changed = [t for t, (one, other) in enumerate(zip(*streams, strict=True)) if one != other]
+            lines += [f"round {t + 1} of {len(streams[0])}: {streams[0][t]} or {streams[1][t]}" for t in changed]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        guarantee = self.plan.guarantee
+        shown = f" at delta={guarantee.at_delta:g}" if guarantee.at_delta else " (pure)"
+        lines = [
+            f"Audit of {self.plan.algorithm}: {self.verdict}",
+            f"certified: epsilon={self.certified_epsilon:.4g}{shown}; neighbours: {guarantee.relation}",
+            f"{'method':12s} {'certified':>10s} {'measured':>10s} {'tightness':>9s}  what",
+        ]
+        for finding in self.findings:
+            mark = "  VIOLATION" if finding.violation else ""
+            share = "" if finding.check else f"{finding.tightness:.3f}"
+            lines.append(
+                f"{finding.method:12s} {finding.certified:10.4g} {finding.lower:10.4g} {share:>9s}  "
+                f"{finding.quantity}; {finding.instance}{mark}"
+            )
+            if finding.detail and finding.violation:
+                lines.append(f"{'':12s} {finding.detail}")
+        lines.append(f"false alarms: probability at most {self.false_alarm:.0e} in this audit")
+        lines.append("worst neighbours found:" if not self.violation else "reproduce with:")
+        lines.append(self.reproducer)
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {
+            "algorithm": self.plan.algorithm,
+            "verdict": self.verdict,
+            "certified_epsilon": _finite(self.certified_epsilon),
+            "delta": self.plan.guarantee.at_delta,
+            "tightness": _finite(self.tightness),
+            "seed": self.seed,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def plot(self, path: str | Path) -> Path:
+        """A picture of the certified and the measured curve, one panel for each method that has curves."""
+        require("matplotlib", "plots")
+        from matplotlib.figure import Figure
+
+        shown = [finding for finding in self.findings if finding.curves is not None]
+        figure = Figure(figsize=(7.2, 3.4 * max(1, len(shown))), dpi=130)
+        for index, finding in enumerate(shown):
+            axes = figure.add_subplot(len(shown), 1, index + 1)
+            epsilons, certified, measured = finding.curves or ((), (), ())
+            axes.plot(epsilons, certified, "--", color="0.0", label="certified (at most)")
+            axes.plot(epsilons, measured, "-", color="0.45", label="measured on the worst neighbours found")
+            axes.set_yscale("log")
+            axes.set_ylim(bottom=max(1e-9, 0.5 * min([d for d in measured if d > 0], default=1e-9)), top=1.5)
+            axes.set_xlabel("epsilon")
+            axes.set_ylabel("delta")
+            axes.set_title(f"{self.plan.algorithm}, {finding.method}: {finding.instance}", fontsize=9)
+            axes.legend(frameon=False, fontsize=8)
+            axes.spines[["top", "right"]].set_visible(False)
+        if not shown:
+            figure.text(0.05, 0.5, f"{self.plan.algorithm}: no method with whole curves applies", fontsize=9)
+        figure.text(0.99, 0.005, f"{self.verdict}; seed {self.seed}", fontsize=7, ha="right", color="0.3")
+        figure.tight_layout()
+        target = Path(path)
+        figure.savefig(target)
+        return target
+
+
+def _listed(row: Any) -> Any:
+    if isinstance(row, np.ndarray):
+        return row.tolist()
+    if isinstance(row, tuple):
+        return [_listed(part) for part in row]
+    return row if isinstance(row, int | float | str) else repr(row)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

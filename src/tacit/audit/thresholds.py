@@ -1,0 +1,106 @@
+"""Attacks on above-threshold itself, and on what a restart may remember.
+
+`above_threshold` enumerates the answers of one instance on queries whose shifts all lie in an interval of its width
+(the whole width upwards, downwards, or half of it each way), as long a sequence as the budget allows; the hidden
+threshold is integrated out. `isolation` freezes the outcomes of runs that restart and checks that no later probability
+depends on data from before the restart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.enumerate import NUMERICAL_SLACK, ExactCurve, Law, Walk
+from tacit.audit.instances import Instance
+from tacit.audit.replay import Tape
+from tacit.audit.report import Finding
+from tacit.audit.script import ScriptedRandomness, Stream, symbols
+from tacit.mechanisms.above_threshold import AboveThreshold
+
+# Shifts in units of the width: all queries, alternating halves, the last one only, all but the last.
+_PATTERNS = (
+    lambda k, last: 1.0,
+    lambda k, last: 0.5 * (-1) ** k,
+    lambda k, last: float(k == last),
+    lambda k, last: float(k < last),
+)
+
+
+def above_threshold(
+    *, width: float = 1.0, epsilon_threshold: float = 0.5, epsilon_query: float = 0.5, queries: int = 8
+) -> Finding:
+    """The largest privacy loss of any sequence of answers, against the sum of both epsilons."""
+    settings = {"width": width, "epsilon_threshold": epsilon_threshold, "epsilon_query": epsilon_query}
+    worst, seen = 0.0, ([0.0], [0.0])
+    for level in (-4.0, 0.0, 4.0):
+        base = [level * width] * queries
+        for shift in (width, -width):
+            for pattern in _PATTERNS:
+                other = [query + shift * pattern(k, queries - 1) for k, query in enumerate(base)]
+                loss = ExactCurve.of(_answers(base, settings), _answers(other, settings)).largest_loss
+                if loss > worst:
+                    worst, seen = loss, (base, other)
+    certified = epsilon_threshold + epsilon_query
+    return Finding(
+        "threshold", f"{queries} queries of width {width:g}", "largest privacy loss", certified, worst,
+        worst > certified * (1 + 100 * NUMERICAL_SLACK), detail="answers tell these queries apart too well",
+        epsilon=(certified, worst), stream=tuple(seen[0]), neighbour=tuple(seen[1]),
+    )  # fmt: skip
+
+
+def _answers(queries: list[float], settings: dict[str, float]) -> Law:
+    """The law of the answers until the instance is spent, or the queries are."""
+    law: Law = {}
+    waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
+    with symbols():
+        while waiting:
+            walk = Walk(*waiting.pop())
+            stream: Any = Stream(walk, "alarm")
+            instance = AboveThreshold(0.0, generator=stream, **settings)
+            answers = []
+            for query in queries:
+                answers.append(instance.test(query))
+                if instance.spent:
+                    break
+            law[tuple(answers)] = law.get(tuple(answers), 0.0) + walk.probability
+            waiting += walk.branches
+    return law
+
+
+def isolation(instance: Instance, generator: np.random.Generator, *, runs: int) -> Finding:
+    """After a restart, no probability may depend on data from before it."""
+    plan, letters = instance.plan, instance.alphabet
+    rounds, size = int(plan.horizon or 1), len(letters.symbols)
+    worst, seen, restarts = 0.0, ((), ()), 0
+    for _ in range(runs):
+        indices = [int(k) for k in generator.integers(size, size=rounds)]
+        place = int(generator.integers(rounds - 1))
+        other = [*indices[:place], size - 1 - indices[place], *indices[place + 1 :]]
+        streams = letters.stream(indices), letters.stream(other)
+        tapes: list[Tape] = []
+        mark: int | None = None
+        with symbols():
+            for side, feedback in enumerate(streams):
+                tape = Tape(generator, before=tapes[0] if tapes else None)
+                learner: Any = plan.start(ScriptedRandomness(tape))
+                for count, row in enumerate(feedback):
+                    learner.play()
+                    before = len(learner.restarts)
+                    learner.observe(row)
+                    if side == 0 and mark is None and count >= place and len(learner.restarts) > before:
+                        mark = len(tape.choices)
+                tapes.append(tape)
+        if mark is None:
+            continue
+        restarts += 1
+        later = zip(tapes[0].probabilities[mark:], tapes[1].probabilities[mark:], strict=False)
+        gap = max((float(np.max(np.abs(np.subtract(a, b)))) for a, b in later if len(a) == len(b)), default=0.0)
+        if gap > worst:
+            worst, seen = gap, (tuple(streams[0]), tuple(streams[1]))
+    return Finding(
+        "isolation", f"{instance.label}, {restarts} restarts", "largest change after a restart", 0.0, worst,
+        worst > 1e-12, detail="data from before a restart decides after it",
+        stream=seen[0], neighbour=seen[1], check=True,
+    )  # fmt: skip

@@ -1,0 +1,146 @@
+"""`audit` on shipped plans: no violation, tight where it can be, and a report that says what was done."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.audit import AuditReport, Finding, audit, methods
+from tacit.audit.controls import swap
+from tacit.audit.instances import finite_instances
+from tacit.audit.report import CLEAN, VIOLATION
+from tacit.errors import InvalidInput
+from tacit.geometry import Ball
+from tacit.learners.bandit import BanditFW
+from tacit.learners.convex import CTRL, L2PConvex, LipschitzGrid, LipschitzNet, PrivateFTRL
+from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.learners.tracking import limited_updates
+from tacit.losses import LogisticLoss, QuadraticLoss
+from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
+
+EXPERTS = tacit.Experts(n=5, horizon=500)
+TRACKING = tacit.Tracking(n=4, horizon=300, switches=2, adversary="stochastic")
+CONVEX = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=200)
+LINE = Convex(domain=Ball(1), loss=QuadraticLoss(), horizon=200)
+ONE_PASS = Stochastic(domain=Ball(2, radius=1.5), loss=LogisticLoss(), horizon=200)
+BANDIT = Bandit(domain=Ball(2, radius=0.5), horizon=1000)
+GAUSSIAN = {"epsilon": 1.0, "delta": 1e-6}
+PURE = {"epsilon": 1.0, "delta": 0.0}
+
+PLANS = {
+    "lazy experts": partial(tacit.LazyExperts.calibrate, EXPERTS, **GAUSSIAN),
+    "lazy experts, pure": partial(tacit.LazyExperts.calibrate, EXPERTS, **PURE),
+    "lazy experts, zero-out, two rounds": partial(
+        tacit.LazyExperts.calibrate, EXPERTS, relation="zero-out", rounds_per_person=2, **GAUSSIAN
+    ),
+    "schedule": partial(tacit.ScheduledExperts.calibrate, EXPERTS, **GAUSSIAN),
+    "hedge": partial(tacit.HedgeOnSums.calibrate, EXPERTS, **GAUSSIAN),
+    "hedge, pure": partial(tacit.HedgeOnSums.calibrate, EXPERTS, **PURE),
+    "limited updates": partial(tacit.LimitedUpdates.calibrate, TRACKING, **PURE),
+    "sampled fixed share": partial(tacit.SampledFixedShare.calibrate, TRACKING, **GAUSSIAN),
+    "mirror descent": partial(tacit.NoisyMirrorDescent.calibrate, TRACKING, **GAUSSIAN),
+    "ftrl": partial(PrivateFTRL.calibrate, CONVEX, **GAUSSIAN),
+    "ftrl, pure": partial(PrivateFTRL.calibrate, CONVEX, **PURE),
+    "grid": partial(LipschitzGrid.calibrate, Lipschitz(horizon=100), **GAUSSIAN),
+    "bandit": partial(BanditFW.calibrate, BANDIT, **GAUSSIAN),
+    "one pass": partial(OnlineToBatch.calibrate, ONE_PASS, **GAUSSIAN),
+    "one pass, pure": partial(OnlineToBatch.calibrate, ONE_PASS, **PURE),
+}
+SLOW = {
+    "l2p": partial(tacit.L2P.calibrate, EXPERTS, **GAUSSIAN),
+    "lazy fixed share": partial(tacit.LazyFixedShare.calibrate, TRACKING, **GAUSSIAN),
+    "restarts": partial(tacit.RestartOnShift.calibrate, TRACKING, **PURE),
+    "net": partial(LipschitzNet.calibrate, Lipschitz(horizon=100), **GAUSSIAN),
+    "objective perturbation": partial(ObjectivePerturbation.calibrate, ONE_PASS, **GAUSSIAN),
+    "ctrl": partial(CTRL.calibrate, CONVEX, **GAUSSIAN),
+    "ctrl on the line": partial(CTRL.calibrate, LINE, **GAUSSIAN),
+    "gibbs": partial(L2PConvex.calibrate, Convex(domain=Ball(1), loss=LogisticLoss(), horizon=200), **GAUSSIAN),
+    "doubling": partial(tacit.LazyExperts.calibrate, tacit.Experts(n=3, horizon=None), **GAUSSIAN),
+}
+NOISE = ("hedge", "ftrl", "grid", "bandit", "one pass", "mirror descent")
+
+
+def check(report, name):
+    assert report.verdict == CLEAN, str(report)
+    assert 0 < report.tightness <= 1 + 1e-6
+    assert report.false_alarm < 1e-5
+    assert "proved" not in str(report).lower()
+    if name.split(",")[0] in NOISE:
+        assert report.tightness >= 0.95
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_shipped_plans(name):
+    check(audit(PLANS[name](), budget=0.05), name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_slower_shipped_plans(name):
+    check(audit(SLOW[name](), budget=0.1), name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", {**PLANS, **SLOW})
+def test_shipped_plans_at_full_budget(name):
+    check(audit({**PLANS, **SLOW}[name](), seed=1), name)
+
+
+def test_lazy_experts_are_tight_on_their_worst_small_instance():
+    instance = finite_instances(PLANS["lazy experts"]())[0]
+    finding = methods.exact(instance, tacit.Randomness.replayable(0).stream("tests"), laws=12)
+    _, certified, measured = finding.curves
+    assert measured[0] >= 0.4 * certified[0]
+
+
+def test_the_planner_s_choice_can_be_audited_and_reports_repeat_themselves():
+    choice = tacit.plan(tacit.Experts(n=3, horizon=100), **GAUSSIAN)
+    told = []
+    report = audit(choice, budget=0.02, seed=5, progress=told.append)
+    assert told
+    again = audit(choice, budget=0.02, seed=5)
+    assert report.to_dict() == again.to_dict()
+    assert json.loads(json.dumps(report.to_dict()))["verdict"] == CLEAN
+    assert report.certified_epsilon <= 1.0
+    certified, lower = report.lower_bound
+    assert lower <= certified
+
+
+def test_pictures(tmp_path):
+    pytest.importorskip("matplotlib")
+    report = audit(PLANS["schedule"](), budget=0.02)
+    assert report.plot(tmp_path / "curves.png").stat().st_size > 5000
+    bare = AuditReport(report.plan, (Finding("one run", "x", "epsilon", 1.0, 0.0, False),), 0)
+    assert bare.plot(tmp_path / "bare.png").exists()
+
+
+def test_a_violation_says_how_to_see_it_again():
+    plan = PLANS["limited updates"]()
+    halved = swap(limited_updates, "permute_and_flip", lambda honest: lambda s, e, d, g: honest(s, 2 * e, d, g))
+    with halved():
+        report = audit(plan, budget=0.05, seed=3)
+    assert audit(plan, budget=0.05, seed=3).verdict == CLEAN
+    assert report.violation
+    assert report.verdict == VIOLATION
+    shown = str(report)
+    assert "VIOLATION" in shown
+    assert "seed 3" in shown
+    assert "reproduce with" in shown
+    assert report.to_dict()["findings"][0]["stream"]
+    long = Finding("replay", "x", "mu", 1.0, 2.0, True, stream=(np.zeros(2),) * 9, neighbour=(np.ones(2),) * 9)
+    assert "round 1 of 9" in AuditReport(plan, (long,), 0).reproducer
+    nothing = Finding("replay", "x", "mu", 0.0, 0.0, False)
+    assert nothing.tightness == 0.0
+    assert Finding("replay", "x", "mu", 0.0, 1.0, True).tightness == float("inf")
+
+
+def test_bad_arguments():
+    with pytest.raises(InvalidInput, match="calibrated plan"):
+        audit("plan")
+    plan = PLANS["schedule"]()
+    with pytest.raises(InvalidInput, match="budget"):
+        audit(plan, budget=0.0)
+    with pytest.raises(InvalidInput, match="seed"):
+        audit(plan, seed=-1)

@@ -1,0 +1,132 @@
+"""Symbols have the laws of the numbers they stand for."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from tacit.audit.enumerate import Walk
+from tacit.audit.races import laplace_above, race_law
+from tacit.audit.script import NotEnumerable, ScriptedRandomness, Stream, symbols
+from tacit.mechanisms.above_threshold import AboveThreshold
+from tacit.mechanisms.selection import exponential_mechanism, permute_and_flip
+from tacit.randomness import Randomness
+
+
+def law_of(experiment):
+    """{outcome: probability} of an experiment on a scripted stream."""
+    law, waiting = {}, [((), 1.0)]
+    while waiting:
+        walk = Walk(*waiting.pop())
+        outcome = experiment(Stream(walk, "s"))
+        law[outcome] = law.get(outcome, 0.0) + walk.probability
+        waiting += walk.branches
+    return law
+
+
+def permute_and_flip_by_definition(sums, epsilon, sensitivity):
+    """McKenna and Sheldon: visit in random order, take j with probability exp(-eps (sum_j - min)/(2 Delta))."""
+    take = np.exp(-epsilon * (sums - sums.min()) / (2 * sensitivity))
+    law = np.zeros(len(sums))
+    orders = list(permutations(range(len(sums))))
+    for order in orders:
+        left = 1.0
+        for j in order:
+            law[j] += left * take[j] / len(orders)
+            left *= 1 - take[j]
+    return law
+
+
+def test_selections_have_their_laws():
+    scores = np.array([0.0, -0.7, 1.3, 0.2])
+    law = law_of(lambda stream: exponential_mechanism(scores, stream))
+    expected = np.exp(scores) / np.exp(scores).sum()
+    np.testing.assert_allclose([law[k] for k in range(4)], expected, rtol=1e-13)
+    sums = np.array([0.0, 1.0, 2.5])
+    law = law_of(lambda stream: permute_and_flip(sums, 0.8, 1.0, stream))
+    np.testing.assert_allclose([law[k] for k in range(3)], permute_and_flip_by_definition(sums, 0.8, 1.0), rtol=1e-10)
+
+
+def test_races_in_both_directions():
+    weights = np.array([1.0, 2.0, 5.0])
+    law = law_of(lambda stream: (stream.standard_exponential(3) / weights).argmin())
+    np.testing.assert_allclose([law[k] for k in range(3)], weights / 8, rtol=1e-13)
+    # 1 + E_0 against 2 E_1: P[E_0 + 1 < 2 E_1] = e^{-1/2} 2/3.
+    np.testing.assert_allclose(
+        race_law(np.array([1.0, 0.0]), np.array([1.0, 2.0]))[0], np.exp(-0.5) * 2 / 3, rtol=1e-12
+    )
+    drawn = Randomness.replayable(1).stream("x").standard_exponential((200_000, 2))
+    larger = np.mean(drawn[:, 0] * 0.5 - 0.3 > drawn[:, 1])
+    down = race_law(np.array([0.3, 0.0]), np.array([-0.5, -1.0]))
+    assert abs(down[0] - larger) < 5 * np.sqrt(0.25 / 200_000)
+
+
+def test_clocks_and_coins_remember_what_is_known():
+    def clock(stream):
+        clock = stream.standard_exponential()
+        return bool(clock <= 1.0), bool(clock <= 0.5), bool(clock > 2.0)
+
+    law = law_of(clock)
+    assert law[True, True, False] == pytest.approx(1 - np.exp(-0.5))
+    assert law[True, False, False] == pytest.approx(np.exp(-0.5) - np.exp(-1.0))
+    assert law[False, False, True] == pytest.approx(np.exp(-2.0))
+
+    def coin(stream):
+        coin = stream.random()
+        return int(coin / 0.3 * 3) if coin < 0.3 else -1
+
+    law = law_of(coin)
+    assert law[-1] == pytest.approx(0.7)
+    assert [law[k] for k in range(3)] == pytest.approx([0.1] * 3)
+    assert law_of(lambda stream: stream.integers(4)) == pytest.approx(dict.fromkeys(range(4), 0.25))
+
+
+def test_above_threshold_is_integrated_out():
+    """Against quadrature of the definition, to the accuracy that is claimed."""
+    queries, scale, query_scale = [0.4, -1.0, 0.9], 1.0 / 0.7, 1.0 / 0.4
+
+    def answers(stream):
+        instance = AboveThreshold(0.0, width=1.0, epsilon_threshold=0.7, epsilon_query=0.4, generator=stream)
+        given = []
+        for query in queries:
+            given.append(instance.test(query))
+            if instance.spent:
+                break
+        return tuple(given)
+
+    with symbols():
+        law = law_of(answers)
+    edges = np.linspace(-60, 60, 400_001)
+    middle = (edges[1:] + edges[:-1]) / 2
+    density = np.exp(-np.abs(middle) / scale) / (2 * scale) * np.diff(edges)
+    above = [laplace_above(middle - query, query_scale) for query in queries]
+    expected = {
+        (True,): np.sum(density * above[0]),
+        (False, True): np.sum(density * (1 - above[0]) * above[1]),
+        (False, False, True): np.sum(density * (1 - above[0]) * (1 - above[1]) * above[2]),
+        (False, False, False): np.sum(density * (1 - above[0]) * (1 - above[1]) * (1 - above[2])),
+    }
+    assert law == pytest.approx(expected, abs=1e-6)
+    assert not hasattr(__import__("tacit.mechanisms.above_threshold", fromlist=["x"]), "float")
+
+
+def test_what_has_no_finite_law_is_refused():
+    stream = ScriptedRandomness(Walk((), 1.0)).stream("noise")
+    with pytest.raises(NotEnumerable, match="standard_normal"):
+        _ = stream.standard_normal
+    with pytest.raises(NotEnumerable, match="array of Laplace"):
+        stream.laplace(0.0, 1.0, 3)
+    with pytest.raises(NotEnumerable, match="array of uniform"):
+        stream.random(3)
+    race = stream.standard_exponential(2)
+    race.argmin()
+    with pytest.raises(NotEnumerable, match="run twice"):
+        race.argmax()
+    with pytest.raises(NotEnumerable, match="exp"):
+        np.exp(race)
+    with pytest.raises(NotEnumerable, match="no closed law"):
+        (np.log(stream.standard_exponential(2)) * np.array([1.0, 2.0])).argmin()
+    query = stream.laplace(0.0, 1.0)
+    assert (query > 0.0) in (True, False)
+    with pytest.raises(NotEnumerable, match="compared twice"):
+        _ = query > 1.0

@@ -1,0 +1,55 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tacit.audit.report import AuditReport, Finding
+from tacit.cli import audit as command
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(command.app, list(arguments))
+
+
+def test_a_clean_plan_leaves_with_zero_and_shows_no_progress_in_a_pipe():
+    result = invoke("experts", "--n", "3", "--horizon", "100", "--epsilon", "1", "--budget", "0.02")
+    assert result.exit_code == 0
+    assert "no violation found" in result.output
+    assert "..." not in result.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tracking", "--n", "3", "--switches", "1", "--adversary", "stochastic"),
+        ("convex", "--dim", "2"),
+        ("bandit", "--dim", "2", "--radius", "0.5"),
+        ("experts", "--n", "3", "--algorithm", "ScheduledExperts"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_json(arguments):
+    result = invoke(*arguments, "--horizon", "400", "--epsilon", "1", "--budget", "0.02", "--json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.output)
+    assert answer["verdict"] == "no violation found"
+    assert answer["findings"]
+
+
+def test_a_violation_leaves_with_one(monkeypatch, tmp_path):
+    def broken(plan, **settings):
+        settings["progress"] and settings["progress"]("x")
+        return AuditReport(plan, (Finding("exact", "x", "mu", 1.0, 2.0, True, curves=((0, 1), (1, 1), (1, 1))),), 0)
+
+    monkeypatch.setattr(command, "audit", broken)
+    picture = tmp_path / "curves.png"
+    result = invoke("experts", "--n", "3", "--horizon", "9", "--epsilon", "1", "--plot", str(picture))
+    assert result.exit_code == 1
+    assert "VIOLATION" in result.output
+    assert picture.exists()
+
+
+def test_an_unknown_algorithm_is_refused():
+    result = invoke("experts", "--n", "3", "--horizon", "50", "--epsilon", "1", "--algorithm", "Guess")
+    assert result.exit_code != 0
+    assert "LazyExperts" in str(result.exception)

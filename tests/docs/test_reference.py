@@ -1,0 +1,23 @@
+"""The reference has every public name, once; the site's navigation has every page."""
+
+import re
+from pathlib import Path
+
+import tacit
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_public_name_is_in_the_reference():
+    text = (ROOT / "docs" / "reference.md").read_text()
+    listed = re.findall(r"^::: tacit\.(\w+)$", text, re.MULTILINE)
+    assert len(listed) == len(set(listed))
+    # Said in a sentence: members of Relation, a text, and a function that has the name of its package.
+    members = {"REPLACE", "ZERO_OUT", "__version__", "audit"}
+    assert set(listed) | members == set(tacit.__all__)
+    assert all(f"`tacit.{name}`" in text for name in members)
+
+
+def test_every_page_is_in_the_navigation():
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert pages == set(re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
