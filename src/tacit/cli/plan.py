@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -94,7 +94,7 @@ def convex(
     show(problem, options.privacy(epsilon, delta, adversary, relation, rounds_per_person, max_switches), as_json)
 
 
-def show(problem: Problem, privacy: dict[str, object], as_json: bool) -> None:
+def show(problem: Problem, privacy: dict[str, Any], as_json: bool) -> None:
     """Plan and print."""
-    choice = tacit.plan(problem, **privacy)  # type: ignore[arg-type]
+    choice = tacit.plan(problem, **privacy)
     typer.echo(json.dumps(choice.to_dict(), indent=2) if as_json else choice.explain())
