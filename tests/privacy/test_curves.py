@@ -9,8 +9,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from tacit.errors import InvalidInput
+from tacit.privacy.conversion import ORDERS
 from tacit.privacy.curves import (
-    ORDERS,
     Approximate,
     BoundedRange,
     Curve,

@@ -16,12 +16,10 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from tacit.errors import InvalidInput
+from tacit.privacy.conversion import ROUND_UP as ROUND_UP
+from tacit.privacy.conversion import log_mixture as log_mixture
+from tacit.privacy.conversion import pure_delta, renyi_delta, renyi_epsilon
 from tacit.validation import FloatArray, check_integer, check_number
-
-# Coarse Renyi orders; conversions refine around the best one.
-ORDERS: FloatArray = 1.0 + np.geomspace(1e-4, 1e8, 90)
-# Room for rounding errors in a handful of float64 operations, always added on the private side.
-ROUND_UP = 1.0 + 1e-11
 
 
 class Curve(ABC):
@@ -45,7 +43,7 @@ class Curve(ABC):
     def epsilon(self, delta: float) -> float:
         """The smallest certified epsilon at this delta."""
         delta = check_number(type(self).__name__, "delta", delta, above=0.0, below=1.0, closed_low=True)
-        return min(self.pure(), self._renyi_epsilon(delta)) if delta > 0 else self.pure()
+        return min(self.pure(), renyi_epsilon(self.renyi, delta)) if delta > 0 else self.pure()
 
     def delta(self, epsilon: float) -> float:
         """The smallest certified delta at this epsilon."""
@@ -53,7 +51,7 @@ class Curve(ABC):
         pure = self.pure()
         if epsilon >= pure:
             return 0.0
-        return min(_pure_delta(pure, epsilon), self._renyi_delta(epsilon))
+        return min(pure_delta(pure, epsilon), renyi_delta(self.renyi, epsilon))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description from which `from_dict` rebuilds the curve."""
@@ -74,24 +72,6 @@ class Curve(ABC):
             return kind(**{field: _rebuilt(value) for field, value in content.items() if field != "kind"})
         except TypeError as error:
             raise InvalidInput(f"This is not the description of a {name} curve ({error}).") from None
-
-    def _renyi_epsilon(self, delta: float) -> float:
-        from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
-
-        values = self.renyi(ORDERS)
-        epsilon, best = compute_epsilon(ORDERS, values, delta)
-        fine = _around(best)
-        refined, _ = compute_epsilon(fine, self.renyi(fine), delta)
-        return float(min(epsilon, refined)) * ROUND_UP
-
-    def _renyi_delta(self, epsilon: float) -> float:
-        from dp_accounting.rdp.rdp_privacy_accountant import compute_delta
-
-        with np.errstate(over="ignore", invalid="ignore"):
-            delta, best = compute_delta(ORDERS, _representable(self.renyi(ORDERS)), epsilon)
-            fine = _around(best)
-            refined, _ = compute_delta(fine, _representable(self.renyi(fine)), epsilon)
-        return min(1.0, float(min(delta, refined)) * ROUND_UP)
 
 
 @dataclass(frozen=True)
@@ -128,7 +108,7 @@ class Pure(Curve):
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Pure", "epsilon", epsilon, above=0.0, closed_low=True)
-        return _pure_delta(self.value, epsilon)
+        return pure_delta(self.value, epsilon)
 
 
 @dataclass(frozen=True)
@@ -202,7 +182,7 @@ class Approximate(Curve):
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Approximate", "epsilon", epsilon, above=0.0, closed_low=True)
         # The worst such mechanism reveals everything with probability `at`, else it is pure.
-        return min(1.0, (self.at + (1 - self.at) * _pure_delta(self.value, epsilon)) * ROUND_UP)
+        return min(1.0, (self.at + (1 - self.at) * pure_delta(self.value, epsilon)) * ROUND_UP)
 
 
 @dataclass(frozen=True)
@@ -363,35 +343,6 @@ def compose(curves: Sequence[Curve]) -> Curve:
         inner = compose([c.curve if isinstance(c, SamplerError) else c for c in curves])
         return SamplerError(inner, sum(c.distance * c.draws for c in errors) * ROUND_UP, 1)
     return Sum(tuple(curves))
-
-
-def log_mixture(probability: float | FloatArray, log_moment: FloatArray) -> FloatArray:
-    """ln(1 + s (e^x - 1)), accurate for tiny x and safe for huge x."""
-    with np.errstate(divide="ignore"):
-        large = np.logaddexp(np.log1p(-probability), np.log(probability) + log_moment)
-    small = np.log1p(probability * np.expm1(np.minimum(log_moment, 30.0)))
-    return np.where(log_moment < 30.0, small, large)
-
-
-def _pure_delta(pure: float, epsilon: float) -> float:
-    """Hockey stick of randomised response, the worst mechanism with privacy loss at most `pure`."""
-    if not np.isfinite(pure):
-        return 1.0
-    if epsilon >= pure:
-        return 0.0
-    # (e^p - e^eps)/(e^p + 1) = (1 - e^{eps-p})/(1 + e^-p)
-    return min(1.0, float(-np.expm1(epsilon - pure) / (1 + np.exp(-pure))) * ROUND_UP)
-
-
-def _representable(values: FloatArray) -> FloatArray:
-    """Positive divergences lifted to where 1 - e^-r is not zero in float64: the private side."""
-    return np.where(values > 0, np.maximum(values, 2.3e-16), 0.0)
-
-
-def _around(order: float) -> FloatArray:
-    step = ORDERS[1] - 1, ORDERS[0] - 1
-    ratio = step[0] / step[1]
-    return 1.0 + (max(order, 1.0 + 1e-4) - 1.0) * np.geomspace(1 / ratio, ratio, 33)
 
 
 def _plain(value: Any) -> Any:

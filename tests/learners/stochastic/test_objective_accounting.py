@@ -6,6 +6,7 @@ from scipy.special import expit
 
 from tacit.errors import InvalidInput
 from tacit.learners.stochastic.objective_accounting import GaussianAlternatives, composed, release_curve
+from tacit.privacy.conversion import renyi_epsilon
 from tacit.privacy.curves import Curve, Gaussian
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT
 
@@ -127,7 +128,7 @@ def test_calibration_prices_consistently():
     assert GaussianAlternatives(0.05, (0.0,), (1,)).pure() == 0.05
     again = Curve.from_dict(curve.to_dict())
     assert again.delta(0.7) == curve.delta(0.7)
-    assert curve._renyi_epsilon(1e-6) >= curve.epsilon(1e-6)
+    assert renyi_epsilon(curve.renyi, 1e-6) >= curve.epsilon(1e-6)
 
 
 def test_bad_arguments_raise():
