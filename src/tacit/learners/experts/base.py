@@ -110,6 +110,49 @@ class ExpertLearner(Learner):
     def _absorb(self, losses: FloatArray) -> None: ...
 
 
+class LazyLearner(ExpertLearner):
+    """A chain that decides at the end of each batch; blocks of whole batches are played at once.
+
+    Both ways of playing split what waits for a draw at the same rounds, multiples of `self._block`, so that
+    they agree to the last bit. Subclasses call `_begin_chain`, count `self._redraws`, and give `_absorb_whole`.
+    """
+
+    def _begin_chain(self, batch: int, decisions: int, cap: int | None) -> None:
+        per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
+        self._block = batch * max(1, per_block // batch)
+        if self._block * self._n > 64 * BLOCK_ENTRIES:
+            self._block = per_block
+        # A capped chain may stop deciding inside a block: it is played round by round.
+        self._vectorised = self._block % batch == 0 and cap is None
+        self._batch = batch
+        self._last_decision = decisions * batch
+        self._cap = cap
+        self._redraws = 0
+
+    @property
+    def _deciding(self) -> bool:
+        return self._cap is None or self._redraws < self._cap
+
+    def _run(self, rows: FloatArray) -> IntArray:
+        actions = np.empty(len(rows), dtype=np.int64)
+        first = 0
+        while first < len(rows):
+            ahead = self._block - self._round % self._block
+            block, best = self._check_block(rows[first : first + ahead], first)
+            out = actions[first : first + len(block)]
+            whole = self._vectorised and len(block) == self._block and not self._played
+            if whole and self._round + self._block <= self._last_decision:
+                self._absorb_whole(block, best, out)
+            else:
+                self._absorb_block(block, best, out)
+            first += len(block)
+        return actions
+
+    @abstractmethod
+    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        """Play one aligned block of whole batches, all of which end in a decision."""
+
+
 def _extremes(losses: FloatArray) -> tuple[float, float]:
     """The smallest and the largest entry; NaN if any entry is NaN."""
     if losses.shape[0] > 32:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.learners.base import RegretBound, Target
-from tacit.learners.experts.base import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
+from tacit.learners.experts.base import ExpertPlan, LazyLearner
 from tacit.learners.experts.calibration import best_chain, best_rate, cap_probability
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import BoundedRange, Curve
@@ -158,7 +158,7 @@ class LazyExperts(ExpertPlan):
         return LazyExpertsLearner(self, randomness)
 
 
-class LazyExpertsLearner(ExpertLearner):
+class LazyExpertsLearner(LazyLearner):
     """Holds one expert; sums losses only when a draw needs them."""
 
     plan: LazyExperts
@@ -169,22 +169,14 @@ class LazyExpertsLearner(ExpertLearner):
         super().__init__(plan, randomness)
         self._eta = plan.eta
         self._hazard = -log1p(-plan.force)
-        self._batch = plan.batch
         self._relative = plan.relative
-        self._last_decision = plan.decisions * plan.batch
-        self._cap = plan.max_switches
         # Rounds since the last draw wait here; a block boundary or a draw adds them up. Both ways of
         # playing use the same boundaries, so their sums agree to the last bit.
-        per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
-        self._block = plan.batch * max(1, per_block // plan.batch)
-        if self._block * self._n > 64 * BLOCK_ENTRIES:
-            self._block = per_block
-        self._vectorised = self._block % plan.batch == 0 and plan.max_switches is None
+        self._begin_chain(plan.batch, plan.decisions, plan.max_switches)
         self._rows = np.zeros((self._block, self._n))
         self._filled = 0
         self._total = np.zeros(self._n)
         self._held_loss = 0.0
-        self._redraws = 0
         self._action = int(self._streams["start"].integers(self._n))
 
     def _absorb(self, losses: FloatArray) -> None:
@@ -203,10 +195,6 @@ class LazyExpertsLearner(ExpertLearner):
         if finished % self._block == 0:
             self._flush()
 
-    @property
-    def _deciding(self) -> bool:
-        return self._cap is None or self._redraws < self._cap
-
     def _flush(self) -> None:
         if self._filled:
             self._total += np.add.reduce(self._rows[: self._filled], axis=0)
@@ -215,21 +203,6 @@ class LazyExpertsLearner(ExpertLearner):
     def _draw(self) -> None:
         self._redraws += 1
         self._move(exponential_mechanism(-self._eta * self._total, self._streams["draw"]))
-
-    def _run(self, rows: FloatArray) -> IntArray:
-        actions = np.empty(len(rows), dtype=np.int64)
-        first = 0
-        while first < len(rows):
-            ahead = self._block - self._round % self._block
-            block, best = self._check_block(rows[first : first + ahead], first)
-            out = actions[first : first + len(block)]
-            whole = self._vectorised and len(block) == self._block and not self._played
-            if whole and self._round + self._block <= self._last_decision:
-                self._absorb_whole(block, best, out)
-            else:
-                self._absorb_block(block, best, out)
-            first += len(block)
-        return actions
 
     def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """One aligned block of whole batches, all of which end in a decision."""

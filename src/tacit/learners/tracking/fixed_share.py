@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from tacit.learners.base import RegretBound, Target
-from tacit.learners.experts.base import BLOCK_ENTRIES, ExpertLearner
+from tacit.learners.experts.base import LazyLearner
 from tacit.learners.experts.calibration import best_chain, best_rate, cap_probability
 from tacit.learners.experts.lazy import lazy_curve
 from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
@@ -173,7 +173,7 @@ class LazyFixedShare(TrackingPlan):
         return LazyFixedShareLearner(self, randomness)
 
 
-class LazyFixedShareLearner(ExpertLearner):
+class LazyFixedShareLearner(LazyLearner):
     """Holds one path, known up to the next round; brings the forward weights up to date before a draw."""
 
     plan: LazyFixedShare
@@ -183,21 +183,15 @@ class LazyFixedShareLearner(ExpertLearner):
     def __init__(self, plan: LazyFixedShare, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._paths = plan.paths
-        self._eta, self._batch, self._cap = plan.eta, plan.batch, plan.max_redraws
+        self._eta = plan.eta
         self._hazard = -log1p(-plan.force)
-        self._last_decision = plan.decisions * plan.batch
         # Rows wait here for a draw or for the end of a block: both ways of playing process the same stretches.
-        per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
-        self._block = plan.batch * max(1, per_block // plan.batch)
-        if self._block * self._n > 64 * BLOCK_ENTRIES:
-            self._block = per_block
-        self._vectorised = self._block % plan.batch == 0 and plan.max_redraws is None
+        self._begin_chain(plan.batch, plan.decisions, plan.max_redraws)
         self._moves = (-1, np.zeros((0, 1)))  # the block that the planned moves were computed for
         self._rows = np.zeros((self._block, self._n))
         self._filled = 0
         self._weights = self._paths.initial()
         self._held_loss = 0.0
-        self._redraws = 0
         self._used = 0  # switches of the held path; never released
         self._action = int(self._streams["start"].integers(self._n))
 
@@ -225,10 +219,6 @@ class LazyFixedShareLearner(ExpertLearner):
             self._flush()
 
     @property
-    def _deciding(self) -> bool:
-        return self._cap is None or self._redraws < self._cap
-
-    @property
     def _counting(self) -> int:
         """1 if the prior counts switches, else 0."""
         return int(self._weights.ndim > 1)
@@ -254,21 +244,6 @@ class LazyFixedShareLearner(ExpertLearner):
         state = exponential_mechanism(self._paths.scores(self._weights, finished), self._streams["draw"])
         self._used, expert = divmod(state, self._n)
         self._move(expert)
-
-    def _run(self, rows: FloatArray) -> IntArray:
-        actions = np.empty(len(rows), dtype=np.int64)
-        first = 0
-        while first < len(rows):
-            ahead = self._block - self._round % self._block
-            block, best = self._check_block(rows[first : first + ahead], first)
-            out = actions[first : first + len(block)]
-            whole = self._vectorised and len(block) == self._block and not self._played
-            if whole and self._round + self._block <= self._last_decision:
-                self._absorb_whole(block, best, out)
-            else:
-                self._absorb_block(block, best, out)
-            first += len(block)
-        return actions
 
     def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """One aligned block of whole batches, all of which end in a decision."""
