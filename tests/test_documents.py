@@ -24,6 +24,22 @@ def test_python_block(body, tmp_path, monkeypatch, capsys):
     exec(compile(body, "block", "exec"), {})
 
 
+def sessions():
+    """The executed blocks of each page, one after the other as the site runs them."""
+    for page in PAGES:
+        bodies = re.findall(r'```python exec="on"[^\n]*\n(.*?)```', page.read_text(), re.DOTALL)
+        if bodies:
+            yield pytest.param("\n".join(bodies), id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("body", list(sessions()))
+def test_executed_blocks(body, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(ROOT)
+    exec(compile(body, "session", "exec"), {})
+    assert capsys.readouterr().out
+
+
 def commands():
     for block in blocks("sh"):
         for line in block.values[0].splitlines():
