@@ -6,7 +6,7 @@ ever seen is the revenue of one customer at the price that was asked. Run:
 `python examples/dynamic_pricing.py [picture.png]`.
 """
 
-import sys
+import argparse
 
 import numpy as np
 from matplotlib import cbook
@@ -69,4 +69,6 @@ def main(output: str = "dynamic_pricing.png", days: int = 1047) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", nargs="?", default="dynamic_pricing.png", help="where the picture goes")
+    main(parser.parse_args().output)

@@ -5,7 +5,7 @@ bundled with tacit. Whether a classifier read a digit right is the feedback of t
 `python examples/model_routing.py [picture.png]`.
 """
 
-import sys
+import argparse
 
 import numpy as np
 
@@ -35,4 +35,6 @@ def main(output: str = "model_routing.png", runs: int = 20) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", nargs="?", default="model_routing.png", help="where the picture goes")
+    main(parser.parse_args().output)

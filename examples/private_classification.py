@@ -5,7 +5,7 @@ Each row is brought to length 1 by itself, which needs nothing from the other re
 `python examples/private_classification.py [picture.png]`.
 """
 
-import sys
+import argparse
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -53,4 +53,6 @@ def main(output: str = "private_classification.png", seeds: int = 10) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", nargs="?", default="private_classification.png", help="where the picture goes")
+    main(parser.parse_args().output)

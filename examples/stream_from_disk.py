@@ -4,7 +4,7 @@ The file is memory-mapped and read a chunk at a time; the model, the learner and
 however long the stream is. Run: `python examples/stream_from_disk.py [rows]`.
 """
 
-import sys
+import argparse
 import tempfile
 from pathlib import Path
 
@@ -32,8 +32,7 @@ def write_stream(path: Path, rows: int) -> np.ndarray:
     return weights
 
 
-def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 400_000
+def main(rows: int = 400_000) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stream.f32"
         weights = write_stream(path, rows)
@@ -52,4 +51,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rows", nargs="?", type=int, default=400_000, help="length of the stream")
+    main(parser.parse_args().rows)

@@ -5,7 +5,7 @@ roof, then a dark facade. Eight forecasters always say the same shade; which of 
 down. One pixel is what is protected. Run: `python examples/switching_portfolio.py [picture.png]`.
 """
 
-import sys
+import argparse
 
 import numpy as np
 from sklearn.datasets import load_sample_image
@@ -61,4 +61,6 @@ def report(what: str, algorithm: str, actions: np.ndarray, losses: np.ndarray, b
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", nargs="?", default="switching_portfolio.png", help="where the picture goes")
+    main(parser.parse_args().output)

@@ -8,8 +8,8 @@ mechanism is `LaplaceTree` with one step, pure epsilon, and the attacker sees on
     python scripts/mironov.py [epsilon] [releases]
 """
 
+import argparse
 import math
-import sys
 
 import numpy as np
 
@@ -63,13 +63,15 @@ def success(epsilon, count, seed):
     return certain / (2 * count), wrong
 
 
-def main():
-    epsilon = float(sys.argv[1]) if len(sys.argv) > 1 else 0.5
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 2000
+def main(epsilon: float = 0.5, count: int = 2000) -> None:
     share, wrong = success(epsilon, count, seed=1)
     print(f"epsilon={epsilon:g}: {share:.1%} of {2 * count} releases tell the bit with certainty, {wrong} wrong")
     print(f"epsilon-DP would allow certainty never, and a guess with probability {1 / (1 + math.exp(-epsilon)):.1%}")
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("epsilon", nargs="?", type=float, default=0.5, help="privacy of one release")
+    parser.add_argument("count", nargs="?", type=int, default=2000, help="releases for each value of the bit")
+    arguments = parser.parse_args()
+    main(arguments.epsilon, arguments.count)

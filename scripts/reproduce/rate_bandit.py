@@ -5,7 +5,7 @@ printed in line 14 the algorithm moves away from the minimum; what is run here i
 `python scripts/reproduce/rate_bandit.py [folder]`.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -48,4 +48,6 @@ def main(folder: str = "reproduced", *, horizons: tuple[int, ...] = (10**4, 10**
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
+    main(parser.parse_args().folder)

@@ -4,7 +4,7 @@ Excess risk of one private pass of logistic regression over T records, measured 
 several epsilons. Run: `python scripts/reproduce/rate_online_to_batch.py [folder]`.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -78,4 +78,6 @@ def main(folder: str = "reproduced", *, sizes: tuple[int, ...] = (1000, 10_000, 
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
+    main(parser.parse_args().folder)

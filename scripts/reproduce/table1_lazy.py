@@ -7,7 +7,7 @@ claim for every alpha. The corrected rates, and the exponents that tacit certifi
 `python scripts/reproduce/table1_lazy.py [folder]`.
 """
 
-import sys
+import argparse
 from math import exp, lgamma, log, sqrt
 from pathlib import Path
 
@@ -132,4 +132,6 @@ def main(folder: str = "reproduced", *, alphas: tuple[float, ...] = (0.2, 0.3, 0
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
+    main(parser.parse_args().folder)

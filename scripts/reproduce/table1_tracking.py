@@ -6,7 +6,7 @@ and one for adaptive losses cannot; and measured, where the lazy learner that is
 constant a round to an adversary that reacts to it. Run: `python scripts/reproduce/table1_tracking.py [folder]`.
 """
 
-import sys
+import argparse
 from math import log, sqrt
 from pathlib import Path
 
@@ -124,4 +124,6 @@ def main(folder: str = "reproduced", *, far: int = 10**8, near: int = 5000, runs
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
+    main(parser.parse_args().folder)

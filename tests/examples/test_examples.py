@@ -28,9 +28,8 @@ def test_every_example_is_here():
     assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "stream_from_disk"}
 
 
-def test_stream_from_disk(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["stream_from_disk.py", "4000"])
-    load("stream_from_disk").main()
+def test_stream_from_disk(capsys):
+    load("stream_from_disk").main(rows=4000)
     assert "4,000 rows" in capsys.readouterr().out
 
 
