@@ -11,11 +11,10 @@ import typer
 
 import tacit
 from tacit.cli import options
+from tacit.cli.sweep import FLOOR
 from tacit.problems import Problem
 from tacit.report.html import write_report
 from tacit.report.plots import plot_regret
-
-FLOOR = 1e4
 
 
 def demo(

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget for the whole run.")]
 Delta = Annotated[float, typer.Option(help="Failure probability; 0 asks for pure differential privacy.")]
 Horizon = Annotated[int | None, typer.Option(help="Number of rounds; left out: unknown, handled by doubling.")]
@@ -25,7 +26,12 @@ LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of e
 
 
 def privacy(
-    epsilon: float, delta: float, adversary: str, relation: str, rounds_per_person: int, max_switches: int | None
+    epsilon: Epsilon,
+    delta: Delta = 1e-6,
+    adversary: Adversary = "oblivious",
+    relation: RelationName = "replace",
+    rounds_per_person: RoundsPerPerson = 1,
+    max_switches: MaxSwitches = None,
 ) -> dict[str, Any]:
     """The planner's privacy arguments from their options."""
     return {

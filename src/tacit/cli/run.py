@@ -10,17 +10,11 @@ import typer
 
 import tacit
 from tacit.cli import domains, options
+from tacit.cli.problems import LOSSES
 from tacit.cli.streams import Stream, open_stream
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
 from tacit.randomness import Randomness
-
-LOSSES = {
-    "logistic": tacit.LogisticLoss,
-    "squared": tacit.SquaredLoss,
-    "huber": tacit.HuberLoss,
-    "hinge": tacit.SmoothedHingeLoss,
-}
 
 app = typer.Typer(help="Run the best plan on a stream: losses in, decisions out.", no_args_is_help=True)
 

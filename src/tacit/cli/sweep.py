@@ -9,14 +9,19 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from inspect import Parameter, Signature, signature
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tacit.cli import options
+from tacit.cli.commands import Part, add_commands
+from tacit.cli.simulate import KINDS, NAMES
+from tacit.environments.named import fitting_environment
 from tacit.errors import InvalidInput
-from tacit.problems import Experts, Problem, Tracking
+from tacit.problems import Problem
 from tacit.report.tables import summary_table
 from tacit.simulation.sweep import sweep
 
@@ -25,69 +30,26 @@ app = typer.Typer(help="Run a grid of problems and privacies; resumable.", no_ar
 FLOOR = 1e4
 """The epsilon that stands for no privacy in pictures."""
 
-Horizons = Annotated[str, typer.Option(help="Numbers of rounds, with commas between them.")]
 Epsilons = Annotated[str, typer.Option(help="Privacy budgets, with commas between them.")]
-Number = Annotated[int, typer.Option(help="Number of experts.")]
 Runs = Annotated[int, typer.Option(help="Runs of each cell.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The folder of Parquet files to append to.")]
-Environments = Annotated[str, typer.Option(help="Names of environments, with commas between them.")]
+Environments = Annotated[
+    str | None, typer.Option(help=f"Streams, with commas ({NAMES}; default: the first that fits).")
+]
 Algorithms = Annotated[str, typer.Option(help="best (the planner's choice), all, or names with commas.")]
 Floor = Annotated[bool, typer.Option(help="Also run without privacy (epsilon = 10000), for comparison.")]
 Seed = Annotated[int, typer.Option(help="Makes the sweep repeatable.")]
 Jobs = Annotated[int, typer.Option(help="Processes; -1 uses all cores.")]
 Backend = Annotated[str | None, typer.Option(help="A joblib backend other than loky.")]
+LISTS = {
+    "horizon": ("horizons", Annotated[str, typer.Option(help="Numbers of rounds, with commas between them.")]),
+    "n": ("n", Annotated[str, typer.Option(help="Numbers of experts, with commas between them.")]),
+    "dim": ("dim", Annotated[str, typer.Option(help="Dimensions, with commas between them.")]),
+}
+"""The options that a sweep takes lists of, under what name."""
 
 
-@app.command()
-def experts(
-    horizons: Horizons,
-    n: Number,
-    epsilons: Epsilons,
-    output: Output,
-    runs: Runs = 20,
-    delta: options.Delta = 1e-6,
-    environments: Environments = "gap",
-    algorithms: Algorithms = "best",
-    floor: Floor = False,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-    backend: Backend = None,
-    as_json: options.Json = False,
-) -> None:
-    """Experts: environments gap and switching."""
-    problems = [Experts(n=n, horizon=rounds) for rounds in numbers("horizons", horizons, int)]
-    privacies = budgets(epsilons, delta, floor)
-    run(problems, privacies, environments, algorithms, runs, seed, output, jobs, backend, as_json)
-
-
-@app.command()
-def tracking(
-    horizons: Horizons,
-    n: Number,
-    switches: options.Switches,
-    epsilons: Epsilons,
-    output: Output,
-    runs: Runs = 20,
-    delta: options.Delta = 1e-6,
-    adversary: options.LossMaker = "oblivious",
-    environments: Environments = "shifting",
-    algorithms: Algorithms = "best",
-    floor: Floor = False,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-    backend: Backend = None,
-    as_json: options.Json = False,
-) -> None:
-    """A changing world: environments shifting, drifting and penalising."""
-    problems = [
-        Tracking(n=n, horizon=rounds, switches=switches, adversary=adversary)
-        for rounds in numbers("horizons", horizons, int)
-    ]
-    privacies = budgets(epsilons, delta, floor)
-    run(problems, privacies, environments, algorithms, runs, seed, output, jobs, backend, as_json)
-
-
-def budgets(epsilons: str, delta: float, floor: bool) -> list[tuple[float, float]]:
+def budgets(epsilons: Epsilons, delta: options.Delta = 1e-6, floor: Floor = False) -> list[tuple[float, float]]:
     """Every epsilon with delta, and the floor if it is wanted."""
     wanted = numbers("epsilons", epsilons, float)
     return [(epsilon, delta) for epsilon in (*wanted, *([FLOOR] if floor else []))]
@@ -96,21 +58,21 @@ def budgets(epsilons: str, delta: float, floor: bool) -> list[tuple[float, float
 def run(
     problems: Sequence[Problem],
     privacies: list[tuple[float, float]],
-    environments: str,
-    algorithms: str,
-    runs: int,
-    seed: int,
-    output: Path,
-    jobs: int,
-    backend: str | None,
-    as_json: bool,
+    output: Output,
+    runs: Runs = 20,
+    environments: Environments = None,
+    algorithms: Algorithms = "best",
+    seed: Seed = 0,
+    jobs: Jobs = -1,
+    backend: Backend = None,
+    as_json: options.Json = False,
 ) -> None:
     """Sweep, then the table of what was measured."""
     names = algorithms.split(",")
     result = sweep(
         problems,
         privacies,
-        environments.split(","),
+        [fitting_environment(problems[0])] if environments is None else environments.split(","),
         runs=runs,
         seed=seed,
         path=output,
@@ -130,6 +92,26 @@ def run(
     typer.echo(f"{len(result):,} runs in {output}; a page of it: tacit report {shlex.quote(str(output))}")
 
 
+def listed(problem: Part) -> Part:
+    """The problem over every combination of its lists: a function with the same options, lists among them."""
+    found = signature(problem, eval_str=True).parameters
+    names = {old: new for old, (new, _) in LISTS.items() if old in found}
+
+    def make(**given: Any) -> list[Problem]:
+        values = [numbers(new, given.pop(new), int) for new in names.values()]
+        return [problem(**given, **dict(zip(names, chosen, strict=True))) for chosen in product(*values)]
+
+    options = [
+        option.replace(name=LISTS[name][0], annotation=LISTS[name][1], default=Parameter.empty)
+        if name in LISTS
+        else option
+        for name, option in found.items()
+    ]
+    make.__name__, make.__doc__ = problem.__name__, problem.__doc__
+    vars(make)["__signature__"] = Signature([option.replace(kind=Parameter.KEYWORD_ONLY) for option in options])
+    return make
+
+
 def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
     """The numbers of a list with commas."""
     try:
@@ -143,3 +125,6 @@ def _plain(cell: dict[str, Any]) -> dict[str, Any]:
     dropped = ("candidates", "candidate_bounds")
     finite = {name: value for name, value in cell.items() if name not in dropped}
     return {name: None if value == float("inf") else value for name, value in finite.items()}
+
+
+add_commands(app, run, [listed(kind) for kind in KINDS], budgets)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from tacit.environments.bandit import MovingTarget
+from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.environments.experts import BernoulliGap, SwitchingAdversary
+from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
-from tacit.problems import Experts, Problem, Tracking
+from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.validation import check_choice
+
+Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips)
 
 
 def gap(problem: Experts, horizon: int) -> BernoulliGap:
@@ -40,9 +45,52 @@ def penalising(problem: Tracking, horizon: int) -> PenaliseHeld:
     return PenaliseHeld(problem.n, horizon)
 
 
+def logistic(problem: Convex, horizon: int) -> LogisticStream:
+    """Unit features, labels from a fixed model."""
+    return _same_loss(problem, LogisticStream(problem.domain.dimension, horizon))
+
+
+def circling(problem: Convex, horizon: int) -> DriftingQuadratic:
+    """Squared distances to a target that goes once around."""
+    return _same_loss(problem, DriftingQuadratic(problem.domain.dimension, horizon))
+
+
+def flipping(problem: Convex, horizon: int) -> SignFlips:
+    """Linear losses that turn round at random times."""
+    return _same_loss(problem, SignFlips(problem.domain.dimension, horizon))
+
+
+def moving(problem: Bandit, horizon: int) -> MovingTarget:
+    """The distance to a target that jumps about a fixed place."""
+    domain = problem.domain
+    environment = MovingTarget(domain, horizon, distance=min(0.3, domain.inner_radius))
+    low, high = environment.problem.value_range
+    if problem.value_range[0] > low or problem.value_range[1] < high:
+        raise InvalidInput(
+            f"The environment 'moving' has values from {low:g} to {high:g} on this domain: the problem's value_range "
+            f"must hold them. Got {problem.value_range} instead."
+        )
+    return environment
+
+
+def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
+    """A price in [0, 1] for buyers from two segments."""
+    environment = PricingCurve(horizon)
+    box = (problem.dimension, problem.low, problem.high)
+    if box != (1, 0.0, 1.0) or problem.lipschitz < environment.lipschitz:
+        raise InvalidInput(
+            f"The environment 'pricing' needs one dimension from 0 to 1 and lipschitz at least "
+            f"{environment.lipschitz:g}. Got {problem!r} instead."
+        )
+    return environment
+
+
 NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Any]]] = {
     Experts: {"gap": gap, "switching": switching},
     Tracking: {"shifting": shifting, "drifting": drifting, "penalising": penalising},
+    Convex: {"logistic": logistic, "circling": circling, "flipping": flipping},
+    Bandit: {"moving": moving},
+    Lipschitz: {"pricing": pricing},
 }
 """For each kind of problem its environments by name; the first is the default."""
 
@@ -53,11 +101,43 @@ def named_environment(name: str, problem: Problem, horizon: int | None = None) -
     >>> named_environment("gap", Experts(n=4, horizon=100))
     BernoulliGap(n=4, horizon=100, gap=0.1, mean=0.5, best=0)
     """
-    known = NAMED.get(type(problem))
-    if known is None:
-        raise InvalidInput(f"{type(problem).__name__} has no environments by name: pass a function that makes one.")
+    known = _known(problem)
     check_choice(type(problem).__name__, "environment", name, tuple(known))
     rounds = problem.horizon if horizon is None else horizon
     if rounds is None:
         raise InvalidInput(f"The environment {name!r} needs a number of rounds: the problem's horizon is unknown.")
     return known[name](problem, rounds)
+
+
+def fitting_environment(problem: Problem) -> str:
+    """The name of the first environment that fits the problem.
+
+    >>> fitting_environment(Experts(n=4, horizon=100))
+    'gap'
+    """
+    refused = []
+    for name in _known(problem):
+        try:
+            named_environment(name, problem, 1)
+        except InvalidInput as error:
+            refused.append(error)
+        else:
+            return name
+    raise refused[0]
+
+
+def _known(problem: Problem) -> dict[str, Callable[[Any, int], Any]]:
+    known = NAMED.get(type(problem))
+    if known is None:
+        raise InvalidInput(f"{type(problem).__name__} has no environments by name: pass a function that makes one.")
+    return known
+
+
+def _same_loss(problem: Convex, environment: Stream) -> Stream:
+    """The environment, if its losses are the problem's."""
+    if problem.loss != environment.loss:
+        raise InvalidInput(
+            f"{type(environment).__name__} makes losses of {environment.loss!r}: the problem must have the same. "
+            f"Got {problem.loss!r} instead."
+        )
+    return environment

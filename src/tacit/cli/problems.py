@@ -1,0 +1,120 @@
+"""The problems by name: the options that describe each, in one place for every command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import tacit
+from tacit.cli import options
+from tacit.cli.domains import Chosen, Dimension, DomainName, Radius, domain_of
+from tacit.errors import InvalidInput
+from tacit.losses.base import RowLoss
+from tacit.losses.linear_models import LinkLoss
+
+LOSSES: dict[str, type[LinkLoss]] = {
+    "logistic": tacit.LogisticLoss,
+    "squared": tacit.SquaredLoss,
+    "huber": tacit.HuberLoss,
+    "hinge": tacit.SmoothedHingeLoss,
+}
+"""Losses of a row of features and a label."""
+
+LossName = Annotated[str, typer.Option("--loss", help="logistic, squared, huber, hinge, quadratic or linear.")]
+DataNorm = Annotated[float, typer.Option(help="Public bound on the norm of a row of data.")]
+
+
+def experts(
+    n: options.Number, horizon: options.Horizon = None, loss_range: options.LossRange = (0.0, 1.0)
+) -> tacit.Experts:
+    """Choose one of N experts each round."""
+    return tacit.Experts(n=n, horizon=horizon, loss_range=loss_range)
+
+
+def tracking(
+    n: options.Number,
+    switches: options.Switches,
+    horizon: options.Horizon = None,
+    adversary: options.LossMaker = "oblivious",
+    loss_range: options.LossRange = (0.0, 1.0),
+) -> tacit.Tracking:
+    """Follow the best expert of a changing world."""
+    return tacit.Tracking(n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range)
+
+
+def convex(
+    dim: Dimension,
+    horizon: options.Horizon = None,
+    domain: DomainName = "ball",
+    radius: Radius = 1.0,
+    loss: LossName = "logistic",
+    data_norm: DataNorm = 1.0,
+) -> tacit.Convex:
+    """Choose a point of a convex set; its convex loss is seen."""
+    return tacit.Convex(domain=domain_of(domain, dim, radius), loss=loss_of(loss, data_norm), horizon=horizon)
+
+
+def convex_constants(
+    dim: Dimension,
+    horizon: options.Horizon = None,
+    domain: DomainName = "ball",
+    radius: Radius = 1.0,
+    lipschitz: options.Lipschitz = 1.0,
+    smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
+    family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
+) -> tacit.Convex:
+    """Choose a point of a convex set; its convex loss is seen. Constants are enough to plan."""
+    constants = tacit.ConvexFamily(lipschitz, smoothness, family)
+    return tacit.Convex(domain=domain_of(domain, dim, radius), loss=constants, horizon=horizon)
+
+
+convex_constants.__name__ = "convex"
+
+
+def lipschitz(
+    dim: Annotated[int, typer.Option("--dim", help="1 or 2.")] = 1,
+    horizon: options.Horizon = None,
+    low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
+    high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
+    lipschitz: options.Lipschitz = 1.0,
+) -> tacit.Lipschitz:
+    """Choose a point of a box in one or two dimensions; its Lipschitz loss is seen, convex or not."""
+    return tacit.Lipschitz(dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz)
+
+
+def bandit(
+    dim: Dimension,
+    horizon: options.Horizon = None,
+    domain: DomainName = "ball",
+    radius: Radius = 1.0,
+    chosen: Chosen = 1,
+    value_range: options.ValueRange = (0.0, 1.0),
+    lipschitz: options.Lipschitz = 1.0,
+) -> tacit.Bandit:
+    """Choose a point of a set; only its loss is seen."""
+    points = domain_of(domain, dim, radius, chosen)
+    return tacit.Bandit(domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz)
+
+
+def stochastic(
+    dim: Dimension,
+    horizon: Annotated[int, typer.Option(help="Number of records.")],
+    domain: DomainName = "ball",
+    radius: Radius = 1.0,
+    loss: LossName = "logistic",
+    data_norm: DataNorm = 1.0,
+) -> tacit.Stochastic:
+    """Learn one model from records that are seen once."""
+    return tacit.Stochastic(domain=domain_of(domain, dim, radius), loss=loss_of(loss, data_norm), horizon=horizon)
+
+
+def loss_of(name: str, data_norm: float) -> RowLoss:
+    """The loss of that name."""
+    if name == "linear":
+        return tacit.LinearLoss(lipschitz=data_norm)
+    if name == "quadratic":
+        return tacit.QuadraticLoss(data_norm=data_norm)
+    if name not in LOSSES:
+        raise InvalidInput(f"--loss must be one of {', '.join(LOSSES)}, quadratic, linear. Got {name!r} instead.")
+    return LOSSES[name](data_norm=data_norm)

@@ -1,0 +1,89 @@
+"""Every kind of problem has a command wherever it makes sense, with the same options everywhere."""
+
+import json
+
+import pytest
+
+from cli.command import run_command
+
+KINDS = {
+    "experts": ("--n", "3"),
+    "tracking": ("--n", "3", "--switches", "1"),
+    "convex": ("--dim", "2"),
+    "lipschitz": ("--lipschitz", "6"),
+    "bandit": ("--dim", "2", "--radius", "0.5"),
+    "stochastic": ("--dim", "2"),
+}
+PRIVACY = ("--epsilon", "2", "--delta", "1e-5")
+SIMULATED = [kind for kind in KINDS if kind != "stochastic"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_plan(kind, capsys):
+    assert run_command("plan", kind, *KINDS[kind], "--horizon", "300", *PRIVACY, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["candidates"][0]["epsilon"] <= 2.0
+
+
+@pytest.mark.parametrize("kind", SIMULATED)
+def test_simulate(kind, capsys):
+    assert run_command("simulate", kind, *KINDS[kind], "--horizon", "200", *PRIVACY, "--runs", "1", "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["rounds"] == 200
+    assert answer["mean_regret"] <= answer["certified_bound"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (("convex", "--dim", "2", "--loss", "quadratic"), "DriftingQuadratic"),
+        (("convex", "--dim", "2", "--loss", "linear"), "SignFlips"),
+        (("experts", "--n", "3", "--environment", "switching"), "SwitchingAdversary"),
+    ],
+)
+def test_simulate_in_the_environment_that_fits(arguments, environment, capsys):
+    assert run_command("simulate", *arguments, "--horizon", "50", *PRIVACY, "--runs", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["environment"] == environment
+
+
+def test_sweep_over_lists_of_dimensions(tmp_path, capsys):
+    grid = ("--dim", "1,2", "--horizons", "40", "--epsilons", "2", "--runs", "1", "--jobs", "1", "--loss", "linear")
+    folder = str(tmp_path / "r")
+    assert run_command("sweep", "convex", *grid, "--algorithms", "PrivateFTRL", "--output", folder, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["runs"] == 2
+    assert [cell["environment"][:21] for cell in answer["cells"]] == ["SignFlips(dimension=1", "SignFlips(dimension=2"]
+
+
+@pytest.mark.parametrize("kind", ["lipschitz", "stochastic"])
+def test_audit(kind, capsys):
+    words = ("audit", kind, *KINDS[kind], "--horizon", "100", *PRIVACY, "--budget", "0.02", "--json")
+    assert run_command(*words) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "no violation found"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("simulate", "convex", "--dim", "2", "--loss", "cubic"), "logistic, squared, huber, hinge, quadratic, linear"),
+        (("simulate", "convex", "--dim", "2", "--loss", "huber"), "LogisticStream"),
+        (("simulate", "convex", "--dim", "2", "--environment", "flipping"), "SignFlips"),
+        (("simulate", "bandit", "--dim", "2", "--value-range", "0", "0.5"), "'moving' has values from 0 to 2"),
+        (("simulate", "lipschitz", "--lipschitz", "1"), "lipschitz at least 6"),
+        (("simulate", "lipschitz", "--dim", "2", "--lipschitz", "9"), "one dimension"),
+        (("simulate", "experts", "--n", "3", "--environment", "moving"), "'gap' or 'switching'"),
+    ],
+)
+def test_what_does_not_fit_gets_one_sentence(arguments, words, capsys):
+    assert run_command(*arguments, "--horizon", "50", *PRIVACY) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_an_option_of_the_problem_hides_that_of_privacy(capsys):
+    """Tracking's --adversary is who makes the losses: "stochastic" is none of the planner's two."""
+    words = ("plan", "tracking", *KINDS["tracking"], "--horizon", "200", *PRIVACY, "--adversary", "stochastic")
+    assert run_command(*words, "--json") == 0
+    assert "RestartOnShift" in capsys.readouterr().out
