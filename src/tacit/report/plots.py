@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.report.style import LINES, SHADES, Target, legend_below, legend_lines, save_figure, start_figure
+from tacit.report.style import (
+    LINES,
+    SHADES,
+    Target,
+    legend_below,
+    legend_lines,
+    save_figure,
+    shared_contract,
+    start_figure,
+)
 from tacit.simulation.loop import Simulation
 
 _MANY = 15  # more experts than this: only those that were held or best get a line of their own
@@ -23,7 +32,14 @@ def plot_regret(
     title: str = "Regret against the best expert",
     floor: Simulation | None = None,
 ) -> Path:
-    """Mean regret with its band against rounds, the certified bound, and a non-private floor if given."""
+    """Mean regret with its band against rounds, the certified bound, and a non-private floor if given.
+
+    Args:
+        simulations: what is compared, each with a line and its bound.
+        path: where the picture goes; the name's ending is the format.
+        title: the title.
+        floor: the same without privacy (an enormous epsilon), as a dotted line.
+    """
     if not simulations:
         raise InvalidInput("plot_regret needs at least one simulation.")
     curves = {
@@ -37,7 +53,7 @@ def plot_regret(
         path,
         title=title,
         floor=None if floor is None else (floor.rounds, floor.mean),
-        caption=f"{first.plan.guarantee}\n{runs}",
+        caption=f"{_contracts(simulations)}\n{runs}",
     )
     return Path(path)
 
@@ -72,6 +88,15 @@ def plot_curves(
     axes.set_ylim(min(0.0, low), high + 0.05 * (high - low))  # room for the highest bound's label
     legend_below(figure, axes.get_legend_handles_labels()[0], 2)
     return save_figure(figure, path, caption)
+
+
+def _contracts(simulations: Sequence[Simulation]) -> str:
+    """The contract of all: the privacy of each, then the lines they share."""
+    contracts = [str(result.plan.guarantee) for result in simulations]
+    if len(set(contracts)) == 1:
+        return contracts[0]
+    each = [f"{r.plan.algorithm}: {c.split(' [')[0]}" for r, c in zip(simulations, contracts, strict=True)]
+    return "\n".join(["; ".join(each), *shared_contract(contracts).splitlines()[1:]])
 
 
 def _apart(bounds: list[tuple[float, float]]) -> list[tuple[float, float]]:
