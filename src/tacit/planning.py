@@ -145,7 +145,7 @@ class Choice:
         }
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = [("algorithm", "certified regret", "switches", "note")]
+        rows: list[tuple[str, ...]] = [("algorithm", f"certified {self.problem.price}", "switches", "note")]
         for candidate in self.candidates:
             if candidate.plan is None:
                 rows.append((candidate.algorithm, "-", "-", "not applicable"))
@@ -160,7 +160,8 @@ class Choice:
         return rows
 
     def __repr__(self) -> str:
-        return f"Choice({self.algorithm}, certified regret {float(self.regret_bound):.4g}, of {len(self.candidates)})"
+        price = f"certified {self.problem.price} {float(self.regret_bound):.4g}"
+        return f"Choice({self.algorithm}, {price}, of {len(self.candidates)})"
 
 
 def plan(

@@ -1,5 +1,7 @@
 """Unknown horizon: epochs on disjoint data, no extra privacy cost, an honest bound."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,13 @@ def test_epochs_double_and_each_meets_the_whole_budget(plan):
         assert epoch.horizon == FIRST_EPOCH * 2**index
         assert epoch.guarantee.epsilon(1e-6) <= 1.0
         assert plan.epoch(index) is epoch
+
+
+def test_a_plan_with_epochs_in_hand_can_be_pickled(plan):
+    plan.epoch(2)
+    again = pickle.loads(pickle.dumps(plan))
+    assert again.signature == plan.signature
+    assert again.epoch(3) == plan.epoch(3)
 
 
 def test_guarantee_is_the_point_that_all_epochs_share(plan):

@@ -192,7 +192,7 @@ class Plan(ABC):
     def explain(self) -> str:
         """The plan in words: parameters, certified regret, contract."""
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
-        return f"{self.algorithm}({shown})\ncertified regret: {self.regret_bound}\n{self.guarantee}"
+        return f"{self.algorithm}({shown})\ncertified {self.problem.price}: {self.regret_bound}\n{self.guarantee}"
 
 
 class Learner(ABC):

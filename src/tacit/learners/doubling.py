@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,13 @@ class Doubling(Plan):
 
     def epoch(self, index: int) -> Plan:
         """The plan of epoch `index`, of FIRST_EPOCH * 2^index rounds."""
-        return self._epochs(index)
+        if index not in self._epochs:
+            self._epochs[index] = self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index))
+        return self._epochs[index]
 
     @cached_property
-    def _epochs(self) -> Callable[[int], Plan]:
-        return lru_cache(maxsize=64)(lambda index: self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index)))
+    def _epochs(self) -> dict[int, Plan]:
+        return {}
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.privacy.curves import Curve, compose
-from tacit.validation import check_choice, check_integer, check_number
+from tacit.validation import check_choice, check_integer, check_number, invalid
 
 
 class Relation(StrEnum):
@@ -74,6 +74,9 @@ class Guarantee:
         check_number("Guarantee", "at_delta", self.at_delta, above=0.0, below=1.0, closed_low=True)
         object.__setattr__(self, "relation", as_relation("Guarantee", self.relation))
         check_integer("Guarantee", "rounds_per_person", self.rounds_per_person)
+        for name in ("released", "theorem", "unit", "adversary", "numerics", "randomness"):
+            if not isinstance(getattr(self, name), str):
+                raise invalid("Guarantee", name, "a text", getattr(self, name))
 
     @property
     def notion(self) -> str:
@@ -100,6 +103,9 @@ class Guarantee:
     def compose(self, *others: Guarantee) -> Guarantee:
         """The contract of running all of these on the same people. Different relations raise."""
         everyone = (self, *others)
+        for other in others:
+            if not isinstance(other, Guarantee):
+                raise invalid("Guarantee.compose", "others", "guarantees", other)
         for name in ("relation", "unit", "rounds_per_person"):
             values = {str(getattr(g, name)) for g in everyone}
             if len(values) > 1:
@@ -121,10 +127,11 @@ class Guarantee:
 
     def __str__(self) -> str:
         epsilon = self.epsilon()
+        rounds = f"{self.rounds_per_person} round{'' if self.rounds_per_person == 1 else 's'}"
         shown = f"{_up(epsilon)}" + (f" at delta={self.at_delta:g}" if self.at_delta else " (pure)")
         lines = [
             f"epsilon={shown} [{self.notion}; {self.theorem}]",
-            f"  unit:       {self.unit}, at most {self.rounds_per_person} round(s) per person",
+            f"  unit:       {self.unit}, at most {rounds} per person",
             f"  neighbours: {self.relation}",
             f"  released:   {self.released}",
             f"  adversary:  {self.adversary}",
