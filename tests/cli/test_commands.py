@@ -87,3 +87,44 @@ def test_an_option_of_the_problem_hides_that_of_privacy(capsys):
     words = ("plan", "tracking", *KINDS["tracking"], "--horizon", "200", *PRIVACY, "--adversary", "stochastic")
     assert run_command(*words, "--json") == 0
     assert "RestartOnShift" in capsys.readouterr().out
+
+
+def test_help_lists_the_commands_in_the_order_of_use(capsys):
+    assert run_command("--help") == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f" {name} ") for name in ("demo", "plan", "run", "simulate", "sweep", "report", "audit")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("simulate", "experts", "--n", "3", "--horizon", "50", *PRIVACY, "--plot"),
+        ("audit", "experts", "--n", "3", "--horizon", "50", *PRIVACY, "--plot"),
+        ("demo", "--output"),
+        ("report", "results.parquet", "--output"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_folder_that_is_missing_is_found_before_the_work(arguments, tmp_path, capsys):
+    assert run_command(*arguments, str(tmp_path / "missing" / "file.png")) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "There is no folder" in captured.err
+
+
+def test_a_file_that_cannot_be_written_gets_one_sentence(tmp_path, capsys):
+    words = ("sweep", "experts", "--n", "3", "--horizons", "20", "--epsilons", "2", "--runs", "1", "--jobs", "1")
+    (tmp_path / "file").write_text("")
+    assert run_command(*words, "--output", str(tmp_path / "file" / "results")) == 2
+    assert capsys.readouterr().err.startswith("Error: ")
+
+
+def test_a_bad_row_is_named(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    path.write_text("a,b\n0.5,0.5\n0.5,2\n")
+    assert run_command("run", "experts", "--input", str(path), *PRIVACY) == 2
+    assert "Row 2 of" in capsys.readouterr().err
+    path.write_text("a,label\n0.5,1\n0.5,nan\n")
+    assert run_command("run", "convex", "--input", str(path), *PRIVACY) == 2
+    assert "Row 2 of" in capsys.readouterr().err

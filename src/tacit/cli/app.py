@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tacit.cli import audit, demo, plan, report, run, simulate, sweep
 from tacit.version import __version__
 
+ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit")
+
+
+class InOrder(TyperGroup):
+    """Help lists the commands in the order in which they are met."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands."""
+        return sorted(super().list_commands(ctx), key=ORDER.index)
+
+
 app = typer.Typer(
-    help="Differentially private online learning: plan, run, simulate, report.",
+    cls=InOrder,
+    help="Differentially private online learning: plan, run, simulate, report, audit.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -36,4 +49,4 @@ def callback(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
     ] = False,
 ) -> None:
-    """Differentially private online learning: plan, run, simulate, report."""
+    """Differentially private online learning: plan, run, simulate, report, audit."""

@@ -34,6 +34,7 @@ def attack(
     as_json: options.Json = False,
 ) -> None:
     """Plan, attack, report; exit code 1 if the promise was broken."""
+    options.check_folder(plot)
     choice = make_plan(problem, **privacy)
     plans = {candidate.algorithm: candidate.plan for candidate in choice.candidates if candidate.plan is not None}
     name = choice.algorithm if algorithm is None else check_choice("audit", "algorithm", algorithm, tuple(plans))

@@ -26,6 +26,7 @@ def demo(
     ),
 ) -> None:
     """Choose among eight digit classifiers from private error feedback, round after round."""
+    options.check_folder(output)
     names, losses = digits_models()
     rounds, n = losses.shape
     typer.echo(

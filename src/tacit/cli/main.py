@@ -1,4 +1,4 @@
-"""The command line: `tacit plan`, `tacit run`, `tacit simulate`, `tacit demo`.
+"""The command line: plan, run, simulate, sweep, report, audit, demo.
 
 Decisions go to standard output, everything else to standard error. Exit codes: 0 done, 2 bad input with
 one clear sentence.
@@ -29,6 +29,9 @@ def main() -> None:
         # The reader went away: nothing is wrong, but Python would complain once more at exit.
         sys.stderr.close()
         raise SystemExit(0) from None
+    except OSError as error:
+        sys.stderr.write(f"Error: {error.filename or 'a file'}: {error.strerror or error}.\n")
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

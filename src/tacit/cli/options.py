@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from tacit.errors import InvalidInput
 
 Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget for the whole run.")]
@@ -42,3 +45,9 @@ def privacy(
         "rounds_per_person": rounds_per_person,
         "max_switches": max_switches,
     }
+
+
+def check_folder(path: Path | None) -> None:
+    """Refuse a file that could not be written, before the work that would fill it."""
+    if path is not None and not path.parent.is_dir():
+        raise InvalidInput(f"There is no folder {str(path.parent)!r} for {path.name!r}: make it first.")

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli import options
 from tacit.report.html import write_report
 from tacit.report.tables import summary_table
 from tacit.simulation.records import Sweep
@@ -21,6 +22,7 @@ def report(
     text: Annotated[bool, typer.Option("--text", help="Only print the table; write no page.")] = False,
 ) -> None:
     """Pictures, sortable tables and contracts in one HTML file that opens offline."""
+    options.check_folder(output)
     sweep = Sweep.read(results)
     if text:
         typer.echo(summary_table(sweep.summaries()).to_text(), nl=False)

@@ -143,7 +143,7 @@ def convex(
     learner = plan.start(None if seed is None else Randomness.replayable(seed))
     for row in stream.rows:
         _write_point(learner, as_json)
-        learner.observe(([*row[:at], *row[at + 1 :]], row[at]))
+        _observe(learner, ([*row[:at], *row[at + 1 :]], row[at]), stream)
     sys.stdout.flush()
     summary(plan, learner, as_json)
 
@@ -152,6 +152,14 @@ def _write_point(learner: tacit.Learner, as_json: bool) -> None:
     point = [float(x) for x in learner.play()]
     record = {"round": learner.rounds + 1, "point": point}
     sys.stdout.write((json.dumps(record) if as_json else ",".join(repr(x) for x in point)) + "\n")
+
+
+def _observe(learner: tacit.Learner, feedback: Any, stream: Stream) -> None:
+    """Observe one row; if it is bad, say which."""
+    try:
+        learner.observe(feedback)
+    except InvalidInput as error:
+        raise InvalidInput(f"Row {learner.rounds + 1} of {stream.name}: {error}") from None
 
 
 def decide(problem: Problem, privacy: dict[str, Any], stream: Stream, seed: int | None, as_json: bool) -> None:
@@ -172,7 +180,7 @@ def decide(problem: Problem, privacy: dict[str, Any], stream: Stream, seed: int 
             break
         if not waits:
             sys.stdout.write(line + "\n")
-        learner.observe(row)
+        _observe(learner, row, stream)
     if next(rows, None) is not None:
         raise InvalidInput(f"{stream.name} has more than the {problem.horizon} rounds that were planned.")
     sys.stdout.flush()

@@ -30,6 +30,7 @@ def simulate(
     as_json: options.Json = False,
 ) -> None:
     """Run the best plan against a simulated stream."""
+    options.check_folder(plot)
     stream = named_environment(environment or fitting_environment(problem), problem)
     result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed)
     if plot is not None:
