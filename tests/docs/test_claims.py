@@ -1,14 +1,35 @@
-"""The claims ledger: every row names pages and evidence that exist, and every page that states numbers has a row."""
+"""The claims ledger: rows name evidence that exists, pages with numbers have rows, numbers are what produces them."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from docs.stated import STATED, Stated, at_most, near, rounded
+
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "docs" / "claims.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # A cell that is a measured number, such as .0204 or 3,954: what a reader will want to trace.
-NUMBER = re.compile(r"\|\s*`?\.?\d[\d.,]*(e-?\d+)?\s*(?=\|)")
+CELL = re.compile(r"\|\s*`?\.?\d[\d.,]*(e-?\d+)?\s*(?=\|)")
+# A decimal number in a sentence. Those that name something (Theorem 3.10, Python 3.11) are taken out first.
+DECIMAL = re.compile(r"(?<![\w.^/])\d*\.\d+(?!\.?\w)")
+NAMES = (
+    r"(Theorem|Lemma|Proposition|Claim|Section|Corollary|Appendix|Equation|Algorithm|Definition|Python|numpy|scipy)s?"
+    r"[ -][A-Z]?[\d.]+(( and|,) [\d.]+)*"
+)
+
+
+def prose(text):
+    """A page without code, links and names of theorems."""
+    for noise in (r"```.*?```", r"(?m)^    .*$", r"`[^`\n]*`", r"\]\([^)]*\)", r"\{ #\w+ \}", NAMES):
+        text = re.sub(noise, "", text, flags=re.DOTALL if noise.startswith("```") else 0)
+    return text
+
+
+def numbers(text):
+    """What a reader may want to trace: measured cells of tables, and decimals in sentences."""
+    return [match.group().strip("| ") for match in CELL.finditer(text)] + DECIMAL.findall(prose(text))
 
 
 def rows(text):
@@ -39,17 +60,39 @@ def problems(cells):
 LEDGER_ROWS = rows(LEDGER.read_text())
 
 
+def in_the_ledger(name):
+    """Whether a row names this page, or the folder it is in."""
+    stated = {target for cells in LEDGER_ROWS for target in re.findall(r"`([^`]+)`", cells[1])} - {"docs/"}
+    return name in stated or str(Path(name).parent) in {folder.rstrip("/") for folder in stated}
+
+
 @pytest.mark.parametrize("cells", LEDGER_ROWS, ids=[cells[0][:50] for cells in LEDGER_ROWS])
 def test_evidence_exists(cells):
     assert not problems(cells)
 
 
-def test_pages_with_tables_of_numbers_are_in_the_ledger():
-    stated = {target for cells in LEDGER_ROWS for target in re.findall(r"`([^`]+\.md)`", cells[1])}
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        name = str(page.relative_to(ROOT))
-        if NUMBER.search(page.read_text()) and page != LEDGER:
-            assert name in stated, f"{name} states numbers, but docs/claims.md has no row for it"
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_pages_that_state_numbers_are_in_the_ledger(page):
+    name = str(page.relative_to(ROOT))
+    found = numbers(page.read_text())
+    if found and page != LEDGER:
+        assert in_the_ledger(name), f"{name} states {', '.join(found[:5])}, but docs/claims.md has no row for it"
+
+
+def marked(stated):
+    name = f"{stated.page}:{stated.pattern[:30]}"
+    return pytest.param(stated, id=name, marks=[pytest.mark.slow] if stated.slow else [])
+
+
+@pytest.mark.parametrize("stated", [marked(stated) for stated in STATED])
+def test_numbers_are_what_produces_them(stated):
+    assert not stated.problems()
+
+
+@pytest.mark.parametrize("stated", STATED, ids=[f"{s.page}:{s.pattern[:30]}" for s in STATED])
+def test_every_checked_number_is_found_and_its_page_is_in_the_ledger(stated):
+    assert len(re.findall(stated.pattern, (ROOT / stated.page).read_text())) == 1
+    assert in_the_ledger(stated.page)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +107,57 @@ def test_pages_with_tables_of_numbers_are_in_the_ledger():
 )
 def test_a_claim_without_evidence_is_found(row):
     assert problems(row)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("| 2 | 1e5 | 1,519 | .0204 |", []),
+        ("| 2 | 1e5 | 1,520 | .0204 |", ["1,520"]),
+        ("| 2 | 1e5 | 1,519 | .0205 |", [".0205"]),
+        ("| 2 | 1e5 | 1,518 | .0203 |", ["1,518", ".0203"]),
+        ("nothing of the kind", ["0 places"]),
+        ("| 2 | 1e5 | 1,519 | .0204 |\n| 2 | 1e5 | 1,519 | .0204 |", ["2 places"]),
+    ],
+)
+def test_a_wrong_number_is_found(text, wrong):
+    stated = Stated("a page", r"\| 2 \| 1e5 \|\s*([\d.,]+)\s*\|\s*([\d.,]+)\s*\|", lambda: [1519.06, 0.020397])
+    found = stated.problems(text)
+    assert len(found) == len(wrong)
+    assert all(part in problem for part, problem in zip(wrong, found, strict=True))
+
+
+def test_a_missing_value_is_found():
+    assert Stated("a page", r"(\d+)", lambda: [1.0, 2.0]).problems("1") == [
+        "a page: 1 numbers are stated and 2 are computed"
+    ]
+
+
+def test_rounding():
+    assert rounded(".35", 0.3536)
+    assert not rounded(".36", 0.3536)
+    assert rounded("231", 230.83)
+    assert not rounded("230", 230.83)
+    assert rounded("10,286", 10286.36)
+    assert near("12,949", 12948.1)
+    assert not near("12,949", 12940.0)
+    assert at_most("0.2", 0.15)
+    assert not at_most("0.2", 0.21)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("regret of .0275 a round", [".0275"]),
+        ("within 0.2% of it", ["0.2"]),
+        ("| a | 3,954 |", ["3,954"]),
+        ("Theorem 3.10 and Lemmas 5.1 and 5.4 need Python 3.11", []),
+        ("`eta=0.5` in code", []),
+        ("```python\nx = 0.5\n```\nend", []),
+        ("    indented = 0.5\n", []),
+        ("[a link](page-1.5.md)", []),
+        ("a rate T^.5", []),
+    ],
+)
+def test_numbers_that_a_reader_may_want_to_trace(text, found):
+    assert numbers(text) == found

@@ -1,0 +1,288 @@
+"""Numbers that pages state, each with what produces it: the part of the claims ledger that is checked by value.
+
+A pattern finds the numbers on its page; a function computes them anew, or reads them from the benchmarks' results. A
+number agrees if it is the computed one, rounded to the digits that are shown.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import exp, log, sqrt
+from pathlib import Path
+
+import numpy as np
+from scripts import mironov
+from scripts.errata import bandit, lazy_to_private
+
+import tacit
+from tacit.cli.demo import digits_models
+from tacit.learners.stochastic.weighting import paper_weighted_noise, weighted_noise
+from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
+from tacit.privacy.calibration import gaussian_mu
+from tacit.randomness import Randomness
+from tacit.simulation.comparators import best_switching_sequence
+
+ROOT = Path(__file__).parents[2]
+BENCHMARKS = json.loads((ROOT / "benchmarks" / "latest.json").read_text())["results"]
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+CELL = r"\s*([\d.,]+)\s*\|"
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Numbers of one sentence or row of a page.
+
+    Attributes:
+        page: the page, from the project's folder.
+        pattern: finds them exactly once; one group for each number.
+        values: computes them, in the same order.
+        agree: (stated text, computed value) -> whether the page may say this.
+        slow: whether computing them takes more than a few seconds.
+    """
+
+    page: str
+    pattern: str
+    values: Callable[[], Sequence[float]]
+    agree: Callable[[str, float], bool] | None = None
+    slow: bool = False
+
+    def problems(self, text: str | None = None) -> list[str]:
+        """What is wrong on the page (or in this text instead of it)."""
+        found = re.findall(self.pattern, (ROOT / self.page).read_text() if text is None else text)
+        if len(found) != 1:
+            return [f"{self.page} has {len(found)} places like {self.pattern!r} instead of one"]
+        numbers = found[0] if isinstance(found[0], tuple) else (found[0],)
+        values = list(self.values())
+        if len(values) != len(numbers):
+            return [f"{self.page}: {len(numbers)} numbers are stated and {len(values)} are computed"]
+        agree = self.agree or rounded
+        return [
+            f"{self.page} says {shown}, computed is {value:.6g}"
+            for shown, value in zip(numbers, values, strict=True)
+            if not agree(shown, float(value))
+        ]
+
+
+def number(shown: str) -> float:
+    """The number that a page shows as 3,954 or .0204."""
+    return float(shown.replace(",", ""))
+
+
+def rounded(shown: str, value: float) -> bool:
+    """Whether the value, rounded to the digits shown, is what is shown."""
+    decimals = len(shown.partition(".")[2])
+    return abs(value - number(shown)) <= 0.5 * 10.0**-decimals * (1 + 1e-9)
+
+
+def near(shown: str, value: float) -> bool:
+    """The same up to a part in five thousand: the last digits of a search may differ between machines."""
+    return rounded(shown, value) or abs(value / number(shown) - 1) <= 2e-4
+
+
+def at_most(shown: str, value: float) -> bool:
+    """Whether the value is at most what is shown."""
+    return value <= number(shown)
+
+
+# Certified regret ------------------------------------------------------------------------------------------
+
+
+def expert_bounds(rounds: int, n: int, epsilon: float) -> list[float]:
+    """No privacy, Theorem 3.2 with its best parameters, lazy experts, Hedge on sums."""
+    problem = tacit.Experts(n=n, horizon=rounds)
+    plans = [
+        tacit.L2P.calibrate(problem, epsilon=epsilon, delta=1e-6, calibration="paper"),
+        tacit.LazyExperts.calibrate(problem, epsilon=epsilon, delta=1e-6),
+        tacit.HedgeOnSums.calibrate(problem, epsilon=epsilon, delta=1e-6),
+    ]
+    return [2 * sqrt(rounds * log(n) / 8), *(float(plan.regret_bound) for plan in plans)]
+
+
+def convex_bounds(family: str, dimension: int, rounds: int) -> list[float]:
+    """CTRL and private FTRL."""
+    loss = tacit.ConvexFamily(1.0, 1.0, family)
+    problem = tacit.Convex(domain=tacit.Ball(dimension), loss=loss, horizon=rounds)
+    return [float(plan.calibrate(problem, **TARGET).regret_bound) for plan in (tacit.CTRL, tacit.PrivateFTRL)]
+
+
+EXPERT_ROWS = [("1e4", "10", "1"), ("1e5", "100", "1"), ("1e5", "100", r"\.1"), ("1e6", "1000", "1")]
+CONVEX_ROWS = [("general", 1), ("general", 10), ("generalised linear", 10)]
+
+
+def certified() -> list[Stated]:
+    rows = [
+        Stated(
+            "docs/errata/lazy-to-private.md",
+            rf"\| {rounds} \| {n} \| {epsilon} \|" + 4 * CELL,
+            partial(expert_bounds, int(float(rounds)), int(n), float(epsilon.replace("\\", ""))),
+            near,
+        )
+        for rounds, n, epsilon in EXPERT_ROWS
+    ]
+    for family, dimension in CONVEX_ROWS:
+        for rounds in ("1e5", "1e6"):
+            name = "general" if family == "general" else "glm"
+            rows.append(
+                Stated(
+                    "docs/errata/ctrl.md",
+                    rf"\| {family} \| {dimension} \| {rounds} \|" + 2 * CELL,
+                    partial(convex_bounds, name, dimension, int(float(rounds))),
+                    near,
+                    slow=(family, rounds) != ("generalised linear", "1e5"),
+                )
+            )
+    return rows
+
+
+# Benchmarks ------------------------------------------------------------------------------------------------
+
+
+def bandit_row(n: int, rounds: int) -> list[float]:
+    """Measured, pure, printed noise (from the benchmarks); certified."""
+    measured = [
+        BENCHMARKS["bandit"][f"n={n} T={rounds:.0e} regret{kind}"] for kind in ("", ", pure", ", printed noise")
+    ]
+    problem = tacit.Bandit(domain=tacit.Ball(n, 0.5), horizon=rounds, value_range=(0, 1), lipschitz=1)
+    return [*measured, float(tacit.BanditFW.calibrate(problem, **TARGET).regret_bound) / rounds]
+
+
+def accuracies(relation: str, model: str) -> list[float]:
+    """Test accuracy on three data sets at three epsilons."""
+    return [
+        BENCHMARKS["estimators"][f"{data}, epsilon={epsilon}, {relation}, {model}"]
+        for data in ("breast cancer", "digits", "synthetic")
+        for epsilon in ("0.1", "1", "3")
+    ]
+
+
+TRIPLE = r"\s*([\d.]+) / ([\d.]+) / ([\d.]+)\s*\|"
+ESTIMATORS = {
+    "`PrivateLogisticRegression`": ("zero-out", "logistic"),
+    "`PrivateLinearSVC`": ("zero-out", "svc"),
+    "logistic, replace": ("replace", "logistic"),
+    "SVC, replace": ("replace", "svc"),
+}
+
+
+def benchmarked() -> list[Stated]:
+    rows = [
+        Stated("docs/bandit.md", rf"\| {n} \| {rounds} \|" + 4 * CELL, partial(bandit_row, n, int(float(rounds))))
+        for n, rounds in ((2, "1e5"), (2, "1e6"), (10, "1e6"))
+    ]
+    rows += [
+        Stated("docs/one-pass.md", rf"\| {name} \|" + 3 * TRIPLE, partial(accuracies, *source))
+        for name, source in ESTIMATORS.items()
+    ]
+    return rows
+
+
+# Measured in simulations -----------------------------------------------------------------------------------
+
+
+def shifting_regret(rounds: int) -> list[float]:
+    """Mean dynamic regret a round of RestartOnShift over 20 seeds, three shifts of gap .3."""
+    problem = tacit.Tracking(n=10, horizon=rounds, switches=3, adversary="stochastic")
+    plan = tacit.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
+    changes = tuple(rounds * k // 4 for k in (1, 2, 3))
+    world = tacit.ShiftingBernoulli(10, rounds, changes, gap=0.3)
+    regrets = []
+    for seed in range(20):
+        losses = world.losses(Randomness.replayable(seed).stream("losses"))
+        actions = plan.start(Randomness.replayable(seed)).run(losses)
+        regrets.append(losses[np.arange(rounds), actions].sum() - best_switching_sequence(losses, 3)[0])
+    return [float(np.mean(regrets)) / rounds]
+
+
+def start_picture() -> list[float]:
+    """Regret at epsilon = 1 and without privacy, 20 runs; the bound."""
+    _, losses = digits_models()
+    problem = tacit.Experts(n=losses.shape[1], horizon=losses.shape[0])
+    plans = [tacit.plan(problem, epsilon=epsilon, delta=1e-6) for epsilon in (1.0, 1e4)]
+    found = [tacit.simulate(plan, tacit.Replay(losses), runs=20, progress=False).mean[-1] for plan in plans]
+    return [*map(float, found), float(plans[0].regret_bound)]
+
+
+def simulated() -> list[Stated]:
+    picture = r"about (\d+) with epsilon = 1 and about (\d+) without privacy, .*bound of (\d+)"
+    place = r"has dynamic regret (\.\d+) a round\s+at T = 2e4"
+    return [
+        Stated("docs/tracking.md", place, partial(shifting_regret, 20_000), slow=True),
+        Stated("docs/tracking.md", r"and (\.\d+) at T = 2e5", partial(shifting_regret, 200_000), slow=True),
+        Stated("docs/index.md", picture, start_picture, slow=True),
+        Stated("docs/bandit.md", r"Uniform play pays (\.\d+)", lambda: [float(bandit.line_14()["uniform play"])]),
+    ]
+
+
+# Noise, and constants of the algorithms ----------------------------------------------------------------------
+
+
+def batch_noise(rounds: int, power: int) -> list[float]:
+    """Weighted noise of the conversion: ours, equation (6)."""
+    unit = {"lipschitz": 1.0, "smoothness": 1.0, "diameter": 1.0}
+    ours = weighted_noise(Buffered(rounds - 1), gaussian_mu(1.0, 1e-6), power=power, **unit)
+    return [ours, paper_weighted_noise(rounds, power, 1.0, 1e-6, **unit)]
+
+
+def above_square_root() -> list[float]:
+    """How much more noise the buffered sum has at its last step, in percent."""
+    steps = 100_000
+    buffered, root = Buffered(steps), SquareRoot(steps)
+    last = [kind.column_norm * float(kind.row_norms()[-1]) for kind in (buffered, root)]
+    return [100 * (last[0] / last[1] - 1)]
+
+
+def tree_over_buffered() -> list[float]:
+    """The noise of the tree over that of the buffered sum, mean and largest."""
+    tree, buffered = (kind.standard_deviations(kind.scale(1.0, 1.0)) for kind in (Tree(100_000), Buffered(100_000)))
+    return [float(tree.mean() / buffered.mean()), float(tree.max() / buffered.max())]
+
+
+def shares() -> list[float]:
+    """How RestartOnShift splits epsilon."""
+    problem = tacit.Tracking(n=2, horizon=1000, switches=1, adversary="stochastic")
+    return list(tacit.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0).shares)
+
+
+def committed_regret() -> list[float]:
+    """The regret of a committed learner over sqrt(B T): least, and for many batches."""
+    found = lazy_to_private.proposition_3_3()
+    least, many = (value for label, value in found.items() if "sqrt(B T)" in label or "many batches" in label)
+    return [float(least), float(many)]
+
+
+def best_guess(epsilon: float) -> list[float]:
+    """The share of releases that Mironov's attack decides, and the best guess that epsilon-DP allows, in percent."""
+    return [100 * mironov.success(epsilon, 1000, seed=1)[0], 100 / (1 + exp(-epsilon))]
+
+
+def computed() -> list[Stated]:
+    rows = [
+        Stated(
+            "docs/errata/online-to-batch.md",
+            rf"\| {rounds} \| {power} \|" + 2 * CELL,
+            partial(batch_noise, int(float(rounds)), power),
+        )
+        for rounds, power in (("1e3", 1), ("1e5", 1), ("1e5", 3))
+    ]
+    rows += [
+        Stated("docs/floating-point.md", rf"\| {epsilon} \| (\d+)% \|.*right ([\d.]+)%", partial(best_guess, epsilon))
+        for epsilon in (0.1, 0.5, 1)
+    ]
+    sums = "docs/algorithms/running-sums.md"
+    times = r"`Buffered` has ([\d.]+) to ([\d.]+) times less noise than the tree at 1e5 steps"
+    split = r"e_a, e1, e2 are (\.\d+), (\.\d+) and (\.\d+) of epsilon"
+    factor = r"sqrt\(1 \+ 1/a\) is ([\d.]+)\."
+    committed = r"regret at least (\.\d+) sqrt\(B T\), about (\.\d+) sqrt\(B T\)"
+    return [
+        *rows,
+        Stated(sums, r"within ([\d.]+)% of the square\s+root", above_square_root, at_most),
+        Stated(sums, times, tree_over_buffered, lambda shown, value: abs(value - number(shown)) < 0.1),
+        Stated("docs/algorithms/restart-on-shift.md", split, shares),
+        Stated("docs/algorithms/online-to-batch.md", factor, lambda: [1.4 * sqrt(1 + 1 / 0.8)]),
+        Stated("docs/errata/lazy-to-private.md", committed, committed_regret),
+    ]
+
+
+STATED = [*certified(), *benchmarked(), *simulated(), *computed()]
