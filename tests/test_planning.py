@@ -165,3 +165,14 @@ def test_no_plan_at_all_raises_with_every_reason(choice):
 def test_unknown_horizon_with_several_rounds_per_person_is_refused():
     with pytest.raises(PrivacyError, match="rounds_per_person=2"):
         tacit.plan(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6, rounds_per_person=2)
+
+
+def test_progress_is_shown_only_if_wanted_and_leaves_nothing_behind(capsys):
+    choice = tacit.plan(Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6, progress=True)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    for candidate in choice.candidates:
+        assert candidate.algorithm in shown.err
+    assert shown.err.endswith(" \r")
+    tacit.plan(Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6)
+    assert capsys.readouterr().err == ""

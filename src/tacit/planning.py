@@ -24,7 +24,9 @@ from tacit.learners.tracking import (
 )
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
 from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
+from tacit.progress import Progress
 from tacit.randomness import Randomness
+from tacit.validation import invalid
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Experts: (LazyExperts, L2P, ScheduledExperts, HedgeOnSums),
@@ -86,7 +88,10 @@ class Choice:
         self.problem = problem
         self.target = target
         self.warnings = tuple(warnings)
-        self.candidates = tuple(sorted(candidates, key=lambda c: (c.plan is None, float(c.regret_bound))))
+        listed = list(candidates) if isinstance(candidates, Sequence) else []
+        if not listed or not all(isinstance(candidate, Candidate) for candidate in listed):
+            raise invalid("Choice", "candidates", "one Candidate or more", candidates)
+        self.candidates = tuple(sorted(listed, key=lambda c: (c.plan is None, float(c.regret_bound))))
         if self.candidates[0].plan is None:
             reasons = " ".join(f"{c.algorithm}: {c.reason}" for c in self.candidates)
             raise PrivacyError(f"No algorithm meets this contract. {reasons}")
@@ -173,6 +178,7 @@ def plan(
     relation: Relation | str = REPLACE,
     rounds_per_person: int = 1,
     max_switches: int | None = None,
+    progress: bool | None = None,
 ) -> Choice:
     """Calibrate every algorithm that applies, and choose the one with the smallest certified regret.
 
@@ -185,6 +191,7 @@ def plan(
         relation: "replace" or "zero-out".
         rounds_per_person: how many rounds one person may stand in.
         max_switches: a hard limit on the number of redraws.
+        progress: show which algorithm is being calibrated (default: only in a terminal).
     """
     algorithms = CATALOGUE.get(type(problem))
     if algorithms is None:
@@ -193,26 +200,28 @@ def plan(
     against = problem.adversary if isinstance(problem, Tracking) else adversary
     target = Target(epsilon, delta, as_relation("plan", relation), rounds_per_person, max_switches, against)
     candidates = []
-    for algorithm in algorithms:
-        try:
-            made = algorithm.calibrate(
-                problem,
-                epsilon=target.epsilon,
-                delta=target.delta,
-                relation=target.relation,
-                rounds_per_person=target.rounds_per_person,
-                max_switches=target.max_switches,
-                adversary=target.adversary,
-            )
-            certified = target.adversary in made.certified_against
-        except PrivacyError as error:
-            candidates.append(Candidate(algorithm.__name__, None, str(error)))
-            continue
-        if certified:
-            candidates.append(Candidate(algorithm.__name__, made))
-        else:
-            reason = f"its regret is not certified for losses of this adversary ({target.adversary})."
-            candidates.append(Candidate(algorithm.__name__, None, reason))
+    with Progress("calibrating", progress) as shown:
+        for index, algorithm in enumerate(algorithms, 1):
+            shown.say(f"{algorithm.__name__} ({index} of {len(algorithms)})")
+            try:
+                made = algorithm.calibrate(
+                    problem,
+                    epsilon=target.epsilon,
+                    delta=target.delta,
+                    relation=target.relation,
+                    rounds_per_person=target.rounds_per_person,
+                    max_switches=target.max_switches,
+                    adversary=target.adversary,
+                )
+                certified = target.adversary in made.certified_against
+            except PrivacyError as error:
+                candidates.append(Candidate(algorithm.__name__, None, str(error)))
+                continue
+            if certified:
+                candidates.append(Candidate(algorithm.__name__, made))
+            else:
+                reason = f"its regret is not certified for losses of this adversary ({target.adversary})."
+                candidates.append(Candidate(algorithm.__name__, None, reason))
     warning = lower_bound_warning(problem, target.epsilon)
     return Choice(problem, target, candidates, [warning] if warning else [])
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import ConvexSet
 from tacit.losses.base import Constants, LossFamily
-from tacit.validation import check_choice, check_integer, check_number
+from tacit.validation import check_choice, check_dimension, check_integer, check_level, check_positive, check_range
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
     """A decision problem of `horizon` rounds (None: unknown, handled by doubling)."""
+
+    price: ClassVar[str] = "regret"
+    """What a plan for this problem certifies a bound on."""
 
     horizon: int | None
 
@@ -38,16 +42,8 @@ class Experts(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = type(self).__name__
-        check_integer(owner, "n", self.n)
-        try:
-            low, high = self.loss_range
-        except (TypeError, ValueError):
-            raise InvalidInput(
-                f"The 'loss_range' parameter of {owner} must be a pair (low, high). Got {self.loss_range!r} instead."
-            ) from None
-        check_number(owner, "loss_range[0]", low)
-        check_number(owner, "loss_range[1]", high, above=float(low))
-        object.__setattr__(self, "loss_range", (float(low), float(high)))
+        check_dimension(owner, "n", self.n)
+        object.__setattr__(self, "loss_range", check_range(owner, "loss_range", self.loss_range))
 
     @property
     def width(self) -> float:
@@ -139,16 +135,8 @@ class Bandit(Problem):
         super().__post_init__()
         if not isinstance(self.domain, ConvexSet):
             raise InvalidInput(f"The 'domain' parameter of Bandit must be a ConvexSet. Got {self.domain!r} instead.")
-        try:
-            low, high = self.value_range
-        except (TypeError, ValueError):
-            raise InvalidInput(
-                f"The 'value_range' parameter of Bandit must be a pair (low, high). Got {self.value_range!r} instead."
-            ) from None
-        check_number("Bandit", "value_range[0]", low)
-        check_number("Bandit", "value_range[1]", high, above=float(low))
-        object.__setattr__(self, "value_range", (float(low), float(high)))
-        object.__setattr__(self, "lipschitz", check_number("Bandit", "lipschitz", self.lipschitz, above=0.0))
+        object.__setattr__(self, "value_range", check_range("Bandit", "value_range", self.value_range))
+        object.__setattr__(self, "lipschitz", check_positive("Bandit", "lipschitz", self.lipschitz))
 
     @property
     def width(self) -> float:
@@ -175,9 +163,10 @@ class Lipschitz(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("Lipschitz", "dimension", self.dimension, at_most=2)
-        low = check_number("Lipschitz", "low", self.low)
-        high = check_number("Lipschitz", "high", self.high, above=low)
-        slope = check_number("Lipschitz", "lipschitz", self.lipschitz, above=0.0)
+        low = check_level("Lipschitz", "low", self.low)
+        high = check_level("Lipschitz", "high", self.high)
+        check_positive("Lipschitz", "high - low", high - low)
+        slope = check_positive("Lipschitz", "lipschitz", self.lipschitz)
         for name, value in (("low", low), ("high", high), ("lipschitz", slope)):
             object.__setattr__(self, name, value)
 
@@ -206,6 +195,8 @@ class Stochastic(Problem):
         loss: the loss of a model on a record, or a `ConvexFamily` of constants, which is enough to plan.
         horizon: number of records: public, and needed in advance.
     """
+
+    price: ClassVar[str] = "excess risk"
 
     domain: ConvexSet
     loss: LossFamily

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from typing import Self
 
 
 class Progress:
@@ -31,6 +32,16 @@ class Progress:
         self._left -= rounds
         rest = (time.monotonic() - self._started) * self._left / self._played
         self.say(f"{self._done}/{self._total} runs, {duration(rest)} left", last=self._done == self._total)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Leave an empty line behind."""
+        if self._show and self._width:
+            sys.stderr.write("\r" + " " * self._width + "\r")
+            sys.stderr.flush()
+            self._width = 0
 
     def say(self, text: str, *, last: bool = False) -> None:
         """Replace the line by this text."""

@@ -17,6 +17,11 @@ from tacit.errors import InvalidInput, MissingExtra
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 LARGEST_INTEGER = 2**63 - 1
+LARGEST_DIMENSION = 10**7
+# Positive numbers stay between these, so that formulas may square, multiply and divide them.
+SMALLEST, LARGEST = 1e-60, 1e60
+# What reading a malformed state or description can raise.
+MALFORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 _T = TypeVar("_T")
 
 
@@ -52,8 +57,31 @@ def check_number(
 
 
 def check_positive(owner: str, name: str, value: object) -> float:
-    """Return `value` as a finite float above zero."""
-    return check_number(owner, name, value, above=0.0)
+    """Return `value` as a float above zero whose squares, products and quotients are floats as well."""
+    return check_number(owner, name, value, above=SMALLEST, below=LARGEST, closed_low=True, closed_high=True)
+
+
+def check_level(owner: str, name: str, value: object, *, at_least: float = -LARGEST) -> float:
+    """Return `value` as a float of at least `at_least` that is not too large to be squared."""
+    return check_number(owner, name, value, above=at_least, below=LARGEST, closed_low=True, closed_high=True)
+
+
+def check_range(owner: str, name: str, value: Any) -> tuple[float, float]:
+    """Return `value` as a pair of floats, the second larger than the first by a number that `check_positive` takes."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise invalid(owner, name, "a pair (low, high)", value) from None
+    bottom = check_level(owner, f"{name}[0]", low)
+    top = check_number(owner, f"{name}[1]", high, above=bottom, below=LARGEST, closed_high=True)
+    if top - bottom < SMALLEST:
+        raise invalid(owner, name, f"a pair (low, high) that differs by at least {SMALLEST:g}", value)
+    return bottom, top
+
+
+def check_dimension(owner: str, name: str, value: object, *, at_least: int = 1) -> int:
+    """Return `value` as a number of coordinates that a vector in memory can have."""
+    return check_integer(owner, name, value, at_least=at_least, at_most=LARGEST_DIMENSION)
 
 
 def check_integer(owner: str, name: str, value: object, *, at_least: int = 1, at_most: int | None = None) -> int:
@@ -85,8 +113,8 @@ def check_privacy(owner: str, epsilon: object, delta: object) -> tuple[float, fl
     )
 
 
-def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
-    """Return `values` as a float64 array of the given shape (None: any length), not copied if it is one.
+def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None, ...] | None) -> FloatArray:
+    """Return `values` as a float64 array of the given shape (None: any), not copied if it is one.
 
     Integers and smaller floats are converted; text, booleans, complex numbers and objects are not.
     Whether the entries are finite is left to the caller, who knows their range.
@@ -95,10 +123,13 @@ def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"The '{name}' of {owner} must be a rectangular array of numbers ({error}).") from None
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InvalidInput(f"The '{name}' of {owner} must be numbers. Got an array with masked entries instead.")
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
         raise InvalidInput(f"The '{name}' of {owner} must be real numbers. Got dtype {array.dtype} instead.")
-    if array.ndim != len(shape) or any(
-        want is not None and have != want for have, want in zip(array.shape, shape, strict=True)
+    if shape is not None and (
+        array.ndim != len(shape)
+        or any(want is not None and have != want for have, want in zip(array.shape, shape, strict=True))
     ):
         wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
         raise InvalidInput(f"The '{name}' of {owner} must have shape {wanted}. Got {array.shape} instead.")

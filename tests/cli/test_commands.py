@@ -55,6 +55,17 @@ def test_sweep_over_lists_of_dimensions(tmp_path, capsys):
     assert [cell["environment"][:21] for cell in answer["cells"]] == ["SignFlips(dimension=1", "SignFlips(dimension=2"]
 
 
+@pytest.mark.parametrize("kind", ["experts", "lipschitz", "bandit"])
+def test_bench(kind, capsys):
+    words = ("bench", kind, *KINDS[kind], "--horizon", "200", *PRIVACY, "--repeats", "1")
+    assert run_command(*words, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["algorithm"] for row in rows} & {"LazyExperts", "LipschitzNet", "BanditFW"}
+    assert all(row["seconds_a_round"] > 0 and row["draws_a_round"] > 0 for row in rows)
+    assert run_command(*words) == 0
+    assert "rounds a second" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("kind", ["lipschitz", "stochastic"])
 def test_audit(kind, capsys):
     words = ("audit", kind, *KINDS[kind], "--horizon", "100", *PRIVACY, "--budget", "0.02", "--json")
@@ -92,7 +103,9 @@ def test_an_option_of_the_problem_hides_that_of_privacy(capsys):
 def test_help_lists_the_commands_in_the_order_of_use(capsys):
     assert run_command("--help") == 0
     shown = capsys.readouterr().out
-    places = [shown.index(f" {name} ") for name in ("demo", "plan", "run", "simulate", "sweep", "report", "audit")]
+    places = [
+        shown.index(f" {name} ") for name in ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "bench")
+    ]
     assert places == sorted(places)
 
 

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tacit.cli import audit, demo, plan, report, run, simulate, sweep
+from tacit.cli import audit, bench, demo, plan, report, run, simulate, sweep
 from tacit.version import __version__
 
-ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit")
+ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "bench")
 
 
 class InOrder(TyperGroup):
@@ -33,6 +33,7 @@ app.add_typer(run.app, name="run")
 app.add_typer(simulate.app, name="simulate")
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(audit.app, name="audit")
+app.add_typer(bench.app, name="bench")
 app.command()(report.report)
 app.command()(demo.demo)
 

@@ -1,4 +1,4 @@
-"""The command line: plan, run, simulate, sweep, report, audit, demo.
+"""The command line: plan, run, simulate, sweep, report, audit, bench, demo.
 
 Decisions go to standard output, everything else to standard error. Exit codes: 0 done, 2 bad input with
 one clear sentence.

@@ -5,9 +5,6 @@ Simulations use replayable randomness, so their results can be made again and ar
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +13,7 @@ import numpy as np
 from tacit.learners.base import Plan
 from tacit.learners.doubling import Doubling
 from tacit.planning import Choice
+from tacit.progress import Progress
 from tacit.randomness import Randomness
 from tacit.simulation.games import Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer
@@ -111,16 +109,17 @@ def simulate(
         environment: a stream of feedback that fits the plan's problem.
         runs: how many independent runs.
         seed: makes the runs repeatable; a simulation is never private.
-        progress: show a progress line (default: only in a terminal).
+        progress: show what is done and how long the rest will take (default: only in a terminal).
     """
     chosen = plan.plan if isinstance(plan, Choice) else plan
     check_integer("simulate", "runs", runs)
     check_integer("simulate", "seed", seed, at_least=0)
     outcomes = []
-    with _progress("simulating", runs, progress) as step:
-        for run in range(runs):
-            outcomes.append(simulate_run(chosen, environment, seed, run))
-            step()
+    shown = Progress("simulating", progress)
+    shown.expect(0, [environment.horizon] * runs)
+    for run in range(runs):
+        outcomes.append(simulate_run(chosen, environment, seed, run))
+        shown.step(environment.horizon)
     return Simulation(
         plan=chosen,
         environment=environment,
@@ -139,19 +138,3 @@ def simulate_run(plan: Plan, environment: Any, seed: int, run: int) -> Outcome:
     learner = plan.start(source.child(f"learner {run}"))
     generator = source.child(f"environment {run}").stream("feedback")
     return game.play(learner, environment, generator, game.rounds(environment.horizon))
-
-
-@contextmanager
-def _progress(label: str, total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
-    """A progress line on standard error, in a terminal only unless asked for."""
-    show = sys.stderr.isatty() if wanted is None else wanted
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if show:
-            sys.stderr.write(f"\r{label}: {done}/{total}" + ("\n" if done == total else ""))
-            sys.stderr.flush()
-
-    yield step

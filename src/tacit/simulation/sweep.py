@@ -30,11 +30,11 @@ from tacit.learners.base import Plan, Target
 from tacit.learners.doubling import Doubling
 from tacit.planning import Candidate, Choice, plan
 from tacit.problems import Problem
+from tacit.progress import Progress
 from tacit.randomness import REPLAYABLE
 from tacit.simulation.games import game_for
 from tacit.simulation.identity import describe, digest
 from tacit.simulation.loop import simulate_run
-from tacit.simulation.progress import Progress
 from tacit.simulation.records import SCHEMA_VERSION, Store, Sweep, distinct, make_table, read_tables
 from tacit.validation import check_integer, check_privacy, invalid, require
 from tacit.version import __version__
@@ -285,7 +285,7 @@ class _Pool:
 
 def _candidates(problem: Problem, epsilon: float, delta: float) -> tuple[Target, list[Candidate], tuple[str, ...]]:
     """What the planner found, without cached values, so that it can come back from another process."""
-    made = plan(problem, epsilon=epsilon, delta=delta)
+    made = plan(problem, epsilon=epsilon, delta=delta, progress=False)
     bare = [replace(c, plan=None if c.plan is None else replace(c.plan)) for c in made.candidates]
     return made.target, bare, made.warnings
 
