@@ -1,14 +1,21 @@
 """The pictures of the start page and of the algorithm pages. Run: `python scripts/docs/pictures.py`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter
 from PIL import Image
 
 import tacit
 from tacit.cli.demo import digits_models
-from tacit.report.plots import plot_regret
+from tacit.report.noise import plot_noise
+from tacit.report.plots import plot_curves, plot_regret, plot_switches
+from tacit.report.style import legend_below, line_style, save_figure, start_figure
+from tacit.simulation.convex_comparators import best_fixed_point
 
+Lines = dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 
@@ -59,6 +66,147 @@ def convex(folder: Path) -> Path:
     return plot_regret(results, folder / "convex.png", title="Online logistic regression, d = 5, epsilon = 1")
 
 
+def stationary(folder: Path) -> Path:
+    """Limited updates, alone and with a test for shifts, on a stream without any."""
+    problem = tacit.Tracking(n=10, horizon=40_000, switches=0, adversary="stochastic")
+    environment = tacit.ShiftingBernoulli(n=10, horizon=40_000, changes=(), gap=0.03)
+    kinds = (tacit.LimitedUpdates, tacit.RestartOnShift)
+    plans = [kind.calibrate(problem, epsilon=1.0, delta=0.0, adversary="stochastic") for kind in kinds]
+    results = [tacit.simulate(plan, environment, runs=20) for plan in plans]
+    title = "10 experts, one better by 0.03, no shift, pure epsilon = 1"
+    return plot_regret(results, folder / "stationary.png", title=title)
+
+
+def two_experts(folder: Path) -> Path:
+    """Mirror descent on noisy losses beside the other tracking learners, where it is at its best: two experts."""
+    problem = tacit.Tracking(n=2, horizon=40_000, switches=1, adversary="oblivious")
+    environment = tacit.ShiftingBernoulli(n=2, horizon=40_000, changes=(20_000,), gap=0.3)
+    kinds = (tacit.NoisyMirrorDescent, tacit.SampledFixedShare, tacit.LazyFixedShare)
+    plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
+    results = [tacit.simulate(plan, environment, runs=5) for plan in plans]
+    title = "Dynamic regret: two experts change places once, epsilon = 1"
+    return plot_regret(results, folder / "two-experts.png", title=title)
+
+
+def interval(folder: Path) -> Path:
+    """L2P on a Gibbs measure over an interval, beside the other convex learners."""
+    problem = tacit.Convex(domain=tacit.Ball(dim=1, radius=1.0), loss=tacit.LogisticLoss(), horizon=10_000)
+    environment = tacit.LogisticStream(dimension=1, horizon=10_000)
+    kinds = (tacit.L2PConvex, tacit.PrivateFTRL, tacit.CTRL)
+    plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
+    results = [tacit.simulate(plan, environment, runs=3) for plan in plans]
+    return plot_regret(results, folder / "interval.png", title="Online logistic regression, d = 1, epsilon = 1")
+
+
+def pricing(folder: Path) -> Path:
+    """Posted prices: a loss with two valleys, learned on a grid and on a net."""
+    environment = tacit.PricingCurve(horizon=10_000)
+    problem = tacit.Lipschitz(horizon=10_000, lipschitz=environment.lipschitz)
+    plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in (tacit.LipschitzNet, tacit.LipschitzGrid)]
+    results = [tacit.simulate(plan, environment, runs=3) for plan in plans]
+    title = f"Posted prices in [0, 1], slopes up to {problem.lipschitz:g}, epsilon = 1"
+    return plot_regret(results, folder / "pricing.png", title=title)
+
+
+def budget(folder: Path) -> Path:
+    """Three budgets of switches for the lazy learner that is not private."""
+    rounds, runs, curves = 3_000, 3, {}
+    problem = tacit.Convex(domain=tacit.Ball(dim=2, radius=1.0), loss=tacit.LogisticLoss(), horizon=rounds)
+    environment = tacit.LogisticStream(dimension=2, horizon=rounds)
+    for switches in (100, 300, 1_000):
+        plan = tacit.LazyOCO.for_budget(problem, switches=switches)
+        results = [tacit.simulate(plan, environment, runs=1, seed=seed) for seed in range(runs)]
+        moved = np.mean([np.any(np.diff(r.last["points"], axis=0) != 0.0, axis=1) for r in results], axis=0)
+        regret = np.mean([result.mean[-1] for result in results])
+        label = f"budget {switches:,}: regret {regret:.0f}, certified {float(plan.regret_bound):.0f}"
+        curves[label] = (np.arange(2, rounds + 1), np.cumsum(moved))
+    caption = f"{plan.guarantee}\nmean of {runs} runs; regret at the end, in units of loss"
+    title = "Lazy online logistic regression, d = 2"
+    return plot_switches(curves, folder / "budget.png", title=title, caption=caption)
+
+
+def doubling(folder: Path) -> Path:
+    """What it costs not to know the horizon."""
+    environment = tacit.BernoulliGap(n=10, horizon=60_000, gap=0.1)
+    curves = {}
+    for label, horizon in (("horizon unknown", None), ("horizon known", 60_000)):
+        plan = tacit.LazyExperts.calibrate(tacit.Experts(n=10, horizon=horizon), epsilon=1.0, delta=1e-6)
+        result = tacit.simulate(plan, environment, runs=10)
+        curves[f"{label}, measured"] = (result.rounds, result.mean, result.standard_error, result.bound)
+    caption = f"{plan.guarantee}\n10 runs, band: two standard errors; seed {result.seed}, so not private"
+    title = "Lazy experts, 10 experts, one better by 0.1, epsilon = 1"
+    return plot_curves(curves, folder / "doubling.png", title=title, caption=caption)
+
+
+def bandit(folder: Path) -> Path:
+    """Bandit Frank-Wolfe on a disc: regret a round, because the bound is far above what is measured."""
+    horizons, lines, contracts = (10_000, 30_000, 100_000), {}, []
+    for name, delta in (("Gaussian sums", 1e-6), ("pure, Laplace tree", 0.0)):
+        measured, certified = [], []
+        for horizon in horizons:
+            environment = tacit.MovingTarget(domain=tacit.Ball(dim=2, radius=0.5), horizon=horizon)
+            plan = tacit.BanditFW.calibrate(environment.problem, epsilon=1.0, delta=delta)
+            measured.append(tacit.simulate(plan, environment, runs=5).per_round)
+            certified.append(float(plan.regret_bound) / horizon)
+        lines[name] = (horizons, measured, certified)
+        contracts.append(plan.guarantee)
+    caption = f"{contracts[0]}\n5 runs for each horizon; seeded, so not private. The pure lines have delta=0."
+    title = "Distance to a jumping target, disc of radius 0.5, epsilon = 1"
+    names = ("horizon (rounds)", "regret a round (units of loss)")
+    return plot_growth(lines, folder / "bandit.png", title, names, caption)
+
+
+def one_pass(folder: Path) -> Path:
+    """Excess risk of one released model against the number of records."""
+    domain, loss, lines = tacit.Ball(dim=10, radius=1.5), tacit.LogisticLoss(), {}
+    counts, fresh = (1_000, 3_000, 10_000, 30_000), 100_000
+    for kind in (tacit.ObjectivePerturbation, tacit.OnlineToBatch):
+        measured, certified = [], []
+        for count in counts:
+            problem = tacit.Stochastic(domain=domain, loss=loss, horizon=count)
+            plan = kind.calibrate(problem, epsilon=1.0, delta=1e-6)
+            excess = []
+            for seed in range(5):
+                # One stream, one hidden model: the first records are learned from, the others measure the loss.
+                stream = tacit.LogisticStream(dimension=10, horizon=count + fresh, strength=1.5)
+                features, labels = stream.data(np.random.default_rng(seed))
+                learner = plan.start(tacit.Randomness.replayable(seed))
+                learner.run((features[:count], labels[:count]))
+                later = features[count:], labels[count:]
+                rows, best = loss.pack(later, 10, many=True), best_fixed_point(loss, later, domain)
+                excess.append(np.mean(loss.values(learner.model, rows) - loss.values(best.point, rows)))
+            measured.append(np.mean(excess))
+            certified.append(float(plan.regret_bound))
+        lines[plan.algorithm] = (counts, measured, certified)
+    caption = f"{plan.guarantee}\n5 seeds for each point, {fresh:,} fresh records measure the loss; not private"
+    title = "Logistic regression in one pass, d = 10, radius 1.5, epsilon = 1"
+    names = ("records", "excess risk (units of loss)")
+    return plot_growth(lines, folder / "one-pass.png", title, names, caption)
+
+
+def plot_growth(lines: Lines, path: Path, title: str, names: tuple[str, str], caption: str) -> Path:
+    """Measured (full markers) and certified numbers (empty ones) against a size, both axes logarithmic."""
+    figure, axes = start_figure(2)
+    for index, (label, (sizes, measured, certified)) in enumerate(lines.items()):
+        style = line_style(index)
+        axes.loglog(sizes, measured, **style, label=f"{label}, measured")
+        axes.loglog(sizes, certified, **style, markerfacecolor="white", label=f"{label}, certified")
+    axes.set_xlabel(names[0])
+    axes.set_ylabel(names[1])
+    axes.set_title(title)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    legend_below(figure, axes.get_legend_handles_labels()[0], 2)
+    save_figure(figure, path, caption)
+    return path
+
+
+def running_sums(folder: Path) -> Path:
+    """The noise of the private running sums, step by step."""
+    return plot_noise(folder / "running-sums.png")
+
+
 def shrink(path: Path) -> Path:
     """Keep 16 greys: all that these pictures need, and a third of the bytes."""
     with Image.open(path) as picture:
@@ -67,7 +215,21 @@ def shrink(path: Path) -> Path:
     return path
 
 
-PICTURES = {"start": start, "experts": experts, "tracking": tracking, "convex": convex}
+PICTURES = {
+    "start": start,
+    "experts": experts,
+    "tracking": tracking,
+    "convex": convex,
+    "stationary": stationary,
+    "two-experts": two_experts,
+    "interval": interval,
+    "pricing": pricing,
+    "budget": budget,
+    "doubling": doubling,
+    "bandit": bandit,
+    "one-pass": one_pass,
+    "running-sums": running_sums,
+}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

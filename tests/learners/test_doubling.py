@@ -5,7 +5,17 @@ import pickle
 import numpy as np
 import pytest
 
-from tacit import Experts, Guarantee, InvalidInput, LazyExperts, PrivacyError, Randomness, ScheduledExperts
+from tacit import (
+    Experts,
+    Guarantee,
+    InvalidInput,
+    LazyExperts,
+    PrivacyError,
+    Randomness,
+    RestartOnShift,
+    ScheduledExperts,
+    Tracking,
+)
 from tacit.learners.doubling import FIRST_EPOCH, REFERENCE_ROUNDS, Doubling
 
 OPEN = Experts(n=3, horizon=None, loss_range=(0.0, 2.0))
@@ -132,3 +142,11 @@ def test_secret_state_restores_as_secret(plan):
     assert again.guarantee.private
     more = np.ones((2 * FIRST_EPOCH, 3))
     np.testing.assert_array_equal(again.run(more), learner.run(more))  # across the next epoch's fresh keys too
+
+
+def test_the_condition_of_an_epochs_bound_is_kept():
+    problem = Tracking(n=3, horizon=None, switches=1, adversary="stochastic")
+    plan = RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0, adversary="stochastic")
+    assert plan.regret_bound.condition == f"in every epoch {plan.epoch(0).regret_bound.condition}"
+    assert "restarts" in plan.regret_bound.condition
+    assert ScheduledExperts.calibrate(OPEN, epsilon=1.0, delta=1e-6).regret_bound.condition == ""

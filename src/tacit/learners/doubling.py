@@ -38,6 +38,7 @@ class Doubling(Plan):
     make: Callable[[Problem], Plan]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         refuse_many_rounds("An unknown horizon", self.target)
 
     @property
@@ -90,6 +91,7 @@ class Doubling(Plan):
         """The certified regret after `rounds` rounds."""
         check_integer("regret_bound_at", "rounds", rounds)
         total, index, left = 0.0, 0, rounds
+        condition = self.epoch(0).regret_bound.condition
         while left > 0:
             plan = self.epoch(index)
             length = plan.horizon or 0
@@ -101,6 +103,7 @@ class Doubling(Plan):
             total,
             "sum over epochs of their bounds",
             (f"at {rounds} rounds; regret_bound_at(T) gives any other", *self.epoch(0).regret_bound.assumptions),
+            f"in every epoch {condition}" if condition else "",
         )
 
     @property
@@ -172,12 +175,13 @@ class DoublingLearner(Learner):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state saved by a learner of the same plan."""
-        missing = {"epoch", "source", "inner"} - set(state)
+        own = {"epoch", "source", "inner"}
+        missing = own - set(state) if isinstance(state, dict) else own
         if missing:
             raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: {sorted(missing)} missing.")
         # The inner state is checked first: if it does not fit, nothing has changed.
-        inner = self.plan.epoch(int(state["epoch"])).restore(state["inner"])
+        index = check_integer("load_state_dict", "epoch", state["epoch"], at_least=0, at_most=63)
+        inner = self.plan.epoch(index).restore(state["inner"])
+        source = Randomness.restore(state["source"])
         super().load_state_dict(state)
-        self._index = int(state["epoch"])
-        self._source = Randomness.restore(state["source"])
-        self._inner = inner
+        self._index, self._source, self._inner = index, source, inner

@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.losses.base import CONSTRUCTED, RowLoss
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
-from tacit.problems import Convex
+from tacit.problems import Convex, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
@@ -75,6 +75,7 @@ class L2PConvex(Plan):
     """
 
     problem: Convex
+    _takes: ClassVar[type[Problem]] = Convex
     rate: float
     regularisation: float
     force: float
@@ -88,6 +89,7 @@ class L2PConvex(Plan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_samplable(self.problem)
         for name in ("rate", "regularisation", "clip"):
             check_positive("L2PConvex", name, getattr(self, name))
@@ -125,7 +127,9 @@ class L2PConvex(Plan):
             curve=self.curve,
             at_delta=self.delta,
             released="every decision and the switch times of both chains",
-            theorem="L2P on strongly log-concave measures, random-draw Renyi composition",
+            theorem="fresh draws from strongly log-concave measures, Gaussian composition"
+            if self.force == 1
+            else "L2P on strongly log-concave measures, random-draw Renyi composition",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,
         )

@@ -10,7 +10,7 @@ draw, and the range of the coin at round t >= 2 is
                 + (d/2) ln(t/(t-1)),     q the chi_d quantile.
 
 Regret there, repaired (the printed proof forgets that the noise changes between neighbouring leaders):
-    ((G^2 + d sigma^2)(1 + ln T) + 2 G sigma E[chi_d])/lambda + 3 G D + 1.5 G D T^2 P[clip].
+    (G^2 + d sigma^2)(1 + ln T)/lambda + 3 G D + 1.5 G D T^2 P[clip].
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class LazyOCO(ConvexPlan):
     switches: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("LazyOCO", "sigma", self.sigma)
         check_positive("LazyOCO", "switches", self.switches)
         if not self.eta > 0:
@@ -138,10 +139,10 @@ class LazyOCO(ConvexPlan):
         g, d, domain = problem.lipschitz, problem.domain.hull_dimension, problem.domain
         value = 3.5 * g * domain.diameter  # the barrier, and coins that clip with probability 1/T^2
         if self.grows:
-            grown = (g**2 + d * self.sigma**2) * (1 + log(t)) + 2 * g * self.sigma * chi_mean(d)
+            grown = (g**2 + d * self.sigma**2) * (1 + log(t))
             # One more G D: the first decision is the centre, whatever the barrier's own minimiser.
             value += grown / problem.strong_convexity + g * domain.diameter
-            formula = "((G^2 + d sigma^2)(1 + ln T) + 2 G sigma E[chi])/lambda + 4.5 G D"
+            formula = "(G^2 + d sigma^2)(1 + ln T)/lambda + 4.5 G D"
         else:
             value += domain.radius**2 / (2 * self.eta) + g**2 * self.eta * t + self.sigma * chi_mean(d) * domain.radius
             formula = "R^2/(2 eta) + G^2 eta T + sigma E[chi] R + 3.5 G D"
