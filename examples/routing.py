@@ -1,6 +1,6 @@
 """Learn to route travellers through a town from travel times that belong to them, and draw what was learned.
 
-Each traveller is sent along a random path; all that is ever seen is how long the trip took. Run:
+In each round a group is split among the paths; all that is ever seen of it is its mean travel time. Run:
 `python examples/routing.py [picture.png]`.
 """
 

@@ -176,3 +176,20 @@ def test_progress_is_shown_only_if_wanted_and_leaves_nothing_behind(capsys):
     assert shown.err.endswith(" \r")
     tacit.plan(Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6)
     assert capsys.readouterr().err == ""
+
+
+def test_bounds_for_harder_adversaries_hold_for_easier_ones():
+    names = {
+        adversary: {
+            c.algorithm
+            for c in tacit.plan(Experts(n=3, horizon=300), epsilon=1.0, delta=1e-6, adversary=adversary).candidates
+            if c.plan is not None
+        }
+        for adversary in ("stochastic", "oblivious", "adaptive")
+    }
+    assert names["adaptive"] < names["oblivious"] == names["stochastic"]
+
+
+def test_no_line_of_an_explanation_is_very_long(choice):
+    for line in choice.explain().splitlines():
+        assert len(line) <= 120

@@ -13,7 +13,7 @@ certified price in regret.
 
 from tacit.audit import AuditReport, audit
 from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
-from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
+from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
@@ -123,6 +123,7 @@ __all__ = [
     "RegretBound",
     "Relation",
     "Replay",
+    "ReplayData",
     "RestartOnShift",
     "Rounds",
     "Routing",

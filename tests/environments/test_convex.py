@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 
-from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
+from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.errors import InvalidInput
+from tacit.geometry import Ball
+from tacit.learners.convex import PrivateFTRL
+from tacit.losses import LogisticLoss, QuadraticLoss
+from tacit.problems import Convex
 from tacit.randomness import Randomness
+from tacit.simulation.loop import simulate
 
 
 def generator(name="data"):
@@ -66,3 +71,33 @@ def test_signs_flip_at_random_times():
 def test_bad_parameters_raise(make):
     with pytest.raises(InvalidInput):
         make()
+
+
+def test_replayed_data_is_what_was_recorded_and_is_not_shown():
+    features, labels = np.array([[0.25, 0.5], [0.125, 0.0], [0.0, 0.75]]), np.array([1.0, -1.0, 1.0])
+    stream = ReplayData(LogisticLoss(), (features, labels))
+    assert (stream.horizon, stream.dimension) == (3, 2)
+    seen = stream.data(Randomness.replayable(0).stream("x"))
+    np.testing.assert_array_equal(seen[0], features)
+    np.testing.assert_array_equal(seen[1], labels)
+    assert "0.125" not in repr(stream)
+    assert "3 rounds" in repr(stream)
+    plan = PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=LogisticLoss(), horizon=3), epsilon=1.0, delta=1e-6)
+    assert simulate(plan, stream, runs=2).regret.shape[0] == 2
+    rows = ReplayData(QuadraticLoss(), [[0.5, 0.5]])
+    assert rows.horizon == 1
+
+
+@pytest.mark.parametrize(
+    ("loss", "recording", "words"),
+    [
+        ("logistic", ([[1.0]], [1.0]), "'loss'"),
+        (LogisticLoss(), ([[1.0]], [1.0, 1.0]), "labels"),
+        (LogisticLoss(), [[1.0], [0.5], [0.5]], "pair"),
+        (QuadraticLoss(), np.empty((0, 2)), "one round or more"),
+        (QuadraticLoss(), [[np.nan, 0.0]], "finite"),
+    ],
+)
+def test_recordings_that_do_not_fit_their_loss(loss, recording, words):
+    with pytest.raises(InvalidInput, match=words):
+        ReplayData(loss, recording)

@@ -36,6 +36,7 @@ def test_a_grid_search_of_scikit_learn_is_recorded():
     one = model().fit(X, Y).guarantee_.epsilon(1e-6)
     assert ledger.epsilon(1e-6) > 2 * one
     assert "7 entries" in str(ledger)
+    assert "together: epsilon=" in str(ledger)
 
 
 def test_clones_share_and_processes_are_refused():

@@ -22,7 +22,7 @@ from tacit.errors import InvalidInput, ProtocolError
 from tacit.geometry import Birkhoff, Box, ConvexSet, Paths
 from tacit.geometry.graphs import Edge
 from tacit.problems import Bandit
-from tacit.validation import FloatArray, check_integer, check_number, check_positive, invalid, real_array
+from tacit.validation import LARGEST, FloatArray, check_integer, check_number, check_positive, invalid, real_array
 
 _BLOCK = 1 << 14
 
@@ -47,6 +47,8 @@ class Opponent(ABC):
     def values(self, points: ArrayLike, first_round: int) -> FloatArray:
         """The losses at these points, one a round, from `first_round` on (the next round that was not shown)."""
         rows = real_array(type(self).__name__, "points", points, (None, self._domain.dimension))
+        if not np.abs(rows).max(initial=0.0) <= LARGEST:
+            raise InvalidInput(f"The 'points' of {type(self).__name__} must be finite and at most {LARGEST:g} in size.")
         if first_round != self._round or self._round + len(rows) > self._horizon:
             raise ProtocolError(
                 f"The next round of {type(self).__name__} is {self._round} of {self._horizon}. "
@@ -88,6 +90,8 @@ class MovingTarget:
 
     def __post_init__(self) -> None:
         check_integer("MovingTarget", "horizon", self.horizon)
+        if not isinstance(self.domain, ConvexSet):
+            raise invalid("MovingTarget", "domain", "a ConvexSet", self.domain)
         inner = self.domain.inner_radius
         check_number("MovingTarget", "distance", self.distance, above=0, below=inner, closed_low=True, closed_high=True)
         check_positive("MovingTarget", "spread", self.spread)
@@ -237,7 +241,7 @@ class Routing(LinearLosses):
     @property
     def means(self) -> FloatArray:
         """The mean travel times."""
-        return real_array("Routing", "times", self.times, (len(self.edges),))
+        return real_array("Routing", "times", self.times, (self.domain.dimension,))
 
 
 @dataclass(frozen=True)

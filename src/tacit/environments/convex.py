@@ -8,13 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
-from tacit.validation import FloatArray, check_integer, check_number, check_positive
+from tacit.losses.base import RowLoss
+from tacit.validation import (
+    FloatArray,
+    check_integer,
+    check_level,
+    check_number,
+    check_positive,
+    check_table,
+    invalid,
+    real_array,
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,7 @@ class LogisticStream:
     def __post_init__(self) -> None:
         check_integer("LogisticStream", "dimension", self.dimension)
         check_integer("LogisticStream", "horizon", self.horizon)
-        check_number("LogisticStream", "strength", self.strength, above=0.0, closed_low=True)
+        check_level("LogisticStream", "strength", self.strength, at_least=0.0)
 
     @cached_property
     def loss(self) -> LogisticLoss:
@@ -44,6 +54,7 @@ class LogisticStream:
 
     def data(self, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Features of shape (horizon, dimension), and labels -1 or 1."""
+        check_table("LogisticStream", self.horizon, self.dimension)
         direction = _unit(generator.standard_normal((1, self.dimension)))[0]
         features = _unit(generator.standard_normal((self.horizon, self.dimension)))
         positive = generator.random(self.horizon) < expit(self.strength * (features @ direction))
@@ -70,8 +81,8 @@ class DriftingQuadratic:
     def __post_init__(self) -> None:
         check_integer("DriftingQuadratic", "dimension", self.dimension)
         check_integer("DriftingQuadratic", "horizon", self.horizon)
-        check_number("DriftingQuadratic", "turns", self.turns, above=0.0, closed_low=True)
-        check_number("DriftingQuadratic", "spread", self.spread, above=0.0, closed_low=True)
+        check_level("DriftingQuadratic", "turns", self.turns, at_least=0.0)
+        check_level("DriftingQuadratic", "spread", self.spread, at_least=0.0)
 
     @cached_property
     def loss(self) -> QuadraticLoss:
@@ -80,6 +91,7 @@ class DriftingQuadratic:
 
     def data(self, generator: np.random.Generator) -> FloatArray:
         """Targets of shape (horizon, dimension)."""
+        check_table("DriftingQuadratic", self.horizon, self.dimension)
         angles = 2 * pi * self.turns * np.arange(self.horizon) / self.horizon
         targets = self.spread * generator.standard_normal((self.horizon, self.dimension))
         targets[:, 0] += 0.5 * np.cos(angles) + 0.2
@@ -118,6 +130,7 @@ class SignFlips:
 
     def data(self, generator: np.random.Generator) -> FloatArray:
         """Gradients of shape (horizon, dimension) and norm 1."""
+        check_table("SignFlips", self.horizon, self.dimension)
         direction = _unit(generator.standard_normal((1, self.dimension)))[0]
         signs = np.empty(self.horizon)
         first, sign = 0, 1.0
@@ -126,6 +139,58 @@ class SignFlips:
             signs[first : first + length] = sign
             first, sign = first + length, -sign
         return np.asarray(signs[:, None] * direction)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReplayData:
+    """Recorded data of a loss, the same in every run: your own stream in a simulation.
+
+    Attributes:
+        loss: the loss that the data belong to.
+        recording: what the loss takes for many rounds: an array of rows, or a pair (features, labels).
+
+    >>> stream = ReplayData(LogisticLoss(), ([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0]))
+    >>> stream.horizon, stream.dimension
+    (2, 2)
+    """
+
+    loss: RowLoss
+    recording: Any
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.loss, RowLoss):
+            raise invalid("ReplayData", "loss", "a loss of rows of data", self.loss)
+        pair = isinstance(self.recording, tuple | list) and len(self.recording) == 2 and self.loss.family == "glm"
+        parts: Any = self.recording if pair else (self.recording,)
+        rows = real_array("ReplayData", "recording", parts[0], (None, None))
+        if not len(rows):
+            raise invalid("ReplayData", "recording", "one round or more", self.recording)
+        kept = (rows, real_array("ReplayData", "labels", parts[1], (len(rows),))) if pair else rows
+        self.loss.pack(kept, rows.shape[1], many=True)  # raises if the data do not fit the loss
+        object.__setattr__(self, "recording", kept)
+
+    def __repr__(self) -> str:  # the recording is private: its size is all that is shown
+        return f"ReplayData({self.loss!r}, {self.horizon} rounds, dimension {self.dimension})"
+
+    @property
+    def _rows(self) -> FloatArray:
+        rows: FloatArray = self.recording[0] if isinstance(self.recording, tuple) else self.recording
+        return rows
+
+    @property
+    def horizon(self) -> int:
+        """Number of recorded rounds."""
+        return len(self._rows)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a row."""
+        return int(self._rows.shape[1])
+
+    def data(self, generator: np.random.Generator) -> Any:
+        """The recording."""
+        return self.recording
 
 
 def _unit(rows: FloatArray) -> FloatArray:

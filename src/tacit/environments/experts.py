@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.validation import FloatArray, check_integer, check_number, real_array
+from tacit.validation import FloatArray, check_integer, check_number, check_table, real_array
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class BernoulliGap:
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n)."""
+        check_table("BernoulliGap", self.horizon, self.n)
         means = np.full(self.n, self.mean)
         means[self.best] -= self.gap
         return (generator.random((self.horizon, self.n)) < means).astype(np.float64)
@@ -55,6 +56,7 @@ class SwitchingAdversary:
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n)."""
+        check_table("SwitchingAdversary", self.horizon, self.n)
         flips = generator.random(self.horizon) < 1 / self.phase
         side = np.cumsum(flips) % 2
         odd = np.arange(self.n) % 2
@@ -63,7 +65,7 @@ class SwitchingAdversary:
         return losses
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Replay:
     """A recorded matrix of losses, the same in every run."""
 
@@ -72,6 +74,9 @@ class Replay:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "matrix", real_array("Replay", "matrix", self.matrix, (None, None)))
+
+    def __repr__(self) -> str:  # the losses are private: their number is all that is shown
+        return f"Replay({self.horizon} rounds, {self.n} experts)"
 
     @property
     def horizon(self) -> int:

@@ -12,7 +12,16 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from tacit.validation import FloatArray, check_integer, check_number, check_positive, invalid
+from tacit.validation import (
+    FloatArray,
+    check_integer,
+    check_level,
+    check_number,
+    check_positive,
+    check_table,
+    invalid,
+    real_array,
+)
 
 
 @dataclass(frozen=True)
@@ -54,13 +63,16 @@ class PricingCurve:
 
     def __post_init__(self) -> None:
         check_integer("PricingCurve", "horizon", self.horizon)
+        for name in ("valuations", "weights"):
+            if not isinstance(getattr(self, name), tuple | list):
+                raise invalid("PricingCurve", name, "a tuple of numbers", getattr(self, name))
         if not self.valuations or len(self.weights) != len(self.valuations):
             raise invalid("PricingCurve", "weights", "one number for each of the valuations", self.weights)
         for valuation in self.valuations:
             check_number("PricingCurve", "valuations", valuation, above=0, below=1, closed_low=True, closed_high=True)
         for weight in self.weights:
             check_positive("PricingCurve", "weights", weight)
-        check_number("PricingCurve", "spread", self.spread, above=0.0, closed_low=True)
+        check_level("PricingCurve", "spread", self.spread, at_least=0.0)
         check_positive("PricingCurve", "softness", self.softness)
 
     @property
@@ -70,17 +82,21 @@ class PricingCurve:
 
     def functions(self, generator: np.random.Generator) -> list[PricingLoss]:
         """One draw of the whole stream, a callable for each round."""
+        check_table("PricingCurve", self.horizon, 10)  # an object for each round
         return [PricingLoss(float(valuation), self.softness) for valuation in self._draw(generator)]
 
     def losses(self, generator: np.random.Generator, points: FloatArray) -> FloatArray:
         """The same draw as an array of losses at `points`, shape (horizon, n)."""
-        prices = np.asarray(points, dtype=np.float64)[:, 0]
+        prices = real_array("PricingCurve", "points", points, (None, 1))[:, 0]
+        check_table("PricingCurve", self.horizon, max(1, len(prices)))
         valuations = self._draw(generator)
         return np.asarray(1.0 - prices * expit((valuations[:, None] - prices) / self.softness))
 
     def mean_loss(self, points: FloatArray, samples: int = 201) -> FloatArray:
         """The expected loss at `points`, by the midpoint rule over the noise of each segment."""
-        prices = np.asarray(points, dtype=np.float64)[:, 0]
+        prices = real_array("PricingCurve", "points", points, (None, 1))[:, 0]
+        check_integer("mean_loss", "samples", samples)
+        check_table("PricingCurve", samples, max(1, len(prices)))
         noise = self.spread * (2 * (np.arange(samples) + 0.5) / samples - 1)
         shares = np.array(self.weights) / sum(self.weights)
         total = np.zeros_like(prices)

@@ -14,7 +14,7 @@ from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
 from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
-from tacit.validation import check_choice
+from tacit.validation import check_choice, check_integer
 
 Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips)
 
@@ -106,7 +106,7 @@ def named_environment(name: str, problem: Problem, horizon: int | None = None) -
     rounds = problem.horizon if horizon is None else horizon
     if rounds is None:
         raise InvalidInput(f"The environment {name!r} needs a number of rounds: the problem's horizon is unknown.")
-    return known[name](problem, rounds)
+    return known[name](problem, check_integer("named_environment", "horizon", rounds))
 
 
 def fitting_environment(problem: Problem) -> str:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, invalid
+from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, check_table, invalid
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class ShiftingBernoulli:
     def __post_init__(self) -> None:
         check_integer("ShiftingBernoulli", "n", self.n, at_least=2)
         check_integer("ShiftingBernoulli", "horizon", self.horizon)
+        if not isinstance(self.changes, tuple | list):
+            raise invalid("ShiftingBernoulli", "changes", "a tuple of rounds", self.changes)
         changes = tuple(
             check_integer("ShiftingBernoulli", "changes", t, at_most=self.horizon - 1) for t in self.changes
         )
@@ -58,6 +60,7 @@ class ShiftingBernoulli:
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One draw of the whole stream, shape (horizon, n)."""
+        check_table("ShiftingBernoulli", self.horizon, self.n)
         stretch = np.searchsorted(np.asarray(self.changes), np.arange(self.horizon), side="right")
         best = self.best(generator)[stretch]
         drawn = generator.random((self.horizon, self.n))
@@ -100,6 +103,7 @@ class DriftingLosses:
 
     def means(self) -> FloatArray:
         """The expected losses, shape (horizon, n)."""
+        check_table("DriftingLosses", self.horizon, self.n)
         time = np.arange(self.horizon)[:, None] * (self.periods / self.horizon)
         phase = np.arange(self.n) / self.n
         result: FloatArray = 0.5 - self.swing * np.cos(2 * np.pi * (time - phase))
@@ -135,6 +139,7 @@ class HiddenExperts:
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One draw of the whole stream, shape (horizon, n)."""
+        check_table("HiddenExperts", self.horizon, self.n)
         phases = self.switches + 1
         group, length = self.n // phases, self.horizon // phases
         shown = min(length, ceil(log(group) / self.epsilon))
@@ -168,6 +173,7 @@ class PenaliseHeld:
 
     def start(self, generator: np.random.Generator) -> PenaliseHeldOpponent:
         """A fresh opponent."""
+        check_table("PenaliseHeld", self.horizon, self.n)
         return PenaliseHeldOpponent(self, generator)
 
 
@@ -180,6 +186,8 @@ class PenaliseHeldOpponent:
 
     def respond(self, action: int | None) -> FloatArray:
         """The losses of the next round, given the action of the previous one."""
+        if action is not None:
+            check_integer("PenaliseHeld", "action", action, at_least=0, at_most=self._environment.n - 1)
         losses = (self._generator.random(self._environment.n) < self._environment.mean).astype(np.float64)
         if action is not None:
             losses[action] = 1.0
@@ -215,6 +223,7 @@ class FingerprintPhases:
 
     def start(self, generator: np.random.Generator) -> FingerprintOpponent:
         """A fresh opponent."""
+        check_table("FingerprintPhases", self.horizon, self.n)
         return FingerprintOpponent(self, generator)
 
 
@@ -229,6 +238,8 @@ class FingerprintOpponent:
 
     def respond(self, action: int | None) -> FloatArray:
         """The losses of the next round, given the action of the previous one."""
+        if action is not None:
+            check_integer("FingerprintPhases", "action", action, at_least=0, at_most=self._environment.n - 1)
         if self._round % self._environment.length == 0:
             # Biases of fingerprinting codes: the density 1/(pi sqrt(p(1-p))) puts weight near 0 and 1.
             self._bias = np.sin(self._generator.uniform(0.0, np.pi / 2, self._pairs)) ** 2

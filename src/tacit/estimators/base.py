@@ -64,11 +64,13 @@ class PrivateLinearModel(BaseEstimator):
             raise InvalidInput(f"The 'ledger' parameter of {owner} must be a Ledger. Got {self.ledger!r} instead.")
 
     def _validated(self, X: Any, y: Any, *, reset: bool = True, numeric: bool = False) -> tuple[FloatArray, Any]:
-        features, target = validate_data(self, X, y, dtype=np.float64, reset=reset, y_numeric=numeric)
+        with np.errstate(invalid="ignore"):  # scikit-learn adds everything up before it looks for infinities
+            features, target = validate_data(self, X, y, dtype=np.float64, reset=reset, y_numeric=numeric)
         return features, target
 
     def _rows_to_predict(self, X: Any) -> FloatArray:
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
     def _randomness(self) -> Randomness:
         return randomness_of(self.random_state)

@@ -17,7 +17,7 @@ from tacit.errors import PrivacyError
 from tacit.learners.stochastic.objective_accounting import GaussianAlternatives, composable, composed
 from tacit.privacy.curves import Curve, Gaussian, compose
 from tacit.privacy.guarantee import Guarantee
-from tacit.validation import check_privacy
+from tacit.validation import check_privacy, invalid
 
 
 class PrivacyWarning(UserWarning):
@@ -37,8 +37,7 @@ class Ledger:
     """
 
     def __init__(self, epsilon: float | None = None, delta: float = 1e-6) -> None:
-        if epsilon is not None:
-            check_privacy("Ledger", epsilon, delta)
+        check_privacy("Ledger", 1.0 if epsilon is None else epsilon, delta)
         self._budget = epsilon
         self._delta = delta
         self._entries: list[tuple[str, Guarantee]] = []
@@ -52,6 +51,8 @@ class Ledger:
 
     def record(self, name: str, guarantee: Guarantee) -> None:
         """Write one spending down; raises, and writes nothing, if it would exceed the budget."""
+        if not isinstance(guarantee, Guarantee):
+            raise invalid("Ledger.record", "guarantee", "a Guarantee", guarantee)
         with self._lock:
             if self._budget is not None:
                 total = total_curve([*(entry.curve for _, entry in self._entries), guarantee.curve])
@@ -81,6 +82,9 @@ class Ledger:
     def __str__(self) -> str:
         lines = [f"{len(self)} entries"]
         lines += [f"  {name}: epsilon={g.epsilon():.4g} at delta={g.at_delta:g}, {g.relation}" for name, g in self]
+        if len({g.relation for _, g in self}) == 1:
+            delta = max(g.at_delta for _, g in self)
+            lines.append(f"together: epsilon={self.epsilon(delta):.4g} at delta={delta:g}")
         return "\n".join(lines)
 
     def __copy__(self) -> Ledger:

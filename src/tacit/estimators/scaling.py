@@ -68,7 +68,8 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
         owner = type(self).__name__
         check_privacy(owner, self.epsilon, self.delta)
         check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
-        rows = validate_data(self, X, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            rows = validate_data(self, X, dtype=np.float64)
         low, high = self._limits(rows)
         mu = gaussian_mu(self.epsilon, self.delta)
         guarantee = Guarantee(
@@ -100,7 +101,8 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Rows minus the means, over the deviations."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        with np.errstate(invalid="ignore"):
+            rows = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray((rows - self.mean_) / self.scale_)
 
     def _limits(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:

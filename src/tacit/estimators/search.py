@@ -77,7 +77,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         for name in _RESERVED:
             if any(name in candidate for candidate in candidates):
                 raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
-        features, target = validate_data(self, X, y, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            features, target = validate_data(self, X, y, dtype=np.float64)
         # Public: the same permutation for all data of this length.
         order = Randomness.replayable(0).stream("split").permutation(len(features))
         cut = len(features) - max(1, round(share * len(features)))

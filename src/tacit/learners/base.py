@@ -8,6 +8,7 @@ and `run(feedback)` does the same for a whole array of rounds, bit for bit.
 from __future__ import annotations
 
 import copy
+import textwrap
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import partial
@@ -15,14 +16,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError, TacitError
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
 from tacit.problems import ADVERSARIES, Problem
 from tacit.randomness import Randomness, stream_state
-from tacit.validation import check_choice, check_integer, check_privacy
+from tacit.validation import MALFORMED, check_choice, check_integer, check_privacy
 
 STATE_WARNING = "PRIVATE: holds raw sums and generator keys; store it like the data itself"
 STATE_VERSION = 1
+COLUMNS = 100  # a line of `explain`
 _ALWAYS = ("version", "plan", "randomness", "round", "played", "switches", "action", "streams")
 
 
@@ -75,6 +77,16 @@ class Plan(ABC):
     """
 
     problem: Problem
+    _takes: ClassVar[type[Problem]] = Problem
+
+    def __post_init__(self) -> None:
+        self._check_problem(self.problem)
+
+    @classmethod
+    def _check_problem(cls, problem: object) -> None:
+        if not isinstance(problem, cls._takes):
+            kind = "problem" if cls._takes is Problem else f"{cls._takes.__name__} problem"
+            raise InvalidInput(f"The 'problem' parameter of {cls.__name__} must be a {kind}. Got {problem!r} instead.")
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -153,8 +165,7 @@ class Plan(ABC):
 
         The search sees public quantities only. An unknown horizon gives the same algorithm under doubling.
         """
-        if not isinstance(problem, Problem):
-            raise InvalidInput(f"The 'problem' parameter of {cls.__name__} must be a problem. Got {problem!r} instead.")
+        cls._check_problem(problem)
         target = Target(epsilon, delta, as_relation("calibrate", relation), rounds_per_person, max_switches, adversary)
         if problem.horizon is None:
             from tacit.learners.doubling import Doubling
@@ -192,7 +203,12 @@ class Plan(ABC):
     def explain(self) -> str:
         """The plan in words: parameters, certified regret, contract."""
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
-        return f"{self.algorithm}({shown})\ncertified {self.problem.price}: {self.regret_bound}\n{self.guarantee}"
+        bound = self.regret_bound
+        lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
+        lines += [f"certified {self.problem.price}: {bound.value:.4g}", f"  formula:    {bound.formula}"]
+        lines += [f"  if:         {bound.condition}"] if bound.condition else []
+        lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
+        return "\n".join([*lines, str(self.guarantee)])
 
 
 class Learner(ABC):
@@ -307,17 +323,29 @@ class Learner(ABC):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state saved by a learner of the same plan."""
-        missing = {*_ALWAYS, *self._state} - set(state)
+        missing = {*_ALWAYS, *self._state} - set(state) if isinstance(state, dict) else _ALWAYS
         if missing:
             raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: {sorted(missing)} missing.")
-        if state["version"] != STATE_VERSION:
+        if not isinstance(state["version"], int) or state["version"] != STATE_VERSION:
             raise InvalidInput(f"State version {state['version']!r} cannot be read; this is version {STATE_VERSION}.")
-        if state["plan"] != self.plan.signature:
+        if not isinstance(state["plan"], str) or state["plan"] != self.plan.signature:
             raise InvalidInput(
                 f"This state was saved by another plan. Saved: {state['plan']}. Here: {self.plan.signature}."
             )
-        self._label = state["randomness"]
-        self._round = int(state["round"])
+        saved = self.state_dict()
+        try:
+            self._load(state)
+        except MALFORMED as error:
+            self._load(saved)
+            if isinstance(error, TacitError):
+                raise
+            algorithm = self.plan.algorithm
+            raise InvalidInput(f"This is not the state of a {algorithm} learner ({error!r}).") from None
+
+    def _load(self, state: dict[str, Any]) -> None:
+        """Take over a state that has all its parts."""
+        self._label = str(state["randomness"])
+        self._round = check_integer("load_state_dict", "round", state["round"], at_least=0, at_most=self._horizon)
         self._played = bool(state["played"])
         self._switches = int(state["switches"])
         self._action = copy.deepcopy(state["action"])
@@ -347,6 +375,11 @@ def _loaded(current: Any, saved: Any) -> Any:
     if hasattr(current, "load_state_dict"):
         current.load_state_dict(saved)
         return current
+    same = isinstance(saved, type(current)) or current is None or saved is None
+    if isinstance(current, np.ndarray) and saved is not None:
+        same = isinstance(saved, np.ndarray) and saved.dtype == current.dtype and saved.ndim == current.ndim
+    if not (same or (isinstance(current, int | float) and isinstance(saved, int | float))):
+        raise TypeError(f"{type(current).__name__} expected, got {type(saved).__name__}")
     return copy.deepcopy(saved)
 
 

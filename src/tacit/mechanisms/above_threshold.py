@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import ProtocolError
-from tacit.validation import check_number, check_positive
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.validation import MALFORMED, check_level, check_positive
 
 
 class AboveThreshold:
@@ -30,7 +30,7 @@ class AboveThreshold:
         epsilon_query: float,
         generator: np.random.Generator,
     ) -> None:
-        check_number("AboveThreshold", "threshold", threshold)
+        check_level("AboveThreshold", "threshold", threshold)
         check_positive("AboveThreshold", "width", width)
         check_positive("AboveThreshold", "epsilon_threshold", epsilon_threshold)
         check_positive("AboveThreshold", "epsilon_query", epsilon_query)
@@ -48,7 +48,7 @@ class AboveThreshold:
         """Whether the noisy query exceeds the noisy threshold; fresh query noise each time."""
         if self._spent:
             raise ProtocolError("This above-threshold instance has answered 'above' and is spent: start a new one.")
-        check_number("AboveThreshold", "query", query)
+        check_level("AboveThreshold", "query", query)
         self._spent = query + float(self._generator.laplace(0.0, self._query_scale)) > self._noisy_threshold
         return self._spent
 
@@ -58,5 +58,8 @@ class AboveThreshold:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        self._noisy_threshold = float(state["noisy_threshold"])
-        self._spent = bool(state["spent"])
+        try:
+            noisy, spent = float(state["noisy_threshold"]), bool(state["spent"])
+        except MALFORMED as error:
+            raise InvalidInput(f"This is not the state of an above-threshold instance ({error!r}).") from None
+        self._noisy_threshold, self._spent = noisy, spent

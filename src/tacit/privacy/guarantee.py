@@ -127,7 +127,8 @@ class Guarantee:
 
     def __str__(self) -> str:
         epsilon = self.epsilon()
-        rounds = f"{self.rounds_per_person} round{'' if self.rounds_per_person == 1 else 's'}"
+        thing = "record" if "record" in self.unit else "round"
+        rounds = f"{self.rounds_per_person} {thing}{'' if self.rounds_per_person == 1 else 's'}"
         shown = f"{_up(epsilon)}" + (f" at delta={self.at_delta:g}" if self.at_delta else " (pure)")
         lines = [
             f"epsilon={shown} [{self.notion}; {self.theorem}]",

@@ -18,6 +18,7 @@ from tacit.report.style import (
     start_figure,
 )
 from tacit.simulation.records import Summary
+from tacit.validation import check_all
 
 NOT_PRIVATE = 1000.0
 """From this epsilon on a plan stands for no privacy at all: its noise is far below its learning rate's loss."""
@@ -27,8 +28,9 @@ _FLOOR: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 1)), "linewidth"
 
 def split_floor(summaries: Sequence[Summary]) -> tuple[list[Summary], list[Summary]]:
     """The private cells, and those that stand for no privacy."""
-    private = [s for s in summaries if s["epsilon"] < NOT_PRIVATE]
-    return private, [s for s in summaries if s["epsilon"] >= NOT_PRIVATE]
+    cells = check_all("a report", "summaries", summaries, Summary)
+    private = [s for s in cells if s["epsilon"] < NOT_PRIVATE]
+    return private, [s for s in cells if s["epsilon"] >= NOT_PRIVATE]
 
 
 def plot_regret_by_horizon(

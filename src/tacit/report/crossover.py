@@ -14,6 +14,7 @@ from tacit.problems import Problem
 from tacit.report.comparisons import split_floor
 from tacit.report.style import HATCHES, Target, legend_below, save_figure, shared_contract, start_figure
 from tacit.simulation.records import Summary
+from tacit.validation import check_all, invalid
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,12 @@ class Crossover:
         delta: float,
     ) -> Crossover:
         """Plan every (horizon, epsilon); `problem` makes the problem of a horizon."""
+        if not callable(problem):
+            raise invalid("Crossover.of", "problem", "a function from a horizon to a problem", problem)
+        if not isinstance(epsilons, Sequence):
+            raise invalid("Crossover.of", "epsilons", "a list of numbers", epsilons)
         winners, bounds, contract = {}, {}, []
-        for rounds in horizons:
+        for rounds in check_all("Crossover.of", "horizons", horizons, int):
             for epsilon in epsilons:
                 choice = plan(problem(rounds), epsilon=epsilon, delta=delta)
                 key = (int(rounds), float(epsilon))
@@ -52,7 +57,8 @@ class Crossover:
     @classmethod
     def from_summaries(cls, summaries: Sequence[Summary]) -> Crossover:
         """From what the planner recorded in a sweep."""
-        chosen, _ = split_floor([s for s in summaries if s["chosen"]])
+        cells = check_all("Crossover", "summaries", summaries, Summary)
+        chosen, _ = split_floor([s for s in cells if s["chosen"]])
         if not chosen:
             raise InvalidInput("Crossover needs at least one private cell that the planner chose.")
         winners = {(s["horizon"], s["epsilon"]): "" if s["vacuous"] else s["algorithm"] for s in chosen}
@@ -81,6 +87,8 @@ def plot_crossover(
     """A map over (horizon, epsilon): a grey and a hatch for each algorithm, in each field its regret per round."""
     from matplotlib.patches import Patch, Rectangle
 
+    if not isinstance(crossover, Crossover) or not crossover.winners:
+        raise invalid("plot_crossover", "crossover", "a Crossover of at least one field", crossover)
     figure, axes = start_figure(2)
     axes.grid(visible=False)
     names = sorted({name for name in crossover.winners.values() if name})

@@ -23,7 +23,7 @@ from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.plots import plot_curves, plot_held, plot_switches
 from tacit.report.tables import Value, fact, show, summary_table
 from tacit.simulation.records import Summary, Sweep
-from tacit.validation import require
+from tacit.validation import invalid, require
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -55,6 +55,8 @@ def write_report(sweep: Sweep, path: str | Path, *, command: str | None = None, 
         command: what was typed to make the page.
         title: the page's title.
     """
+    if not isinstance(sweep, Sweep):
+        raise invalid("write_report", "sweep", "a Sweep", sweep)
     heading = title or "Regret and privacy, measured"
     summaries = sweep.summaries()
     parts = [_head(sweep, summaries, heading)]

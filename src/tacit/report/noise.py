@@ -7,7 +7,7 @@ import numpy as np
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
 from tacit.privacy.calibration import gaussian_mu
 from tacit.report.style import LINES, SHADES, Target, legend_below, save_figure, start_figure
-from tacit.validation import FloatArray, check_integer, check_privacy
+from tacit.validation import LARGEST_DIMENSION, FloatArray, check_integer, check_privacy
 
 
 def running_sum_noise(steps: int, *, epsilon: float, delta: float) -> dict[str, FloatArray]:
@@ -17,7 +17,7 @@ def running_sum_noise(steps: int, *, epsilon: float, delta: float) -> dict[str, 
     >>> {name: round(float(values.mean()), 1) for name, values in noise.items()}["Tree"]
     29.3
     """
-    check_integer("running_sum_noise", "steps", steps)
+    check_integer("running_sum_noise", "steps", steps, at_most=LARGEST_DIMENSION)
     check_privacy("running_sum_noise", epsilon, delta)
     mechanisms: list[tuple[RunningSum, float]] = [(LaplaceTree.best(steps), epsilon)]
     if delta > 0:
@@ -28,9 +28,10 @@ def running_sum_noise(steps: int, *, epsilon: float, delta: float) -> dict[str, 
 
 def plot_noise(path: Target, *, steps: int = 1000, epsilon: float = 1.0, delta: float = 1e-6) -> Target:
     """Noise against the step, one line for each mechanism."""
+    noises = running_sum_noise(steps, epsilon=epsilon, delta=delta)
     figure, axes = start_figure(2)
     time = np.arange(1, steps + 1)
-    for index, (name, values) in enumerate(running_sum_noise(steps, epsilon=epsilon, delta=delta).items()):
+    for index, (name, values) in enumerate(noises.items()):
         label = f"{name}, mean {values.mean():.1f}, largest {values.max():.1f}"
         axes.plot(time, values, linestyle=LINES[index % 4], color=SHADES[index % 6], linewidth=1.1, label=label)
     axes.set_xlabel("step")

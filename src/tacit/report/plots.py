@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from tacit.report.style import (
     LINES,
     SHADES,
     Target,
+    checked_lines,
     legend_below,
     legend_lines,
     save_figure,
@@ -21,41 +21,44 @@ from tacit.report.style import (
     start_figure,
 )
 from tacit.simulation.loop import Simulation
+from tacit.validation import LARGEST, LARGEST_DIMENSION, check_all, check_level, invalid, real_array
 
 _MANY = 15  # more experts than this: only those that were held or best get a line of their own
 
 
 def plot_regret(
     simulations: Sequence[Simulation],
-    path: str | Path,
+    path: Target,
     *,
     title: str = "Regret against the best expert",
     floor: Simulation | None = None,
-) -> Path:
+    caption: str | None = None,
+) -> Target:
     """Mean regret with its band against rounds, the certified bound, and a non-private floor if given.
 
     Args:
         simulations: what is compared, each with a line and its bound.
-        path: where the picture goes; the name's ending is the format.
+        path: where the picture goes, a file's name (its ending is the format) or an open file (PNG).
         title: the title.
         floor: the same without privacy (an enormous epsilon), as a dotted line.
+        caption: the text below (default: the contracts and how the runs were made).
     """
-    if not simulations:
+    results = check_all("plot_regret", "simulations", simulations, Simulation)
+    if not results:
         raise InvalidInput("plot_regret needs at least one simulation.")
     curves = {
         f"{result.plan.algorithm}, measured": (result.rounds, result.mean, result.standard_error, result.bound)
-        for result in simulations
+        for result in results
     }
-    first = simulations[0]
+    first = results[0]
     runs = f"{len(first.regret)} run(s), band: two standard errors; seed {first.seed}, so not private"
-    plot_curves(
+    return plot_curves(
         curves,
         path,
         title=title,
         floor=None if floor is None else (floor.rounds, floor.mean),
-        caption=f"{_contracts(simulations)}\n{runs}",
+        caption=f"{_contracts(results)}\n{runs}" if caption is None else caption,
     )
-    return Path(path)
 
 
 def plot_curves(
@@ -67,10 +70,13 @@ def plot_curves(
     caption: str = "",
 ) -> Target:
     """As `plot_regret`, from numbers: label -> (rounds, mean regret, its standard error, certified bound)."""
+    lines = checked_lines("plot_curves", curves, 3)
+    limits = {str(label): _checked_bound(entry[3:]) for label, entry in curves.items()}
     figure, axes = start_figure(legend_lines(len(curves) + (floor is not None), 2))
     shades = np.linspace(0.0, 0.45, max(1, len(curves)))
     bounds = []
-    for index, (label, (rounds, mean, error, bound)) in enumerate(curves.items()):
+    for index, (label, (rounds, mean, error)) in enumerate(lines.items()):
+        bound = limits[label]
         colour = str(shades[index])
         axes.plot(rounds, mean, LINES[index % 4], color=colour, label=label)
         axes.fill_between(rounds, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.15, linewidth=0)
@@ -88,6 +94,13 @@ def plot_curves(
     axes.set_ylim(min(0.0, low), high + 0.05 * (high - low))  # room for the highest bound's label
     legend_below(figure, axes.get_legend_handles_labels()[0], 2)
     return save_figure(figure, path, caption)
+
+
+def _checked_bound(entry: tuple[Any, ...]) -> float:
+    bound = entry[0] if len(entry) == 1 else None
+    if bound == float("inf"):
+        return float("inf")
+    return check_level("plot_curves", "bound", bound)
 
 
 def _contracts(simulations: Sequence[Simulation]) -> str:
@@ -117,8 +130,9 @@ def plot_switches(
     caption: str = "",
 ) -> Target:
     """How often the decision has changed up to each round: label -> (rounds, switches)."""
-    figure, axes = start_figure(legend_lines(len(curves), 2))
-    for index, (label, (rounds, switches)) in enumerate(curves.items()):
+    lines = checked_lines("plot_switches", curves, 2)
+    figure, axes = start_figure(legend_lines(len(lines), 2))
+    for index, (label, (rounds, switches)) in enumerate(lines.items()):
         axes.step(rounds, switches, where="post", linestyle=LINES[index % 4], color=SHADES[index % 6], label=label)
     axes.set_xlabel("round")
     axes.set_ylabel("switches so far (mean)")
@@ -151,20 +165,28 @@ def plot_held(
         title: the title.
         caption: the contract.
     """
-    played, compared = np.asarray(held), np.asarray(best)
+    played, compared = real_array("plot_held", "held", held, None), real_array("plot_held", "best", best, None)
     if played.ndim != 1 or not played.size or played.shape != compared.shape:
         raise InvalidInput(f"held and best must be of one length. Got shapes {played.shape} and {compared.shape}.")
-    time = np.arange(1, played.size + 1) if rounds is None else np.asarray(rounds)
+    for name, experts in (("held", played), ("best", compared)):
+        if not np.all((experts >= 0) & (experts < LARGEST_DIMENSION)):
+            raise InvalidInput(f"The '{name}' of plot_held must be numbers of experts. Got {experts.tolist()} instead.")
+    time = np.arange(1, played.size + 1) if rounds is None else real_array("plot_held", "rounds", rounds, played.shape)
+    marks = real_array("plot_held", "restarts", restarts, (None,))
+    if not (np.all(np.abs(time) <= LARGEST) and np.all(np.abs(marks) <= LARGEST)):
+        raise InvalidInput("The 'rounds' and 'restarts' of plot_held must be finite.")
+    if names is not None and not (isinstance(names, list | tuple) and len(names) > max(played.max(), compared.max())):
+        raise invalid("plot_held", "names", "a list with a name for each expert", names)
     shown = np.unique(np.concatenate([played, compared]))
     rank = {int(expert): position for position, expert in enumerate(shown)}
     figure, axes = start_figure(1)
     thick = {"color": "0.75", "linewidth": 7, "solid_capstyle": "butt"}
     axes.step(time, [rank[int(e)] for e in compared], where="post", label="best sequence", **thick)
     axes.step(time, [rank[int(e)] for e in played], where="post", color="0.0", linewidth=1.2, label="held")
-    for index, restart in enumerate(restarts):
+    for index, restart in enumerate(marks):
         axes.axvline(restart, color="0.3", linestyle=":", linewidth=1.2, label=None if index else "detected restart")
     if len(shown) <= _MANY:
-        labels = [names[int(e)] if names else str(e) for e in shown]
+        labels = [str(names[int(e)]) if names else str(int(e)) for e in shown]
         axes.set_yticks(range(len(shown)), labels)
         box = axes.get_position()
         left = max(box.x0, 0.05 + 0.012 * max(map(len, labels)))  # room for the longest name

@@ -6,11 +6,14 @@ Every picture ends in a caption with the contract, because a regret without its 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tacit.validation import require
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.validation import LARGEST, FloatArray, invalid, real_array, require
 
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "x")
@@ -52,11 +55,32 @@ def save_figure(figure: Any, target: Target, caption: str) -> Target:
     cut: dict[str, Any] = {} if caption else {"bbox_inches": "tight", "pad_inches": 0.08}
     lines = [wrapped for line in caption.splitlines() for wrapped in textwrap.wrap(line, CAPTION_COLUMNS) or [""]]
     figure.text(0.03, 0.225, "\n".join(lines), **CAPTION)
+    if not isinstance(target, str | Path) and not hasattr(target, "write"):
+        raise invalid("a picture", "path", "a path or an open file", target)
     if isinstance(target, str | Path):
         figure.savefig(Path(target), **cut)
         return Path(target)
     figure.savefig(target, format="png", **cut)
     return target
+
+
+def checked_lines(owner: str, curves: Any, parts: int) -> dict[str, list[FloatArray]]:
+    """What is to be drawn, label -> arrays: `parts` vectors of one length, finite and not empty."""
+    if not isinstance(curves, Mapping):
+        raise invalid(owner, "curves", "a mapping from labels to vectors", curves)
+    lines = {}
+    for label, vectors in curves.items():
+        if not isinstance(vectors, tuple | list) or len(vectors) < parts:
+            raise invalid(owner, "curves", f"a mapping from labels to tuples of {parts} vectors", vectors)
+        arrays = [real_array(owner, "curves", vector, (None,)) for vector in vectors[:parts]]
+        if len({len(array) for array in arrays}) != 1 or not all(_drawable(array) for array in arrays):
+            raise InvalidInput(f"The vectors of {label!r} in {owner} must be finite, of one length and not empty.")
+        lines[str(label)] = arrays
+    return lines
+
+
+def _drawable(array: FloatArray) -> bool:
+    return bool(array.size and np.abs(array).max() <= LARGEST)
 
 
 def line_style(index: int) -> dict[str, Any]:

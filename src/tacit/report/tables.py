@@ -14,6 +14,7 @@ from math import isfinite
 import numpy as np
 
 from tacit.simulation.records import Summary
+from tacit.validation import check_all
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ def summary_table(summaries: Sequence[Summary], *, environment: bool = True) -> 
         "environment", "rounds", "epsilon", "delta", "algorithm", "runs", "mean regret", "standard error",
         "regret per round", "certified bound", "mean switches", "mean seconds",
     )  # fmt: skip
+    cells = check_all("summary_table", "summaries", summaries, Summary)
     first = 0 if environment else 1
-    return Table(heads[first:], tuple(_row(summary)[first:] for summary in summaries))
+    return Table(heads[first:], tuple(_row(summary)[first:] for summary in cells))
 
 
 def _row(s: Summary) -> tuple[Value, ...]:

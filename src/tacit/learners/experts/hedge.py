@@ -21,12 +21,13 @@ from tacit.errors import PrivacyError
 from tacit.learners.base import RegretBound, Target
 from tacit.learners.experts.base import ExpertLearner, ExpertPlan
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu, minimise
 from tacit.privacy.curves import ROUND_UP
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,11 @@ class HedgeOnSums(ExpertPlan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("HedgeOnSums", "eta", self.eta)
         check_positive("HedgeOnSums", "privacy", self.privacy)
         check_integer("HedgeOnSums", "rounds_per_person", self.rounds_per_person)
-        check_choice("HedgeOnSums", "mechanism.steps", self.mechanism.steps, (self.rounds - 1,))
+        check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1)
         object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @cached_property
@@ -158,6 +160,25 @@ class HedgeOnSumsLearner(ExpertLearner):
         if not plan.hold:
             self._gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
         self._move(int(np.argmax(self._gumbel - plan.eta * noisy)))
+
+    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        """All rounds at once, unless sums are padded: then round by round."""
+        plan = self.plan
+        summed = min(len(block), plan.rounds - 1 - self._round)
+        if not (plan.mechanism.steady and summed):
+            super()._absorb_block(block, best, actions)
+            return
+        noisy = self._sums.add_many(block[:summed] - 0.5)
+        gumbel = self._gumbel
+        if not plan.hold:
+            gumbel = -np.log(self._streams["draw"].standard_exponential((summed, self._n)))
+            self._gumbel = gumbel[-1]
+        held = np.append(self._action, np.argmax(gumbel - plan.eta * noisy, axis=1))
+        actions[:] = held[: len(block)]
+        self._switches += int(np.count_nonzero(np.diff(held)))
+        self._action = int(held[-1])
+        self._round += len(block)
+        self._played = False
 
     def _pad(self, step: int) -> FloatArray:
         """Data-free noise that lifts this sum's law to the largest one."""

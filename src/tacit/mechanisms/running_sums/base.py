@@ -17,7 +17,6 @@ Noise is idealised: normal and Laplace variables are drawn and added in float64,
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,10 +24,22 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tacit.errors import InvalidInput, ProtocolError
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.privacy.curves import Curve, Gaussian, Pure
-from tacit.validation import FloatArray, check_integer, check_positive
+from tacit.validation import (
+    LARGEST,
+    MALFORMED,
+    FloatArray,
+    check_choice,
+    check_dimension,
+    check_integer,
+    check_level,
+    check_positive,
+    invalid,
+    real_array,
+)
 
+LONGEST_LIST = 10**8
 # Draws `count` independent unit noises: what `RunningSum.noise_from` gives, or ones in a test.
 NoiseSource = Callable[[int], FloatArray]
 
@@ -86,8 +97,13 @@ class RunningSum(ABC):
         check_positive(type(self).__name__, "sensitivity", sensitivity)
         return sensitivity * self.column_norm / privacy
 
+    def _check_step(self, step: int) -> int:
+        return check_integer(f"{type(self).__name__}.row_norm", "step", step)
+
     def standard_deviations(self, scale: float) -> FloatArray:
         """Standard deviation of one coordinate of the noise in each released sum, shape (steps,)."""
+        if self.steps > LONGEST_LIST:
+            raise PrivacyError(f"The noise of each step can be listed for at most {LONGEST_LIST} steps. Got {self}.")
         unit = np.sqrt(2.0) if self.noise == "laplace" else 1.0
         return scale * unit * self.row_norms()
 
@@ -98,11 +114,18 @@ class RunningSum(ABC):
         return Pure(privacy) if self.noise == "laplace" else Gaussian(privacy)
 
 
+def check_mechanism(owner: str, mechanism: object, steps: int) -> None:
+    """Refuse what is no running sum of exactly this many steps."""
+    if not isinstance(mechanism, RunningSum):
+        raise invalid(owner, "mechanism", "a running sum", mechanism)
+    check_choice(owner, "mechanism.steps", mechanism.steps, (steps,))
+
+
 class Accumulator(ABC):
     """The running state of a mechanism. Its memory is private: only what `add` returns may be released."""
 
     def __init__(self, steps: int, dimension: int, scale: float, noise: NoiseSource) -> None:
-        self.dimension = check_integer("Accumulator", "dimension", dimension)
+        self.dimension = check_dimension("Accumulator", "dimension", dimension)
         self._steps = steps
         self._scale = check_positive("Accumulator", "scale", scale)
         self._noise = noise
@@ -121,20 +144,47 @@ class Accumulator(ABC):
         `sensitivity` multiplies the scale of this step's fresh noise and may not fall between steps.
         That `x` is finite and inside its sensitivity is for the caller to enforce.
         """
-        if self._step >= self._steps:
-            raise ProtocolError(f"This running sum was planned for {self._steps} steps and has made them all.")
-        if not sensitivity >= self._sensitivity or not math.isfinite(sensitivity):
-            raise InvalidInput(
-                f"Sensitivities of a running sum may not fall: got {sensitivity!r} after {self._sensitivity!r}."
-            )
-        if np.shape(x) != self._exact.shape:
-            raise InvalidInput(
-                f"A vector added to this running sum must have shape {self._exact.shape}. Got {np.shape(x)} instead."
-            )
+        self._check_room(1)
+        sensitivity = self._check_sensitivity(sensitivity)
+        if not (type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._exact.shape):
+            x = real_array("Accumulator", "x", x, self._exact.shape)
         np.add(self._exact, x, out=self._exact)
         self._sensitivity = sensitivity
         self._step += 1
         return self._exact + self._advance(self._noise(self.dimension), self._scale * sensitivity)
+
+    def add_many(self, rows: FloatArray, sensitivity: float = 1.0) -> FloatArray:
+        """Add rows one after the other and return the noisy sum after each: what `add` would return, bit for bit."""
+        rows = real_array("Accumulator", "rows", rows, (None, self.dimension))
+        self._check_room(len(rows))
+        if not len(rows):
+            return np.empty((0, self.dimension))
+        self._sensitivity = self._check_sensitivity(sensitivity)
+        # One long draw gives the same numbers as many short ones, and accumulate adds in the same order.
+        fresh = self._noise(rows.size).reshape(rows.shape)
+        sums = np.add.accumulate(np.concatenate([self._exact[None], rows]))[1:]
+        self._exact[:] = sums[-1]
+        scale = self._scale * self._sensitivity
+        for row, draw in enumerate(fresh):
+            self._step += 1
+            sums[row] += self._advance(draw, scale)
+        return sums
+
+    def _check_room(self, count: int) -> None:
+        if self._step + count > self._steps:
+            raise ProtocolError(
+                f"This running sum was planned for {self._steps} steps and has {self._steps - self._step} left. "
+                f"Got {count} more."
+            )
+
+    def _check_sensitivity(self, sensitivity: float) -> float:
+        if type(sensitivity) is not float:
+            sensitivity = check_level("Accumulator", "sensitivity", sensitivity)
+        if not self._sensitivity <= sensitivity <= LARGEST:
+            raise InvalidInput(
+                f"Sensitivities of a running sum may not fall: got {sensitivity!r} after {self._sensitivity!r}."
+            )
+        return sensitivity
 
     @abstractmethod
     def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
@@ -151,14 +201,20 @@ class Accumulator(ABC):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        step, exact = int(state["step"]), np.array(state["exact"], dtype=float)
-        if exact.shape != self._exact.shape or not 0 <= step <= self._steps:
-            raise InvalidInput(
-                f"This running sum has {self._steps} steps of dimension {self.dimension}; "
-                f"the state is at step {step} of dimension {exact.size}."
-            )
-        self._load_noise_state(state, step)
-        self._step, self._exact, self._sensitivity = step, exact, float(state["sensitivity"])
+        try:
+            step, exact = int(state["step"]), np.array(state["exact"], dtype=float)
+            sensitivity = float(state["sensitivity"])
+            if exact.shape != self._exact.shape or not 0 <= step <= self._steps:
+                raise InvalidInput(
+                    f"This running sum has {self._steps} steps of dimension {self.dimension}; "
+                    f"the state is at step {step} of dimension {exact.size}."
+                )
+            self._load_noise_state(state, step)
+        except InvalidInput:
+            raise
+        except MALFORMED as error:
+            raise InvalidInput(f"This is not the state of a running sum ({error!r}).") from None
+        self._step, self._exact, self._sensitivity = step, exact, sensitivity
 
     @abstractmethod
     def _noise_state(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.mechanisms.running_sums.base import Accumulator, NoiseSource, RunningSum, lower_toeplitz
 from tacit.privacy.curves import ROUND_UP
-from tacit.validation import FloatArray
+from tacit.validation import FloatArray, real_array
 
 _BLOCK = 1 << 16
 
@@ -55,10 +55,11 @@ class Buffered(RunningSum):
     def __post_init__(self) -> None:
         super().__post_init__()
         decays, weights = self.decays, self.weights
-        if not len(decays) and not len(weights):
+        if isinstance(decays, tuple | list) and isinstance(weights, tuple | list) and not decays and not weights:
             decays, weights = _tabulated(self.steps)
-        theta, omega = np.asarray(decays, dtype=float), np.asarray(weights, dtype=float)
-        if theta.ndim != 1 or theta.shape != omega.shape:
+        theta = real_array("Buffered", "decays", decays, (None,))
+        omega = real_array("Buffered", "weights", weights, (None,))
+        if theta.shape != omega.shape or not theta.size:
             raise InvalidInput("The 'decays' and 'weights' of Buffered must be two lists of one length.")
         if not np.all((theta > 0) & (theta < 1)):
             raise InvalidInput(f"The 'decays' of Buffered must lie in (0, 1). Got {decays!r} instead.")
@@ -90,7 +91,7 @@ class Buffered(RunningSum):
     def row_norm(self, step: int) -> float:
         """The noise at one step (from 1 on) per unit of drawn noise, without the steps before it."""
         gaps, residues = self._fractions
-        return float(np.sqrt(residues @ _geometric_sums(gaps, step) @ residues))
+        return float(np.sqrt(residues @ _geometric_sums(gaps, self._check_step(step)) @ residues))
 
     def row_norms(self) -> FloatArray:
         """The norms of b_0, ..., b_{t - 1} from their closed form."""

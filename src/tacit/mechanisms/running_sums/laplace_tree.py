@@ -56,7 +56,7 @@ class LaplaceTree(RunningSum):
 
     def row_norm(self, step: int) -> float:
         """The root of the digit sum of `step`."""
-        return math.sqrt(digit_sum(step, self.base))
+        return math.sqrt(digit_sum(self._check_step(step), self.base))
 
     @property
     def largest_row_norm(self) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.mechanisms.running_sums.base import Accumulator, NoiseSource, RunningSum, lower_toeplitz
 from tacit.privacy.curves import ROUND_UP
-from tacit.validation import FloatArray
+from tacit.validation import LARGEST_DIMENSION, FloatArray, check_integer
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,10 @@ class SquareRoot(RunningSum):
     >>> SquareRoot(steps=3).coefficients
     array([1.   , 0.5  , 0.375])
     """
+
+    def __post_init__(self) -> None:
+        # All coefficients and all draws are kept; `Buffered` needs neither.
+        check_integer("SquareRoot", "steps", self.steps, at_least=0, at_most=LARGEST_DIMENSION)
 
     @cached_property
     def coefficients(self) -> FloatArray:
@@ -43,7 +47,7 @@ class SquareRoot(RunningSum):
 
     def row_norm(self, step: int) -> float:
         """The norm of the first `step` coefficients."""
-        return float(np.sqrt(np.sum(self.coefficients[:step] ** 2)))
+        return float(np.sqrt(np.sum(self.coefficients[: self._check_step(step)] ** 2)))
 
     def row_norms(self) -> FloatArray:
         """The norms of the first t coefficients."""

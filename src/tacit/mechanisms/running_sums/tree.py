@@ -40,7 +40,7 @@ class Tree(RunningSum):
 
     def row_norm(self, step: int) -> float:
         """The root of the number of binary ones of `step`."""
-        return math.sqrt(digit_sum(step, 2))
+        return math.sqrt(digit_sum(self._check_step(step), 2))
 
     @property
     def largest_row_norm(self) -> float:
