@@ -12,17 +12,18 @@ from tacit.audit.controls import swap
 from tacit.audit.instances import finite_instances
 from tacit.audit.report import CLEAN, VIOLATION
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball
+from tacit.geometry import Ball, Box
 from tacit.learners.bandit import BanditFW
 from tacit.learners.convex import CTRL, L2PConvex, LipschitzGrid, LipschitzNet, PrivateFTRL
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.tracking import limited_updates
-from tacit.losses import LogisticLoss, QuadraticLoss
+from tacit.losses import LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
 
 EXPERTS = tacit.Experts(n=5, horizon=500)
 TRACKING = tacit.Tracking(n=4, horizon=300, switches=2, adversary="stochastic")
 CONVEX = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=200)
+SQUARE = Convex(domain=Box(-np.ones(2), np.ones(2)), loss=SquaredLoss(), horizon=200)
 LINE = Convex(domain=Ball(1), loss=QuadraticLoss(), horizon=200)
 ONE_PASS = Stochastic(domain=Ball(2, radius=1.5), loss=LogisticLoss(), horizon=200)
 BANDIT = Bandit(domain=Ball(2, radius=0.5), horizon=1000)
@@ -56,6 +57,9 @@ SLOW = {
     "objective perturbation": partial(ObjectivePerturbation.calibrate, ONE_PASS, **GAUSSIAN),
     "ctrl": partial(CTRL.calibrate, CONVEX, **GAUSSIAN),
     "ctrl on the line": partial(CTRL.calibrate, LINE, **GAUSSIAN),
+    "gibbs in the plane": partial(L2PConvex.calibrate, CONVEX, **GAUSSIAN),
+    "ctrl on a box": partial(CTRL.calibrate, SQUARE, **GAUSSIAN),
+    "objective perturbation, pure": partial(ObjectivePerturbation.calibrate, ONE_PASS, **PURE),
     "gibbs": partial(L2PConvex.calibrate, Convex(domain=Ball(1), loss=LogisticLoss(), horizon=200), **GAUSSIAN),
     "doubling": partial(tacit.LazyExperts.calibrate, tacit.Experts(n=3, horizon=None), **GAUSSIAN),
 }

@@ -1,99 +1,21 @@
 """Exact laws of tracking learners on tiny instances, and the brute-force reduction they must agree with.
 
-`transcript_law` runs the real learner once for every outcome of its coins: the streams are replaced by
-objects that ask a script what happens and tell it with which probability. `meta_expert_law` is the paper's
-Section 4 taken literally: the lazy learner over all N^T sequences of experts.
+`transcript_law` runs the shipped learner through the audit's scripted streams. What is independent of it and of the
+learner is `meta_expert_law`: the paper's Section 4 taken literally, the lazy learner over all N^T sequences of experts.
 """
 
-import copy
 import itertools
 import math
 
 import numpy as np
 
-from tacit.learners.tracking import fixed_share
-from tacit.randomness import Randomness
+from tacit.audit.enumerate import transcript_law as enumerated
+from tacit.audit.laws import actions_only
 
 
-class Script:
-    """A sequence of choices; beyond its prefix it takes the first possible outcome and notes the others."""
-
-    def __init__(self, prefix):
-        self.prefix, self.taken, self.open = prefix, [], []
-        self.probability = 1.0
-
-    def choose(self, probabilities):
-        place = len(self.taken)
-        possible = [k for k, p in enumerate(probabilities) if p > 0]
-        choice = self.prefix[place] if place < len(self.prefix) else possible[0]
-        if place >= len(self.prefix):
-            self.open += [[*self.taken, other] for other in possible[1:]]
-        self.taken.append(choice)
-        self.probability *= probabilities[choice]
-        return choice
-
-
-class Clock:
-    """An exponential clock: whether it rings by x is an outcome of probability 1 - e^-x."""
-
-    def __init__(self, script):
-        self.script = script
-
-    def __le__(self, x):
-        return self.script.choose([math.exp(-x), -math.expm1(-x)]) == 1
-
-
-class Coin:
-    """A uniform number: below p with probability p, and then anywhere below it."""
-
-    def __init__(self, script, n):
-        self.script, self.n = script, n
-
-    def __lt__(self, p):
-        return self.script.choose([1 - p, p]) == 1
-
-    def __truediv__(self, p):
-        others = self.n - 1
-        return (self.script.choose([1 / others] * others) + 0.5) / others
-
-
-class Stream:
-    def __init__(self, script, n):
-        self.script, self.n = script, n
-
-    def standard_exponential(self):
-        return Clock(self.script)
-
-    def random(self):
-        return Coin(self.script, self.n)
-
-
-def transcript_law(plan, losses, monkeypatch):
-    """{actions: probability}, by running the learner of `plan` once for every outcome of its coins."""
-    n = plan.problem.n
-    law = {}
-    waiting = [[]]
-    fresh = plan.start(Randomness.replayable(0))
-    fresh._planned_moves()  # computed once, not for every outcome
-    while waiting:
-        script = Script(waiting.pop())
-
-        def mechanism(scores, generator, script=script):
-            weights = np.exp(scores - scores.max())
-            return script.choose((weights / weights.sum()).tolist())
-
-        monkeypatch.setattr(fixed_share, "exponential_mechanism", mechanism)
-        learner = copy.copy(fresh)
-        learner._weights = fresh._weights.copy()
-        learner._action = script.choose([1 / n] * n)
-        learner._streams = dict.fromkeys(learner._streams, Stream(script, n))
-        actions = []
-        for row in losses:
-            actions.append(learner.play())
-            learner.observe(row)
-        law[tuple(actions)] = law.get(tuple(actions), 0.0) + script.probability
-        waiting += script.open
-    return law
+def transcript_law(plan, losses):
+    """{actions: probability}, by running the shipped learner once for every outcome of its coins (`tacit.audit`)."""
+    return actions_only(enumerated(plan, list(losses)))
 
 
 def meta_expert_law(plan, losses):

@@ -15,17 +15,22 @@ from tacit.audit.enumerate import ExactCurve, transcript_law
 from tacit.audit.epochs import epochs
 from tacit.audit.instances import Instance
 from tacit.audit.report import CLEAN, VIOLATION, AuditReport, Finding
+from tacit.audit.script import NotEnumerable
 from tacit.errors import InvalidInput
 from tacit.learners.base import Plan
 from tacit.learners.doubling import Doubling
+from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.randomness import Randomness
 from tacit.validation import check_integer, check_positive
 
 __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit", "transcript_law"]
 
 # At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of a one-run audit.
-LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 2_000
-INTEGRATED_LAWS, SUM_RUNS = 8, 200_000
+LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
+INTEGRATED_LAWS, SUM_RUNS, NORM_COORDINATES = 8, 200_000, 40_000
+# Drawn coordinates of a test of densities, draws of its slower instance, runs of a likelihood-ratio test.
+COORDINATES = {"CTRL": 5_000, "L2PConvex": 18_000}
+STEEP_DRAWS, COIN_RUNS, SCORED_RUNS = 300, 30, {"CTRL": 500, "L2PConvex": 600}
 
 
 def audit(
@@ -34,8 +39,8 @@ def audit(
     """Try to break the privacy contract of a plan.
 
     Args:
-        plan: a calibrated plan, or the planner's choice.
-        budget: effort, 1 for less than a minute; every count grows in proportion.
+        plan: a calibrated plan, or the planner's choice; or a plan of your own for a few rounds and experts.
+        budget: effort, 1 for less than two minutes; every count grows in proportion.
         seed: of the search and the runs; the report repeats itself from it.
         progress: told what is being attacked.
 
@@ -76,10 +81,11 @@ class _Attacks:
             self._finite(plan)
         elif name in instances.NOISY:
             self._noisy(plan)
-        elif name in instances.ONE_DIMENSIONAL:
+        elif name in instances.DENSITIES:
             from tacit.audit.integrate import QUADRATURE_SLACK, interval_law
 
             self._integrated(instances.interval_instance(plan), interval_law, QUADRATURE_SLACK)
+            self._densities(plan)
         elif name == "LipschitzNet":
             self.say("exact enumeration")
             net = instances.net_instance(plan)
@@ -88,8 +94,25 @@ class _Attacks:
             from tacit.audit.minimiser import model_law
 
             self._integrated(instances.model_instance(plan), model_law, 1e-3)
+            self._norm_noise(plan)
         else:
-            raise InvalidInput(f"No audit covers {name}: it promises no privacy, or is not known here.")
+            self._own(plan)
+
+    def _own(self, plan: Plan) -> None:
+        """A plan that tacit does not ship: enumerated as it stands, then run for real on the worst neighbours."""
+        instance = instances.own_instance(plan)
+        self.say("exact enumeration")
+        try:
+            worst = methods.exact(instance, self.stream("own"), laws=self._count(LAWS))
+        except NotEnumerable as error:
+            raise InvalidInput(f"The outcomes of {plan.algorithm} cannot be counted: {error}") from None
+        self.say("real runs on the worst neighbours")
+        runs = self._count(RUNS)
+        self.findings += [
+            worst,
+            methods.likelihood(instance, (worst.stream, worst.neighbour), self.seed, runs=runs),
+            laws.frequencies(instance, worst.stream, self.seed, runs=runs),
+        ]
 
     def _finite(self, plan: Plan) -> None:
         found, small = self.findings, instances.finite_instances(plan)
@@ -101,7 +124,7 @@ class _Attacks:
         runs = self._count(RUNS)
         found.append(methods.likelihood(loud, (worst.stream, worst.neighbour), self.seed, runs=runs))
         found.append(laws.frequencies(loud, worst.stream, self.seed, runs=runs))
-        if plan.algorithm in laws.EXPONENTIAL_WEIGHTS and getattr(plan, "max_switches", None) is None:
+        if isinstance(plan, laws.EXPONENTIAL_WEIGHTS) and getattr(plan, "max_switches", None) is None:
             found.append(laws.marginals(loud, worst.stream))
         if plan.algorithm == "RestartOnShift":
             self.say("above-threshold and restarts")
@@ -124,9 +147,44 @@ class _Attacks:
             self.say("sampling the running sum")
             runs = self._count(SUM_RUNS, 20_000)
             self.findings.append(methods.sums_sampled(instance.plan, self.stream("sums"), runs=runs))
+        self._norm_noise(instance.plan)
         self.say("record and replay")
         pairs = self._count(PAIRS, 12)
         self.findings.append(methods.replayed(instance, self.stream("replay"), pairs=pairs))
+
+    def _norm_noise(self, plan: Plan) -> None:
+        """Pure one-pass plans draw noise with the density of a norm."""
+        if plan.guarantee.at_delta > 0 or not isinstance(plan, OnlineToBatch | ObjectivePerturbation):
+            return
+        from tacit.audit import norm_noise
+
+        self.say("noise with the density of a norm")
+        attack = norm_noise.sum_noise if isinstance(plan, OnlineToBatch) else norm_noise.model_noise
+        count = self._count(NORM_COORDINATES, 4_000)
+        self.findings.append(attack(plan, self._source.child("norm noise"), coordinates=count))
+
+    def _densities(self, plan: Plan) -> None:
+        from tacit.audit import density, hazards
+
+        loud, *steep = instances.law_instances(plan)
+        draws = self._count(max(1_500, COORDINATES[plan.algorithm] // loud.dimension), 100)
+        self.say(f"law of {draws} draws and their coins")
+        self.findings.append(density.law(loud, self._source.child("law"), draws=draws))
+        for instance in steep:
+            self.say(f"law of draws, {instance.label}")
+            draws = self._count(STEEP_DRAWS, 30)
+            self.findings.append(density.law(instance, self._source.child("steep"), draws=draws))
+        if plan.algorithm == "CTRL":
+            self.say("release noise and minimisers")
+            draws = self._count(TRANSCRIPTS, 100)
+            self.findings.append(density.release(loud, self._source.child("release"), draws=draws))
+        if plan.parameters["force"] < 1:
+            self.say("coins read off the learner")
+            runs = self._count(COIN_RUNS, 4)
+            self.findings.append(hazards.coins(loud, self._source.child("coins"), runs=runs))
+        runs = self._count(SCORED_RUNS[plan.algorithm], 50)
+        self.say(f"likelihood ratios of {2 * runs} real runs")
+        self.findings += density.scored(instances.scored_instance(plan), self._source.child("scored"), runs=runs)
 
     def _integrated(self, instance: Instance, law: Any, slack: float) -> None:
         self.say("numerical integration in one dimension")

@@ -77,7 +77,7 @@ def both(*bugs: Bug) -> Bug:
 
 def all_controls() -> tuple[Control, ...]:
     """Every planted bug that ships."""
-    from tacit.audit import controls_convex, controls_experts, controls_sums, controls_tracking
+    from tacit.audit import controls_convex, controls_density, controls_experts, controls_sums, controls_tracking
 
-    parts = (controls_sums, controls_experts, controls_tracking, controls_convex)
+    parts = (controls_sums, controls_experts, controls_tracking, controls_convex, controls_density)
     return tuple(control for part in parts for control in part.CONTROLS)

@@ -10,6 +10,7 @@ from tacit.audit import methods
 from tacit.audit.controls import Control, both, swap
 from tacit.audit.controls_sums import replayed
 from tacit.audit.instances import Instance, alphabet
+from tacit.audit.norm_noise import sum_noise
 from tacit.audit.report import Finding
 from tacit.geometry import Ball
 from tacit.learners.bandit import bandit_fw
@@ -18,7 +19,7 @@ from tacit.learners.base import Plan
 from tacit.learners.convex import ctrl, ftrl, lipschitz
 from tacit.learners.convex.gibbs import L2PConvex
 from tacit.learners.convex.multiscale import Multiscale
-from tacit.learners.stochastic import clipping, online_to_batch
+from tacit.learners.stochastic import clipping, norms, online_to_batch
 from tacit.learners.two_chains import TwoChains
 from tacit.losses.base import clip_rows, finite_rows
 from tacit.losses.linear_models import LinearLoss, LogisticLoss
@@ -121,6 +122,34 @@ def _quarter_noise(honest: Any) -> Any:
     return lambda self, rounds: honest(self, rounds) / 4
 
 
+def _norm_noise(power: float) -> Finding:
+    """Attack the noise of a pure one-pass plan in this norm."""
+    problem = Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=16)
+    plan = online_to_batch.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=0.0, norm=norms.Norm(power))
+    return sum_noise(plan, Randomness.replayable(10), coordinates=30_000)
+
+
+def _short_noise(honest: Any) -> Any:
+    def source(self: norms.Norm, generator: Any) -> Any:
+        draw = honest(self, generator)
+        return lambda count: 0.9 * draw(count)
+
+    return source
+
+
+def _gaussian_direction(honest: Any) -> Any:
+    """A direction that is Gaussian for every norm, with the right length."""
+
+    def source(self: norms.Norm, generator: Any) -> Any:
+        def draw(count: int) -> Any:
+            direction = generator.standard_normal(count)
+            return direction * (generator.standard_gamma(count) / self.dual_size(direction))
+
+        return draw
+
+    return source
+
+
 def _no_limit(honest: Any) -> Any:
     def absorb(self: TwoChains, feedback: Any) -> None:
         self._limit, limit = 100.0, self._limit
@@ -163,5 +192,13 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "differences clipped at twice the bound", "stochastic", swap(clipping, "_shares", _loose_shares),
         lambda: replayed(one_pass()),
+    ),
+    Control(
+        "norm noise x .9", "stochastic", swap(norms.Norm, "exponential_noise", _short_noise),
+        lambda: _norm_noise(2.0), fast=False,
+    ),
+    Control(
+        "Gaussian direction of noise in another norm", "stochastic",
+        swap(norms.Norm, "exponential_noise", _gaussian_direction), lambda: _norm_noise(1.2), fast=False,
     ),
 )  # fmt: skip

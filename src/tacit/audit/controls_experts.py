@@ -108,7 +108,8 @@ def _certain(self: Any, clock: Any) -> bool:
 
 def _stale(honest: Any) -> Any:
     def draw(self: lazy.LazyExpertsLearner) -> None:
-        newest = self._rows[max(0, self._stale_rows - 1)] if hasattr(self, "_stale_rows") else 0.0
+        stale = vars(self).get("_stale_rows")
+        newest = 0.0 if stale is None else self._rows[max(0, stale - 1)]
         self._total -= newest
         honest(self)
         self._total += newest
@@ -118,7 +119,7 @@ def _stale(honest: Any) -> Any:
 
 def _remember_rows(honest: Any) -> Any:
     def flush(self: lazy.LazyExpertsLearner) -> None:
-        self._stale_rows = self._filled  # type: ignore[attr-defined]
+        vars(self)["_stale_rows"] = self._filled
         honest(self)
 
     return flush

@@ -117,11 +117,11 @@ def _second_release(honest: Any) -> Any:
     """The same losses are summed twice, with fresh noise, at the full budget each time."""
 
     def absorb(self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
-        if not hasattr(self, "_twin"):
-            mechanism, plan = self.plan.mechanism, self.plan
-            self._twin = mechanism.start(self._n, plan.scale, mechanism.noise_from(self._streams["noise"]))  # type: ignore[attr-defined]
+        mechanism, kept = self.plan.mechanism, vars(self)
+        if "_twin" not in kept:
+            kept["_twin"] = mechanism.start(self._n, self.plan.scale, mechanism.noise_from(self._streams["noise"]))
         if self._round + 1 != self.plan.rounds:
-            self._twin.add(losses - 0.5)  # type: ignore[attr-defined]
+            kept["_twin"].add(losses - 0.5)
         honest(self, losses)
 
     return absorb

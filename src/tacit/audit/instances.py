@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.neighbours import Alphabet
-from tacit.errors import TacitError
-from tacit.geometry import Ball
+from tacit.errors import InvalidInput, TacitError
+from tacit.geometry import Ball, Box, L1Ball, Simplex
 from tacit.learners.base import Plan
+from tacit.learners.convex.ctrl import CTRL
+from tacit.learners.convex.gibbs import L2PConvex
 from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinearLoss, LinkLoss, LogisticLoss
 from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic
@@ -26,8 +28,10 @@ FINITE = (
     "LazyExperts", "L2P", "ScheduledExperts",
     "LazyFixedShare", "SampledFixedShare", "LimitedUpdates", "RestartOnShift",
 )  # fmt: skip
-# Algorithms whose draws have a known density in one dimension.
-ONE_DIMENSIONAL = ("L2PConvex", "CTRL")
+# Plans of another's making are enumerated up to this size.
+MOST_EXPERTS, MOST_ROUNDS = 3, 8
+# Algorithms whose draws have a known density.
+DENSITIES = ("L2PConvex", "CTRL")
 # Algorithms that hide vectors behind noise.
 NOISY = ("HedgeOnSums", "NoisyMirrorDescent", "PrivateFTRL", "LipschitzGrid", "BanditFW", "OnlineToBatch")
 
@@ -52,6 +56,12 @@ class Instance:
     plan: Plan
     alphabet: Alphabet
 
+    @property
+    def dimension(self) -> int:
+        """The coordinates of a decision (1 for experts)."""
+        problem = self.plan.problem
+        return problem.domain.hull_dimension if isinstance(problem, Convex) else 1
+
 
 def finite_instances(plan: Plan) -> list[Instance]:
     """The plan's own parameters and loud ones, at a size that can be enumerated."""
@@ -74,6 +84,21 @@ def finite_instances(plan: Plan) -> list[Instance]:
         if not any(repr(small) == repr(instance.plan) for instance in found):
             found.append(Instance(f"{label}, N=2, T={rounds}", small, alphabet(small)))
     return found
+
+
+def own_instance(plan: Plan) -> Instance:
+    """A plan of another's making, as it stands: no audit knows how to make it smaller."""
+    problem, name = plan.problem, plan.algorithm
+    if plan.guarantee.epsilon() == float("inf"):
+        raise InvalidInput(f"{name} promises no privacy: there is nothing to attack.")
+    if not isinstance(problem, Experts):
+        raise InvalidInput(f"No audit covers {name}: of plans that tacit does not ship, only those over experts.")
+    if problem.n > MOST_EXPERTS or not problem.horizon or problem.horizon > MOST_ROUNDS:
+        raise InvalidInput(
+            f"To audit {name}, which tacit does not ship, make it for at most {MOST_EXPERTS} experts and {MOST_ROUNDS} "
+            f"rounds, so that its outcomes can be counted. Got n={problem.n}, horizon={problem.horizon} instead."
+        )
+    return Instance(f"as it stands, N={problem.n}, T={problem.horizon}", plan, alphabet(plan))
 
 
 def net_instance(plan: Plan) -> Instance:
@@ -155,6 +180,73 @@ def interval_instance(plan: Plan) -> Instance:
     return Instance("loud parameters, one dimension, T=3", small, alphabet(small))
 
 
+def law_instances(plan: Plan) -> list[Instance]:
+    """Draws and coins at which mistakes show: in the plan's own kind of domain, with few dimensions."""
+    if isinstance(plan, CTRL):
+        # The longer the horizon, the less the barrier weighs; a few of its rounds are played.
+        problem = _small_domain(plan.problem, horizon=min(1_000, max(6, plan.rounds)))
+        size, slope = problem.domain.radius, problem.lipschitz
+        # Wide coins, noise of the size of two gradients, a regulariser that leaves curvature to the losses.
+        loud = replace(plan, problem=problem, eta=4 * size / slope, sigma=2 * slope, force=0.1, log_phi=0.5)
+        return [_described("loud parameters", loud)]
+    assert isinstance(plan, L2PConvex)
+    found = [_described("loud parameters", _loud_gibbs(plan))]
+    problem = _small_domain(plan.problem, horizon=4)
+    if problem.domain.dimension > 1 and 0 < problem.smoothness < np.inf:
+        # Losses three times as curved as the regulariser: the sampler needs many short steps.
+        regularisation = 4 * problem.smoothness / 6
+        rate = 2 / (regularisation * problem.domain.radius**2)
+        steep = replace(
+            plan, problem=problem, rate=rate, regularisation=regularisation, force=1.0, batch=1, reference_force=0.0,
+            sampler_distance=1e-10,
+        )  # fmt: skip
+        found.append(_described("steep losses", steep))
+    return found
+
+
+def scored_instance(plan: Plan) -> Instance:
+    """Runs whose likelihood ratios say much, at a certificate that says something."""
+    if isinstance(plan, CTRL):
+        problem = _small_domain(plan.problem, horizon=4)
+        size, slope = problem.domain.radius, problem.lipschitz
+        loud = replace(plan, problem=problem, eta=0.05 * size / slope, sigma=4 * slope, force=0.7, log_phi=0.1)
+        return _described("loud draws", loud)
+    assert isinstance(plan, L2PConvex)
+    return _described("loud draws", _loud_gibbs(plan))
+
+
+def _loud_gibbs(plan: L2PConvex) -> L2PConvex:
+    """A law about a third as wide as the domain, which every loss moves by a quarter of it."""
+    problem = _small_domain(plan.problem, horizon=4)
+    size, slope = problem.domain.radius, problem.lipschitz
+    return replace(
+        plan, problem=problem, rate=2 / (slope * size), regularisation=2 * slope / size, clip=0.5,
+        force=1.0 if plan.force == 1 else 0.3, batch=min(2, plan.batch) if plan.force < 1 else 1,
+        reference_force=0.3 if plan.reference_force > 0 else 0.0,
+        sampler_distance=0.0 if problem.domain.dimension == 1 else 1e-12,
+    )  # fmt: skip
+
+
+def _small_domain(problem: Convex, horizon: int) -> Convex:
+    domain = problem.domain
+    if isinstance(domain, Box):
+        domain = Box(domain.low[:3], domain.high[:3])
+    elif isinstance(domain, Simplex):
+        domain = Simplex(min(4, domain.dimension))
+    elif isinstance(domain, L1Ball):
+        domain = L1Ball(min(3, domain.dimension), radius=domain.radius)
+    elif isinstance(domain, Ball) or domain.dimension > 6:
+        domain = Ball(min(3, domain.dimension), radius=domain.radius)
+    loss = problem.loss if isinstance(problem.loss, RowLoss) else LogisticLoss()
+    return replace(problem, domain=domain, loss=loss, horizon=horizon)
+
+
+def _described(label: str, plan: CTRL | L2PConvex) -> Instance:
+    domain = plan.problem.domain
+    shape = f"{type(domain).__name__} of {domain.dimension} dimensions, T={plan.problem.horizon}"
+    return Instance(f"{label}, {shape}", plan, alphabet(plan))
+
+
 def alphabet(plan: Plan) -> Alphabet:
     """Extreme feedback for the plan's problem."""
     problem = plan.problem
@@ -184,7 +276,8 @@ def _data_alphabet(loss: Any, dimension: int) -> Alphabet:
     nothing = np.zeros(dimension)
     # Longer data than allowed are clipped: that is enforced, so it is attacked. Opposites stand at opposite ends.
     if isinstance(loss, LinkLoss):
-        low, high = loss.label_range
+        # Labels far outside are pulled into their public range: its ends.
+        low, high = loss.clip_labels(np.array([-1e300, 1e300])).tolist()
         rows = [size * loss.data_norm * axis for size in (1.0, 5.0) for axis in axes]
         return Alphabet((*((row, high) for row in rows), *((row, low) for row in reversed(rows))), (nothing, low))
     norm = getattr(loss, "data_norm", getattr(loss, "lipschitz", 1.0))

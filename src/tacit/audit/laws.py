@@ -18,11 +18,12 @@ from tacit.audit.enumerate import Law, transcript_law
 from tacit.audit.instances import Instance
 from tacit.audit.report import Finding
 from tacit.audit.statistical import FAILURE
+from tacit.learners.experts import L2P, LazyExperts, ScheduledExperts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
 # Algorithms whose actions have exactly the law of exponential weights on the batches before.
-EXPONENTIAL_WEIGHTS = ("LazyExperts", "L2P", "ScheduledExperts")
+EXPONENTIAL_WEIGHTS = (LazyExperts, L2P, ScheduledExperts)
 TOLERANCE = 1e-9
 
 
@@ -30,8 +31,9 @@ def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
     """The largest distance of an action's law from exponential weights; the certified regret rests on it being 0."""
     plan = instance.plan
     law = actions_only(transcript_law(plan, list(stream)))
-    eta, batch, n = plan.eta, plan.batch, plan.problem.n  # type: ignore[attr-defined]
-    low, high = plan.problem.loss_range  # type: ignore[attr-defined]
+    assert isinstance(plan, EXPONENTIAL_WEIGHTS)
+    eta, batch, n = plan.eta, plan.batch, plan.problem.n
+    low, high = plan.problem.loss_range
     total, worst = np.zeros(n), 0.0
     for place, row in enumerate(stream):
         if place % batch == 0:

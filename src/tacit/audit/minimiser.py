@@ -15,12 +15,29 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.enumerate import Feedback, Law, Walk
-from tacit.audit.script import ScriptedRandomness, Stream
+from tacit.audit.script import Script, ScriptedRandomness, Stream
 from tacit.learners.base import Plan
 from tacit.learners.stochastic import norms, objective
 
 _CELLS = 160
 _UNIT, _WEIGHTS = np.polynomial.legendre.leggauss(4)
+
+
+class UnitStream(Stream):
+    """Normal noise of this stream is 1: what reaches the minimiser is its scale."""
+
+    def standard_normal(self, count: int) -> Any:
+        """Ones."""
+        return np.ones(count)
+
+
+class UnitRandomness(ScriptedRandomness):
+    """A script whose normal noise is 1."""
+
+    __slots__ = ()
+
+    def _stream(self, script: Script, name: str) -> Any:
+        return UnitStream(script, name)
 
 
 def model_law(plan: Plan, feedback: Feedback) -> Law:
@@ -30,7 +47,7 @@ def model_law(plan: Plan, feedback: Feedback) -> Law:
     while waiting:
         walk = Walk(*waiting.pop())
         with _integrated(plan, walk):
-            learner: Any = plan.start(ScriptedRandomness(walk))
+            learner: Any = plan.start(UnitRandomness(walk))
             for row in feedback:
                 learner.play()
                 learner.observe(row)
@@ -63,9 +80,6 @@ def _integrated(plan: Any, walk: Walk) -> Iterator[None]:
 
         return SimpleNamespace(point=x[[walk.ask("noise", law)]])
 
-    def ones(self: Any, count: int) -> Any:
-        return np.ones(count)
-
     swaps = (
         (objective, "perturbed_minimum", minimum),
         (norms.Norm, "exponential_noise", lambda self, generator: np.ones),
@@ -73,10 +87,8 @@ def _integrated(plan: Any, walk: Walk) -> Iterator[None]:
     honest = [(owner, name, getattr(owner, name)) for owner, name, _ in swaps]
     for owner, name, value in swaps:
         setattr(owner, name, value)
-    Stream.standard_normal = ones  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        del Stream.standard_normal  # type: ignore[attr-defined]
         for owner, name, value in honest:
             setattr(owner, name, value)

@@ -24,9 +24,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tacit.audit.enumerate import Feedback, plain
 from tacit.audit.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
-from tacit.audit.sums import response
+from tacit.audit.sums import SummingPlan, response
 from tacit.learners.base import Plan
-from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
+from tacit.mechanisms.running_sums.base import Accumulator
 from tacit.privacy.curves import Gaussian, Pure
 from tacit.validation import FloatArray
 
@@ -245,7 +245,7 @@ def replay_choices(plan: Plan, stream: Feedback, neighbour: Feedback, generator:
     return Replay(not reason, reason, 0.0, float("inf") if reason else total)
 
 
-def loss_lower_bound(log_ratios: Sequence[float], epsilon: float, failure: float) -> float:
+def loss_lower_bound(log_ratios: Sequence[float] | FloatArray, epsilon: float, failure: float) -> float:
     """A lower confidence bound on delta(epsilon) from sampled privacy losses.
 
     delta(epsilon) >= E[(1 - e^{epsilon - loss})+] over transcripts of the first stream, a mean of numbers in
@@ -284,7 +284,8 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
         shift = np.array([b.value - a.value for a, b in pairs]).reshape(len(pairs), -1)
         head = pairs[0][0]
         if head.kind == "sum":
-            mechanism: RunningSum = plan.mechanism  # type: ignore[attr-defined]
+            assert isinstance(plan, SummingPlan)
+            mechanism = plan.mechanism
             steps = np.zeros((mechanism.steps, shift.shape[1]))
             steps[: len(shift)] = shift
             growth = [a.sensitivity for a, _ in pairs]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,6 +23,19 @@ from tacit.validation import FloatArray
 
 # Relative rounding of the solves; the plans round their noise up by more than that.
 SOLVE_SLACK = 1e-9
+
+
+@runtime_checkable
+class SummingPlan(Protocol):
+    """What the attacks on running sums need of a plan: its sum, and the mu or epsilon of it."""
+
+    @property
+    def mechanism(self) -> RunningSum:
+        """The running sum."""
+
+    @property
+    def privacy(self) -> float:
+        """Mu for Gaussian noise, epsilon for Laplace noise."""
 
 
 @dataclass(frozen=True)

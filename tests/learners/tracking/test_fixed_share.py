@@ -25,11 +25,11 @@ def tracking(n, horizon, switches):
     + [(2, 4, 1, "uniform"), (2, 6, 3, "uniform"), (3, 4, 2, "uniform")]
     + [pytest.param(3, 5, 1, "uniform", marks=pytest.mark.slow)],
 )
-def test_joint_law_is_that_of_all_paths(n, rounds, batch, prior, monkeypatch):
+def test_joint_law_is_that_of_all_paths(n, rounds, batch, prior):
     losses = Randomness.replayable(n * rounds + batch).stream("losses").random((rounds, n))
     switches = 1 if (n, prior) == (3, "uniform") else 2  # keeps the number of outcomes small
     plan = LazyFixedShare(tracking(n, rounds, switches), eta=0.9, force=0.2, batch=batch, prior=prior)
-    law, oracle = transcript_law(plan, losses, monkeypatch), meta_expert_law(plan, losses)
+    law, oracle = transcript_law(plan, losses), meta_expert_law(plan, losses)
     assert sum(law.values()) == pytest.approx(1, abs=1e-12)
     for actions in set(law) | set(oracle):
         assert law.get(actions, 0.0) == pytest.approx(oracle.get(actions, 0.0), abs=1e-12)
@@ -41,12 +41,12 @@ def test_joint_law_test_has_teeth(monkeypatch):
     oracle = meta_expert_law(plan, losses)
     # One step of the chain too many after a draw, which a careless implementation would make.
     monkeypatch.setattr(MarkovPrior, "scores", lambda self, w, t: np.log(w * (1 - 1.5 * self.share) + self.share / 2))
-    law = transcript_law(plan, losses, monkeypatch)
+    law = transcript_law(plan, losses)
     assert max(abs(law[a] - oracle[a]) for a in law) > 1e-4
 
 
 @pytest.mark.parametrize(("prior", "batch"), [("markov", 1), ("markov", 2), ("uniform", 1)])
-def test_exact_hockey_stick_lies_under_the_certified_curve(prior, batch, monkeypatch):
+def test_exact_hockey_stick_lies_under_the_certified_curve(prior, batch):
     rounds = 4
     plan = LazyFixedShare(tracking(2, rounds, 1), eta=0.4, force=0.3, batch=batch, prior=prior)
     # Constant rows are alike: only the relative losses count, so (0,0) stands for (1,1) too.

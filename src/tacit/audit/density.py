@@ -1,0 +1,169 @@
+"""Attacks on learners that draw from densities in several dimensions: CTRL, and L2P on regularised weights.
+
+The density of a draw and the probability of a coin are known (`tacit.audit.claims`), so transcripts of the shipped
+learner give sharp answers:
+
+- `law`: do draws and coins have the law that the certificate assumes? Draws become standard normal vectors, coins are
+  bet on; the tests are exact for finite samples. This sees a wrong sampler, a wrong clock and a wrong objective.
+- `scored`: how well do real runs on two neighbours differ? The exact log likelihood ratio of each transcript is the
+  score. "sampled": its threshold is fixed beforehand and Clopper-Pearson bounds the rates, valid whatever the learner
+  does. "losses": the mean of the losses themselves, far sharper, given the law.
+- `release`: is the noise there that covers inexact minimisation, and is the minimiser as close as was certified?
+
+What they cannot see, at the default budget and with probability near one: noise that is wrong by less than about 8
+(CTRL) or 5 (L2P) per cent, a law of coordinates that is nearer than about 0.05 (0.03) to the claimed one, a clock that
+moves keep probabilities by less than about 0.05 (the probabilities themselves are read off exactly, `hazards`); errors
+that need a longer stream or more dimensions than the instance has, or that are rarer than that; neighbours worse than
+the pair that is tried; and whatever the claim shares with the learner: losses, barriers and parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tacit.audit.claims import PerturbedMinimiser
+from tacit.audit.instances import Instance
+from tacit.audit.methods import neighbours
+from tacit.audit.replay import loss_lower_bound
+from tacit.audit.report import Finding
+from tacit.audit.residuals import normal_surprises, worst_surprise
+from tacit.audit.statistical import FAILURE, lower_rate, upper_rate
+from tacit.audit.transcripts import QUADRATURE, Reading, claim_of, read, surprises, transcript
+from tacit.learners.convex import coupled
+from tacit.learners.convex.ctrl import CTRL
+from tacit.learners.convex.gibbs import L2PConvex
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray
+
+# Where deltas are compared: the privacy loss that a transcript must exceed.
+EPSILON = 0.0
+# Rounds that are played of a longer horizon, where barriers weigh less and losses bend more.
+ROUNDS = 8
+
+
+def law(instance: Instance, source: Randomness, *, draws: int) -> Finding:
+    """Run until `draws` points were drawn after the start, and test them, their coins and the first draws."""
+    plan = instance.plan
+    stream = neighbours(instance, source.stream("neighbours"), 2 * len(instance.alphabet.symbols))[0][:ROUNDS]
+    claim, reading = claim_of(plan, stream), Reading()
+    later = run = 0
+    while later < draws:
+        before = len(reading.draws)
+        total = read(claim, transcript(plan, stream, source.child(run)), reading)
+        later += sum(draw.finished > 0 for draw in reading.draws[before:])
+        run += 1
+        if total == -np.inf:
+            break
+    # A chain draws once at its start and at most once after each round: so many first draws there always are.
+    first = draws // (len(stream) - 1)
+    slack = QUADRATURE if isinstance(plan, L2PConvex) else 0.0
+    worst, limit = worst_surprise(surprises(claim, reading, first, draws, slack), FAILURE)
+    error = plan.sampler_distance * len(reading.draws) if isinstance(plan, L2PConvex) else 0.0
+    broken = total == -np.inf or worst.value > limit
+    return Finding(
+        "law", instance.label, "-log10 of the probability of what was seen", limit,
+        float("inf") if total == -np.inf else worst.value, broken, FAILURE + error,
+        f"{worst.name}: {len(reading.draws)} draws and {len(reading.tosses)} coins of {run} runs do not have the "
+        "claimed law", stream=tuple(stream), check=True,
+    )  # fmt: skip
+
+
+def scored(instance: Instance, source: Randomness, *, runs: int) -> list[Finding]:
+    """Transcripts on two neighbours, judged by their rates (`sampled`) and by their exact losses (`losses`)."""
+    plan = instance.plan
+    pair = neighbours(instance, source.stream("neighbours"), 0)
+    claims = [claim_of(plan, feedback) for feedback in pair]
+    ratios: list[FloatArray] = []
+    for side, feedback in enumerate(pair):
+        seen = []
+        for run in range(runs):
+            found = transcript(plan, feedback, source.child(f"{side} {run}"))
+            here, there = (read(claim, found) for claim in claims)
+            # A transcript that both claims call impossible is the law's business, not a privacy loss.
+            seen.append(0.0 if here == there else here - there)
+        ratios.append(np.array(seen))
+    return [_rates(instance, pair, ratios), _exact_losses(instance, pair, [ratios[0], -ratios[1]])]
+
+
+def _rates(instance: Instance, pair: tuple[list[Any], list[Any]], ratios: list[FloatArray]) -> Finding:
+    guarantee = instance.plan.guarantee
+    runs, share = len(ratios[0]), FAILURE / 2
+    # The best test of the first stream against the second, by Neyman and Pearson: no threshold is left to choose.
+    hits, alarms = (int(np.sum(side > EPSILON)) for side in ratios)
+    measured = max(0.0, lower_rate(hits, runs, share) - np.exp(EPSILON) * upper_rate(alarms, runs, share))
+    certified = guarantee.delta(EPSILON)
+    return Finding(
+        "sampled", instance.label, f"delta at epsilon={EPSILON:g}", certified, measured, measured > certified, FAILURE,
+        f"likelihood-ratio test on {2 * runs} runs", stream=tuple(pair[0]), neighbour=tuple(pair[1]),
+    )  # fmt: skip
+
+
+def _exact_losses(instance: Instance, pair: tuple[list[Any], list[Any]], losses: list[FloatArray]) -> Finding:
+    guarantee = instance.plan.guarantee
+    grid = np.linspace(0.0, max(0.1, min(guarantee.epsilon(1e-3), 20.0)), 25)
+    half = FAILURE / 2
+    measured = max(loss_lower_bound(side, EPSILON, half) for side in losses)
+    certified = guarantee.delta(EPSILON)
+    # The picture shows means; the verdict rests on the bound at EPSILON alone.
+    means = [max(float(np.mean(-np.expm1(np.minimum(e - side, 0.0)))) for side in losses) for e in grid]
+    return Finding(
+        "losses", instance.label, f"delta at epsilon={EPSILON:g}", certified, measured, measured > certified, FAILURE,
+        f"exact losses of {2 * len(losses[0])} transcripts, given the claimed law",
+        stream=tuple(pair[0]), neighbour=tuple(pair[1]),
+        curves=(tuple(grid.tolist()), tuple(guarantee.delta(e) for e in grid.tolist()), tuple(means)),
+    )  # fmt: skip
+
+
+def release(instance: Instance, source: Randomness, *, draws: int) -> Finding:
+    """CTRL's minimisers: how far from exact, and what was added to them before they were released."""
+    plan = instance.plan
+    assert isinstance(plan, CTRL)
+    stream = neighbours(instance, source.stream("neighbours"), 0)[0][:ROUNDS]
+    claim = PerturbedMinimiser(plan, stream)
+    added: list[FloatArray] = []
+    farthest, run = 0.0, 0
+    while len(added) < draws:
+        with recorded_minima() as minima:
+            seen = transcript(plan, stream, source.child(run))
+        run += 1
+        moved = np.any(np.diff(seen.points, axis=0) != 0, axis=1)
+        finished = [0, *(np.flatnonzero(moved) + 1).tolist()]
+        # A draw after the last round that is played here is never seen.
+        for (noise, point), t in zip(minima, finished, strict=False):
+            path = claim.path(tuple(plan.domain.from_hull(point).tolist()))
+            # One Newton step measures the distance from the exact minimiser.
+            step = np.linalg.solve(path.hessians[t], path.gradients[t] + noise)
+            farthest = max(farthest, float(np.linalg.norm(step)) / plan.accuracy)
+            added.append((plan.domain.to_hull(seen.points[t]) - point) / plan.release_scale)
+    worst, limit = worst_surprise(normal_surprises(np.array(added[:draws]), "release noise"), FAILURE)
+    if farthest > 1:
+        return Finding(
+            "release", instance.label, "distance from the minimiser over the certified one", 1.0, farthest, True,
+            detail="a minimiser is not as close as was certified", stream=tuple(stream), check=True,
+        )  # fmt: skip
+    return Finding(
+        "release", instance.label, "-log10 of the probability of what was seen", limit, worst.value,
+        worst.value > limit, FAILURE, f"{worst.name}: {len(added)} draws", stream=tuple(stream), check=True,
+    )  # fmt: skip
+
+
+@contextmanager
+def recorded_minima() -> Iterator[list[tuple[FloatArray, FloatArray]]]:
+    """The noise and the certified minimiser of every draw in this context, in order."""
+    honest: Callable[..., Any] = vars(coupled)["perturbed_minimum"]
+    seen: list[tuple[FloatArray, FloatArray]] = []
+
+    def minimum(losses: Any, *, noise: FloatArray, **settings: Any) -> Any:
+        found = honest(losses, noise=noise, **settings)
+        seen.append((np.copy(noise), np.copy(found.point)))
+        return found
+
+    vars(coupled)["perturbed_minimum"] = minimum
+    try:
+        yield seen
+    finally:
+        vars(coupled)["perturbed_minimum"] = honest

@@ -1,0 +1,80 @@
+"""Noise with the density of a norm: does the shipped sampler have it?
+
+Replays of pure one-pass plans price their noise by its declared density exp(-|z|_q). That is what this attack tests:
+under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law, broken off one
+after the other as independent beta variables, and signs are fair coins; all of them independent. Each becomes a
+standard normal number or a bet, and the tests are those of `tacit.audit.residuals`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betainc, gammainc, gammaincc, ndtri
+
+from tacit.audit.report import Finding
+from tacit.audit.residuals import coin_surprise, normal_surprises, worst_surprise
+from tacit.audit.statistical import FAILURE
+from tacit.learners.base import Plan
+from tacit.learners.stochastic import ObjectivePerturbation
+from tacit.learners.stochastic.norms import Norm
+from tacit.learners.stochastic.online_to_batch import OnlineToBatch, OnlineToBatchLearner
+from tacit.mechanisms.running_sums import NoiseSource
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray
+
+
+def model_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
+    """The sampler of pure objective perturbation; that the learner draws from it is seen by integration."""
+    assert isinstance(plan, ObjectivePerturbation)
+    noise = Norm().exponential_noise(source.stream("noise"))
+    return norm_noise(noise, Norm(), plan.problem.domain.dimension, coordinates=coordinates)
+
+
+def sum_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
+    """The noise that a started one-pass learner adds to its sums, as the learner wired it."""
+    learner = plan.start(source)
+    assert isinstance(plan, OnlineToBatch)
+    assert isinstance(learner, OnlineToBatchLearner)
+    return norm_noise(learner._sums._noise, plan.norm, plan.problem.domain.dimension, coordinates=coordinates)
+
+
+def norm_noise(noise: NoiseSource, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
+    """Vectors of about so many coordinates in all, against the density exp(-|z|_q)."""
+    draws = max(200, coordinates // dimension)
+    vectors = np.array([noise(dimension) for _ in range(draws)])
+    normals, signs = standardised(vectors, norm.dual), vectors > 0
+    tests = normal_surprises(normals, "norm noise")
+    # Bets on each sign alone, and on its agreement with the coordinate before it.
+    before = np.where(np.roll(signs, 1, axis=1), 1.0, -1.0).ravel()
+    reasons = np.column_stack([np.ones(signs.size), before])
+    if dimension == 1:
+        reasons = reasons[:, :1]
+    tests.append(coin_surprise(signs.ravel(), np.full(signs.size, 0.5), reasons, "signs of norm noise"))
+    worst, limit = worst_surprise(tests, FAILURE)
+    return Finding(
+        "norm noise", f"{dimension} dimensions, dual norm l_{norm.dual:g}",
+        "-log10 of the probability of what was seen", limit, worst.value, worst.value > limit, FAILURE,
+        f"{worst.name}: {draws} vectors do not have the density exp(-|z|)", check=True,
+    )  # fmt: skip
+
+
+def standardised(vectors: FloatArray, power: float) -> FloatArray:
+    """The norm and the shares of each vector as independent standard normal numbers, if the density is exp(-|z|)."""
+    d = vectors.shape[1]
+    # Divided by the largest entry first: high powers of small numbers vanish.
+    top = np.max(np.abs(vectors), axis=1, keepdims=True)
+    powers = (np.abs(vectors) / top) ** power
+    left = np.cumsum(powers[:, ::-1], axis=1)[:, ::-1]  # of this coordinate and all after it
+    sizes = top[:, 0] * left[:, 0] ** (1 / power)
+    columns = [_normal(gammainc(d, sizes), gammaincc(d, sizes))]
+    for i in range(d - 1):
+        one, others = 1 / power, (d - 1 - i) / power
+        share = powers[:, i] / left[:, i]
+        columns.append(_normal(betainc(one, others, share), betainc(others, one, left[:, i + 1] / left[:, i])))
+    return np.column_stack(columns)
+
+
+def _normal(below: FloatArray, above: FloatArray) -> FloatArray:
+    """The normal number with these tail probabilities, from the smaller one."""
+    tail = np.maximum(np.minimum(below, above), 1e-300)
+    return np.asarray(np.where(below < above, ndtri(tail), -ndtri(tail)))

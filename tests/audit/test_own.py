@@ -1,0 +1,95 @@
+"""Plans that tacit does not ship: audited as they stand, if their outcomes can be counted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from tacit.audit import VIOLATION, audit
+from tacit.errors import InvalidInput
+from tacit.geometry import Ball
+from tacit.learners.base import Learner, Plan, RegretBound
+from tacit.learners.convex import LazyOCO
+from tacit.losses import LogisticLoss
+from tacit.privacy.curves import Pure
+from tacit.privacy.guarantee import Guarantee
+from tacit.problems import Convex, Experts, Lipschitz
+
+
+@dataclass(frozen=True)
+class LastLeader(Plan):
+    """The leader of the last round by exponential noise of mean `noise`/epsilon: private if noise is 2."""
+
+    problem: Experts
+    epsilon: float = 1.0
+    noise: float = 2.0
+    normal: bool = False
+
+    @property
+    def guarantee(self):
+        return Guarantee(curve=Pure(self.epsilon), at_delta=0.0, released="every decision", theorem="parallel")
+
+    @property
+    def regret_bound(self):
+        return RegretBound(float("inf"), "none")
+
+    @classmethod
+    def _calibrate(cls, problem, target, **options):
+        return cls(problem, target.epsilon, **options)
+
+    def _learner(self, randomness):
+        return LastLeaderLearner(self, randomness)
+
+
+class LastLeaderLearner(Learner):
+    _stream_names = ("noise",)
+
+    def __init__(self, plan, randomness):
+        super().__init__(plan, randomness)
+        self._action = 0
+
+    def _check(self, feedback):
+        return np.asarray(feedback, dtype=float)
+
+    def _absorb(self, losses):
+        draw = self._streams["noise"]
+        noise = draw.standard_normal(losses.size) if self.plan.normal else draw.standard_exponential(losses.size)
+        self._action = int(np.argmin(losses - self.plan.noise * noise / self.plan.epsilon))
+
+
+def plan(**settings):
+    return LastLeader(Experts(n=2, horizon=3), **settings)
+
+
+def test_a_sound_plan_is_tight():
+    report = audit(plan(), budget=0.5)
+    assert not report.violation
+    assert report.findings[0].lower == pytest.approx(report.findings[0].certified, rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [1.0, 1.8])
+def test_too_little_noise_is_found_with_its_witness(noise):
+    report = audit(plan(noise=noise), budget=0.5)
+    assert report.verdict == VIOLATION
+    assert len(report.findings[0].stream) == 3
+    assert np.any(np.array(report.findings[0].stream) != np.array(report.findings[0].neighbour))
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        (LastLeader(Experts(n=2, horizon=9)), "at most 3 experts and 8 rounds"),
+        (LastLeader(Experts(n=4, horizon=3)), "n=4"),
+        (LastLeader(Experts(n=2, horizon=None)), "horizon=None"),
+        (LastLeader(Lipschitz(horizon=3)), "only those over experts"),
+        (plan(normal=True), "cannot be counted"),
+        (
+            LazyOCO.for_budget(Convex(domain=Ball(1), loss=LogisticLoss(), horizon=50), switches=10),
+            "promises no privacy",
+        ),
+    ],
+    ids=["long", "many", "endless", "functions", "normal", "open"],
+)
+def test_what_cannot_be_audited_is_refused(refused, words):
+    with pytest.raises(InvalidInput, match=words):
+        audit(refused, budget=0.1)
