@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup check test test-all demo bench mutants docs clean
+.PHONY: setup check test test-all demo bench bench-peers mutants docs clean
 
 setup: $(READY)
 
@@ -33,6 +33,9 @@ demo: $(READY)
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group bench
 	$(BIN)/python -m benchmarks
+
+bench-peers: $(READY)
+	$(BIN)/python -m benchmarks.peers
 
 mutants: $(READY)
 	$(BIN)/python -m tacit.audit.mutants

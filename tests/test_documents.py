@@ -41,20 +41,22 @@ def test_executed_blocks(body, tmp_path, monkeypatch, capsys):
 
 
 def commands():
+    """The tacit commands of each block, in order: later ones may read what earlier ones wrote."""
     for block in blocks("sh"):
-        for line in block.values[0].splitlines():
-            if line.startswith("tacit "):
-                yield pytest.param(line, id=line[:60])
+        lines = [line for line in block.values[0].splitlines() if line.startswith("tacit ")]
+        if lines:
+            yield pytest.param(lines, id=block.id)
 
 
-@pytest.mark.parametrize("line", list(commands()))
-def test_command(line, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("lines", list(commands()))
+def test_commands(lines, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = "\n".join(["a,b,c", *["0.1,0.5,0.9"] * 50])
     (tmp_path / "losses.csv").write_text(rows + "\n")
-    words = shlex.split(line.split(">")[0].split("#")[0])
-    assert run_command(*words[1:]) == 0
-    assert capsys.readouterr().out
+    for line in lines:
+        words = shlex.split(line.split(">")[0].split("#")[0])
+        assert run_command(*words[1:]) == 0
+        assert capsys.readouterr().out
 
 
 def test_relative_links_lead_somewhere():

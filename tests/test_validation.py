@@ -8,6 +8,7 @@ import pytest
 
 from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
 from tacit.validation import (
+    LARGEST,
     check_choice,
     check_integer,
     check_number,
@@ -44,8 +45,14 @@ def test_numbers_become_floats(value):
 def test_interval_ends():
     assert check_number("O", "x", 0.0, above=0.0, closed_low=True) == 0.0
     assert check_number("O", "x", 1.0, below=1.0, closed_high=True) == 1.0
-    for value, ends in ((0.0, {"above": 0.0}), (1.0, {"below": 1.0}), (-1e-300, {"above": 0.0, "closed_low": True})):
-        with pytest.raises(InvalidInput, match="must be a finite number in"):
+    for value, ends, words in (
+        (0.0, {"above": 0.0}, "above 0"),
+        (1.0, {"below": 1.0}, r"in \(-inf, 1\)"),
+        (-1e-300, {"above": 0.0, "closed_low": True}, "of at least 0"),
+        (2e60, {"above": 3.0, "below": LARGEST, "closed_high": True}, r"above 3 \(and at most 1e\+60\)"),
+        (np.nan, {}, ""),
+    ):
+        with pytest.raises(InvalidInput, match=rf"must be a finite number ?{words}\. Got "):
             check_number("O", "x", value, **ends)
     with pytest.raises(InvalidInput, match=r"in \[0, 1\)"):
         check_number("O", "x", 1.0, above=0.0, below=1.0, closed_low=True)
@@ -65,11 +72,21 @@ def test_counts():
         check_integer("O", "x", 5, at_most=4)
 
 
+@pytest.mark.parametrize("value", [0, -1, 1e-61, 1e61, None])
+def test_what_is_not_positive(value):
+    with pytest.raises(InvalidInput, match=r"must be a positive number \(1e-60 to 1e\+60\)\. Got "):
+        check_positive("O", "x", value)
+
+
 def test_choice():
     assert check_choice("O", "x", "a", ("a", "b")) == "a"
     for value in ("c", None, True):
         with pytest.raises(InvalidInput, match="'a' or 'b'"):
             check_choice("O", "x", value, ("a", "b"))
+    with pytest.raises(InvalidInput, match="'a', 'b' or 'c'"):
+        check_choice("O", "x", "d", ("a", "b", "c"))
+    with pytest.raises(InvalidInput, match="must be 'a'"):
+        check_choice("O", "x", "d", ("a",))
     with pytest.raises(InvalidInput):
         check_choice("O", "x", True, (1, 2))
 

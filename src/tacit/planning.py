@@ -48,7 +48,7 @@ HARDER = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """One algorithm at the asked privacy: its plan, or the reason why it has none."""
+    """One algorithm calibrated to the target: its plan, or the reason why it has none."""
 
     algorithm: str
     plan: Plan | None
@@ -100,8 +100,8 @@ class Choice:
             raise invalid("Choice", "candidates", "one Candidate or more", candidates)
         self.candidates = tuple(sorted(listed, key=lambda c: (c.plan is None, float(c.regret_bound))))
         if self.candidates[0].plan is None:
-            reasons = " ".join(f"{c.algorithm}: {c.reason}" for c in self.candidates)
-            raise PrivacyError(f"No algorithm meets this contract. {reasons}")
+            reasons = " ".join(_because(candidate) for candidate in self.candidates)
+            raise PrivacyError(f"No algorithm meets this target. {reasons}")
         self.plan: Plan = self.candidates[0].plan
 
     @property
@@ -137,12 +137,12 @@ class Choice:
         return self.plan.restore(state)
 
     def explain(self) -> str:
-        """The comparison as a table, then the chosen contract; coloured in a terminal if rich is there."""
+        """The comparison as a table, then the chosen plan and its contract; coloured in a terminal if rich is there."""
         head = (
-            f"{self.problem}\nepsilon={self.target.epsilon:g}, delta={self.target.delta:g}, "
-            f"adversary={self.target.adversary}\n"
+            f"{self.problem}\nepsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
+            f"regret against the {self.target.adversary} adversary\n"
         )
-        notes = [f"{c.algorithm}: {c.reason}" for c in self.candidates if c.reason]
+        notes = [_because(candidate) for candidate in self.candidates if candidate.reason]
         foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes, *(f"Warning: {text}" for text in self.warnings)])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
 
@@ -157,13 +157,13 @@ class Choice:
         }
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = [("algorithm", f"certified {self.problem.price}", "switches", "note")]
+        rows: list[tuple[str, ...]] = [("algorithm", f"certified {self.problem.price}", "expected switches", "note")]
         for candidate in self.candidates:
             if candidate.plan is None:
                 rows.append((candidate.algorithm, "-", "-", "not applicable"))
                 continue
             switches = candidate.plan.expected_switches
-            note = "vacuous: no better than any learner" if candidate.vacuous else ""
+            note = "vacuous: says nothing" if candidate.vacuous else ""
             condition = candidate.regret_bound.condition
             parts = ["chosen" if candidate.plan is self.plan else "", note, f"if {condition}" if condition else ""]
             note = "; ".join(part for part in parts if part)
@@ -193,11 +193,11 @@ def plan(
         problem: what is to be decided.
         epsilon: the privacy budget for the whole run.
         delta: the failure probability; 0 asks for pure differential privacy.
-        adversary: "oblivious", or "adaptive" to admit only regret bounds that hold against adaptive
-            adversaries; a `Tracking` problem names its own.
-        relation: "replace" or "zero-out".
+        adversary: who makes the losses, for the regret bound: "oblivious" (fixed in advance) or "adaptive" (may
+            react to your decisions); a `Tracking` problem names its own. Privacy holds against both.
+        relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
-        max_switches: a hard limit on the number of redraws.
+        max_switches: a hard limit on how often the decision may change.
         progress: show which algorithm is being calibrated (default: only in a terminal).
     """
     algorithms = CATALOGUE.get(type(problem))
@@ -227,10 +227,16 @@ def plan(
             if certified:
                 candidates.append(Candidate(algorithm.__name__, made))
             else:
-                reason = f"its regret is not certified for losses of this adversary ({target.adversary})."
+                reason = f"its regret is not certified against the {target.adversary} adversary."
                 candidates.append(Candidate(algorithm.__name__, None, reason))
     warning = lower_bound_warning(problem, target.epsilon)
     return Choice(problem, target, candidates, [warning] if warning else [])
+
+
+def _because(candidate: Candidate) -> str:
+    """Why a candidate has no plan, the algorithm named once."""
+    named = candidate.reason.startswith(candidate.algorithm)
+    return candidate.reason if named else f"{candidate.algorithm}: {candidate.reason}"
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:

@@ -6,10 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from tacit.errors import InvalidInput
 from tacit.geometry.base import ConvexSet
 from tacit.losses.base import Constants, LossFamily
-from tacit.validation import check_choice, check_dimension, check_integer, check_level, check_positive, check_range
+from tacit.validation import (
+    LARGEST,
+    check_choice,
+    check_dimension,
+    check_integer,
+    check_level,
+    check_number,
+    check_positive,
+    check_range,
+    invalid,
+    plain_fields,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +32,7 @@ class Problem:
     horizon: int | None
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         if self.horizon is not None:
             check_integer(type(self).__name__, "horizon", self.horizon)
 
@@ -89,11 +100,9 @@ class Convex(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.domain, ConvexSet):
-            raise InvalidInput(f"The 'domain' parameter of Convex must be a ConvexSet. Got {self.domain!r} instead.")
+            raise invalid("Convex", "domain", "a convex set such as Ball(2)", self.domain)
         if not isinstance(self.loss, LossFamily):
-            raise InvalidInput(
-                f"The 'loss' parameter of Convex must be a loss or a ConvexFamily. Got {self.loss!r} instead."
-            )
+            raise invalid("Convex", "loss", "a loss such as LogisticLoss(), or a ConvexFamily", self.loss)
 
     @cached_property
     def constants(self) -> Constants:
@@ -134,7 +143,7 @@ class Bandit(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.domain, ConvexSet):
-            raise InvalidInput(f"The 'domain' parameter of Bandit must be a ConvexSet. Got {self.domain!r} instead.")
+            raise invalid("Bandit", "domain", "a convex set such as Ball(2)", self.domain)
         object.__setattr__(self, "value_range", check_range("Bandit", "value_range", self.value_range))
         object.__setattr__(self, "lipschitz", check_positive("Bandit", "lipschitz", self.lipschitz))
 
@@ -164,7 +173,7 @@ class Lipschitz(Problem):
         super().__post_init__()
         check_integer("Lipschitz", "dimension", self.dimension, at_most=2)
         low = check_level("Lipschitz", "low", self.low)
-        high = check_level("Lipschitz", "high", self.high)
+        high = check_number("Lipschitz", "high", self.high, above=low, below=LARGEST, closed_high=True)
         check_positive("Lipschitz", "high - low", high - low)
         slope = check_positive("Lipschitz", "lipschitz", self.lipschitz)
         for name, value in (("low", low), ("high", high), ("lipschitz", slope)):
@@ -202,15 +211,12 @@ class Stochastic(Problem):
     loss: LossFamily
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("Stochastic", "horizon", self.horizon)
         if not isinstance(self.domain, ConvexSet):
-            raise InvalidInput(
-                f"The 'domain' parameter of Stochastic must be a ConvexSet. Got {self.domain!r} instead."
-            )
+            raise invalid("Stochastic", "domain", "a convex set such as Ball(2)", self.domain)
         if not isinstance(self.loss, LossFamily):
-            raise InvalidInput(
-                f"The 'loss' parameter of Stochastic must be a loss or a ConvexFamily. Got {self.loss!r} instead."
-            )
+            raise invalid("Stochastic", "loss", "a loss such as LogisticLoss(), or a ConvexFamily", self.loss)
 
     @property
     def records(self) -> int:

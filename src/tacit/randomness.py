@@ -22,7 +22,7 @@ import numpy as np
 from randomgen import AESCounter
 
 from tacit.errors import InvalidInput
-from tacit.validation import check_integer
+from tacit.validation import check_integer, invalid
 
 REPLAYABLE = "replayable: not private"
 COMPUTATIONAL = "computational: AES-128-CTR keyed by the operating system"
@@ -41,6 +41,8 @@ class Randomness:
     __slots__ = ("_key", "private")
 
     def __init__(self, key: bytes, *, private: bool) -> None:
+        if not isinstance(key, bytes) or len(key) != 32 or not isinstance(private, bool):
+            raise InvalidInput("A Randomness is made from a key of 32 bytes and private=True or False: see secret().")
         self._key = key
         self.private = private
 
@@ -62,11 +64,11 @@ class Randomness:
 
     def child(self, name: str | int) -> Randomness:
         """An independent source of the same kind, for a run, an epoch or a part."""
-        return Randomness(_hash(self._key, b"child " + str(name).encode()), private=self.private)
+        return Randomness(_hash(self._key, b"child " + _bytes("child", str(name))), private=self.private)
 
     def stream(self, name: str) -> np.random.Generator:
         """A generator of its own for each name; the same name starts the same stream again."""
-        key = int.from_bytes(_hash(self._key, b"stream " + name.encode())[:16], "little")
+        key = int.from_bytes(_hash(self._key, b"stream " + _bytes("stream", name))[:16], "little")
         return np.random.Generator(AESCounter(key=key))
 
     def state_dict(self) -> dict[str, Any]:
@@ -76,7 +78,9 @@ class Randomness:
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Randomness:
         """The source saved by `state_dict`."""
-        return cls(bytes(state["key"]), private=bool(state["private"]))
+        if not isinstance(state, dict) or not {"key", "private"} <= set(state):
+            raise InvalidInput("The 'state' of Randomness.restore must be what state_dict gave: a key and a kind.")
+        return cls(state["key"], private=state["private"])
 
     def __repr__(self) -> str:
         return "Randomness.secret()" if self.private else "Randomness.replayable(...)"
@@ -94,6 +98,13 @@ def stream_state(generator: np.random.Generator) -> dict[str, Any]:
 
 def _rebuild(key: bytes) -> Randomness:
     return Randomness(key, private=False)
+
+
+def _bytes(owner: str, name: str) -> bytes:
+    try:
+        return name.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise invalid(f"Randomness.{owner}", "name", "a text that can be encoded", name) from None
 
 
 def _hash(key: bytes, message: bytes) -> bytes:

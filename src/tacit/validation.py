@@ -4,6 +4,7 @@ Comparisons are written so that NaN fails them, and bool is never taken for a nu
 """
 
 from collections.abc import Callable, Collection
+from dataclasses import fields
 from importlib import import_module
 from numbers import Integral, Real
 from types import ModuleType
@@ -18,6 +19,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_DIMENSION = 10**7
+LARGEST_TABLE = 5 * 10**8
 # Positive numbers stay between these, so that formulas may square, multiply and divide them.
 SMALLEST, LARGEST = 1e-60, 1e60
 # What reading a malformed state or description can raise.
@@ -28,6 +30,17 @@ _T = TypeVar("_T")
 def invalid(owner: str, name: str, allowed: str, got: object) -> InvalidInput:
     """The one template for a rejected argument."""
     return InvalidInput(f"The '{name}' parameter of {owner} must be {allowed}. Got {got!r} instead.")
+
+
+def plain_fields(instance: Any) -> None:
+    """Make Python numbers of the numpy scalars in a frozen dataclass, since those overflow, and 0 of -0."""
+    for field in fields(instance):
+        value = getattr(instance, field.name)
+        if isinstance(value, np.bool_ | np.integer | np.floating):
+            value = value.item()
+            object.__setattr__(instance, field.name, value)
+        if isinstance(value, float) and value == 0.0:
+            object.__setattr__(instance, field.name, 0.0)
 
 
 def check_number(
@@ -41,19 +54,31 @@ def check_number(
     closed_high: bool = False,
 ) -> float:
     """Return `value` as a finite float inside the interval from `above` to `below`."""
-    left, right = "[" if closed_low else "(", "]" if closed_high else ")"
-    allowed = f"a finite number in {left}{above:g}, {below:g}{right}"
+    allowed = (above, below, closed_low, closed_high)
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise invalid(owner, name, allowed, value)
+        raise invalid(owner, name, _interval(*allowed), value)
     try:
         number = float(value)
     except OverflowError:
-        raise invalid(owner, name, allowed, value) from None
+        raise invalid(owner, name, _interval(*allowed), value) from None
     inside_low = number >= above if closed_low else number > above
     inside_high = number <= below if closed_high else number < below
     if not (np.isfinite(number) and inside_low and inside_high):
-        raise invalid(owner, name, allowed, value)
+        raise invalid(owner, name, _interval(*allowed), value)
     return number
+
+
+def _interval(above: float, below: float, closed_low: bool, closed_high: bool) -> str:
+    """The numbers of an interval in words; the ends that only keep formulas finite stand in brackets."""
+    if (above, below) == (SMALLEST, LARGEST):
+        return f"a positive number ({SMALLEST:g} to {LARGEST:g})"
+    if below >= LARGEST and above > -LARGEST:
+        at_most = f" (and at most {LARGEST:g})" if below == LARGEST else ""
+        return f"a finite number {'of at least' if closed_low else 'above'} {above:g}{at_most}"
+    if (above, below) == (-np.inf, np.inf):
+        return "a finite number"
+    left, right = "[" if closed_low else "(", "]" if closed_high else ")"
+    return f"a finite number in {left}{above:g}, {below:g}{right}"
 
 
 def check_positive(owner: str, name: str, value: object) -> float:
@@ -84,6 +109,15 @@ def check_dimension(owner: str, name: str, value: object, *, at_least: int = 1) 
     return check_integer(owner, name, value, at_least=at_least, at_most=LARGEST_DIMENSION)
 
 
+def check_table(owner: str, rows: int, columns: int) -> None:
+    """Refuse to make an array that no memory would hold."""
+    if rows * columns > LARGEST_TABLE:
+        raise InvalidInput(
+            f"{owner} would make {rows} x {columns} numbers at once, and at most {LARGEST_TABLE} are allowed: "
+            "shorten the stream."
+        )
+
+
 def check_integer(owner: str, name: str, value: object, *, at_least: int = 1, at_most: int | None = None) -> int:
     """Return `value` as an int of at least `at_least` (and at most `at_most`)."""
     allowed = f"a whole number of at least {at_least} (and below 2**63)"
@@ -99,10 +133,19 @@ def check_integer(owner: str, name: str, value: object, *, at_least: int = 1, at
 
 def check_choice(owner: str, name: str, value: _T, allowed: Collection[_T]) -> _T:
     """Return `value` if it is one of `allowed`."""
-    if isinstance(value, bool) or value not in allowed:
-        listed = " or ".join(repr(choice) for choice in allowed)
-        raise invalid(owner, name, listed, value)
+    if isinstance(value, bool | np.ndarray) or value not in allowed:
+        *others, last = (repr(choice) for choice in allowed)
+        raise invalid(owner, name, f"{', '.join(others)} or {last}" if others else last, value)
     return value
+
+
+def check_all(owner: str, name: str, values: Any, kind: type[_T]) -> list[_T]:
+    """Return `values` as a list whose entries are all of this kind."""
+    listed = list(values) if isinstance(values, list | tuple) else [values]
+    for entry in listed:
+        if not isinstance(entry, kind):
+            raise invalid(owner, name, f"a list of {kind.__name__} objects", entry)
+    return listed
 
 
 def check_privacy(owner: str, epsilon: object, delta: object) -> tuple[float, float]:

@@ -6,7 +6,7 @@ def test_demo_ends_with_a_picture_and_the_contract(tmp_path, capsys):
     picture = tmp_path / "demo.png"
     assert run_command("demo", "--runs", "3", "--output", str(picture)) == 0
     shown = capsys.readouterr().out
-    assert "certified at most" in shown
+    assert "certified regret" in shown
     assert "neighbours: replace" in shown
     assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     page = (tmp_path / "demo.html").read_text()

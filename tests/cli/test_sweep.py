@@ -59,7 +59,7 @@ def test_tracking(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--horizons", "50;100"], "--horizons must be numbers"),
+        (["--horizons", "50;100"], "--horizons must be whole numbers"),
         (["--epsilons", "one"], "--epsilons must be numbers"),
         (["--environments", "nowhere"], "'gap' or 'switching'"),
         (["--algorithms", "Magic"], "'Magic'"),

@@ -54,7 +54,7 @@ def test_directions_must_be_real_vectors_of_the_right_length(bad):
         (lambda: Ball(2, NAN), "'radius' parameter of Ball"),
         (lambda: L1Ball(2.0), "'dim' parameter of L1Ball"),
         (lambda: L1Ball(2, -1.0), "'radius' parameter of L1Ball"),
-        (lambda: Simplex(1), "'dim' parameter of Simplex must be a whole number of at least 2"),
+        (lambda: Simplex(1), "'dim' parameter of Simplex must be a whole number from 2 to"),
         (lambda: Box([], []), "'high' parameter of Box"),
         (lambda: Box([0.0], [0.0]), "'high' parameter of Box must be finite and above a finite 'low'"),
         (lambda: Box([0.0], [NAN]), "'high' parameter of Box"),

@@ -50,4 +50,4 @@ def test_refusals():
     with pytest.raises(InvalidInput, match="was not found"):
         best_fixed_point(LogisticLoss(), (np.ones((50, 2)), np.ones(50)), Ball(2), tolerance=1e-30)
     with pytest.raises(InvalidInput, match="only to within"):
-        best_fixed_point(QuadraticLoss(), np.full((50, 2), 0.3) ** np.arange(1, 3), Ball(2, 0.1), tolerance=1e-300)
+        best_fixed_point(QuadraticLoss(), np.full((50, 2), 0.3) ** np.arange(1, 3), Ball(2, 0.1), tolerance=1e-50)

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from tacit.cli import audit, bench, demo, plan, report, run, simulate, sweep
 from tacit.version import __version__
 
+ABOUT = "Differentially private online learning: decide again and again, with a proof of what the decisions leak."
 ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "bench")
 
 
@@ -23,7 +24,7 @@ class InOrder(TyperGroup):
 
 app = typer.Typer(
     cls=InOrder,
-    help="Differentially private online learning: plan, run, simulate, report, audit.",
+    help=ABOUT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -47,7 +48,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def callback(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Differentially private online learning: plan, run, simulate, report, audit."""
+    """What stands before the commands."""

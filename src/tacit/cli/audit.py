@@ -16,12 +16,12 @@ from tacit.planning import plan as make_plan
 from tacit.problems import Problem
 from tacit.validation import check_choice
 
-app = typer.Typer(help="Attack a plan: certified privacy against what can be measured.", no_args_is_help=True)
+app = typer.Typer(help="Try to break the privacy contract of a plan.", no_args_is_help=True)
 
-Algorithm = Annotated[str | None, typer.Option(help="Which algorithm to attack (default: the one that is chosen).")]
-Budget = Annotated[float, typer.Option(help="Effort; 1 takes less than two minutes.")]
-AuditSeed = Annotated[int, typer.Option("--seed", help="Makes the attack repeatable.")]
-Plot = Annotated[Path | None, typer.Option(help="Write a picture of both curves here.")]
+Algorithm = Annotated[str | None, typer.Option(help="Which algorithm to audit (default: the one that is chosen).")]
+Budget = Annotated[float, typer.Option(help="Effort: 1 takes less than two minutes.")]
+AuditSeed = Annotated[int, typer.Option("--seed", help="Makes the audit repeatable.")]
+Plot = Annotated[Path | None, typer.Option(help="Write a picture of the certified and the measured curve here.")]
 
 
 def attack(
@@ -33,7 +33,7 @@ def attack(
     plot: Plot = None,
     as_json: options.Json = False,
 ) -> None:
-    """Plan, attack, report; exit code 1 if the promise was broken."""
+    """Plan, audit, report; exit code 1 if the contract was broken."""
     options.check_folder(plot)
     choice = make_plan(problem, **privacy)
     plans = {candidate.algorithm: candidate.plan for candidate in choice.candidates if candidate.plan is not None}
@@ -58,7 +58,7 @@ add_commands(app, attack, KINDS)
 
 
 def _progress() -> Any:
-    """What is being attacked, on a terminal only."""
+    """What is being audited, on a terminal only."""
     if not sys.stderr.isatty():
         return None
     return lambda text: typer.echo(f"  {text} ...", err=True)

@@ -22,7 +22,7 @@ from tacit.randomness import Randomness
 from tacit.report.tables import Table, Value
 from tacit.validation import check_integer
 
-app = typer.Typer(help="Measure the speed of every algorithm on this machine.", no_args_is_help=True)
+app = typer.Typer(help="Measure how fast every algorithm decides on this machine.", no_args_is_help=True)
 
 FEEDBACK: dict[type[Problem], Callable[[Any, np.random.Generator], Any]] = {
     Experts: lambda world, generator: world.losses(generator),
@@ -37,7 +37,7 @@ HEADS = ("algorithm", "rounds a second", "microseconds a round", "normal draws a
 def bench(
     problem: Problem,
     privacy: dict[str, Any],
-    repeats: Annotated[int, typer.Option(help="Runs of each; the fastest counts.")] = 3,
+    repeats: Annotated[int, typer.Option(help="How many runs of each algorithm; the fastest counts.")] = 3,
     as_json: options.Json = False,
 ) -> None:
     """Time `run` of every plan on one simulated stream.

@@ -20,12 +20,12 @@ from tacit.report.plots import plot_regret
 def demo(
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-6,
-    runs: Annotated[int, typer.Option(help="Runs to average in the picture.")] = 20,
-    output: Annotated[Path, typer.Option(help="Where the picture goes; the report stands beside it.")] = Path(
+    runs: Annotated[int, typer.Option(help="How many runs the picture averages.")] = 20,
+    output: Annotated[Path, typer.Option(help="Where the picture goes; a report page goes beside it.")] = Path(
         "tacit-demo.png"
     ),
 ) -> None:
-    """Choose among eight digit classifiers from private error feedback, round after round."""
+    """Choose among eight digit classifiers on a bundled stream; ends with a picture, a report and the contract."""
     options.check_folder(output)
     names, losses = digits_models()
     rounds, n = losses.shape
@@ -47,7 +47,7 @@ def demo(
     floor = tacit.simulate(tacit.plan(plan.problem, epsilon=FLOOR, delta=delta), environment, runs=runs)
     plot_regret([private], output, title=f"Choosing among {n} digit classifiers, epsilon = {epsilon:g}", floor=floor)
     typer.echo(
-        f"\nOver {runs} replayable runs: mean regret {private.mean[-1]:.1f} (certified at most {private.bound:.1f}), "
+        f"\nOver {runs} replayable runs: mean regret {private.mean[-1]:.1f} (certified regret {private.bound:.1f}), "
         f"without privacy {floor.mean[-1]:.1f}.\n\nThe contract of the private run:\n{learner.guarantee}\n\n"
         f"Picture: {output}"
     )

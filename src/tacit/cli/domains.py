@@ -10,7 +10,9 @@ import typer
 from tacit.errors import InvalidInput
 from tacit.geometry import Ball, Birkhoff, Box, ConvexSet, KSubsets, L1Ball, Simplex
 
-DomainName = Annotated[str, typer.Option("--domain", help="ball, l1-ball, box, simplex, k-subsets or birkhoff.")]
+DomainName = Annotated[
+    str, typer.Option("--domain", help="The set: ball, l1-ball, box, simplex, k-subsets or birkhoff.")
+]
 Dimension = Annotated[int, typer.Option("--dim", help="Coordinates of a point (birkhoff: rows of the matrix).")]
 Radius = Annotated[float, typer.Option(help="Radius of the ball or l1 ball, half width of the box.")]
 Chosen = Annotated[int, typer.Option("--chosen", help="How many of the coordinates a k-subset takes.")]

@@ -10,21 +10,31 @@ import typer
 from tacit.errors import InvalidInput
 
 Number = Annotated[int, typer.Option(help="Number of experts.")]
-Epsilon = Annotated[float, typer.Option(help="Privacy budget for the whole run.")]
-Delta = Annotated[float, typer.Option(help="Failure probability; 0 asks for pure differential privacy.")]
-Horizon = Annotated[int | None, typer.Option(help="Number of rounds; left out: unknown, handled by doubling.")]
-Adversary = Annotated[str, typer.Option(help="oblivious, or adaptive: only regret bounds that hold then.")]
-Switches = Annotated[int, typer.Option(help="How often the comparator may change its expert.")]
-LossMaker = Annotated[str, typer.Option("--adversary", help="Who makes the losses: stochastic, oblivious or adaptive.")]
-RelationName = Annotated[str, typer.Option("--relation", help="Neighbours: replace or zero-out.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy budget of the whole run: smaller is more private.")]
+Delta = Annotated[float, typer.Option(help="Failure probability of the privacy; 0 asks for pure differential privacy.")]
+Horizon = Annotated[
+    int | None, typer.Option(help="Number of rounds; left out: unknown (restarts at doubling lengths).")
+]
+Adversary = Annotated[
+    str, typer.Option(help="Who makes the losses: oblivious (fixed in advance) or adaptive (may react).")
+]
+Switches = Annotated[int, typer.Option(help="How often the sequence that regret compares with may switch.")]
+LossMaker = Annotated[
+    str, typer.Option("--adversary", help="Who makes the losses: stochastic (random, shifting), oblivious or adaptive.")
+]
+RelationName = Annotated[
+    str, typer.Option("--relation", help="What privacy hides: a round is replaced (replace) or emptied (zero-out).")
+]
 RoundsPerPerson = Annotated[int, typer.Option(help="How many rounds one person may stand in.")]
-MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on the number of redraws.")]
-ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every observed value.")]
-Lipschitz = Annotated[float, typer.Option(help="How fast a loss may change per unit of distance.")]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-Input = Annotated[str, typer.Option("--input", "-i", help="File of losses, one row a round; '-' is standard input.")]
-Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: by file name).")]
-Seed = Annotated[int | None, typer.Option(help="Replayable randomness: for tests, NOT private.")]
+MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on how often the decision may change.")]
+ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
+Lipschitz = Annotated[
+    float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
+Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: from the file name).")]
+Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
 LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss.")]
 
 

@@ -12,7 +12,7 @@ from tacit.cli import options, problems
 from tacit.cli.commands import add_commands
 from tacit.problems import Problem
 
-app = typer.Typer(help="Compare every applicable algorithm on certified regret.", no_args_is_help=True)
+app = typer.Typer(help="Calibrate every algorithm that applies, and choose by certified regret.", no_args_is_help=True)
 
 
 def plan(problem: Problem, privacy: dict[str, Any], as_json: options.Json = False) -> None:

@@ -22,13 +22,15 @@ LOSSES: dict[str, type[LinkLoss]] = {
 """Losses of a row of features and a label."""
 
 LossName = Annotated[str, typer.Option("--loss", help="logistic, squared, huber, hinge, quadratic or linear.")]
-DataNorm = Annotated[float, typer.Option(help="Public bound on the norm of a row of data.")]
+DataNorm = Annotated[
+    float, typer.Option(help="Public bound on the norm of a row of data; longer rows are scaled down.")
+]
 
 
 def experts(
     n: options.Number, horizon: options.Horizon = None, loss_range: options.LossRange = (0.0, 1.0)
 ) -> tacit.Experts:
-    """Choose one of N experts each round."""
+    """Choose one of N experts each round; the losses of all of them are seen."""
     return tacit.Experts(n=n, horizon=horizon, loss_range=loss_range)
 
 
@@ -39,7 +41,7 @@ def tracking(
     adversary: options.LossMaker = "oblivious",
     loss_range: options.LossRange = (0.0, 1.0),
 ) -> tacit.Tracking:
-    """Follow the best expert of a changing world."""
+    """Choose one of N experts each round, when the best one changes."""
     return tacit.Tracking(n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range)
 
 
@@ -51,7 +53,7 @@ def convex(
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
 ) -> tacit.Convex:
-    """Choose a point of a convex set; its convex loss is seen."""
+    """Choose a point of a convex set; the whole convex loss is seen."""
     return tacit.Convex(domain=domain_of(domain, dim, radius), loss=loss_of(loss, data_norm), horizon=horizon)
 
 
@@ -64,7 +66,7 @@ def convex_constants(
     smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
     family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
 ) -> tacit.Convex:
-    """Choose a point of a convex set; its convex loss is seen. Constants are enough to plan."""
+    """Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan."""
     constants = tacit.ConvexFamily(lipschitz, smoothness, family)
     return tacit.Convex(domain=domain_of(domain, dim, radius), loss=constants, horizon=horizon)
 
@@ -73,13 +75,13 @@ convex_constants.__name__ = "convex"
 
 
 def lipschitz(
-    dim: Annotated[int, typer.Option("--dim", help="1 or 2.")] = 1,
+    dim: Annotated[int, typer.Option("--dim", help="How many numbers are chosen: 1 or 2.")] = 1,
     horizon: options.Horizon = None,
     low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
     high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
     lipschitz: options.Lipschitz = 1.0,
 ) -> tacit.Lipschitz:
-    """Choose a point of a box in one or two dimensions; its Lipschitz loss is seen, convex or not."""
+    """Choose one or two numbers; the whole loss is seen, convex or not."""
     return tacit.Lipschitz(dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz)
 
 
@@ -92,7 +94,7 @@ def bandit(
     value_range: options.ValueRange = (0.0, 1.0),
     lipschitz: options.Lipschitz = 1.0,
 ) -> tacit.Bandit:
-    """Choose a point of a set; only its loss is seen."""
+    """Choose a point of a convex set; only the loss of that point is seen."""
     points = domain_of(domain, dim, radius, chosen)
     return tacit.Bandit(domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz)
 
@@ -105,7 +107,7 @@ def stochastic(
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
 ) -> tacit.Stochastic:
-    """Learn one model from records that are seen once."""
+    """Learn one model from records, each seen once."""
     return tacit.Stochastic(domain=domain_of(domain, dim, radius), loss=loss_of(loss, data_norm), horizon=horizon)
 
 

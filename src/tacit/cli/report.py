@@ -21,7 +21,7 @@ def report(
     title: Annotated[str, typer.Option(help="The page's title.")] = "",
     text: Annotated[bool, typer.Option("--text", help="Only print the table; write no page.")] = False,
 ) -> None:
-    """Pictures, sortable tables and contracts in one HTML file that opens offline."""
+    """Write what a sweep measured as one HTML page: pictures, sortable tables, contracts."""
     options.check_folder(output)
     sweep = Sweep.read(results)
     if text:

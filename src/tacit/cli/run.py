@@ -16,7 +16,7 @@ from tacit.errors import InvalidInput
 from tacit.problems import Problem
 from tacit.randomness import Randomness
 
-app = typer.Typer(help="Run the best plan on a stream: losses in, decisions out.", no_args_is_help=True)
+app = typer.Typer(help="Run the chosen plan on a stream: feedback in, one decision a round out.", no_args_is_help=True)
 
 
 @app.command()
@@ -34,7 +34,7 @@ def experts(
     seed: options.Seed = None,
     as_json: options.Json = False,
 ) -> None:
-    """One expert a round to standard output; the summary with the contract to standard error.
+    """Losses of every expert in, one expert a round out; at the end the contract, to standard error.
 
     The decision of a round is written before that round's losses are read. For a file the horizon is its
     number of rows; for standard input it is --horizon, or unknown.
@@ -61,7 +61,7 @@ def tracking(
     seed: options.Seed = None,
     as_json: options.Json = False,
 ) -> None:
-    """As `run experts`, for a world in which the best expert changes."""
+    """As `tacit run experts`, when the best expert changes over time."""
     stream = open_stream(input, format)
     problem = tacit.Tracking(
         n=len(stream.columns),
@@ -90,9 +90,9 @@ def bandit(
     seed: options.Seed = None,
     as_json: options.Json = False,
 ) -> None:
-    """A conversation: a point out, its value in, line by line, until standard input ends.
+    """A conversation: a point out, its loss in, line by line, until standard input ends.
 
-    Each point is one line of numbers separated by commas (or JSON); answer it with one line, its value.
+    Each point is one line of numbers with commas between them (or JSON); answer it with one line, its loss.
     """
     chosen_set = domains.domain_of(domain, dim, radius, chosen)
     problem = tacit.Bandit(domain=chosen_set, horizon=horizon, value_range=value_range, lipschitz=lipschitz)
@@ -108,7 +108,7 @@ def bandit(
             value = float(answer)
         except ValueError:
             raise InvalidInput(
-                f"Line {learner.rounds + 1} must be one number. Got {answer.strip()!r} instead."
+                f"Line {learner.rounds + 1} of standard input must be one number. Got {answer.strip()!r} instead."
             ) from None
         learner.observe(value)
     summary(plan, learner, as_json)
@@ -123,17 +123,19 @@ def convex(
     horizon: options.Horizon = None,
     loss: Annotated[str, typer.Option(help="logistic, squared, huber or hinge.")] = "logistic",
     radius: domains.Radius = 1.0,
-    data_norm: Annotated[float, typer.Option(help="Public bound on the norm of a feature row.")] = 1.0,
+    data_norm: Annotated[
+        float, typer.Option(help="Public bound on the norm of a row of features; longer rows are scaled down.")
+    ] = 1.0,
     label: Annotated[str | None, typer.Option(help="Column of the label (default: the last one).")] = None,
     relation: options.RelationName = "replace",
     seed: options.Seed = None,
     as_json: options.Json = False,
 ) -> None:
-    """Online linear models: a row of features and a label in, the weights of the round out."""
+    """Online linear models: a row of features and a label in, the weights of each round out."""
     stream = open_stream(input, format)
     name = stream.columns[-1] if label is None else label
     if name not in stream.columns:
-        raise InvalidInput(f"{stream.name} has no column {name!r}; its columns are {', '.join(stream.columns)}.")
+        raise InvalidInput(f"{stream.name} has no column {name!r}: its columns are {', '.join(stream.columns)}.")
     if loss not in LOSSES:
         raise InvalidInput(f"--loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
     at = stream.columns.index(name)
@@ -182,7 +184,9 @@ def decide(problem: Problem, privacy: dict[str, Any], stream: Stream, seed: int 
             sys.stdout.write(line + "\n")
         _observe(learner, row, stream)
     if next(rows, None) is not None:
-        raise InvalidInput(f"{stream.name} has more than the {problem.horizon} rounds that were planned.")
+        raise InvalidInput(
+            f"{stream.name} has more than the {problem.horizon} rounds that were planned: plan a longer horizon."
+        )
     sys.stdout.flush()
     summary(plan, learner, as_json)
 

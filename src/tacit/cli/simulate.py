@@ -14,22 +14,24 @@ from tacit.cli.commands import add_commands
 from tacit.environments.named import NAMED, fitting_environment, named_environment
 from tacit.problems import Problem
 
-app = typer.Typer(help="Measure regret on simulated streams.", no_args_is_help=True)
+app = typer.Typer(help="Measure regret on made-up streams, beside the certified regret.", no_args_is_help=True)
 
 NAMES = "; ".join(f"{kind.__name__}: {', '.join(names)}" for kind, names in NAMED.items())
-Environment = Annotated[str | None, typer.Option(help=f"The stream ({NAMES}; default: the first that fits).")]
+Environment = Annotated[
+    str | None, typer.Option(help=f"What makes the feedback ({NAMES}; default: the first that fits).")
+]
 
 
 def simulate(
     problem: Problem,
     privacy: dict[str, Any],
     environment: Environment = None,
-    runs: Annotated[int, typer.Option(help="Independent runs.")] = 20,
+    runs: Annotated[int, typer.Option(help="How many independent runs.")] = 20,
     seed: Annotated[int, typer.Option(help="Makes the runs repeatable.")] = 0,
-    plot: Annotated[Path | None, typer.Option(help="Write a PNG here.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of regret here.")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Run the best plan against a simulated stream."""
+    """Run the chosen plan against an environment."""
     options.check_folder(plot)
     stream = named_environment(environment or fitting_environment(problem), problem)
     result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed)

@@ -25,21 +25,23 @@ from tacit.problems import Problem
 from tacit.report.tables import summary_table
 from tacit.simulation.sweep import sweep
 
-app = typer.Typer(help="Run a grid of problems and privacies; resumable.", no_args_is_help=True)
+app = typer.Typer(
+    help="Simulate a grid of problems and privacies; a killed sweep goes on where it stopped.", no_args_is_help=True
+)
 
 FLOOR = 1e4
 """The epsilon that stands for no privacy in pictures."""
 
 Epsilons = Annotated[str, typer.Option(help="Privacy budgets, with commas between them.")]
-Runs = Annotated[int, typer.Option(help="Runs of each cell.")]
+Runs = Annotated[int, typer.Option(help="How many runs of each cell.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The folder of Parquet files to append to.")]
 Environments = Annotated[
-    str | None, typer.Option(help=f"Streams, with commas ({NAMES}; default: the first that fits).")
+    str | None, typer.Option(help=f"Environments, with commas between them ({NAMES}; default: the first that fits).")
 ]
-Algorithms = Annotated[str, typer.Option(help="best (the planner's choice), all, or names with commas.")]
-Floor = Annotated[bool, typer.Option(help="Also run without privacy (epsilon = 10000), for comparison.")]
+Algorithms = Annotated[str, typer.Option(help="best (the planner's choice), all, or names with commas between them.")]
+Floor = Annotated[bool, typer.Option(help="Also simulate without privacy (epsilon = 10000), for comparison.")]
 Seed = Annotated[int, typer.Option(help="Makes the sweep repeatable.")]
-Jobs = Annotated[int, typer.Option(help="Processes; -1 uses all cores.")]
+Jobs = Annotated[int, typer.Option(help="How many processes; -1 uses all cores.")]
 Backend = Annotated[str | None, typer.Option(help="A joblib backend other than loky.")]
 LISTS = {
     "horizon": ("horizons", Annotated[str, typer.Option(help="Numbers of rounds, with commas between them.")]),
@@ -117,7 +119,8 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidInput(f"--{name} must be numbers with commas between them. Got {text!r} instead.") from None
+        what = "whole numbers" if kind is int else "numbers"
+        raise InvalidInput(f"--{name} must be {what} with commas between them. Got {text!r} instead.") from None
 
 
 def _plain(cell: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,16 @@ from tacit.errors import InvalidInput, ProtocolError
 from tacit.geometry import Birkhoff, Box, ConvexSet, Paths
 from tacit.geometry.graphs import Edge
 from tacit.problems import Bandit
-from tacit.validation import LARGEST, FloatArray, check_integer, check_number, check_positive, invalid, real_array
+from tacit.validation import (
+    LARGEST,
+    FloatArray,
+    check_integer,
+    check_number,
+    check_positive,
+    invalid,
+    plain_fields,
+    real_array,
+)
 
 _BLOCK = 1 << 14
 
@@ -89,9 +98,10 @@ class MovingTarget:
     spread: float = 0.1
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("MovingTarget", "horizon", self.horizon)
         if not isinstance(self.domain, ConvexSet):
-            raise invalid("MovingTarget", "domain", "a ConvexSet", self.domain)
+            raise invalid("MovingTarget", "domain", "a convex set such as Ball(2)", self.domain)
         inner = self.domain.inner_radius
         check_number("MovingTarget", "distance", self.distance, above=0, below=inner, closed_low=True, closed_high=True)
         check_positive("MovingTarget", "spread", self.spread)
@@ -169,6 +179,7 @@ class LinearLosses(ABC):
     noise: float = field(kw_only=True, default=0.1)
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         owner = type(self).__name__
         check_integer(owner, "horizon", self.horizon)
         check_number(owner, "noise", self.noise, above=0.0, closed_low=True)
@@ -282,6 +293,7 @@ class Pricing:
     noise: float = 0.2
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("Pricing", "horizon", self.horizon)
         noise = check_number("Pricing", "noise", self.noise, above=0.0, below=0.5, closed_low=True)
         demands = real_array("Pricing", "demands", self.demands, (None,))

@@ -23,6 +23,7 @@ from tacit.validation import (
     check_positive,
     check_table,
     invalid,
+    plain_fields,
     real_array,
 )
 
@@ -43,6 +44,7 @@ class LogisticStream:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("LogisticStream", "dimension", self.dimension)
         check_integer("LogisticStream", "horizon", self.horizon)
         check_level("LogisticStream", "strength", self.strength, at_least=0.0)
@@ -79,6 +81,7 @@ class DriftingQuadratic:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("DriftingQuadratic", "dimension", self.dimension)
         check_integer("DriftingQuadratic", "horizon", self.horizon)
         check_level("DriftingQuadratic", "turns", self.turns, at_least=0.0)
@@ -118,6 +121,7 @@ class SignFlips:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("SignFlips", "dimension", self.dimension)
         check_integer("SignFlips", "horizon", self.horizon)
         check_positive("SignFlips", "phase", self.phase)
@@ -159,6 +163,7 @@ class ReplayData:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         if not isinstance(self.loss, RowLoss):
             raise invalid("ReplayData", "loss", "a loss of rows of data", self.loss)
         pair = isinstance(self.recording, tuple | list) and len(self.recording) == 2 and self.loss.family == "glm"

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.validation import FloatArray, check_integer, check_number, check_table, real_array
+from tacit.validation import FloatArray, check_integer, check_number, check_table, plain_fields, real_array
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class BernoulliGap:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("BernoulliGap", "n", self.n)
         check_integer("BernoulliGap", "horizon", self.horizon)
         check_integer("BernoulliGap", "best", self.best, at_least=0, at_most=self.n - 1)
@@ -50,6 +51,7 @@ class SwitchingAdversary:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("SwitchingAdversary", "n", self.n, at_least=2)
         check_integer("SwitchingAdversary", "horizon", self.horizon)
         check_integer("SwitchingAdversary", "phase", self.phase)
@@ -73,6 +75,7 @@ class Replay:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         object.__setattr__(self, "matrix", real_array("Replay", "matrix", self.matrix, (None, None)))
 
     def __repr__(self) -> str:  # the losses are private: their number is all that is shown

@@ -20,6 +20,7 @@ from tacit.validation import (
     check_positive,
     check_table,
     invalid,
+    plain_fields,
     real_array,
 )
 
@@ -62,6 +63,7 @@ class PricingCurve:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("PricingCurve", "horizon", self.horizon)
         for name in ("valuations", "weights"):
             if not isinstance(getattr(self, name), tuple | list):

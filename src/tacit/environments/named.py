@@ -68,7 +68,7 @@ def moving(problem: Bandit, horizon: int) -> MovingTarget:
     if problem.value_range[0] > low or problem.value_range[1] < high:
         raise InvalidInput(
             f"The environment 'moving' has values from {low:g} to {high:g} on this domain: the problem's value_range "
-            f"must hold them. Got {problem.value_range} instead."
+            f"must contain them. Got {problem.value_range} instead."
         )
     return environment
 
@@ -102,10 +102,10 @@ def named_environment(name: str, problem: Problem, horizon: int | None = None) -
     BernoulliGap(n=4, horizon=100, gap=0.1, mean=0.5, best=0)
     """
     known = _known(problem)
-    check_choice(type(problem).__name__, "environment", name, tuple(known))
+    check_choice(f"{type(problem).__name__} simulations", "environment", name, tuple(known))
     rounds = problem.horizon if horizon is None else horizon
     if rounds is None:
-        raise InvalidInput(f"The environment {name!r} needs a number of rounds: the problem's horizon is unknown.")
+        raise InvalidInput(f"The environment {name!r} needs a number of rounds: give the problem a horizon.")
     return known[name](problem, check_integer("named_environment", "horizon", rounds))
 
 
@@ -129,7 +129,7 @@ def fitting_environment(problem: Problem) -> str:
 def _known(problem: Problem) -> dict[str, Callable[[Any, int], Any]]:
     known = NAMED.get(type(problem))
     if known is None:
-        raise InvalidInput(f"{type(problem).__name__} has no environments by name: pass a function that makes one.")
+        raise InvalidInput(f"{type(problem).__name__} has no environments by name: give a function that makes one.")
     return known
 
 

@@ -14,7 +14,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, check_table, invalid
+from tacit.validation import (
+    FloatArray,
+    IntArray,
+    check_integer,
+    check_number,
+    check_positive,
+    check_table,
+    invalid,
+    plain_fields,
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,7 @@ class ShiftingBernoulli:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("ShiftingBernoulli", "n", self.n, at_least=2)
         check_integer("ShiftingBernoulli", "horizon", self.horizon)
         if not isinstance(self.changes, tuple | list):
@@ -91,6 +101,7 @@ class DriftingLosses:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("DriftingLosses", "n", self.n, at_least=2)
         check_integer("DriftingLosses", "horizon", self.horizon)
         check_positive("DriftingLosses", "periods", self.periods)
@@ -132,6 +143,7 @@ class HiddenExperts:
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("HiddenExperts", "switches", self.switches, at_least=0)
         check_integer("HiddenExperts", "n", self.n, at_least=2 * (self.switches + 1))
         check_integer("HiddenExperts", "horizon", self.horizon, at_least=self.switches + 1)
@@ -167,6 +179,7 @@ class PenaliseHeld:
     adaptive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("PenaliseHeld", "n", self.n, at_least=2)
         check_integer("PenaliseHeld", "horizon", self.horizon)
         check_number("PenaliseHeld", "mean", self.mean, above=0.0, below=1.0, closed_low=True, closed_high=True)
@@ -212,6 +225,7 @@ class FingerprintPhases:
     adaptive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("FingerprintPhases", "switches", self.switches, at_least=0)
         check_integer("FingerprintPhases", "horizon", self.horizon, at_least=self.switches + 1)
         check_integer("FingerprintPhases", "n", self.n, at_least=2 * self.length + 2)

@@ -123,7 +123,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return self.classes_[codes]
 
     def _encode(self, labels: Any, declared: Any) -> IntArray:
-        check_classification_targets(labels)
+        with np.errstate(invalid="ignore"):  # scikit-learn casts labels to integers to see whether they are some
+            check_classification_targets(labels)
         found = np.unique(labels)
         if declared is None:
             warnings.warn(
@@ -139,7 +140,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             )
         unknown = found[~np.isin(found, classes)]
         if len(unknown):
-            raise InvalidInput(f"Labels of {type(self).__name__} must be among its classes. Got {unknown[0]!r}.")
+            name, label = type(self).__name__, unknown.tolist()[0]
+            raise InvalidInput(f"Labels of {name} must be among its classes. Got {label!r} instead.")
         self.classes_ = classes
         return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
 

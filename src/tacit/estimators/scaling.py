@@ -118,7 +118,8 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
             low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), rows.shape[1:]) for end in self.bounds)
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"The 'bounds' parameter of PrivateStandardScaler must be a pair (low, high). Got {self.bounds!r}."
+                f"The 'bounds' parameter of PrivateStandardScaler must be a pair (low, high). "
+                f"Got {self.bounds!r} instead."
             ) from None
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
             raise InvalidInput("The 'bounds' of PrivateStandardScaler must be finite with low below high.")

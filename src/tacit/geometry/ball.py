@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.geometry.barrier import Barrier, outside
+from tacit.geometry.barrier import Barrier, barrier_point, outside
 from tacit.geometry.base import BarrierSet, FullDimensionalSet, read_only
 from tacit.geometry.simplex import project_to_simplex
-from tacit.validation import FloatArray, check_integer, check_positive, real_array
+from tacit.validation import FloatArray, check_dimension, check_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class _CentredSet(FullDimensionalSet, BarrierSet):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        object.__setattr__(self, "dim", check_integer(owner, "dim", self.dim))
+        object.__setattr__(self, "dim", check_dimension(owner, "dim", self.dim))
         object.__setattr__(self, "radius", check_positive(owner, "radius", self.radius))
 
     @property
@@ -107,7 +107,7 @@ class L1Ball(_CentredSet):
 
     def _project(self, point: FloatArray) -> FloatArray:
         sizes = np.abs(point)
-        if sizes.sum() <= self.radius:
+        if sizes.max() <= self.radius and sizes.sum() <= self.radius:
             return point.copy()
         return np.copysign(project_to_simplex(sizes, self.radius), point)
 
@@ -143,7 +143,8 @@ class BallBarrier(Barrier):
         return matrix * (2.0 / (slack * self._radius**2))
 
     def _scaled(self, point: ArrayLike) -> FloatArray:
-        return real_array("BallBarrier", "point", point, (self._dim,)) / self._radius
+        checked = barrier_point("BallBarrier", point, self._dim)
+        return np.clip(checked, -2.0 * self._radius, 2.0 * self._radius) / self._radius  # all outside: no overflow
 
     def _interior(self, point: ArrayLike) -> tuple[FloatArray, float]:
         scaled = self._scaled(point)
@@ -206,7 +207,7 @@ class L1Barrier(Barrier):
             slack = following
 
     def _checked(self, point: ArrayLike) -> FloatArray:
-        return real_array("L1Barrier", "point", point, (self._dim,))
+        return barrier_point("L1Barrier", point, self._dim)
 
     def _interior(self, point: ArrayLike) -> tuple[FloatArray, float, FloatArray]:
         checked = self._checked(point)

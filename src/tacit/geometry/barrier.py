@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray
+from tacit.validation import FloatArray, real_array
 
 
 class Barrier(ABC):
@@ -31,6 +31,15 @@ class Barrier(ABC):
     @abstractmethod
     def hessian(self, point: ArrayLike) -> FloatArray:
         """The matrix of second derivatives at an interior point."""
+
+
+# Nearer to the boundary than this, derivatives would not be finite.
+EDGE = 1e-150
+
+
+def barrier_point(owner: str, point: ArrayLike, dimension: int) -> FloatArray:
+    """The point where a barrier is asked for; far outside, where it is infinite anyhow, it is drawn nearer."""
+    return np.clip(real_array(owner, "point", point, (dimension,)), -1e120, 1e120)
 
 
 def outside(owner: str) -> InvalidInput:
@@ -70,4 +79,4 @@ class HullBarrier(Barrier):
         return self._restrict(half.T)
 
     def _point(self, coordinates: ArrayLike) -> FloatArray:
-        return self._from_hull(np.asarray(coordinates, dtype=np.float64))
+        return self._from_hull(real_array("HullBarrier", "coordinates", coordinates, (None,)))

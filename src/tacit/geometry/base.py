@@ -17,7 +17,10 @@ from numpy.typing import ArrayLike
 from tacit.errors import InvalidInput
 from tacit.geometry.barrier import Barrier, HullBarrier
 from tacit.geometry.membership import is_in_hull
-from tacit.validation import FloatArray, check_number, real_array
+from tacit.validation import FloatArray, check_level, real_array
+
+# Vectors beyond this are outside of every set, and could not be squared.
+FAR = 1e120
 
 
 def read_only(array: FloatArray) -> FloatArray:
@@ -79,7 +82,8 @@ class ConvexSet(ABC):
     def contains(self, point: ArrayLike, tolerance: float = 1e-9) -> bool:
         """Whether the point is in the set, up to `tolerance`; points with NaN are not."""
         checked, slack = self._membership_arguments(point, tolerance)
-        return self._contains(checked, slack) if np.isfinite(checked).all() else False
+        # No set reaches this far; written so that NaN fails.
+        return self._contains(checked, slack) if np.abs(checked).max() <= FAR else False
 
     def _contains(self, point: FloatArray, tolerance: float) -> bool:
         # Nothing but the oracle is known: the distance to the hull of the vertices that it returns decides.
@@ -87,18 +91,15 @@ class ConvexSet(ABC):
 
     def lift(self, direction: FloatArray) -> FloatArray:
         """The direction (or rows of them) given in hull coordinates, in the ambient space."""
-        self._check_last_axis(direction, self.hull_dimension)
-        return direction @ self.hull_basis.T
+        return self._vectors(direction, self.hull_dimension) @ self.hull_basis.T
 
     def restrict(self, direction: FloatArray) -> FloatArray:
         """The hull coordinates of the ambient direction (or rows of them), projected onto the hull."""
-        self._check_last_axis(direction, self.dimension)
-        return direction @ self.hull_basis
+        return self._vectors(direction, self.dimension) @ self.hull_basis
 
     def to_hull(self, point: FloatArray) -> FloatArray:
         """The hull coordinates of the point (or rows of them), relative to the centre."""
-        self._check_last_axis(point, self.dimension)
-        return self.restrict(point - self.centre)
+        return self.restrict(self._vectors(point, self.dimension) - self.centre)
 
     def from_hull(self, coordinates: FloatArray) -> FloatArray:
         """The point (or rows of them) with the given hull coordinates."""
@@ -109,21 +110,26 @@ class ConvexSet(ABC):
         if not np.isfinite(array).all():
             where = int(np.flatnonzero(~np.isfinite(array))[0])
             raise InvalidInput(
-                f"The '{name}' of {type(self).__name__} must be finite. Got {array[where]} at position {where}."
+                f"The '{name}' of {type(self).__name__} must be finite. Got {array[where]} at position {where} instead."
             )
         return array
 
     def _membership_arguments(self, point: ArrayLike, tolerance: float) -> tuple[FloatArray, float]:
         owner = f"{type(self).__name__}.contains"
-        slack = check_number(owner, "tolerance", tolerance, above=0.0, closed_low=True)
+        slack = check_level(owner, "tolerance", tolerance, at_least=0.0)
         return real_array(owner, "point", point, (self.dimension,)), slack
 
-    def _check_last_axis(self, array: FloatArray, length: int) -> None:
+    def _vectors(self, vectors: ArrayLike, length: int) -> FloatArray:
         # Broadcasting would accept a vector of length 1 without a word.
+        array = real_array(type(self).__name__, "vectors", vectors, None)
         if array.ndim == 0 or array.shape[-1] != length:
             raise InvalidInput(
-                f"Vectors given to {type(self).__name__} here must have {length} coordinates. Got shape {array.shape}."
+                f"Vectors given to {type(self).__name__} here must have {length} coordinates. "
+                f"Got shape {array.shape} instead."
             )
+        if not np.abs(array).max(initial=0.0) <= FAR:
+            raise InvalidInput(f"Vectors given to {type(self).__name__} must be finite and at most {FAR:g} in size.")
+        return array
 
     def _key(self) -> tuple[object, ...]:
         values = (getattr(self, field.name) for field in fields(self))
@@ -147,6 +153,12 @@ class ProjectableSet(ConvexSet):
     def project(self, point: ArrayLike) -> FloatArray:
         """A new array: the point of the set that is nearest to `point`."""
         return self._project(self._finite("point", point))
+
+    def _near(self, point: FloatArray) -> FloatArray:
+        """The point itself, if a method that squares it may project it."""
+        if np.abs(point).max() > FAR:
+            raise InvalidInput(f"The 'point' of {type(self).__name__} must have coordinates of at most {FAR:g}.")
+        return point
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +192,8 @@ class FullDimensionalSet(ConvexSet):
 
     def lift(self, direction: FloatArray) -> FloatArray:
         """The direction itself."""
-        self._check_last_axis(direction, self.dimension)
-        return direction
+        return self._vectors(direction, self.dimension)
 
     def restrict(self, direction: FloatArray) -> FloatArray:
         """The direction itself."""
-        self._check_last_axis(direction, self.dimension)
-        return direction
+        return self._vectors(direction, self.dimension)

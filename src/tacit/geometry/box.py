@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.geometry.barrier import Barrier, outside
+from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
 from tacit.geometry.base import BarrierSet, FullDimensionalSet, read_only
-from tacit.validation import FloatArray, check_integer, check_positive, invalid, real_array
+from tacit.validation import LARGEST, SMALLEST, FloatArray, check_dimension, check_positive, invalid, real_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,8 @@ class Box(FullDimensionalSet, BarrierSet):
     def __post_init__(self) -> None:
         low = real_array("Box", "low", self.low, (None,)).copy()
         high = real_array("Box", "high", self.high, (len(low),)).copy()
-        if not (len(low) and np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        finite = len(low) and np.abs(low).max() <= LARGEST and np.abs(high).max() <= LARGEST
+        if not (finite and (high - low).min() >= SMALLEST):
             raise invalid("Box", "high", "finite and above a finite 'low' in every coordinate", high.tolist())
         object.__setattr__(self, "low", read_only(low))
         object.__setattr__(self, "high", read_only(high))
@@ -36,7 +37,7 @@ class Box(FullDimensionalSet, BarrierSet):
     @classmethod
     def cube(cls, dim: int, half_width: float = 1.0) -> Box:
         """The cube [-half_width, half_width]^dim."""
-        side = np.full(check_integer("Box.cube", "dim", dim), check_positive("Box.cube", "half_width", half_width))
+        side = np.full(check_dimension("Box.cube", "dim", dim), check_positive("Box.cube", "half_width", half_width))
         return cls(-side, side)
 
     @property
@@ -110,11 +111,11 @@ class BoxBarrier(Barrier):
         return np.diag(above**-2.0 + below**-2.0)
 
     def _slacks(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        checked = real_array("BoxBarrier", "point", point, (len(self._low),))
+        checked = barrier_point("BoxBarrier", point, len(self._low))
         return checked - self._low, self._high - checked
 
     def _interior(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
         below, above = self._slacks(point)
-        if not (below.min() > 0.0 and above.min() > 0.0):
+        if not (below.min() > EDGE and above.min() > EDGE):
             raise outside("Box")
         return below, above

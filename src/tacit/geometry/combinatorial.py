@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from tacit.geometry.base import ConvexSet, read_only
 from tacit.geometry.hull import complement_of_ones
-from tacit.validation import FloatArray, check_integer
+from tacit.validation import LARGEST_DIMENSION, FloatArray, check_dimension, check_integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class KSubsets(ConvexSet):
     k: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", check_integer("KSubsets", "n", self.n, at_least=2))
+        object.__setattr__(self, "n", check_dimension("KSubsets", "n", self.n, at_least=2))
         object.__setattr__(self, "k", check_integer("KSubsets", "k", self.k, at_least=1, at_most=self.n - 1))
 
     @property
@@ -86,7 +86,8 @@ class Birkhoff(ConvexSet):
     k: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", check_integer("Birkhoff", "k", self.k, at_least=2))
+        most = math.isqrt(LARGEST_DIMENSION)
+        object.__setattr__(self, "k", check_integer("Birkhoff", "k", self.k, at_least=2, at_most=most))
 
     @property
     def dimension(self) -> int:
@@ -125,17 +126,17 @@ class Birkhoff(ConvexSet):
 
     def lift(self, direction: FloatArray) -> FloatArray:
         """Q Y Q^T, for the basis Q of one side."""
-        self._check_last_axis(direction, self.hull_dimension)
-        matrix = direction.reshape(*direction.shape[:-1], self.k - 1, self.k - 1)
+        rows = self._vectors(direction, self.hull_dimension)
+        matrix = rows.reshape(*rows.shape[:-1], self.k - 1, self.k - 1)
         lifted = self._side_basis @ matrix @ self._side_basis.T
-        return lifted.reshape(*direction.shape[:-1], self.dimension)
+        return lifted.reshape(*rows.shape[:-1], self.dimension)
 
     def restrict(self, direction: FloatArray) -> FloatArray:
         """Q^T X Q, for the basis Q of one side."""
-        self._check_last_axis(direction, self.dimension)
-        matrix = direction.reshape(*direction.shape[:-1], self.k, self.k)
+        rows = self._vectors(direction, self.dimension)
+        matrix = rows.reshape(*rows.shape[:-1], self.k, self.k)
         restricted = self._side_basis.T @ matrix @ self._side_basis
-        return restricted.reshape(*direction.shape[:-1], self.hull_dimension)
+        return restricted.reshape(*rows.shape[:-1], self.hull_dimension)
 
     @cached_property
     def _side_basis(self) -> FloatArray:

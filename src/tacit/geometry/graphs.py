@@ -108,7 +108,9 @@ class Paths(ZeroOneSet):
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
-            raise InvalidInput(f"The graph of Paths must be acyclic. Got the cycle {error.args[1]!r}.") from None
+            raise InvalidInput(
+                f"The graph of Paths must be acyclic. Got the cycle {error.args[1]!r} instead."
+            ) from None
         if self.source == self.sink or not len(self._useful):
             raise InvalidInput(f"The graph of Paths has no path from {self.source!r} to {self.sink!r}.")
         _ = self._hull

@@ -104,10 +104,11 @@ def chebyshev_centre(
     slack = (bounds - rows @ origin)[active] / lengths[active]
     size = basis.shape[1]
     objective = np.append(np.zeros(size), -1.0)
+    unit = float(np.abs(slack).max(initial=0.0)) or 1.0  # the solver's tolerances are absolute
     answer = linprog(
         objective,
         A_ub=np.column_stack([normals, np.ones(len(normals))]),
-        b_ub=slack,
+        b_ub=slack / unit,
         bounds=[(None, None)] * size + [(None, None)],
         method="highs",
     )
@@ -115,7 +116,7 @@ def chebyshev_centre(
         return origin, float("inf")
     if answer.status != 0:
         raise InvalidInput(f"The inner ball of the set could not be computed: {answer.message}")
-    coordinates = np.asarray(answer.x)[:-1]
+    coordinates = np.asarray(answer.x)[:-1] * unit
     radius = float((slack - normals @ coordinates).min())
     return origin + basis @ coordinates, radius * SHAVE
 

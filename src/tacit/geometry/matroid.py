@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.geometry.oracle import LISTED, OracleSet, ZeroOneSet
-from tacit.validation import FloatArray, check_integer, check_number, invalid
+from tacit.validation import FloatArray, check_dimension, check_level, invalid
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +93,14 @@ class SubmodularBase(OracleSet):
     set_function: Callable[[frozenset[int]], float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", check_integer("SubmodularBase", "dim", self.dim, at_least=2))
+        object.__setattr__(self, "dim", check_dimension("SubmodularBase", "dim", self.dim, at_least=2))
         if not callable(self.set_function):
             raise invalid("SubmodularBase", "set_function", "a function of a frozenset of numbers", self.set_function)
         at_empty = self._value(frozenset())
         if at_empty != 0.0:
-            raise InvalidInput(f"The 'set_function' of SubmodularBase must be 0 at the empty set. Got {at_empty}.")
+            raise InvalidInput(
+                f"The 'set_function' of SubmodularBase must be 0 at the empty set. Got {at_empty} instead."
+            )
         if self._values is not None:
             _check_submodular("The 'set_function' of SubmodularBase is not submodular", self._values)
         _ = self._hull
@@ -116,7 +118,7 @@ class SubmodularBase(OracleSet):
         return np.array([self._value(member) for member in members])
 
     def _value(self, members: frozenset[int]) -> float:
-        return check_number("SubmodularBase", "set_function", self.set_function(members))
+        return check_level("SubmodularBase", "set_function", self.set_function(members))
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
         order = np.argsort(direction, kind="stable")

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog, nnls
 
 from tacit.errors import InvalidInput
-from tacit.geometry.barrier import Barrier, outside
+from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
 from tacit.geometry.base import BarrierSet, FullDimensionalSet, read_only
 from tacit.geometry.hull import chebyshev_centre
-from tacit.validation import FloatArray, invalid, real_array
+from tacit.validation import LARGEST, SMALLEST, FloatArray, invalid, real_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,9 @@ class Polytope(FullDimensionalSet, BarrierSet):
     def __post_init__(self) -> None:
         rows = real_array("Polytope", "A", self.A, (None, None)).copy()
         bounds = real_array("Polytope", "b", self.b, (len(rows),)).copy()
-        if not (rows.size and np.isfinite(rows).all() and np.abs(rows).max(axis=1).min() > 0.0):
+        if not (rows.size and np.abs(rows).max() <= LARGEST and np.abs(rows).max(axis=1).min() >= SMALLEST):
             raise invalid("Polytope", "A", "a matrix of finite numbers without zero rows", rows.tolist())
-        if not np.isfinite(bounds).all():
+        if not np.abs(bounds).max() <= LARGEST:
             raise invalid("Polytope", "b", "a vector of finite numbers", bounds.tolist())
         object.__setattr__(self, "A", read_only(rows))
         object.__setattr__(self, "b", read_only(bounds))
@@ -104,11 +104,12 @@ class Polytope(FullDimensionalSet, BarrierSet):
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
         rows, bounds = self._unit_rows
-        size = float(np.abs(direction).max())
+        # The solver's tolerances are absolute: it is asked in units of the direction and of the bounds.
+        size, unit = float(np.abs(direction).max()), float(np.abs(bounds).max())
         answer = linprog(
-            direction / size if size > 0.0 else direction,  # the solver's tolerances are absolute
+            direction / size if size > 0.0 else direction,
             A_ub=rows,
-            b_ub=bounds,
+            b_ub=bounds / unit,
             bounds=(None, None),
             method="highs-ds",
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
@@ -117,7 +118,7 @@ class Polytope(FullDimensionalSet, BarrierSet):
             raise InvalidInput("The polytope A x <= b is unbounded: add rows that bound every direction.")
         if answer.status != 0:
             raise InvalidInput(f"The linear programme over the polytope was not solved: {answer.message}")
-        return np.asarray(answer.x, dtype=np.float64)
+        return np.asarray(answer.x, dtype=np.float64) * unit
 
     def _contains(self, point: FloatArray, tolerance: float) -> bool:
         rows, bounds = self._unit_rows
@@ -125,7 +126,7 @@ class Polytope(FullDimensionalSet, BarrierSet):
 
     def _project(self, point: FloatArray) -> FloatArray:
         rows, bounds = self._unit_rows
-        violation = rows @ point - bounds
+        violation = rows @ self._near(point) - bounds
         size = float(violation.max())
         if size <= 0.0:
             return point.copy()
@@ -187,11 +188,11 @@ class LogarithmicBarrier(Barrier):
             point = point - step / (1.0 + decrement)
 
     def _slack(self, point: ArrayLike) -> FloatArray:
-        checked = real_array("LogarithmicBarrier", "point", point, (self._rows.shape[1],))
+        checked = barrier_point("LogarithmicBarrier", point, self._rows.shape[1])
         return self._bounds - self._rows @ checked
 
     def _interior(self, point: ArrayLike) -> FloatArray:
         slack = self._slack(point)
-        if not slack.min() > 0.0:
+        if not slack.min() > EDGE:
             raise outside("Polytope")
         return slack

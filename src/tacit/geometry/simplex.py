@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.geometry.barrier import Barrier, outside
+from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
 from tacit.geometry.base import BarrierSet, read_only
 from tacit.geometry.hull import complement_of_ones
-from tacit.validation import FloatArray, check_integer, real_array
+from tacit.validation import FloatArray, check_dimension
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Simplex(BarrierSet):
     dim: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dim", check_integer("Simplex", "dim", self.dim, at_least=2))
+        object.__setattr__(self, "dim", check_dimension("Simplex", "dim", self.dim, at_least=2))
 
     @property
     def dimension(self) -> int:
@@ -105,11 +105,11 @@ class SimplexBarrier(Barrier):
         return np.diag(self._interior(point) ** -2.0)
 
     def _checked(self, point: ArrayLike) -> FloatArray:
-        return real_array("SimplexBarrier", "point", point, (self._dim,))
+        return barrier_point("SimplexBarrier", point, self._dim)
 
     def _interior(self, point: ArrayLike) -> FloatArray:
         checked = self._checked(point)
-        if not checked.min() > 0.0:
+        if not checked.min() > EDGE:
             raise outside("Simplex")
         return checked
 
@@ -117,7 +117,9 @@ class SimplexBarrier(Barrier):
 def project_to_simplex(point: FloatArray, total: float) -> FloatArray:
     """The nearest non-negative vector with the given sum, by sorting."""
     # Moving along the ones does not change the projection, and keeps the running sums small.
-    shifted = point - point.max()
+    # Whatever lies farther below the largest entry than the total becomes 0: no sum overflows.
+    with np.errstate(over="ignore"):
+        shifted = np.maximum(point - point.max(), -total)
     descending = -np.sort(-shifted)
     excess = np.cumsum(descending) - total
     counts = np.arange(1, len(point) + 1)

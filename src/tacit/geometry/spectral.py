@@ -11,7 +11,7 @@ from scipy.sparse.linalg import ArpackError, svds
 
 from tacit.geometry.base import FullDimensionalSet, ProjectableSet, read_only
 from tacit.geometry.simplex import project_to_simplex
-from tacit.validation import FloatArray, check_integer, check_positive
+from tacit.validation import FloatArray, check_dimension, check_positive
 
 # Below this, all singular values come as fast as one.
 DENSE_SIDE = 64
@@ -32,8 +32,9 @@ class NuclearBall(FullDimensionalSet, ProjectableSet):
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", check_integer("NuclearBall", "rows", self.rows))
-        object.__setattr__(self, "columns", check_integer("NuclearBall", "columns", self.columns))
+        object.__setattr__(self, "rows", check_dimension("NuclearBall", "rows", self.rows))
+        object.__setattr__(self, "columns", check_dimension("NuclearBall", "columns", self.columns))
+        check_dimension("NuclearBall", "rows * columns", self.rows * self.columns)
         object.__setattr__(self, "radius", check_positive("NuclearBall", "radius", self.radius))
 
     @property
@@ -65,7 +66,8 @@ class NuclearBall(FullDimensionalSet, ProjectableSet):
         return float(values.sum()) <= self.radius + tolerance * math.sqrt(len(values))
 
     def _project(self, point: FloatArray) -> FloatArray:
-        left, values, right = np.linalg.svd(point.reshape(self.rows, self.columns), full_matrices=False)
+        matrix = self._near(point).reshape(self.rows, self.columns)
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
         if values.sum() <= self.radius:
             return point.copy()
         nearest: FloatArray = (left * project_to_simplex(values, self.radius)) @ right

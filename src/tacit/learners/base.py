@@ -20,7 +20,7 @@ from tacit.errors import InvalidInput, PrivacyError, ProtocolError, TacitError
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
 from tacit.problems import ADVERSARIES, Problem
 from tacit.randomness import Randomness, stream_state
-from tacit.validation import MALFORMED, check_choice, check_integer, check_privacy
+from tacit.validation import MALFORMED, check_choice, check_integer, check_privacy, plain_fields
 
 STATE_WARNING = "PRIVATE: holds raw sums and generator keys; store it like the data itself"
 STATE_VERSION = 1
@@ -48,7 +48,7 @@ class RegretBound:
 
 @dataclass(frozen=True)
 class Target:
-    """The privacy a plan is calibrated to, and the limits it must keep."""
+    """What is asked of a plan: its privacy, the limit on switches, and whom its regret bound must hold against."""
 
     epsilon: float
     delta: float
@@ -58,14 +58,15 @@ class Target:
     adversary: str = "oblivious"
 
     def __post_init__(self) -> None:
-        epsilon, delta = check_privacy("calibrate", self.epsilon, self.delta)
-        check_choice("calibrate", "adversary", self.adversary, ADVERSARIES)
-        check_integer("calibrate", "rounds_per_person", self.rounds_per_person)
+        plain_fields(self)
+        epsilon, delta = check_privacy("the target", self.epsilon, self.delta)
+        check_choice("the target", "adversary", self.adversary, ADVERSARIES)
+        check_integer("the target", "rounds_per_person", self.rounds_per_person)
         if self.max_switches is not None:
-            check_integer("calibrate", "max_switches", self.max_switches, at_least=0)
+            check_integer("the target", "max_switches", self.max_switches, at_least=0)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "relation", as_relation("calibrate", self.relation))
+        object.__setattr__(self, "relation", as_relation("the target", self.relation))
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Plan(ABC):
     _takes: ClassVar[type[Problem]] = Problem
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         self._check_problem(self.problem)
 
     @classmethod
@@ -118,8 +120,8 @@ class Plan(ABC):
         """The horizon, known to be finite."""
         if self.problem.horizon is None:
             raise InvalidInput(
-                f"{type(self).__name__} needs a finite horizon: use {type(self).__name__}.calibrate or tacit.plan, "
-                "which double."
+                f"{self.algorithm} needs a finite horizon: for an unknown one use {self.algorithm}.calibrate or "
+                "tacit.plan, which restart it at doubling lengths."
             )
         return self.problem.horizon
 
@@ -140,12 +142,12 @@ class Plan(ABC):
 
     @property
     def trivial_regret(self) -> float:
-        """The regret that no learner can exceed: a bound at or above it says nothing."""
+        """The regret that no learner can exceed: certified regret at or above it says nothing."""
         return float("inf")
 
     @property
     def vacuous(self) -> bool:
-        """True if the certified regret is no better than what every learner has."""
+        """True if the certified regret says nothing: no learner could have more."""
         return not float(self.regret_bound) < self.trivial_regret
 
     @classmethod
@@ -163,10 +165,11 @@ class Plan(ABC):
     ) -> Plan:
         """The plan with the smallest certified regret that meets (epsilon, delta).
 
-        The search sees public quantities only. An unknown horizon gives the same algorithm under doubling.
+        The arguments are those of `tacit.plan`, then options of the algorithm's own. The search sees public
+        quantities only. An unknown horizon gives the same algorithm, restarted at doubling lengths.
         """
         cls._check_problem(problem)
-        target = Target(epsilon, delta, as_relation("calibrate", relation), rounds_per_person, max_switches, adversary)
+        target = Target(epsilon, delta, as_relation("the target", relation), rounds_per_person, max_switches, adversary)
         if problem.horizon is None:
             from tacit.learners.doubling import Doubling
 
@@ -245,7 +248,7 @@ class Learner(ABC):
 
     @property
     def switches(self) -> int:
-        """How often the decision has changed."""
+        """How often the decision has changed so far."""
         return self._switches
 
     def play(self) -> Any:
@@ -260,7 +263,7 @@ class Learner(ABC):
         return self._action
 
     def observe(self, feedback: Any) -> None:
-        """The feedback of the round that was just played. Bad feedback raises and changes nothing."""
+        """End the round with its feedback. Bad feedback raises and changes nothing."""
         if not self._played:
             raise ProtocolError("observe() came before play(): play a round first, then observe its feedback.")
         self._finish(self._check(feedback))
@@ -325,7 +328,7 @@ class Learner(ABC):
         """Continue from a state saved by a learner of the same plan."""
         missing = {*_ALWAYS, *self._state} - set(state) if isinstance(state, dict) else _ALWAYS
         if missing:
-            raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: {sorted(missing)} missing.")
+            raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: it lacks {sorted(missing)}.")
         if not isinstance(state["version"], int) or state["version"] != STATE_VERSION:
             raise InvalidInput(f"State version {state['version']!r} cannot be read; this is version {STATE_VERSION}.")
         if not isinstance(state["plan"], str) or state["plan"] != self.plan.signature:

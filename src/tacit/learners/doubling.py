@@ -178,7 +178,7 @@ class DoublingLearner(Learner):
         own = {"epoch", "source", "inner"}
         missing = own - set(state) if isinstance(state, dict) else own
         if missing:
-            raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: {sorted(missing)} missing.")
+            raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: it lacks {sorted(missing)}.")
         # The inner state is checked first: if it does not fit, nothing has changed.
         index = check_integer("load_state_dict", "epoch", state["epoch"], at_least=0, at_most=63)
         inner = self.plan.epoch(index).restore(state["inner"])

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import ConvexSet
-from tacit.validation import FloatArray, check_choice, check_number, check_positive, real_array
+from tacit.validation import LARGEST, FloatArray, check_choice, check_level, check_number, check_positive, real_array
 
 CONSTRUCTED = ("linear", "glm", "general")
 """Families whose convexity and constants hold by construction."""
@@ -73,7 +73,7 @@ class ConvexFamily(LossFamily):
         check_positive("ConvexFamily", "lipschitz", self.lipschitz)
         check_choice("ConvexFamily", "family", self.family, CONSTRUCTED)
         if self.smoothness != float("inf"):
-            check_number("ConvexFamily", "smoothness", self.smoothness, above=0.0, closed_low=True)
+            check_level("ConvexFamily", "smoothness", self.smoothness, at_least=0.0)
         check_number(
             "ConvexFamily",
             "strong_convexity",
@@ -132,9 +132,18 @@ class RowLoss(Loss):
         return gradients if many else gradients[0]
 
     def _packed(self, x: ArrayLike, data: Any) -> tuple[FloatArray, FloatArray, bool]:
-        point = np.asarray(x, dtype=np.float64)
+        owner = type(self).__name__
+        point = real_array(owner, "x", x, None)
+        if point.ndim not in (1, 2) or not point.shape[-1] or not np.abs(point).max(initial=0.0) <= LARGEST:
+            raise InvalidInput(
+                f"The 'x' of {owner} must be a point, or one for each round, with coordinates of at most {LARGEST:g}. "
+                f"Got {'an array of shape ' + str(point.shape) if point.size != 1 else point.tolist()} instead."
+            )
         many = self._holds_many(data)
-        return point, self.pack(data, point.shape[-1], many=many), many
+        rows = self.pack(data, point.shape[-1], many=many)
+        if point.ndim == 2 and not (many and len(point) == len(rows)):
+            raise InvalidInput(f"The 'x' of {owner} has {len(point)} points for {len(rows)} rounds: give one for each.")
+        return point, rows, many
 
     def _holds_many(self, data: Any) -> bool:
         return depth(data) == 2

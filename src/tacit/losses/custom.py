@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import ConvexSet
 from tacit.losses.base import Constants, Loss, clip_rows, finite_rows
-from tacit.validation import FloatArray, check_positive, invalid
+from tacit.validation import FloatArray, check_positive, invalid, real_array
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,17 +48,20 @@ class CustomLoss(Loss):
 
     def value(self, x: ArrayLike, data: Any) -> float:
         """The loss of one round."""
-        return float(self.value_of(np.array(x, dtype=np.float64), data))
+        return float(self.value_of(self._point(x), data))
 
     def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
         """The clipped gradient of one round; a gradient that is not finite raises."""
-        point = np.array(x, dtype=np.float64)
+        point = self._point(x)
         try:
             rows = finite_rows("CustomLoss", "gradient", self.gradient_of(point, data), point.size, many=False)
         except (TypeError, ArithmeticError) as error:
             raise InvalidInput(f"The gradient of this CustomLoss cannot be taken at these data ({error}).") from error
         gradient: FloatArray = clip_rows(rows, self.lipschitz)[0]
         return gradient
+
+    def _point(self, x: ArrayLike) -> FloatArray:
+        return real_array("CustomLoss", "x", x, (None,)).copy()
 
     def __repr__(self) -> str:
         names = (getattr(f, "__qualname__", type(f).__name__) for f in (self.value_of, self.gradient_of))

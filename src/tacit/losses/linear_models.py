@@ -16,7 +16,7 @@ from scipy.special import expit
 from tacit.errors import InvalidInput
 from tacit.geometry.base import ConvexSet
 from tacit.losses.base import Constants, RowLoss, clip_rows, depth, finite_rows, largest_norm
-from tacit.validation import FloatArray, check_number, check_positive
+from tacit.validation import FloatArray, check_positive
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class SmoothedHingeLoss(LinkLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("SmoothedHingeLoss", "smoothing", self.smoothing, above=0.0)
+        check_positive("SmoothedHingeLoss", "smoothing", self.smoothing)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
         """z^2/(2 w) for z = 1 - y s in [0, w], z - w/2 beyond, 0 before."""

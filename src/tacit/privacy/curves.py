@@ -10,16 +10,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from math import hypot
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr
 
 from tacit.errors import InvalidInput
 from tacit.privacy.conversion import ROUND_UP as ROUND_UP
 from tacit.privacy.conversion import log_mixture as log_mixture
 from tacit.privacy.conversion import pure_delta, renyi_delta, renyi_epsilon
-from tacit.validation import FloatArray, check_integer, check_number
+from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
 
 class Curve(ABC):
@@ -82,7 +83,8 @@ class Pure(Curve):
     notion: ClassVar[str] = "pure"
 
     def __post_init__(self) -> None:
-        check_number("Pure", "value", self.value, above=0.0, closed_low=True)
+        value = check_number("Pure", "value", self.value, above=0.0, closed_low=True)
+        object.__setattr__(self, "value", value)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         # Randomised response is the worst epsilon-DP mechanism; its moment is cosh((alpha - 1/2) eps)/cosh(eps/2),
@@ -119,7 +121,7 @@ class Gaussian(Curve):
     notion: ClassVar[str] = "Gaussian DP"
 
     def __post_init__(self) -> None:
-        check_number("Gaussian", "mu", self.mu, above=0.0, closed_low=True)
+        object.__setattr__(self, "mu", check_level("Gaussian", "mu", self.mu, at_least=0.0))
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         return orders * (self.mu**2 / 2) * ROUND_UP
@@ -145,13 +147,16 @@ class Gaussian(Curve):
         epsilon = check_number("Gaussian", "epsilon", epsilon, above=0.0, closed_low=True)
         if self.mu == 0:
             return 0.0
-        log_first = log_ndtr(self.mu / 2 - epsilon / self.mu)
-        if log_first == -np.inf:
+        # Phi(a) - e^epsilon Phi(-b), where epsilon = (b^2 - a^2)/2 cancels the large part of ln Phi(-b).
+        a, b = self.mu / 2 - epsilon / self.mu, self.mu / 2 + epsilon / self.mu
+        log_first = float(log_ndtr(a))
+        if log_first == -np.inf or a < -1e100:
             return 0.0
-        log_second = epsilon + log_ndtr(-self.mu / 2 - epsilon / self.mu)
-        difference = np.exp(log_first) * -np.expm1(min(0.0, float(log_second - log_first)))
-        # log_ndtr is good to about 1e-13; the difference inherits that error relative to its first term.
-        return min(1.0, float(difference + 1e-12 * np.exp(log_first)))
+        log_second = -a * a / 2 + float(np.log(erfcx(b / np.sqrt(2.0)) / 2))
+        difference = np.exp(log_first) * -np.expm1(min(0.0, log_second - log_first))
+        # log_ndtr is good to about 1e-13, and a is rounded relative to b: an error relative to the first term.
+        slack = 1e-12 + 1e-15 * b * (1 + abs(a))
+        return min(1.0, float(difference + slack * np.exp(log_first)))
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,8 @@ class Approximate(Curve):
     notion: ClassVar[str] = "approximate DP"
 
     def __post_init__(self) -> None:
-        check_number("Approximate", "value", self.value, above=0.0, closed_low=True)
+        value = check_number("Approximate", "value", self.value, above=0.0, closed_low=True)
+        object.__setattr__(self, "value", value)
         check_number("Approximate", "at", self.at, above=0.0, below=1.0, closed_low=True)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
@@ -192,7 +198,8 @@ class BoundedRange(Curve):
     width: float
 
     def __post_init__(self) -> None:
-        check_number("BoundedRange", "width", self.width, above=0.0, closed_low=True)
+        width = check_number("BoundedRange", "width", self.width, above=0.0, closed_low=True)
+        object.__setattr__(self, "width", width)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
@@ -210,8 +217,8 @@ class Renyi(Curve):
     values: Sequence[float]
 
     def __post_init__(self) -> None:
-        orders = np.asarray(self.orders, dtype=float)
-        values = np.asarray(self.values, dtype=float)
+        orders = real_array("Renyi", "orders", self.orders, None)
+        values = real_array("Renyi", "values", self.values, None)
         if orders.ndim != 1 or orders.shape != values.shape or not orders.size:
             raise InvalidInput("The 'orders' and 'values' of Renyi must be two lists of one length.")
         if not (np.all(orders > 1) and np.all(np.diff(orders) > 0) and np.all(values >= 0)):
@@ -236,7 +243,9 @@ class Sometimes(Curve):
     draw: Curve
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_number("Sometimes", "probability", self.probability, above=0, below=1, closed_low=True, closed_high=True)
+        _check_curve("Sometimes", self.draw)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         if self.probability == 0:
@@ -255,7 +264,9 @@ class Repeated(Curve):
     count: int
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer("Repeated", "count", self.count, at_least=0)
+        _check_curve("Repeated", self.curve)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         return self.count * self.curve.renyi(orders) if self.count else np.zeros_like(orders)
@@ -269,6 +280,12 @@ class Sum(Curve):
     """Several curves composed, adaptively. Pure parts and Renyi parts add."""
 
     parts: tuple[Curve, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, tuple):
+            raise InvalidInput(f"The 'parts' of Sum must be a tuple of curves. Got {self.parts!r} instead.")
+        for part in self.parts:
+            _check_curve("Sum", part)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         total = np.zeros_like(orders)
@@ -292,8 +309,10 @@ class SamplerError(Curve):
     draws: int
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_number("SamplerError", "distance", self.distance, above=0.0, closed_low=True)
         check_integer("SamplerError", "draws", self.draws, at_least=0)
+        _check_curve("SamplerError", self.curve)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         return self.curve.renyi(orders) if self._total == 0 else np.full_like(orders, np.inf)
@@ -307,8 +326,8 @@ class SamplerError(Curve):
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("SamplerError", "epsilon", epsilon, above=0.0, closed_low=True)
-        price = (1 + np.exp(min(epsilon, 700.0))) * self._total
-        return min(1.0, self.curve.delta(epsilon) + float(price))
+        price = float(1 + np.exp(min(epsilon, 700.0))) * self._total  # plain floats: infinite if need be
+        return min(1.0, self.curve.delta(epsilon) + price)
 
     def epsilon(self, delta: float) -> float:
         from tacit.privacy.calibration import smallest
@@ -335,7 +354,8 @@ def compose(curves: Sequence[Curve]) -> Curve:
     if len(curves) == 1:
         return curves[0]
     if all(isinstance(curve, Gaussian) for curve in curves):
-        return Gaussian(float(np.sqrt(sum(c.mu**2 for c in curves if isinstance(c, Gaussian)))) * ROUND_UP)
+        # hypot squares nothing that is too small or too large to be squared.
+        return Gaussian(hypot(*(c.mu for c in curves if isinstance(c, Gaussian))) * ROUND_UP)
     if all(isinstance(curve, Pure) for curve in curves):
         return Pure(sum(c.value for c in curves if isinstance(c, Pure)) * ROUND_UP)
     errors = [c for c in curves if isinstance(c, SamplerError)]
@@ -343,6 +363,11 @@ def compose(curves: Sequence[Curve]) -> Curve:
         inner = compose([c.curve if isinstance(c, SamplerError) else c for c in curves])
         return SamplerError(inner, sum(c.distance * c.draws for c in errors) * ROUND_UP, 1)
     return Sum(tuple(curves))
+
+
+def _check_curve(owner: str, value: object) -> None:
+    if not isinstance(value, Curve):
+        raise InvalidInput(f"{owner} must be made from curves. Got {value!r} instead.")
 
 
 def _plain(value: Any) -> Any:

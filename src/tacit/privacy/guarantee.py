@@ -42,7 +42,7 @@ EXACT = "exact"
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A privacy contract.
+    """A privacy contract: epsilon and delta, and everything they depend on.
 
     Attributes:
         curve: what leaks, as a curve; `epsilon(delta)` and `delta(epsilon)` read it.
@@ -52,7 +52,7 @@ class Guarantee:
         relation: which data sets are neighbours.
         unit: what one person is assumed to contribute.
         rounds_per_person: how many rounds one person may stand in.
-        adversary: against whom privacy holds.
+        adversary: against whom privacy holds (not whom the regret bound is for).
         numerics: "idealized: float64 samplers" or "exact".
         randomness: where the noise comes from; a replayable source is stamped as not private.
     """
@@ -80,7 +80,7 @@ class Guarantee:
 
     @property
     def notion(self) -> str:
-        """The notion the curve was computed in."""
+        """The notion of privacy in which the curve was computed, such as Renyi or Gaussian."""
         return "pure" if self.at_delta == 0 else self.curve.notion
 
     @property
@@ -101,7 +101,7 @@ class Guarantee:
         return replace(self, randomness=label)
 
     def compose(self, *others: Guarantee) -> Guarantee:
-        """The contract of running all of these on the same people. Different relations raise."""
+        """The contract of all of these together, on the same people. Different relations raise."""
         everyone = (self, *others)
         for other in others:
             if not isinstance(other, Guarantee):
@@ -110,7 +110,7 @@ class Guarantee:
             values = {str(getattr(g, name)) for g in everyone}
             if len(values) > 1:
                 raise PrivacyError(
-                    f"Guarantees can be combined only under one {name}. Got {' and '.join(sorted(values))}."
+                    f"Guarantees can be composed only under one {name}. Got {' and '.join(sorted(values))} instead."
                 )
         return Guarantee(
             curve=compose([g.curve for g in everyone]),

@@ -1,6 +1,6 @@
-"""Accounting of lazy chains: learners that keep their action by a coin and redraw it otherwise.
+"""Accounting of lazy chains: learners that keep their decision by a coin and redraw it otherwise.
 
-Shared by every lazy learner. At each decision the current action is kept with a probability in
+Shared by every lazy learner. At each toss the current decision is kept with a probability in
 [keep_low, keep_high]; otherwise a new one is drawn from a mechanism with curve `draw`. A person's rounds
 move the log keep probability by at most `bit` per round, only in the batches that hold them, and by at
 most `drift` elsewhere (0 when the coin looks at the current batch only). The step's Renyi moment is
@@ -23,11 +23,11 @@ from tacit.validation import FloatArray, check_integer, check_number, invalid
 
 @dataclass(frozen=True)
 class LazyChain(Curve):
-    """The whole transcript of a lazy chain: every action and every switch time.
+    """The whole transcript of a lazy chain: every decision and every switch time.
 
-    ``(alpha-1) eps(alpha) = sum over a person's batches of ln F(k_i bit) + (the other decisions) ln F(drift)``
+    ``(alpha-1) eps(alpha) = sum over a person's batches of ln F(k_i bit) + (the other tosses) ln F(drift)``
     at the worst partition of `rounds_per_person` into parts of at most `batch` rounds. No cap on the
-    number of draws and no bad event: the proof inducts from the last decision backwards.
+    number of draws and no bad event: the proof inducts from the last toss backwards.
     """
 
     decisions: int
@@ -61,7 +61,7 @@ class LazyChain(Curve):
         return (self.decisions * elsewhere + changed) / (orders - 1) * ROUND_UP
 
     def pure(self) -> float:
-        """Uncapped chains have a draw at every decision in the worst case."""
+        """Uncapped chains have a draw at every toss in the worst case."""
         if self.decisions == 0:
             return 0.0
         return (pure_bits(self) + self.decisions * self.draw.pure()) * ROUND_UP

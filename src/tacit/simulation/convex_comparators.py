@@ -41,7 +41,11 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
     -1.5
     """
     check_positive("best_fixed_point", "tolerance", tolerance)
+    if not isinstance(loss, RowLoss) or not isinstance(domain, ConvexSet):
+        raise InvalidInput(f"The best fixed point of {loss!r} over {domain!r} cannot be certified.")
     rows = loss.pack(data, domain.dimension, many=True)
+    if not len(rows):
+        raise InvalidInput("The best fixed point needs at least one round.")
     if isinstance(loss, LinearLoss):
         point = domain.minimize_linear(np.sum(rows, axis=0))
         return BestPoint(point, float(np.sum(loss.values(point, rows))), 0.0)

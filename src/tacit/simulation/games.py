@@ -20,6 +20,9 @@ from tacit.simulation.comparators import best_switching_sequence
 from tacit.simulation.convex_comparators import best_fixed_point
 from tacit.validation import FloatArray, IntArray
 
+MOST_RUNS = 10**6
+"""So many runs of one cell, and no more, may be asked for at once."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -51,10 +54,19 @@ def game_for(problem: Problem, environment: Any) -> Game:
     if game is None:
         known = ", ".join(kind.__name__ for kind in GAMES)
         raise InvalidInput(f"simulate knows the problems {known}. Got {problem!r} instead.")
+    rounds = getattr(environment, "horizon", None)
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise InvalidInput(
+            f"An environment must have a horizon of at least one round (a recorded array: tacit.Replay). "
+            f"Got {environment!r} instead."
+        )
     if problem.horizon is not None and environment.horizon > problem.horizon:
-        raise InvalidInput(f"The plan covers {problem.horizon} rounds, the environment has {environment.horizon}.")
-    if isinstance(problem, Experts) and environment.n != problem.n:
-        raise InvalidInput(f"The plan has {problem.n} experts, the environment {environment.n}.")
+        raise InvalidInput(
+            f"The plan covers {problem.horizon} rounds, the environment has {environment.horizon}: that is too many."
+        )
+    if isinstance(problem, Experts) and getattr(environment, "n", None) != problem.n:
+        experts = getattr(environment, "n", "has none")
+        raise InvalidInput(f"The plan has {problem.n} experts, the environment {experts}: the numbers must agree.")
     return game
 
 

@@ -15,8 +15,8 @@ from tacit.learners.doubling import Doubling
 from tacit.planning import Choice
 from tacit.progress import Progress
 from tacit.randomness import Randomness
-from tacit.simulation.games import Outcome, game_for
-from tacit.validation import FloatArray, IntArray, check_integer
+from tacit.simulation.games import MOST_RUNS, Outcome, game_for
+from tacit.validation import FloatArray, IntArray, check_integer, invalid
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Simulation:
         """The result in a few lines."""
         total = int(self.rounds[-1])
         return (
-            f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} +- {self.standard_error[-1]:,.1f} over "
-            f"{len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
-            f"certified bound {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}\n"
+            f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}) "
+            f"over {len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
+            f"certified regret {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}\n"
             f"{self.plan.guarantee.with_randomness('replayable: not private')}"
         )
 
@@ -106,14 +106,17 @@ def simulate(
 
     Args:
         plan: a plan, or the planner's choice.
-        environment: a stream of feedback that fits the plan's problem.
+        environment: what makes the feedback, such as `BernoulliGap` or `Replay`; it must fit the plan's problem.
         runs: how many independent runs.
         seed: makes the runs repeatable; a simulation is never private.
         progress: show what is done and how long the rest will take (default: only in a terminal).
     """
     chosen = plan.plan if isinstance(plan, Choice) else plan
-    check_integer("simulate", "runs", runs)
+    if not isinstance(chosen, Plan):
+        raise invalid("simulate", "plan", "a plan or the planner's choice", plan)
+    check_integer("simulate", "runs", runs, at_most=MOST_RUNS)
     check_integer("simulate", "seed", seed, at_least=0)
+    game_for(chosen.problem, environment)  # raises if they do not fit
     outcomes = []
     shown = Progress("simulating", progress)
     shown.expect(0, [environment.horizon] * runs)

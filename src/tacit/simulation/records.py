@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, IntArray, require
+from tacit.validation import FloatArray, IntArray, invalid, require
 
 SCHEMA_VERSION = 1
 
@@ -111,6 +111,8 @@ class Store:
     @classmethod
     def open(cls, path: str | Path) -> Store:
         """The folder, made if it is not there."""
+        if not isinstance(path, str | Path):
+            raise invalid("sweep", "path", "a path", path)
         folder = Path(path)
         if folder.exists() and not folder.is_dir():
             raise InvalidInput(f"A sweep writes a folder of Parquet files, and {folder} is a file: name another.")
@@ -206,9 +208,11 @@ class Sweep:
     @classmethod
     def read(cls, path: str | Path) -> Sweep:
         """Read what a sweep wrote; each run counts once."""
+        if not isinstance(path, str | Path):
+            raise invalid("Sweep.read", "path", "a path", path)
         target = Path(path)
         if not target.exists():
-            raise InvalidInput(f"There is no file or folder {target}.")
+            raise InvalidInput(f"There is no file or folder {str(target)!r}.")
         tables = read_tables(target)
         if not sum(len(table) for table in tables):
             raise InvalidInput(f"{target} has no rows yet.")

@@ -32,7 +32,7 @@ from tacit.planning import Candidate, Choice, plan
 from tacit.problems import Problem
 from tacit.progress import Progress
 from tacit.randomness import REPLAYABLE
-from tacit.simulation.games import game_for
+from tacit.simulation.games import MOST_RUNS, game_for
 from tacit.simulation.identity import describe, digest
 from tacit.simulation.loop import simulate_run
 from tacit.simulation.records import SCHEMA_VERSION, Store, Sweep, distinct, make_table, read_tables
@@ -96,7 +96,7 @@ def sweep(
     >>> len(result), len(result.summaries())
     (6, 2)
     """
-    check_integer("sweep", "runs", runs)
+    check_integer("sweep", "runs", runs, at_most=MOST_RUNS)
     check_integer("sweep", "seed", seed, at_least=0)
     joblib = require("joblib", "sweeps")
     require("pyarrow", "cli")
@@ -125,7 +125,14 @@ def _grid(
     environments: World | Iterable[World],
 ) -> Iterator[tuple[Problem, float, float, list[tuple[str, Any]]]]:
     """Every problem at every privacy, with its environments."""
+    single = isinstance(environments, str) or callable(environments)
+    for name, given in (("problems", problems), ("privacies", privacies), ("environments", environments)):
+        if not (isinstance(given, Iterable | Problem) or (name == "environments" and single)):
+            raise invalid("sweep", name, "a list", given)
     worlds = [environments] if isinstance(environments, str) or callable(environments) else list(environments)
+    for world in worlds:
+        if not (isinstance(world, str) or callable(world)):
+            raise invalid("sweep", "environments", "names, or functions from a problem to an environment", world)
     names = [_name(world) for world in worlds]
     pairs = [_privacy(pair) for pair in privacies]
     for problem in [problems] if isinstance(problems, Problem) else problems:
@@ -168,14 +175,14 @@ def _privacy(pair: Any) -> tuple[float, float]:
 
 
 def _plans(choice: Choice, algorithms: str | Sequence[str]) -> list[Plan]:
-    if algorithms == "best":
+    if isinstance(algorithms, str) and algorithms == "best":
         return [choice.plan]
     plans = {c.algorithm: c.plan for c in choice.candidates if c.plan is not None}
-    if algorithms == "all":
+    if isinstance(algorithms, str) and algorithms == "all":
         return list(plans.values())
-    names = [algorithms] if isinstance(algorithms, str) else list(algorithms)
+    names: list[Any] = list(algorithms) if isinstance(algorithms, list | tuple) else [algorithms]
     for name in names:
-        if name not in plans:
+        if not isinstance(name, str) or name not in plans:
             raise invalid("sweep", "algorithms", f"'best', 'all' or names from {sorted(plans)}", name)
     return [plans[name] for name in names]
 

@@ -322,7 +322,7 @@ def test_what_is_refused():
         L2PConvex.calibrate(made, calibration="printed", **privacy)
     with pytest.raises(PrivacyError, match="no pure form"):
         L2PConvex.calibrate(made, epsilon=1.0, delta=0.0)
-    with pytest.raises(PrivacyError, match="no hard cap"):
+    with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
         L2PConvex.calibrate(made, max_switches=3, **privacy)
     with pytest.raises(PrivacyError, match="more than work_limit=1e\\+08"):
         L2PConvex.calibrate(problem(2, 100_000), **privacy)

@@ -171,7 +171,7 @@ def test_the_grid_refuses_what_it_cannot_promise():
     problem = Lipschitz(horizon=100)
     with pytest.raises(PrivacyError, match="LipschitzGrid needs delta > 0"):
         LipschitzGrid.calibrate(problem, epsilon=1.0, delta=0.0)
-    with pytest.raises(PrivacyError, match="no limit on switches"):
+    with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
         LipschitzGrid.calibrate(problem, max_switches=3, **PRIVACY)
     with pytest.raises(InvalidInput, match="whose noise never falls"):
         LipschitzGrid(problem, 0.1, 3, Tree(99), 0.5)

@@ -130,7 +130,7 @@ def test_l2p_refuses_what_it_cannot_do():
     problem = Experts(n=4, horizon=300)
     with pytest.raises(PrivacyError, match="no pure form"):
         L2P.calibrate(problem, epsilon=1.0, delta=0.0)
-    with pytest.raises(PrivacyError, match="no hard cap"):
+    with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
         L2P.calibrate(problem, epsilon=1.0, delta=1e-6, max_switches=5)
     for name, reason in (("theorem-3.10", "Proposition 3.3"), ("theorem-3.12", "contradicts Theorem 3.2")):
         with pytest.raises(PrivacyError, match=reason):

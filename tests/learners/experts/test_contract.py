@@ -186,7 +186,7 @@ def test_every_key_of_the_state_is_needed(plan, start, losses):
     state = learner.state_dict()
     before = snapshot(learner)
     for key in set(state) - {"warning"}:
-        with pytest.raises(InvalidInput, match="missing"):
+        with pytest.raises(InvalidInput, match="it lacks"):
             learner.load_state_dict({k: v for k, v in state.items() if k != key})
         assert same(before, snapshot(learner))
 

@@ -175,7 +175,7 @@ def test_bad_calls_raise_and_change_nothing(mechanism):
         with pytest.raises(InvalidInput, match="may not fall"):
             sums.add(np.ones(3), sensitivity)
     for shape in ((), (1,), (4,), (3, 1)):
-        with pytest.raises(InvalidInput, match=r"must have shape \(3,\)"):
+        with pytest.raises(InvalidInput, match=r"must have shape \(3\)"):
             sums.add(np.ones(shape), 2.0)
     assert repr(rng.bit_generator.state) == position
     after = sums.state_dict()

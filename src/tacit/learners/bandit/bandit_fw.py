@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,10 +44,11 @@ from tacit.learners.bandit.frank_wolfe import FrankWolfe
 from tacit.learners.bandit.noisy_oco import NoisyOCO
 from tacit.learners.base import Plan, RegretBound, Target
 from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
+from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
-from tacit.problems import Bandit
+from tacit.problems import Bandit, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
@@ -84,6 +85,7 @@ class BanditFW(Plan):
     """
 
     problem: Bandit
+    _takes: ClassVar[type[Problem]] = Bandit
     zeta: float
     eta: float
     mechanism: RunningSum
@@ -94,6 +96,7 @@ class BanditFW(Plan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("BanditFW", "zeta", self.zeta)
         check_positive("BanditFW", "eta", self.eta)
         check_positive("BanditFW", "privacy", self.privacy)
@@ -103,7 +106,7 @@ class BanditFW(Plan):
                 f"The 'zeta' parameter of BanditFW must be below the set's inner radius "
                 f"{self.problem.domain.inner_radius:g}. Got {self.zeta!r} instead."
             )
-        check_choice("BanditFW", "mechanism.steps", self.mechanism.steps, (self.batches - 1 - DELAY,))
+        check_mechanism("BanditFW", self.mechanism, self.batches - 1 - DELAY)
         low, high = self.problem.value_range
         baseline = (low + high) / 2 if self.baseline is None else self.baseline
         baseline = check_number(
@@ -211,7 +214,7 @@ class BanditFW(Plan):
     ) -> BanditFW:
         check_choice("calibrate", "calibration", calibration, ("sensitivity", "paper"))
         if target.max_switches is not None:
-            raise PrivacyError("BanditFW explores in every round: it cannot promise a limit on switches.")
+            raise PrivacyError("BanditFW cannot promise a limit on switches: it explores in every round.")
         rounds = long_enough(problem.horizon or 0)
         pure = target.delta == 0
         privacy = target.epsilon if pure else gaussian_mu(target.epsilon, target.delta)
@@ -339,7 +342,7 @@ class BanditFWLearner(BanditLearner):
 def long_enough(rounds: int) -> int:
     """The horizon, if two batches can play before the first sum is used."""
     if rounds < FEWEST_ROUNDS:
-        raise PrivacyError(f"BanditFW needs at least {FEWEST_ROUNDS} rounds to learn anything. Got {rounds}.")
+        raise PrivacyError(f"BanditFW needs at least {FEWEST_ROUNDS} rounds to learn anything. Got {rounds} instead.")
     return rounds
 
 

@@ -44,6 +44,7 @@ class Rounds:
             )
         check_integer("Rounds", "count", self.count, at_least=0)
         check_integer("Rounds", "first", self.first, at_least=0)
+        check_integer("Rounds", "first + count", self.first + self.count, at_least=0)
 
     def __len__(self) -> int:
         return self.count

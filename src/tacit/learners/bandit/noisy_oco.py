@@ -17,8 +17,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.errors import ProtocolError
-from tacit.validation import FloatArray, check_integer, check_positive, real_array
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.validation import (
+    LARGEST,
+    LARGEST_DIMENSION,
+    MALFORMED,
+    FloatArray,
+    check_dimension,
+    check_integer,
+    check_positive,
+    invalid,
+    real_array,
+)
 
 
 class Sums(Protocol):
@@ -38,7 +48,7 @@ class ExactSums:
     """Running sums without noise, for use without privacy."""
 
     def __init__(self, dimension: int) -> None:
-        self._total = np.zeros(check_integer("ExactSums", "dimension", dimension))
+        self._total = np.zeros(check_dimension("ExactSums", "dimension", dimension))
 
     def add(self, x: FloatArray) -> FloatArray:
         """Add one vector and return the sum so far as a new array."""
@@ -51,7 +61,7 @@ class ExactSums:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        self._total = np.array(state["total"], dtype=float)
+        self._total = real_array("ExactSums", "total", state["total"], self._total.shape).copy()
 
 
 class NoisyOCO:
@@ -86,12 +96,18 @@ class NoisyOCO:
     ) -> None:
         self._steps = check_integer("NoisyOCO", "steps", steps)
         self._eta = check_positive("NoisyOCO", "eta", eta)
-        self._delay = check_integer("NoisyOCO", "delay", delay, at_least=0)
+        size = check_dimension("NoisyOCO", "dimension", dimension)
+        most = min(self._steps, LARGEST_DIMENSION // size)
+        self._delay = check_integer("NoisyOCO", "delay", delay, at_least=0, at_most=most)
+        for name, method in (("leader", leader), ("sums", getattr(sums, "add", None))):
+            if not callable(method):
+                allowed = "a function of a sum" if name == "leader" else "running sums"
+                raise invalid("NoisyOCO", name, allowed, leader if name == "leader" else sums)
         self._leader = leader
         self._sums = sums
         self._step = 0
         # The first 1 + delay points are the leader of nothing: the centre.
-        self._next = [np.zeros(check_integer("NoisyOCO", "dimension", dimension)) for _ in range(1 + self._delay)]
+        self._next = [np.zeros(size) for _ in range(1 + self._delay)]
 
     @property
     def step(self) -> int:
@@ -108,6 +124,8 @@ class NoisyOCO:
         if self._step == self._steps:
             raise ProtocolError(f"NoisyOCO was planned for {self._steps} steps and has made them all.")
         gradient = real_array("NoisyOCO", "gradient", gradient, self._next[0].shape)
+        if not np.abs(gradient).max() <= LARGEST:
+            raise InvalidInput(f"The 'gradient' of NoisyOCO must have finite entries of at most {LARGEST:g}.")
         if self._step < self._steps - 1 - self._delay:
             self._next.append(self._leader(self._eta * self._sums.add(gradient)))
         self._step += 1
@@ -120,9 +138,18 @@ class NoisyOCO:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        self._sums.load_state_dict(state["sums"])
-        self._step = int(state["step"])
-        self._next = [np.array(point, dtype=float) for point in state["next"]]
+        shape = self._next[0].shape
+        try:
+            step = int(state["step"])
+            points = [real_array("NoisyOCO", "next", point, shape).copy() for point in state["next"]]
+            if not (points and 0 <= step <= self._steps):
+                raise InvalidInput(f"This NoisyOCO has {self._steps} steps; the state is at step {step}.")
+            self._sums.load_state_dict(state["sums"])
+        except InvalidInput:
+            raise
+        except MALFORMED as error:
+            raise InvalidInput(f"This is not the state of a NoisyOCO ({error!r}).") from None
+        self._step, self._next = step, points
 
 
 def noisy_regret(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.base import Learner, Plan
 from tacit.losses.base import Loss, RowLoss
-from tacit.problems import Convex
+from tacit.problems import Convex, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
@@ -21,6 +21,7 @@ class ConvexPlan(Plan):
     """A plan whose decisions are points of a convex set."""
 
     problem: Convex
+    _takes: ClassVar[type[Problem]] = Convex
 
     @property
     def trivial_regret(self) -> float:
@@ -32,7 +33,7 @@ class ConvexPlan(Plan):
         if not isinstance(self.problem.loss, Loss):
             raise InvalidInput(
                 f"{self.algorithm} cannot start from {self.problem.loss!r}: it has constants only. "
-                "Give the problem a loss, for example tacit.losses.LogisticLoss()."
+                "Give the problem a loss, for example tacit.LogisticLoss()."
             )
         return self.problem.loss
 

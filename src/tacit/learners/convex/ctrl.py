@@ -71,9 +71,10 @@ class CTRL(ConvexPlan):
     calibration: str = "numerical"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("CTRL", "eta", self.eta)
         check_positive("CTRL", "sigma", self.sigma)
-        check_positive("CTRL", "log_phi", self.log_phi)
+        check_number("CTRL", "log_phi", self.log_phi, above=0.0)
         check_number("CTRL", "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_integer("CTRL", "rounds_per_person", self.rounds_per_person)
         check_choice("CTRL", "calibration", self.calibration, ("numerical", "paper"))
@@ -182,7 +183,7 @@ class CTRL(ConvexPlan):
 
     @property
     def expected_switches(self) -> float:
-        """Each decision redraws with probability at most 1 - (1-p)/Phi^2."""
+        """Each toss redraws with probability at most 1 - (1-p)/Phi^2."""
         return (self.rounds - 1) * (1 - (1 - self.force) * exp(-2 * self.log_phi))
 
     @classmethod
@@ -194,7 +195,7 @@ class CTRL(ConvexPlan):
         if target.delta <= 0:
             raise PrivacyError("CTRL has Gaussian noise and needs delta > 0.")
         if target.max_switches is not None:
-            raise PrivacyError("CTRL cannot promise a hard limit on switches; its plan bounds their expected number.")
+            raise PrivacyError("CTRL cannot promise a limit on switches: its plan bounds only their expected number.")
         calibration = options.pop("calibration", "numerical")
         check_choice("CTRL.calibrate", "calibration", calibration, ("numerical", "paper"))
         search = paper_parameters if calibration == "paper" else best_parameters

@@ -84,7 +84,7 @@ def paper_parameters(make: Make, problem: Convex, target: Target) -> CTRL:
     if epsilon > 1 or delta > 0.5 or rounds < 12 * log(1 / delta):
         raise PrivacyError(
             "The paper's parameters need epsilon <= 1, delta <= 1/2 and T >= 12 ln(1/delta). "
-            f"Got epsilon={epsilon:g}, delta={delta:g}, T={rounds}."
+            f"Got epsilon={epsilon:g}, delta={delta:g}, T={rounds} instead."
         )
     if target.rounds_per_person > 1 or str(target.relation) != "replace":
         raise PrivacyError("The paper's parameters are for one replaced round per person.")

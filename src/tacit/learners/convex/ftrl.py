@@ -25,6 +25,7 @@ from tacit.learners.convex.base import ConvexLearner, ConvexPlan
 from tacit.learners.convex.ctrl_accounting import chi_mean
 from tacit.losses.base import RowLoss
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
@@ -69,10 +70,11 @@ class PrivateFTRL(ConvexPlan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("PrivateFTRL", "eta", self.eta)
         check_positive("PrivateFTRL", "privacy", self.privacy)
         check_choice("PrivateFTRL", "adversary", self.adversary, ADVERSARIES)
-        check_choice("PrivateFTRL", "mechanism.steps", self.mechanism.steps, (self.rounds - 1,))
+        check_mechanism("PrivateFTRL", self.mechanism, self.rounds - 1)
         check_integer("PrivateFTRL", "rounds_per_person", self.rounds_per_person)
         object.__setattr__(self, "relation", as_relation("PrivateFTRL", self.relation))
         projectable(self.problem)
@@ -141,7 +143,7 @@ class PrivateFTRL(ConvexPlan):
     @classmethod
     def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> PrivateFTRL:
         if target.max_switches is not None and target.max_switches < (problem.horizon or 1) - 1:
-            raise PrivacyError("PrivateFTRL changes its decision every round and cannot promise a limit on switches.")
+            raise PrivacyError("PrivateFTRL cannot promise a limit on switches: its decision may change every round.")
         projectable(problem)
         steps = (problem.horizon or 1) - 1
         mechanism = options.pop("mechanism", None)

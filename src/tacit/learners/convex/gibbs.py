@@ -58,10 +58,10 @@ class L2PConvex(Plan):
     Attributes:
         rate: beta, the weight of the losses.
         regularisation: lambda.
-        force: probability of a forced redraw at each decision; 1: a fresh draw after each batch, no coin.
+        force: probability of a forced redraw at each toss of the coins; 1: a fresh draw after each batch, no coin.
         clip: h, the most that one round moves the coin.
-        batch: rounds between decisions.
-        reference_force: probability of a redraw of the reference at each decision; 0: it is the domain's centre.
+        batch: rounds from one toss to the next.
+        reference_force: probability of a redraw of the reference at each toss; 0: it is the domain's centre.
         sampler_distance: total variation error of a draw (0 in one dimension, where draws are exact).
         work_limit: most loss evaluations in one draw; plans that need more are refused (None: no limit).
 
@@ -223,7 +223,10 @@ class L2PConvex(Plan):
         if calibration in REFUSED:
             raise PrivacyError(REFUSED[calibration])
         if target.delta == 0 or target.max_switches is not None:
-            raise PrivacyError("L2PConvex has no hard cap on switches and no pure form: delta must be above 0.")
+            raise PrivacyError(
+                "L2PConvex cannot promise a limit on switches and has no pure form: leave out max_switches, and "
+                "take delta > 0."
+            )
         return best_plan(problem, target, **options)
 
     def _learner(self, randomness: Randomness) -> L2PConvexLearner:
@@ -315,7 +318,9 @@ def check_samplable(problem: Convex) -> None:
             f"{problem.loss!r} is not: use PrivateFTRL, which clips gradients."
         )
     if not 0 < problem.lipschitz < float("inf"):
-        raise PrivacyError(f"L2PConvex needs a finite Lipschitz constant. Got {problem.lipschitz!r} on this domain.")
+        raise PrivacyError(
+            f"L2PConvex needs a finite Lipschitz constant. Got {problem.lipschitz!r} on this domain instead."
+        )
     if problem.domain.dimension > 1 and not isinstance(problem.domain, Ball | Box):
         raise PrivacyError(
             f"L2PConvex draws from balls and boxes (and intervals), not from a {type(problem.domain).__name__}."

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log, log2, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,12 +26,13 @@ from tacit.learners.base import Learner, Plan, RegretBound, Target
 from tacit.learners.convex.multiscale import Multiscale
 from tacit.learners.experts.hedge import hedge_regret
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian
+from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
-from tacit.problems import Lipschitz
+from tacit.problems import Lipschitz, Problem
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_positive, invalid, real_array
+from tacit.validation import FloatArray, check_integer, check_positive, invalid, real_array
 
 # The largest grid that a search proposes: 20 bits in one dimension, 10 in two.
 MAX_POINTS = 1_100_000
@@ -44,6 +45,7 @@ class LipschitzPlan(Plan):
     """What both plans share: a finite set of points of the box, and a loss that varies by at most G times distance."""
 
     problem: Lipschitz
+    _takes: ClassVar[type[Problem]] = Lipschitz
 
     @property
     def trivial_regret(self) -> float:
@@ -119,11 +121,12 @@ class LipschitzGrid(LipschitzPlan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("LipschitzGrid", "eta", self.eta)
         check_integer("LipschitzGrid", "bits", self.bits, at_least=0)
         check_positive("LipschitzGrid", "privacy", self.privacy)
         check_integer("LipschitzGrid", "rounds_per_person", self.rounds_per_person)
-        check_choice("LipschitzGrid", "mechanism.steps", self.mechanism.steps, (self.rounds - 1,))
+        check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
         if self.mechanism.noise != "gaussian" or not self.mechanism.steady:
             raise invalid(
                 "LipschitzGrid", "mechanism", "a Gaussian running sum whose noise never falls", self.mechanism
@@ -178,7 +181,9 @@ class LipschitzGrid(LipschitzPlan):
     @classmethod
     def _calibrate(cls, problem: Lipschitz, target: Target, **options: Any) -> LipschitzGrid:
         if target.delta == 0 or target.max_switches is not None:
-            raise PrivacyError("LipschitzGrid needs delta > 0 and promises no limit on switches: use LipschitzNet.")
+            raise PrivacyError(
+                "LipschitzGrid needs delta > 0 and cannot promise a limit on switches: use LipschitzNet."
+            )
         rounds = problem.horizon or 1
         mechanism = options.pop("mechanism", None) or best_gaussian(rounds - 1)
         most = options.pop("max_points", MAX_POINTS)

@@ -21,7 +21,7 @@ from tacit.learners.experts.lazy import LazyExperts
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Experts, Lipschitz
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer
+from tacit.validation import FloatArray, check_choice, check_integer, invalid
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,10 @@ class LipschitzNet(LipschitzPlan):
     experts: LazyExperts
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_integer("LipschitzNet", "cells", self.cells)
+        if not isinstance(self.experts, LazyExperts):
+            raise invalid("LipschitzNet", "experts", "a LazyExperts plan", self.experts)
         check_choice("LipschitzNet", "experts.problem", self.experts.problem, (net_experts(self.problem, self.cells),))
 
     @property

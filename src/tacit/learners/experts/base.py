@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.base import Learner, Plan
-from tacit.problems import Experts
+from tacit.problems import Experts, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, first_position, real_array
 
@@ -26,6 +26,7 @@ class ExpertPlan(Plan):
     """A plan whose decisions are experts and whose feedback is one loss per expert."""
 
     problem: Experts
+    _takes: ClassVar[type[Problem]] = Experts
 
     @property
     def trivial_regret(self) -> float:

@@ -34,7 +34,7 @@ from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 class HedgeOnSums(ExpertPlan):
     """Exponential weights on losses summed by a private mechanism.
 
-    Privacy contract: every noisy sum, hence every action: mu-Gaussian DP (l2 sensitivity sqrt(N)), or pure
+    Privacy contract: every noisy sum, hence every decision: mu-Gaussian DP (l2 sensitivity sqrt(N)), or pure
     DP with Laplace trees (l1 sensitivity N). Adaptive adversaries. Enforced: losses in their range (others
     raise). Numerics: idealized.
     Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian noise of last deviation sigma_T.
@@ -72,7 +72,7 @@ class HedgeOnSums(ExpertPlan):
         return Guarantee(
             curve=self.mechanism.curve(self.privacy),
             at_delta=self.delta,
-            released="every noisy cumulative loss, hence every action",
+            released="every noisy cumulative loss, hence every decision",
             theorem="private running sum; weights and draws are post-processing",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,

@@ -33,7 +33,7 @@ from tacit.validation import FloatArray, check_choice, check_integer, check_numb
 REFUSED = {
     "theorem-3.10": (
         "The parameters of Theorem 3.10 are refused: it gives no p, and with p = c eta/epsilon (c = 1..10) the "
-        "released actions alone have delta of .005 to .026 at T=1e5, epsilon=.05; its regret rests on "
+        "released decisions alone have delta of at least .005 to .027 at T=1e5, epsilon=.05; its regret rests on "
         "Proposition 3.3, which is false. Use calibration='certified' or 'paper' (Theorem 3.2)."
     ),
     "theorem-3.12": (
@@ -47,15 +47,16 @@ REFUSED = {
 class L2P(ExpertPlan):
     """Two chains on exponential weights: a held expert, and a reference that hides the history from its coin.
 
-    Privacy contract: every action and the switch times of both chains; draws of bounded range 2 eta, the
-    coin moves by at most 2 eta, once. Adaptive adversaries. Enforced: losses in their range. Idealized.
+    Privacy contract: every decision and the switch times of both chains; draws of bounded range 2 eta, the
+    coin moves by at most 2 eta, once. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics:
+    idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
 
     Attributes:
         eta: learning rate.
-        force: probability of a forced redraw of the held expert at each decision.
-        reference_force: probability of a redraw of the reference at each decision.
-        batch: rounds between decisions.
+        force: probability of a forced redraw of the held expert at each toss of the coins.
+        reference_force: probability of a redraw of the reference at each toss.
+        batch: rounds from one toss to the next.
         slack: the coin's constant C in units of batch * eta; 1 suffices, the print has 2.
 
     >>> plan = L2P(Experts(n=4, horizon=500), eta=0.02, force=0.1)
@@ -75,6 +76,7 @@ class L2P(ExpertPlan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("L2P", "eta", self.eta)
         check_number("L2P", "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_number("L2P", "reference_force", self.reference_force, above=0.0, below=1.0, closed_low=True)
@@ -94,7 +96,7 @@ class L2P(ExpertPlan):
         return Guarantee(
             curve=self.curve,
             at_delta=self.delta,
-            released="every action and the switch times of both chains",
+            released="every decision and the switch times of both chains",
             theorem="L2P (Theorem 3.2, repaired), random-draw Renyi composition",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,
@@ -119,7 +121,7 @@ class L2P(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Ln N/eta + eta T B/8: the batching term of Proposition 3.3 is false and is not used."""
+        """At most ln N/eta + eta T B/8: the batching term of Proposition 3.3 is false and is not used."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         return RegretBound(value, "ln(N)/eta + eta T B/8", ("oblivious adversary", "expectation over the coins"))
 
@@ -135,7 +137,7 @@ class L2P(ExpertPlan):
         if calibration in REFUSED:
             raise PrivacyError(REFUSED[calibration])
         if target.delta == 0 or target.max_switches is not None:
-            raise PrivacyError("L2P has no hard cap on switches, so no pure form: use LazyExperts.")
+            raise PrivacyError("L2P cannot promise a limit on switches and has no pure form: use LazyExperts.")
         rounds = problem.horizon or 1
 
         def make(eta: float, force: float, batch: int) -> L2P:
@@ -238,7 +240,9 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
     eta B ln(1/d1) <= p, B <= T p, eta <= 1/10.
     """
     if target.relation is not REPLACE or target.rounds_per_person != 1:
-        raise PrivacyError("calibration='paper' covers the paper's own setting: relation 'replace', one round each.")
+        raise PrivacyError(
+            "calibration='paper' covers the paper's own setting: relation 'replace' and one round per person."
+        )
     rounds = problem.horizon or 1
     log_one = log(2 * rounds / target.delta)
 
@@ -261,7 +265,7 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
             best = (regret(force, batch), force, batch)
         batch *= 2
     if best is None:
-        raise PrivacyError(f"Theorem 3.2 needs at least 2 rounds. Got {rounds}.")
+        raise PrivacyError(f"Theorem 3.2 needs at least 2 rounds. Got {rounds} instead.")
     _, force, batch = best
     wanted = sqrt(8 * log(max(2, problem.n)) / (rounds * batch))
     return min(wanted, rate(force, batch)), force, batch

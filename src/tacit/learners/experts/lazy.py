@@ -35,17 +35,17 @@ from tacit.validation import FloatArray, IntArray, check_integer, check_number, 
 class LazyExperts(ExpertPlan):
     """Exponential weights whose expert is held until a coin says otherwise.
 
-    Privacy contract: every action and every switch time, for the Renyi curve of `LazyChain` with keep
+    Privacy contract: every decision and every switch time, for the Renyi curve of `LazyChain` with keep
     probabilities in [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta. Adaptive adversaries.
     Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
 
     Attributes:
         eta: learning rate.
-        force: probability p of a forced redraw at each decision.
-        batch: rounds B between decisions.
+        force: probability p of a forced redraw at each toss of the coin.
+        batch: rounds B from one toss to the next.
         relative: judge the held expert against each round's best (same law, far fewer switches).
-        max_switches: hard cap on redraws, after which the expert is held (needs force > 0).
+        max_switches: hard limit on redraws, hence on switches; after it the expert is held (needs force > 0).
 
     >>> plan = LazyExperts(Experts(n=3, horizon=1000), eta=0.05, force=0.1, batch=2)
     >>> learner = plan.start(Randomness.replayable(1))
@@ -63,9 +63,10 @@ class LazyExperts(ExpertPlan):
     rounds_per_person: int = 1
     max_switches: int | None = None
     delta: float = 1e-6
-    released: ClassVar[str] = "every action and every switch time"
+    released: ClassVar[str] = "every decision and every switch time"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         owner = self.algorithm
         check_positive(owner, "eta", self.eta)
         check_number(owner, "force", self.force, above=0.0, below=1.0, closed_low=True)
@@ -110,7 +111,7 @@ class LazyExperts(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Ln N/eta + eta T B/8, plus T times the probability that the cap is hit."""
+        """At most ln N/eta + eta T B/8, plus T times the probability that the limit is hit."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         formula = "ln(N)/eta + eta T B/8"
         if self.max_switches is not None:
@@ -120,7 +121,7 @@ class LazyExperts(ExpertPlan):
 
     @property
     def expected_switches(self) -> float:
-        """Each decision redraws with probability at most 1 - (1-p) e^{-B eta}."""
+        """Each toss redraws with probability at most 1 - (1-p) e^{-B eta}."""
         redraws = self.decisions * self._redraw_probability
         return redraws if self.max_switches is None else min(redraws, self.max_switches)
 

@@ -31,7 +31,7 @@ from tacit.validation import FloatArray, check_integer, check_positive
 class ScheduledExperts(ExpertPlan):
     """A fresh draw from exponential weights every `batch` rounds.
 
-    Privacy contract: every action; each of the ceil(T/B) - 1 draws that see data has bounded range 2 eta.
+    Privacy contract: every decision; each of the ceil(T/B) - 1 draws that see data has bounded range 2 eta.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: ln N/eta + eta T B/8; for B = 1 against adaptive adversaries too.
 
@@ -47,6 +47,7 @@ class ScheduledExperts(ExpertPlan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("ScheduledExperts", "eta", self.eta)
         check_integer("ScheduledExperts", "batch", self.batch)
         check_integer("ScheduledExperts", "rounds_per_person", self.rounds_per_person)
@@ -68,7 +69,7 @@ class ScheduledExperts(ExpertPlan):
         return Guarantee(
             curve=self.curve,
             at_delta=self.delta,
-            released="every action",
+            released="every decision",
             theorem="bounded-range composition of exponential mechanisms",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,
@@ -82,7 +83,7 @@ class ScheduledExperts(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Ln N/eta + eta T B/8."""
+        """At most ln N/eta + eta T B/8."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         return RegretBound(value, "ln(N)/eta + eta T B/8", (f"{self.certified_against[-1]} adversary",))
 

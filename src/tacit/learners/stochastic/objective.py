@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log1p, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ from tacit.losses.linear_models import LinkLoss, LogisticLoss, SmoothedHingeLoss
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
-from tacit.problems import Stochastic
+from tacit.problems import Problem, Stochastic
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive
 
@@ -72,6 +72,7 @@ class ObjectivePerturbation(Plan):
     """
 
     problem: Stochastic
+    _takes: ClassVar[type[Problem]] = Stochastic
     regularisation: float
     noise_scale: float
     accuracy: float
@@ -82,6 +83,7 @@ class ObjectivePerturbation(Plan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("regularisation", "noise_scale", "accuracy", "protection"):
             check_positive("ObjectivePerturbation", name, getattr(self, name))
         check_integer("ObjectivePerturbation", "releases", self.releases)
@@ -227,7 +229,10 @@ class ObjectivePerturbationLearner(Learner):
         super().__init__(plan, randomness)
         loss = plan.problem.loss
         if not isinstance(loss, LinkLoss):
-            raise PrivacyError(f"To start, ObjectivePerturbation needs a loss, not a family. Got {loss!r} instead.")
+            raise PrivacyError(
+                f"ObjectivePerturbation cannot start from {loss!r}: it has constants only. Give the problem a loss, "
+                "for example tacit.LogisticLoss()."
+            )
         self._loss = loss
         self._dimension = plan.problem.domain.dimension
         self._losses = LinkSum(self._dimension, loss)

@@ -20,7 +20,7 @@ import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,10 +35,11 @@ from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.weighting import clipping_norms, conversion_errors, scheduled_column_norm
 from tacit.losses.base import Loss
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
+from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
-from tacit.problems import Stochastic
+from tacit.problems import Problem, Stochastic
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
@@ -78,6 +79,7 @@ class OnlineToBatch(Plan):
     """
 
     problem: Stochastic
+    _takes: ClassVar[type[Problem]] = Stochastic
     learner: Any = field(compare=False)
     mechanism: RunningSum
     privacy: float
@@ -92,6 +94,7 @@ class OnlineToBatch(Plan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         owner = "OnlineToBatch"
         check_positive(owner, "privacy", self.privacy)
         check_number(owner, "power", self.power, above=0.0, closed_low=True)
@@ -99,7 +102,7 @@ class OnlineToBatch(Plan):
         check_integer(owner, "rounds_per_person", self.rounds_per_person)
         check_positive(owner, "lipschitz", self.lipschitz)
         check_number(owner, "smoothness", self.smoothness, above=0.0, closed_low=True)
-        check_choice(owner, "mechanism.steps", self.mechanism.steps, (ceil(self.problem.records / self.batch),))
+        check_mechanism(owner, self.mechanism, ceil(self.problem.records / self.batch))
         if not (hasattr(self.learner, "play") and hasattr(self.learner, "observe")):
             raise InvalidInput(f"The 'learner' of {owner} needs play() and observe(). Got {self.learner!r} instead.")
         if getattr(self.learner, "rounds", 0):
@@ -215,7 +218,7 @@ class OnlineToBatch(Plan):
             scheduled: fix the sensitivities in advance.
         """
         if target.max_switches is not None:
-            raise PrivacyError("OnlineToBatch moves its model at every step: it has no limit on switches.")
+            raise PrivacyError("OnlineToBatch cannot promise a limit on switches: its model moves at every step.")
         constants = problem.constants
         steepest = constants.lipschitz if lipschitz is None else check_positive(cls.__name__, "lipschitz", lipschitz)
         bend = constants.smoothness if smoothness is None else smoothness
@@ -274,7 +277,8 @@ class OnlineToBatchLearner(Learner):
         super().__init__(plan, randomness)
         if not isinstance(plan.problem.loss, Loss):
             raise InvalidInput(
-                f"To start, OnlineToBatch needs a loss, not a family. Got {plan.problem.loss!r} instead."
+                f"OnlineToBatch cannot start from {plan.problem.loss!r}: it has constants only. Give the problem a "
+                "loss, for example tacit.LogisticLoss()."
             )
         dimension = plan.problem.domain.dimension
         mechanism, stream = plan.mechanism, self._streams["noise"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, log1p, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 from tacit.errors import PrivacyError
 from tacit.learners.base import Plan, Target
@@ -18,6 +18,7 @@ class TrackingPlan(ExpertPlan):
     """A plan whose regret is dynamic: against every sequence with at most `switches` switches."""
 
     problem: Tracking
+    _takes: ClassVar[type[Problem]] = Tracking
 
     @classmethod
     def calibrate(cls, problem: Problem, **arguments: Any) -> Plan:

@@ -42,17 +42,17 @@ PRIORS: dict[str, type[PathPrior]] = {"markov": MarkovPrior, "uniform": UniformP
 class LazyFixedShare(TrackingPlan):
     """Exponential weights over all sequences of experts, one of which is held until a coin says otherwise.
 
-    Privacy contract: every action, for the Renyi curve of `LazyChain` with keep probabilities in
+    Privacy contract: every decision, for the Renyi curve of `LazyChain` with keep probabilities in
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: complexity/eta + eta T B/8 (oblivious), complexity = -ln of the prior weight of the best sequence.
 
     Attributes:
         eta: learning rate.
-        force: probability p of a forced redraw at each decision.
-        batch: rounds B between decisions.
+        force: probability p of a forced redraw at each toss of the coin.
+        batch: rounds B from one toss to the next.
         prior: "markov" (fixed share, O(N) a round) or "uniform" over at most S switches (O(NS) a round).
-        max_redraws: hard cap on redraws, after which the path is held (for pure privacy).
+        max_redraws: hard limit on redraws, after which the sequence is held (for pure privacy).
 
     >>> plan = LazyFixedShare(Tracking(n=3, horizon=1000, switches=2), eta=0.05, force=0.1, batch=2)
     >>> learner = plan.start(Randomness.replayable(1))
@@ -72,6 +72,7 @@ class LazyFixedShare(TrackingPlan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         owner = self.algorithm
         check_positive(owner, "eta", self.eta)
         check_number(owner, "force", self.force, above=0.0, below=1.0, closed_low=True)
@@ -103,7 +104,7 @@ class LazyFixedShare(TrackingPlan):
         return Guarantee(
             curve=self.curve,
             at_delta=self.delta,
-            released="every action and every redraw time",
+            released="every decision and every redraw time",
             theorem="lazy chain over paths, random-draw Renyi composition",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,
@@ -124,7 +125,7 @@ class LazyFixedShare(TrackingPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """complexity/eta + eta T B/8, plus T times the probability that the cap is hit."""
+        """complexity/eta + eta T B/8, plus T times the probability that the limit is hit."""
         value = self.paths.complexity / self.eta + self.eta * self.rounds * self.batch / 8
         formula = "complexity/eta + eta T B/8"
         if self.max_redraws is not None:

@@ -32,7 +32,7 @@ from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 class LimitedUpdates(ExpertPlan):
     """The best expert of the last window of 2^l rounds, chosen privately, held for the next 2^(l+1).
 
-    Privacy contract: every action, pure epsilon. The windows are disjoint, so each selection may spend the
+    Privacy contract: every decision, pure epsilon. The windows are disjoint, so each selection may spend the
     whole budget; a person who stands in k of a window's rounds costs k/m of it, hence m rounds cost epsilon
     however they are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
     Assumed for the regret: independent losses from one distribution. Numerics: idealized.
@@ -54,6 +54,7 @@ class LimitedUpdates(ExpertPlan):
     rounds_per_person: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("LimitedUpdates", "epsilon", self.epsilon)
         check_integer("LimitedUpdates", "rounds_per_person", self.rounds_per_person)
         object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
@@ -69,7 +70,7 @@ class LimitedUpdates(ExpertPlan):
         return Guarantee(
             curve=Pure(0.0 if self.problem.n == 1 else self.epsilon),
             at_delta=0.0,
-            released="every action",
+            released="every decision",
             theorem="permute-and-flip on disjoint windows, parallel composition",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,

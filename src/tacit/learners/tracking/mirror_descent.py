@@ -36,7 +36,7 @@ NOISES = ("laplace", "gaussian")
 class NoisyMirrorDescent(TrackingPlan):
     """Mirror descent on noisy losses over the simplex without its corners.
 
-    Privacy contract: every weight and every action; pure epsilon with Laplace noise,
+    Privacy contract: every weight and every decision; pure epsilon with Laplace noise,
     mu-Gaussian with Gaussian noise. A person in m rounds: epsilon adds, mu^2 adds. Under zero-out a constant
     loss stands for the round; only differences of losses matter, so it counts as 1/2 and sensitivities halve.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
@@ -84,7 +84,7 @@ class NoisyMirrorDescent(TrackingPlan):
         return Guarantee(
             curve=self.curve,
             at_delta=self.delta,
-            released="every weight and every action",
+            released="every weight and every decision",
             theorem=f"{self.noise} mechanism on each round's losses, parallel composition",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,

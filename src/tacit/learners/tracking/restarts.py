@@ -49,7 +49,7 @@ SHARES = (0.4, 0.3, 0.3)
 class RestartOnShift(TrackingPlan):
     """Limited updates under watch: a private test restarts them when the best expert has changed.
 
-    Privacy contract: every action and every restart, pure epsilon, the sum of the three shares. Within an
+    Privacy contract: every decision and every restart, pure epsilon, the sum of the three shares. Within an
     epoch, one replaced round moves the statistic of expert j by d(j_t) - d(j), d in [-1, 1]^N: all of them
     lie in one interval of width 2 that contains 0, and max(0, .) only shrinks them. Epochs use disjoint
     data. A person in m rounds: widths and sensitivities grow by m, and k of the m rounds in one window or
@@ -85,12 +85,15 @@ class RestartOnShift(TrackingPlan):
     rounds_per_person: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         owner = "RestartOnShift"
         check_positive(owner, "epsilon", self.epsilon)
         check_integer(owner, "interval", self.interval)
         check_positive(owner, "slope", self.slope)
         check_number(owner, "margin", self.margin, above=0.0, closed_low=True)
         check_integer(owner, "rounds_per_person", self.rounds_per_person)
+        if not isinstance(self.shares, tuple | list):
+            raise invalid(owner, "shares", "three positive numbers", self.shares)
         shares = tuple(check_positive(owner, "shares", share) for share in self.shares)
         if len(shares) != 3 or sum(shares) > ROUND_UP:
             raise invalid(owner, "shares", "three positive numbers that add up to at most 1", self.shares)
@@ -108,7 +111,7 @@ class RestartOnShift(TrackingPlan):
         return Guarantee(
             curve=Pure(0.0 if self.problem.n == 1 else self.epsilon),
             at_delta=0.0,
-            released="every action and every restart",
+            released="every decision and every restart",
             theorem="permute-and-flip and width-form above-threshold, parallel composition over epochs",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,

@@ -34,7 +34,7 @@ from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 class SampledFixedShare(TrackingPlan):
     """A fresh expert from fixed-share weights every round; the weights forget everything every H rounds.
 
-    Privacy contract: every action. A round is seen by the at most H-1 later draws of its epoch, each of
+    Privacy contract: every decision. A round is seen by the at most H-1 later draws of its epoch, each of
     bounded range 2 eta. A person in m rounds widens the draws of an epoch by the number of them it holds;
     draws cost at least in proportion to their width, so all m rounds in one epoch, width 2 m eta, is the
     worst. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
@@ -59,6 +59,7 @@ class SampledFixedShare(TrackingPlan):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive("SampledFixedShare", "eta", self.eta)
         check_integer("SampledFixedShare", "epoch", self.epoch, at_least=2)
         check_integer("SampledFixedShare", "rounds_per_person", self.rounds_per_person)
@@ -80,7 +81,7 @@ class SampledFixedShare(TrackingPlan):
         return Guarantee(
             curve=self.curve,
             at_delta=self.delta,
-            released="every action",
+            released="every decision",
             theorem="bounded-range composition of the draws of one epoch",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,

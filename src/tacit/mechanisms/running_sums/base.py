@@ -36,6 +36,7 @@ from tacit.validation import (
     check_level,
     check_positive,
     invalid,
+    plain_fields,
     real_array,
 )
 
@@ -54,6 +55,7 @@ class RunningSum(ABC):
     """Whether the noise of the released sums never falls along the stream (Toeplitz: always; trees: no)."""
 
     def __post_init__(self) -> None:
+        plain_fields(self)
         check_integer(type(self).__name__, "steps", self.steps, at_least=0)
 
     def __str__(self) -> str:
@@ -103,7 +105,9 @@ class RunningSum(ABC):
     def standard_deviations(self, scale: float) -> FloatArray:
         """Standard deviation of one coordinate of the noise in each released sum, shape (steps,)."""
         if self.steps > LONGEST_LIST:
-            raise PrivacyError(f"The noise of each step can be listed for at most {LONGEST_LIST} steps. Got {self}.")
+            raise PrivacyError(
+                f"The noise of each step can be listed for at most {LONGEST_LIST} steps. Got {self} instead."
+            )
         unit = np.sqrt(2.0) if self.noise == "laplace" else 1.0
         return scale * unit * self.row_norms()
 

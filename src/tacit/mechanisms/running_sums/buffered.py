@@ -57,9 +57,9 @@ class Buffered(RunningSum):
         decays, weights = self.decays, self.weights
         if isinstance(decays, tuple | list) and isinstance(weights, tuple | list) and not decays and not weights:
             decays, weights = _tabulated(self.steps)
-        theta = real_array("Buffered", "decays", decays, (None,))
-        omega = real_array("Buffered", "weights", weights, (None,))
-        if theta.shape != omega.shape or not theta.size:
+        theta = real_array("Buffered", "decays", decays, None)
+        omega = real_array("Buffered", "weights", weights, None)
+        if theta.ndim != 1 or theta.shape != omega.shape or not theta.size:
             raise InvalidInput("The 'decays' and 'weights' of Buffered must be two lists of one length.")
         if not np.all((theta > 0) & (theta < 1)):
             raise InvalidInput(f"The 'decays' of Buffered must lie in (0, 1). Got {decays!r} instead.")

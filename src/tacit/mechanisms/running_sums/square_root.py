@@ -28,6 +28,7 @@ class SquareRoot(RunningSum):
     """
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # All coefficients and all draws are kept; `Buffered` needs neither.
         check_integer("SquareRoot", "steps", self.steps, at_least=0, at_most=LARGEST_DIMENSION)
 

@@ -1,0 +1,87 @@
+"""One small plan of every algorithm, with good feedback for it."""
+
+from functools import cache
+
+import numpy as np
+
+import tacit
+from tacit.geometry import Ball, Box, Simplex
+from tacit.losses import CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
+from tacit.mechanisms.running_sums import Buffered, LaplaceTree
+from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
+
+N = 3
+ROUNDS = 40
+EXPERTS = tacit.Experts(n=N, horizon=ROUNDS)
+SHIFTED = tacit.Experts(n=N, horizon=ROUNDS, loss_range=(-0.5, 0.5))
+TRACKING = tacit.Tracking(n=N, horizon=ROUNDS, switches=1, adversary="stochastic")
+LINEAR = Convex(domain=Ball(N), loss=LinearLoss(), horizon=ROUNDS)
+LOGISTIC = Convex(domain=Box.cube(N, 1.0), loss=LogisticLoss(), horizon=ROUNDS)
+QUADRATIC = Convex(domain=Ball(N), loss=QuadraticLoss(), horizon=ROUNDS)
+INTERVAL = Convex(domain=Box.cube(1, 1.0), loss=QuadraticLoss(), horizon=ROUNDS)
+CUSTOM = Convex(
+    domain=Simplex(N),
+    loss=CustomLoss(lambda x, z: float(np.abs(x - z).sum()), lambda x, z: np.sign(x - z), lipschitz=1.0),
+    horizon=ROUNDS,
+)
+RECORDS = Stochastic(domain=Ball(N), loss=LogisticLoss(), horizon=ROUNDS)
+BANDIT = Bandit(domain=Ball(N, radius=0.5), horizon=400)
+CURVES = Lipschitz(horizon=ROUNDS)
+PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
+
+EXPERT_PLANS = {
+    "LazyExperts": lambda: tacit.LazyExperts(EXPERTS, eta=0.3, force=0.2, batch=2),
+    "LazyExperts, capped": lambda: tacit.LazyExperts(SHIFTED, eta=0.3, force=0.2, max_switches=3),
+    "L2P": lambda: tacit.L2P(EXPERTS, eta=0.3, force=0.2, reference_force=0.2),
+    "ScheduledExperts": lambda: tacit.ScheduledExperts(EXPERTS, eta=0.3),
+    "HedgeOnSums": lambda: tacit.HedgeOnSums(EXPERTS, eta=0.3, mechanism=Buffered(39), privacy=1.0),
+    "HedgeOnSums, Laplace": lambda: tacit.HedgeOnSums(SHIFTED, eta=0.3, mechanism=LaplaceTree(39, 3), privacy=1.0),
+    "RestartOnShift": lambda: tacit.RestartOnShift(TRACKING, epsilon=1.0, interval=3, slope=0.5, margin=0.0),
+    "LimitedUpdates": lambda: tacit.LimitedUpdates(TRACKING, epsilon=1.0),
+    "LazyFixedShare": lambda: tacit.LazyFixedShare(TRACKING, eta=0.3, force=0.2),
+    "LazyFixedShare, uniform": lambda: tacit.LazyFixedShare(TRACKING, eta=0.3, force=0.2, prior="uniform"),
+    "SampledFixedShare": lambda: tacit.SampledFixedShare(TRACKING, eta=0.3, epoch=5),
+    "NoisyMirrorDescent": lambda: tacit.NoisyMirrorDescent(TRACKING, eta=0.3, scale=3.0),
+    "doubling": lambda: tacit.ScheduledExperts.calibrate(tacit.Experts(n=N, horizon=None), **PRIVACY),
+}
+OTHER_PLANS = {
+    "PrivateFTRL": lambda: tacit.PrivateFTRL.calibrate(LINEAR, **PRIVACY),
+    "PrivateFTRL, box": lambda: tacit.PrivateFTRL.calibrate(LOGISTIC, **PRIVACY),
+    "PrivateFTRL, custom": lambda: tacit.PrivateFTRL.calibrate(CUSTOM, **PRIVACY),
+    "CTRL": lambda: tacit.CTRL(QUADRATIC, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
+    "LazyOCO": lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=20),
+    "L2PConvex": lambda: tacit.L2PConvex.calibrate(INTERVAL, epsilon=4.0, delta=1e-4),
+    "LipschitzGrid": lambda: tacit.LipschitzGrid.calibrate(CURVES, bits=1, **PRIVACY),
+    "LipschitzNet": lambda: tacit.LipschitzNet.calibrate(CURVES, cells=2, **PRIVACY),
+    "BanditFW": lambda: tacit.BanditFW.calibrate(BANDIT, **PRIVACY),
+    "OnlineToBatch": lambda: tacit.OnlineToBatch.calibrate(RECORDS, **PRIVACY),
+    "ObjectivePerturbation": lambda: tacit.ObjectivePerturbation.calibrate(RECORDS, **PRIVACY),
+}
+PLANS = {**EXPERT_PLANS, **OTHER_PLANS}
+made = cache(lambda name: PLANS[name]())
+
+
+def start(name):
+    """A fresh learner, the same each time."""
+    return made(name).start(tacit.Randomness.replayable(3))
+
+
+def tent(points):
+    """A Lipschitz loss that is not convex."""
+    return 0.5 - np.abs(np.asarray(points)[:, 0] - 0.3) / 2
+
+
+def good_rows(name):
+    """Four rounds of feedback that the plan takes."""
+    problem = made(name).problem
+    if isinstance(problem, tacit.Experts):
+        return [[0.25, 0.5, 0.0], [0.0, 0.5, 0.25], [0.5, 0.0, 0.0], [0.1, 0.2, 0.3]]
+    if isinstance(problem, Bandit):
+        return [0.2, 0.7, 0.5, 1.5]
+    if isinstance(problem, Lipschitz):
+        return [tent] * 4
+    rows = np.array([[0.5, 0.1, 0.0], [0.0, -0.3, 0.2], [1e300, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    rows = rows[:, : problem.domain.dimension]
+    if problem.loss.family == "glm":
+        return [(row, 1.0) for row in rows]
+    return list(np.clip(rows, -1, 1))

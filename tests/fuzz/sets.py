@@ -1,0 +1,69 @@
+"""One small set of each kind, and how to make it from nearly right arguments."""
+
+from hypothesis import strategies as st
+
+import tacit
+from fuzz.strategies import nearly, one_of, values
+
+TRIANGLE = (("a", "b"), ("b", "c"), ("a", "c"))
+ROADS = (("s", "a"), ("a", "t"), ("s", "t"))
+
+
+def kinds(chosen):
+    """At most one element of each first letter: a partition matroid."""
+    return len({name[0] for name in chosen}) == len(chosen)
+
+
+def root(chosen):
+    """A submodular function."""
+    return len(chosen) ** 0.5
+
+
+SETS = {
+    "Ball": lambda: tacit.Ball(3),
+    "tiny Ball": lambda: tacit.Ball(3, radius=1e-30),
+    "large Ball": lambda: tacit.Ball(3, radius=1e30),
+    "L1Ball": lambda: tacit.L1Ball(3),
+    "tiny L1Ball": lambda: tacit.L1Ball(3, radius=1e-30),
+    "Box": lambda: tacit.Box([0.0, -1.0, 2.0], [1.0, 2.0, 3.0]),
+    "large Box": lambda: tacit.Box.cube(3, 1e30),
+    "Simplex": lambda: tacit.Simplex(3),
+    "KSubsets": lambda: tacit.KSubsets(3, 2),
+    "Birkhoff": lambda: tacit.Birkhoff(2),
+    "NuclearBall": lambda: tacit.NuclearBall(1, 3),
+    "square NuclearBall": lambda: tacit.NuclearBall(2, 2),
+    "Polytope": lambda: tacit.Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1]),
+    "SpanningTrees": lambda: tacit.SpanningTrees(TRIANGLE),
+    "Paths": lambda: tacit.Paths(ROADS, "s", "t"),
+    "Matroid": lambda: tacit.Matroid(("a1", "a2", "b1"), kinds),
+    "SubmodularBase": lambda: tacit.SubmodularBase(3, root),
+}
+
+_edges = (
+    one_of(TRIANGLE, ROADS, ROADS[:1], ())
+    | st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=5)
+    | st.lists(values, max_size=3)
+)
+_matrices = st.lists(st.lists(values, min_size=2, max_size=2), min_size=2, max_size=4) | one_of(
+    [[-1, 0], [0, -1], [1, 1]], [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [[1, 1], [-1, -1]], [[]]
+)
+
+MAKERS = {
+    tacit.Ball: nearly(dim=one_of(1, 3), radius=1.0),
+    tacit.L1Ball: nearly(dim=one_of(1, 3), radius=1.0),
+    tacit.Box: nearly(low=st.lists(values, min_size=2, max_size=2) | st.just([0.0, 0.0]), high=one_of([1.0, 2.0])),
+    tacit.Box.cube: nearly(dim=one_of(1, 3), half_width=1.0),
+    tacit.Simplex: nearly(dim=3),
+    tacit.KSubsets: nearly(n=one_of(2, 4), k=1),
+    tacit.Birkhoff: nearly(k=2),
+    tacit.NuclearBall: nearly(rows=2, columns=2, radius=1.0),
+    tacit.Polytope: nearly(A=_matrices, b=st.lists(values, min_size=2, max_size=4) | one_of([0, 0, 1], [1, 1, 1, 1])),
+    tacit.SpanningTrees: nearly(edges=_edges),
+    tacit.Paths: nearly(edges=_edges, source=one_of("s", 0), sink=one_of("t", 1)),
+    tacit.Matroid: nearly(
+        ground=one_of(("a1", "a2"), (), ("a1", "a1"), ([],), "abc"), independent=one_of(kinds, lambda _: True, len)
+    ),
+    tacit.SubmodularBase: nearly(
+        dim=one_of(2, 3), set_function=one_of(root, lambda _: "x", lambda s: 1e308 * len(s), lambda s: len(s) ** 2, len)
+    ),
+}

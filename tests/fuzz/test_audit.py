@@ -1,0 +1,36 @@
+"""The audit's door: what is no plan, and budgets and seeds that are none."""
+
+from numbers import Integral, Real
+
+from hypothesis import given
+
+import tacit
+from fuzz.harness import REFUSED, attempt
+from fuzz.plans import made
+from fuzz.strategies import examples, values
+
+
+@examples(25)
+@given(value=values)
+def test_audit(value):
+    assert attempt(lambda: tacit.audit(value)) is REFUSED
+    assert attempt(lambda: tacit.audit(made("ScheduledExperts"), seed=-1)) is REFUSED
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not value > 1e-9:  # a large budget is work that was asked for
+        assert attempt(lambda: tacit.audit(made("ScheduledExperts"), budget=value)) is REFUSED
+    if not (number and value >= 0) or not isinstance(value, Integral):
+        assert attempt(lambda: tacit.audit(made("ScheduledExperts"), seed=value)) is REFUSED
+
+
+def test_audit_reports():
+    small = tacit.ScheduledExperts(tacit.Experts(n=2, horizon=3), eta=0.2)
+    report = attempt(lambda: tacit.audit(small, budget=0.01))
+    assert isinstance(report, tacit.AuditReport)
+    assert report.verdict == attempt(report.to_dict)["verdict"] == "no violation found"
+    assert report.lower_bound[1] <= report.lower_bound[0]
+    assert 0 <= report.tightness <= 1
+    assert report.false_alarm < 1e-3
+    assert report.certified_epsilon == small.guarantee.epsilon()
+    assert report.reproducer in str(report)
+    for path in (None, 3, b"x", object()):
+        assert attempt(lambda path=path: report.plot(path), also=(TypeError,)) is REFUSED

@@ -1,0 +1,120 @@
+"""Every public name is claimed by a fuzz test: a new one cannot be forgotten."""
+
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+import tacit
+import tacit.estimators
+from tacit.cli.app import app
+
+SETS = "test_geometry.test_points_and_directions"
+PLANS = "test_plans.test_constructors"
+LOSSES = "test_losses.test_values_and_gradients"
+STREAMS = "test_environments.test_streams"
+OPPONENTS = "test_environments.test_opponents"
+PROBLEMS = "test_problems.test_problems"
+ERRORS = "test_harness.test_flaws_are_caught"
+CLAIMS = {
+    "CTRL": PLANS, "L2P": PLANS, "BanditFW": PLANS, "HedgeOnSums": PLANS, "L2PConvex": PLANS, "LazyExperts": PLANS,
+    "LazyFixedShare": PLANS, "LazyOCO": PLANS, "LimitedUpdates": PLANS, "LipschitzGrid": PLANS, "LipschitzNet": PLANS,
+    "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
+    "RestartOnShift": PLANS, "SampledFixedShare": PLANS, "ScheduledExperts": PLANS,
+    "Plan": "test_plans.test_calibrations", "Learner": "test_learners.test_nonsense_changes_nothing",
+    "RegretBound": "test_privacy.test_relations_and_bounds", "Relation": "test_privacy.test_relations_and_bounds",
+    "REPLACE": "test_privacy.test_guarantees", "ZERO_OUT": "test_privacy.test_guarantees",
+    "Guarantee": "test_privacy.test_guarantees",
+    "plan": "test_planner.test_planner", "Choice": "test_planner.test_choices_and_candidates",
+    "Candidate": "test_planner.test_choices_and_candidates",
+    "NoisyOCO": "test_learners.test_noisy_oco", "Rounds": "test_learners.test_rounds",
+    "Ball": SETS, "Birkhoff": SETS, "Box": SETS, "KSubsets": SETS, "L1Ball": SETS, "Matroid": SETS, "NuclearBall": SETS,
+    "Paths": SETS, "Polytope": SETS, "Simplex": SETS, "SpanningTrees": SETS, "SubmodularBase": SETS,
+    "ConvexFamily": "test_losses.test_losses_are_made_or_refused",
+    "CustomLoss": LOSSES, "HuberLoss": LOSSES, "LinearLoss": LOSSES, "LogisticLoss": LOSSES, "QuadraticLoss": LOSSES,
+    "SmoothedHingeLoss": LOSSES, "SquaredLoss": LOSSES,
+    "BernoulliGap": STREAMS, "DriftingLosses": STREAMS, "DriftingQuadratic": STREAMS, "LogisticStream": STREAMS,
+    "PricingCurve": STREAMS, "Replay": STREAMS, "ReplayData": STREAMS, "ShiftingBernoulli": STREAMS,
+    "SignFlips": STREAMS, "SwitchingAdversary": STREAMS,
+    "Assignment": OPPONENTS, "MovingTarget": OPPONENTS, "Pricing": OPPONENTS, "Routing": OPPONENTS,
+    "Bandit": PROBLEMS, "Convex": PROBLEMS, "Experts": PROBLEMS, "Lipschitz": PROBLEMS, "Stochastic": PROBLEMS,
+    "Tracking": PROBLEMS,
+    "Randomness": "test_randomness.test_randomness",
+    "simulate": "test_simulation.test_simulate", "Simulation": "test_simulation.test_simulate",
+    "sweep": "test_simulation.test_sweep", "Sweep": "test_simulation.test_sweeps_are_read_or_refused",
+    "audit": "test_audit.test_audit", "AuditReport": "test_audit.test_audit_reports",
+    "TacitError": ERRORS, "InvalidInput": ERRORS, "MissingExtra": ERRORS, "PrivacyError": ERRORS,
+    "ProtocolError": ERRORS, "__version__": ERRORS,
+}  # fmt: skip
+ESTIMATORS = {
+    "LEDGER": "test_estimators.test_ledgers", "Ledger": "test_estimators.test_ledgers",
+    "PrivacyWarning": "test_estimators.test_data", "PrivateGridSearch": "test_estimators.test_grid_search",
+    "PrivateLinearSVC": "test_estimators.test_parameters",
+    "PrivateLogisticRegression": "test_estimators.test_parameters",
+    "PrivateRidge": "test_estimators.test_parameters", "PrivateStandardScaler": "test_estimators.test_parameters",
+}  # fmt: skip
+COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit"}
+UNFUZZED_COMMANDS = {"demo": "has no input but a folder", "bench": "times the machine"}
+
+# Methods of what is public, by name: where any of them is called with nonsense.
+METHODS = {
+    "test_learners": {"play", "observe", "run", "state_dict", "load_state_dict"},
+    "test_plans": {"calibrate", "start", "explain", "playable_loss", "for_budget", "solver", "regret_after"},
+    "test_planner": {"restore", "to_dict"},
+    "test_geometry": {"minimize_linear", "project", "contains", "to_hull", "from_hull", "lift", "restrict"},
+    "sets": {"cube"},
+    "test_losses": {"value", "gradient", "values", "gradients", "pack", "constants"},
+    "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "to_json", "from_json"},
+    "test_environments": {"losses", "data", "means", "best", "functions", "mean_loss"},
+    "test_simulation": {"summary", "summaries", "read"},
+    "test_randomness": {"child", "stream", "replayable", "secret"},
+    "test_audit": {"plot"},
+}
+# Reached through `value`, `gradient` and `constants`: the parts of a link.
+INNER = {"link", "slope", "curvature", "link_constants", "clip_labels"}
+
+
+def exists(claim):
+    """The test of that name."""
+    module, name = claim.split(".")
+    return getattr(importlib.import_module(f"fuzz.{module}"), name, None)
+
+
+@pytest.mark.parametrize(("public", "claims"), [(tacit, CLAIMS), (tacit.estimators, ESTIMATORS)], ids=["tacit", "sk"])
+def test_every_public_name_is_claimed(public, claims):
+    assert set(public.__all__) - set(claims) == set(), "public names that no fuzz test claims: add a test and a claim"
+    assert set(claims) - set(public.__all__) == set(), "claims of names that are gone"
+    missing = [claim for claim in claims.values() if exists(claim) is None]
+    assert not missing, missing
+
+
+@pytest.mark.parametrize("claims", [CLAIMS, ESTIMATORS], ids=["tacit", "sk"])
+def test_claims_are_true(claims):
+    """The name stands in the test's file, or in a table that the file draws from."""
+    folder = Path(__file__).parent
+    tables = "".join((folder / f"{name}.py").read_text() for name in ("sets", "plans"))
+    for name, claim in claims.items():
+        if claim != ERRORS:
+            text = (folder / f"{claim.split('.')[0]}.py").read_text() + tables
+            assert name in text, f"{claim} does not mention {name}"
+
+
+def test_every_public_method_is_claimed():
+    claimed = set.union(*METHODS.values()) | INNER
+    for name in tacit.__all__:
+        kind = getattr(tacit, name)
+        if inspect.isclass(kind) and not issubclass(kind, Exception | str):
+            methods = {m for m, f in inspect.getmembers(kind, callable) if not m.startswith("_")}
+            assert methods <= claimed, f"{name}: {sorted(methods - claimed)} are in no fuzz test"
+    for module, methods in METHODS.items():
+        text = Path(__file__).with_name(f"{module}.py").read_text()
+        assert not [method for method in methods if method not in text]
+
+
+def test_every_command_is_claimed():
+    groups = {group.name for group in app.registered_groups}
+    single = {command.name or command.callback.__name__ for command in app.registered_commands}
+    assert groups | single == COMMANDS | set(UNFUZZED_COMMANDS)
+    text = Path(__file__).with_name("test_command_line.py").read_text()
+    assert all(f'"{command}"' in text for command in COMMANDS)

@@ -1,0 +1,113 @@
+"""Environments: made or refused, then they deal losses in their range; huge ones are refused before memory is taken."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tacit
+from fuzz.harness import REFUSED, attempt, snapshot
+from fuzz.strategies import examples, nearly, odd_arrays, one_of, values
+from tacit.environments.named import named_environment
+from tacit.environments.tracking import FingerprintPhases, HiddenExperts, PenaliseHeld
+
+STREAMS = {
+    tacit.BernoulliGap: nearly(n=3, horizon=20, gap=0.1, mean=0.5, best=0),
+    tacit.SwitchingAdversary: nearly(n=3, horizon=20, phase=5),
+    tacit.Replay: st.fixed_dictionaries({"matrix": odd_arrays()}),
+    tacit.ReplayData: nearly(
+        loss=one_of(tacit.LinearLoss(), tacit.LogisticLoss()),
+        recording=odd_arrays() | st.tuples(odd_arrays(), odd_arrays(columns=4, dimensions=(1,))),
+    ),
+    tacit.ShiftingBernoulli: nearly(n=3, horizon=20, changes=one_of((5, 9), (), [3]), gap=0.3, mean=0.6),
+    tacit.DriftingLosses: nearly(n=3, horizon=20, periods=1.0, swing=0.25, noise=0.25),
+    HiddenExperts: nearly(n=4, horizon=20, switches=1, epsilon=1.0),
+    tacit.LogisticStream: nearly(dimension=2, horizon=20, strength=5.0),
+    tacit.DriftingQuadratic: nearly(dimension=2, horizon=20, turns=1.0, spread=0.1),
+    tacit.SignFlips: nearly(dimension=2, horizon=20, phase=5.0, bias=0.1),
+    tacit.PricingCurve: nearly(horizon=20, valuations=(0.3, 0.8), weights=(0.5, 0.4), spread=0.05, softness=0.05),
+}  # fmt: skip
+OPPONENTS = {
+    PenaliseHeld: nearly(n=3, horizon=20, mean=0.25),
+    FingerprintPhases: nearly(n=30, horizon=20, switches=1),
+    tacit.MovingTarget: nearly(domain=one_of(tacit.Ball(2), tacit.Simplex(3)), horizon=20, distance=0.1, spread=0.1),
+    tacit.Assignment: nearly(costs=one_of([[0.2, 0.6], [0.7, 0.3]], [[1.0]], [[0.5, 0.5]]), horizon=20, noise=0.1),
+    tacit.Routing: nearly(
+        edges=one_of((("s", "a"), ("a", "t"), ("s", "t"))), times=one_of((0.2, 0.3, 0.4)), source="s", sink="t",
+        horizon=20, noise=0.1,
+    ),
+    tacit.Pricing: nearly(horizon=20, demands=one_of((0.8, 1.2), [1.0]), noise=0.1),
+}  # fmt: skip
+
+
+def generator():
+    return tacit.Randomness.replayable(4).stream("fuzz")
+
+
+@pytest.mark.parametrize("kind", STREAMS, ids=lambda kind: kind.__name__)
+@examples(12)
+@given(data=st.data())
+def test_streams(kind, data):
+    arguments = data.draw(STREAMS[kind])
+    world = attempt(lambda: kind(**arguments))
+    if world is REFUSED:
+        return
+    source = generator()
+    deal = getattr(world, "losses", None) or world.data
+    points = np.linspace(0, 1, 4)[:, None]
+    dealt = attempt(lambda: deal(source, points) if kind is tacit.PricingCurve else deal(source), source)
+    if dealt is not REFUSED:
+        for part in dealt if isinstance(dealt, tuple) else (dealt,):
+            assert len(part) == world.horizon
+            assert kind is tacit.Replay or np.all(np.isfinite(part))
+    if kind is tacit.PricingCurve:
+        functions = attempt(lambda: world.functions(generator()))
+        assert functions is REFUSED or len(functions) == world.horizon
+        assert attempt(lambda: world.mean_loss(points)) is REFUSED or np.all(np.isfinite(world.mean_loss(points)))
+        assert world.lipschitz > 0
+        odd = data.draw(odd_arrays(columns=1))
+        attempt(lambda: world.mean_loss(odd))
+        attempt(lambda: world.mean_loss(points, arguments["horizon"]))
+        attempt(lambda: world.losses(generator(), odd))
+    if kind is tacit.DriftingLosses:
+        assert attempt(world.means) is REFUSED or world.means().shape == (world.horizon, world.n)
+    if kind is tacit.ShiftingBernoulli:
+        assert len(attempt(lambda: world.best(generator()))) == len(world.changes) + 1
+    attempt(lambda: deal(data.draw(values)), also=(AttributeError, TypeError))
+
+
+@pytest.mark.parametrize("kind", OPPONENTS, ids=lambda kind: kind.__name__)
+@examples(12)
+@given(data=st.data(), first=values | st.just(0))
+def test_opponents(kind, data, first):
+    arguments = data.draw(OPPONENTS[kind])
+    world = attempt(lambda: kind(**arguments))
+    if world is REFUSED:
+        return
+    opponent = attempt(lambda: world.start(generator()))
+    if opponent is REFUSED:
+        return
+    if kind in (PenaliseHeld, FingerprintPhases):
+        assert attempt(lambda: opponent.respond(None)).shape == (world.n,)
+        assert attempt(lambda: opponent.respond(1)) is not REFUSED
+        attempt(lambda: opponent.respond(first))
+        return
+    problem = attempt(lambda: world.problem)
+    if problem is REFUSED:
+        return
+    centre = problem.domain.centre[None]
+    points = data.draw(odd_arrays(columns=problem.domain.dimension, dimensions=(2, 2, 1)))
+    before = (snapshot(vars(opponent)["_generator"]), opponent.total)
+    if attempt(lambda: opponent.values(points, first)) is REFUSED:
+        assert (snapshot(vars(opponent)["_generator"]), opponent.total) == before
+        shown = attempt(lambda: opponent.values(centre, 0))
+        assert np.all(np.isfinite(shown))
+        assert np.isfinite(attempt(lambda: opponent.regret))
+
+
+@examples(30)
+@given(name=values | one_of("gap", "switching", "shifting", "drifting"), problem=values, horizon=values)
+def test_named_environments(name, problem, horizon):
+    for kind in (problem, tacit.Experts(n=3, horizon=None), tacit.Tracking(n=3, horizon=50, switches=2)):
+        world = attempt(lambda kind=kind: named_environment(name, kind, horizon))
+        assert world is REFUSED or world.horizon >= 1

@@ -1,0 +1,143 @@
+"""Estimators and ledgers: scikit-learn's ValueError, or tacit's error, and a ledger that an error does not charge."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning, NotFittedError
+
+import tacit
+from fuzz.harness import REFUSED, attempt
+from fuzz.strategies import examples, nearly, odd_arrays, one_of, values
+from tacit.estimators import (
+    LEDGER,
+    Ledger,
+    PrivacyWarning,
+    PrivateGridSearch,
+    PrivateLinearSVC,
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateStandardScaler,
+)
+from tacit.privacy.curves import Gaussian, Pure
+
+X = np.array([[0.1, 0.2, 0.3], [0.3, -0.2, 0.1], [-0.5, 0.1, 0.0], [0.2, 0.2, 0.2]] * 5)
+Y = np.array([0, 1, 0, 1] * 5)
+SHARED = {"epsilon": 1.0, "delta": 1e-6, "relation": one_of("replace", "zero-out"), "random_state": 0}
+MODEL = {
+    **SHARED, "data_norm": 1.0, "algorithm": one_of("auto", "objective", "one-pass"), "fit_intercept": True,
+    "regularisation": None, "horizon": None,
+}  # fmt: skip
+ESTIMATORS = {
+    PrivateLogisticRegression: MODEL,
+    PrivateLinearSVC: MODEL,
+    PrivateRidge: {**MODEL, "label_bound": 1.0, "algorithm": one_of("auto", "objective")},
+    PrivateStandardScaler: {**SHARED, "bounds": one_of((0.0, 1.0), ([0.0] * 3, [1.0] * 3))},
+}
+THEIRS = (ValueError, TypeError, NotFittedError)  # scikit-learn's conventions for data
+WARNINGS = (PrivacyWarning, DataConversionWarning, FutureWarning)
+
+
+def fit(estimator, *data):
+    """Fit under the rules; a fit that raises has spent nothing."""
+    before = len(estimator.ledger) if isinstance(estimator.ledger, Ledger) else 0
+    fitted = attempt(lambda: estimator.fit(*data), also=THEIRS, expected=WARNINGS)
+    if fitted is REFUSED and isinstance(estimator.ledger, Ledger):
+        assert len(estimator.ledger) == before
+    return fitted
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+@examples(8)
+@given(data=st.data())
+def test_parameters(kind, data):
+    """Bad parameters raise tacit's own errors, in fit and not before."""
+    arguments = data.draw(nearly(**ESTIMATORS[kind]))
+    estimator = attempt(lambda: kind(ledger=Ledger(), **arguments))
+    assert attempt(lambda: clone(estimator)) is not REFUSED
+    fitted = attempt(lambda: estimator.fit(X, Y), expected=WARNINGS)
+    if fitted is REFUSED:
+        assert len(estimator.ledger) == 0
+        return
+    assert len(estimator.ledger) == 1
+    assert estimator.guarantee_.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
+    shown = estimator.transform(X) if kind is PrivateStandardScaler else estimator.predict(X)
+    assert np.all(np.isfinite(shown))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+@examples(8)
+@given(rows=odd_arrays(), labels=odd_arrays(columns=4, dimensions=(1,)))
+def test_data(kind, rows, labels):
+    bounds = {"bounds": (0.0, 1.0)} if kind is PrivateStandardScaler else {"data_norm": 1.0}
+    estimator = kind(random_state=0, ledger=Ledger(), **bounds)
+    predict = "transform" if kind is PrivateStandardScaler else "predict"
+    assert attempt(lambda: getattr(estimator, predict)(rows), also=THEIRS, expected=WARNINGS) is REFUSED
+    fit(estimator, rows, labels)
+    fit(estimator, rows, Y)
+    fit(estimator, X, labels)
+    assert fit(estimator, X, Y) is not REFUSED
+    attempt(lambda: getattr(estimator, predict)(rows), also=THEIRS, expected=WARNINGS)
+    if hasattr(estimator, "partial_fit"):
+        stream = clone(estimator).set_params(algorithm="one-pass", horizon=100)
+        attempt(lambda: stream.partial_fit(rows, labels, classes=[0, 1]), also=THEIRS, expected=WARNINGS)
+    assert np.all(np.isfinite(getattr(estimator, predict)(X)))
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+@examples(10)
+@given(name=values, value=values)
+def test_get_and_set_params(kind, name, value):
+    estimator = kind()
+    before = repr(estimator.get_params())
+    attempt(lambda: estimator.set_params(**{str(name): value}), also=(ValueError,))
+    assert repr(estimator.get_params()) == before
+    assert attempt(lambda: estimator.set_params(epsilon=value)).get_params()["epsilon"] is value
+
+
+@examples(6)
+@given(
+    arguments=nearly(
+        estimator=PrivateLogisticRegression(data_norm=1.0),
+        param_grid=one_of({"regularisation": [0.1, 1.0]}, {"epsilon": [1.0]}, {}),
+        epsilon=2.0,
+        delta=1e-6,
+        holdout=0.25,
+        random_state=0,
+    )
+)
+def test_grid_search(arguments):
+    search = PrivateGridSearch(ledger=Ledger(), **arguments)
+    if fit(search, X, Y) is not REFUSED:
+        assert search.guarantee_.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
+        assert len(search.predict(X)) == len(X)
+
+
+GUARANTEES = one_of(
+    tacit.Guarantee(Pure(0.4), 0.0, "a", "b"),
+    tacit.Guarantee(Gaussian(0.2), 1e-6, "a", "b"),
+    tacit.Guarantee(Gaussian(0.2), 1e-6, "a", "b", relation="zero-out"),
+)
+
+
+@examples(30)
+@given(
+    arguments=nearly(epsilon=one_of(None, 1.0), delta=1e-6),
+    spent=st.lists(GUARANTEES | values, max_size=4),
+    delta=values,
+)
+def test_ledgers(arguments, spent, delta):
+    ledger = attempt(lambda: Ledger(**arguments))
+    if ledger is REFUSED:
+        return
+    for guarantee in spent:
+        before = len(ledger)
+        recorded = attempt(lambda guarantee=guarantee: ledger.record("fit", guarantee))
+        assert len(ledger) == before + (recorded is not REFUSED)
+    found = attempt(lambda: ledger.epsilon(delta))
+    assert found is REFUSED or found >= 0
+    assert attempt(lambda: str(ledger))
+    ledger.clear()
+    assert ledger.epsilon(1e-6) == 0.0
+    assert isinstance(LEDGER, Ledger)

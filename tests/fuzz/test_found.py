@@ -1,0 +1,116 @@
+"""What fuzzing found, kept: each of these once raised something else, warned, hung, or answered on the wrong side."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import tacit
+from fuzz.harness import REFUSED, attempt
+from fuzz.plans import made, start
+from tacit.environments.tracking import PenaliseHeld
+from tacit.estimators import Ledger
+from tacit.learners.bandit import NoisyOCO
+from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
+from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Repeated, SamplerError, Sometimes, Sum, compose
+from tacit.simulation.comparators import best_expert_loss
+
+N = 3
+ANSWERED = {
+    "long rows": lambda: tacit.LinearLoss().gradient(np.zeros(N), np.full(N, 1e308)),
+    "huge counts": lambda: Repeated(Pure(0.1), 10**12).epsilon(1e-6),
+    "tiny mu": lambda: Gaussian(1e-60).epsilon(5e-324),
+    "whole mu": lambda: compose([Gaussian(10**12), Gaussian(1)]),
+    "huge width": lambda: BoundedRange(1e308).delta(0.0),
+    "tiny probability": lambda: Sometimes(5e-324, BoundedRange(0.3)).delta(0.0),
+    "huge price": lambda: SamplerError(Pure(1.0), 1e300, 3).delta(1e300),
+    "far points": lambda: tacit.Ball(N).contains([1e308] * N),
+    "far projections": lambda: tacit.Simplex(N).project([1e308, -1e308, 0.0]),
+    "points at the edge": lambda: tacit.Simplex(N).barrier.value([1e-311, 0.5, 0.5]),
+    "tiny polytope": lambda: tacit.Polytope([[-1, 0], [0, -1], [1, 1]], [1e-18] * 3).radius,
+    "lists in hulls": lambda: tacit.Simplex(N).to_hull([1.0, 0.0, 0.0]),
+    "negative zero": lambda: tacit.PricingCurve(5, spread=-0.0).losses(stream(), [[0.5]]),
+    "small integers": lambda: tacit.plan(tacit.Experts(n=np.int8(100), horizon=np.int8(100)), epsilon=1.0, delta=1e-6),
+}
+REFUSALS = {
+    "ragged rows": lambda: tacit.LinearLoss().gradient(np.zeros(N), ([], 0.0)),
+    "points for other rounds": lambda: tacit.LinearLoss().value(np.zeros((2, N)), np.zeros(N)),
+    "infinite points": lambda: tacit.LinearLoss().value([math.inf, 0.0, 0.0], np.ones(N)),
+    "huge integers": lambda: tacit.Experts(n=2, horizon=10**400),
+    "huge dimensions": lambda: tacit.Ball(10**12),
+    "huge matrices": lambda: tacit.NuclearBall(10**5, 10**5),
+    "huge streams": lambda: tacit.BernoulliGap(3, 10**12).losses(stream()),
+    "huge sums": lambda: SquareRoot(10**9),
+    "huge lists of noise": lambda: Buffered(10**12).standard_deviations(1.0),
+    "huge numbers of runs": lambda: tacit.simulate(made("ScheduledExperts"), tacit.BernoulliGap(3, 5), runs=10**12),
+    "huge delays": lambda: NoisyOCO(
+        steps=10**12, dimension=1, eta=1.0, leader=np.negative, sums=Tree(5).start(1, 1.0, np.zeros), delay=10**11
+    ),
+    "steps that are none": lambda: Tree(5).row_norm(-1.5),
+    "masked entries": lambda: best_expert_loss(np.ma.masked_array([[0.5, 0.5]], mask=[[True, False]])),
+    "problems of another kind": lambda: tacit.LazyExperts(None, eta=0.3, force=0.2),
+    "calibrations of another kind": lambda: tacit.LimitedUpdates.calibrate(
+        made("BanditFW").problem, epsilon=1, delta=0
+    ),
+    "mechanisms that are none": lambda: tacit.HedgeOnSums(made("L2P").problem, eta=0.3, mechanism=None, privacy=1.0),
+    "curves of no curves": lambda: Sum((1.0,)),
+    "guarantees of no text": lambda: tacit.Guarantee(Pure(1.0), 0.0, None, "b"),
+    "compositions with none": lambda: tacit.Guarantee(Pure(1.0), 0.0, "a", "b").compose(None),
+    "keys that are none": lambda: tacit.Randomness(b"short", private=False),
+    "streams without a name": lambda: tacit.Randomness.replayable(1).stream(None),
+    "actions that are none": lambda: PenaliseHeld(3, 5).start(stream()).respond(7),
+    "ledgers of no guarantees": lambda: Ledger().record("fit", 1.0),
+    "choices of none": lambda: tacit.Choice(made("L2P").problem, None, []),
+    "states that are none": lambda: start("HedgeOnSums").load_state_dict(None),
+}
+
+
+def stream():
+    return tacit.Randomness.replayable(1).stream("found")
+
+
+@pytest.mark.usefixtures("quick_planner")
+@pytest.mark.parametrize("name", ANSWERED)
+def test_answered(name):
+    assert attempt(ANSWERED[name]) is not REFUSED
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refused(name):
+    assert attempt(REFUSALS[name]) is REFUSED
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1.0, 100.0, 1e4, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("delta", [1e-300, 1e-6, 0.5, 0.99])
+def test_gaussian_epsilon_is_on_the_private_side(mu, delta):
+    """delta = Phi(-z) - e^epsilon Phi(-b) with epsilon = mu^2/2 + mu z and b = mu + z: bounds from both sides.
+
+    The first term alone is at least delta. The second one is at most phi(z)/b, so for large mu it is below the first
+    by a factor of about (1 + |z|)/mu. What was wrong: in floats e^epsilon and Phi(-b) lost the digits of their product.
+    """
+    z = float(norm.isf(delta))
+    epsilon = Gaussian(mu).epsilon(delta)
+    assert epsilon <= max(0.0, mu**2 / 2 + mu * z) * (1 + 1e-6) + 1e-6
+    inflated = delta * (1 + 4 * (1 + abs(z)) / mu)
+    if mu >= 100 and inflated < 1:
+        assert epsilon >= (mu**2 / 2 + mu * float(norm.isf(inflated))) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("mu", [5e-324, 1e-200, 1e-160])
+def test_tiny_gaussians_do_not_vanish_when_they_compose(mu):
+    assert compose([Gaussian(mu), Gaussian(mu)]).mu >= mu
+
+
+def test_a_state_that_does_not_fit_leaves_the_learner_as_it_was():
+    learner = start("HedgeOnSums")
+    learner.play()
+    learner.observe([0.1, 0.2, 0.3])
+    state = learner.state_dict()
+    for part in state:
+        attempt(lambda part=part: learner.load_state_dict({**state, part: object}), learner)
+    learner.load_state_dict(state)
+    twin = start("HedgeOnSums")
+    twin.play()
+    twin.observe([0.1, 0.2, 0.3])
+    assert twin.play() == learner.play()

@@ -1,0 +1,105 @@
+"""Losses: made or refused; at any data a finite value and a gradient no longer than promised."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tacit
+from fuzz.harness import REFUSED, attempt
+from fuzz.strategies import N, examples, nearly, odd_arrays, one_of, values
+from tacit.losses.base import RowLoss
+from tacit.losses.linear_models import LinkLoss
+
+
+def distance(x, z):
+    """The value of a loss of one's own."""
+    return abs(x[0] - z)
+
+
+def sign(x, z):
+    """Its gradient; fails for what is no number."""
+    return [1.0 if x[0] > z else -1.0] * len(x)
+
+
+LOSSES = {
+    type(loss).__name__: loss
+    for loss in (
+        tacit.LinearLoss(),
+        tacit.QuadraticLoss(strength=2.0),
+        tacit.LogisticLoss(data_norm=1e-30),
+        tacit.SquaredLoss(label_bound=1e30),
+        tacit.HuberLoss(transition=1e-30),
+        tacit.SmoothedHingeLoss(smoothing=1e-30),
+        tacit.CustomLoss(distance, sign, lipschitz=1.0),
+    )
+}
+MAKERS = {
+    tacit.ConvexFamily: nearly(
+        lipschitz=1.0, smoothness=one_of(1.0, math.inf, 0.0), family=one_of("general", "glm"), strong_convexity=0.0
+    ),
+    tacit.CustomLoss: nearly(value_of=one_of(distance), gradient_of=one_of(sign), lipschitz=1.0),
+    tacit.LinearLoss: nearly(lipschitz=1.0),
+    tacit.QuadraticLoss: nearly(strength=1.0, data_norm=1.0),
+    tacit.LogisticLoss: nearly(data_norm=1.0),
+    tacit.SquaredLoss: nearly(data_norm=1.0, label_bound=1.0),
+    tacit.HuberLoss: nearly(data_norm=1.0, label_bound=1.0, transition=1.0),
+    tacit.SmoothedHingeLoss: nearly(data_norm=1.0, smoothing=1.0),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+@examples(10)
+@given(data=st.data(), radius=one_of(1.0, 1e-60, 1e60))
+def test_losses_are_made_or_refused(maker, data, radius):
+    arguments = data.draw(MAKERS[maker])
+    loss = attempt(lambda: maker(**arguments))
+    if loss is REFUSED:
+        return
+    assert loss.family in ("linear", "glm", "general", "custom")
+    for domain in (None, tacit.Ball(2, radius=radius)):
+        constants = attempt(lambda domain=domain: loss.constants(domain))
+        assert constants.lipschitz > 0
+        assert constants.smoothness >= constants.strong_convexity >= 0
+        assert domain is None or constants.lipschitz < math.inf
+    assert isinstance(repr(loss), str)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@examples(20)
+@given(data=odd_arrays(dimensions=(1, 1, 2)), label=values | odd_arrays(columns=1, dimensions=(1,)), x=odd_arrays())
+def test_values_and_gradients(name, data, label, x):
+    loss = LOSSES[name]
+    records = [(data, label), label] if isinstance(loss, LinkLoss) else [data, label]
+    inputs = [entry for entry in (data, label) if isinstance(entry, np.ndarray)]
+    # What a function of the user's raises in `value` is the user's; `gradient` is what learners call.
+    also = (
+        ()
+        if isinstance(loss, RowLoss)
+        else (TypeError, ValueError, IndexError, AttributeError, UserWarning, RuntimeWarning)
+    )
+    for record in records:
+        value = attempt(lambda record=record: loss.value(x, record), *inputs, also=also)
+        assert value is REFUSED or also or np.all(np.isfinite(value))
+        attempt(lambda record=record: loss.gradient(x, record), *inputs, also=also)
+        gradient = attempt(lambda record=record: loss.gradient(np.zeros(N), record), *inputs, also=also)
+        if gradient is not REFUSED:
+            assert np.all(np.isfinite(gradient))
+            norms = np.linalg.norm(np.atleast_2d(gradient), axis=1)
+            assert np.all(norms <= loss.constants(tacit.Ball(N)).lipschitz * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "CustomLoss"])
+@examples(12)
+@given(data=odd_arrays(), label=values | odd_arrays(columns=1, dimensions=(1,)), many=st.booleans())
+def test_packed_rows(name, data, label, many):
+    loss = LOSSES[name]
+    record = (data, label) if isinstance(loss, LinkLoss) else data
+    rows = attempt(lambda: loss.pack(record, N, many=many))
+    if rows is not REFUSED:
+        assert np.all(np.isfinite(rows))
+        values_of = attempt(lambda: loss.values(np.zeros(N), rows))
+        assert values_of.shape == (len(rows),)
+        assert attempt(lambda: loss.gradients(np.zeros(N), rows)).shape == (len(rows), N)

@@ -1,0 +1,156 @@
+"""Plans: constructors, calibrations and the planner at any parameters; huge horizons are answered or refused."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tacit
+from fuzz.harness import REFUSED, attempt
+from fuzz.plans import BANDIT, CURVES, EXPERTS, INTERVAL, LINEAR, LOGISTIC, PLANS, QUADRATIC, RECORDS, TRACKING, made
+from fuzz.strategies import examples, nearly, one_of, privacy, values
+from tacit.learners.stochastic import MirrorDescent
+from tacit.mechanisms.running_sums import Buffered, LaplaceTree, Tree
+
+SHARED = {"relation": one_of("replace", tacit.ZERO_OUT), "rounds_per_person": one_of(1, 2)}
+SUMS = one_of(Buffered(39), Tree(39), LaplaceTree(39))
+CONSTRUCTORS = {
+    tacit.LazyExperts: {"problem": EXPERTS, "eta": 0.3, "force": 0.2, "batch": 2, "relative": True, "max_switches": 3},
+    tacit.L2P: {"problem": EXPERTS, "eta": 0.3, "force": 0.2, "reference_force": 0.1, "batch": 2, "slack": 1.0},
+    tacit.ScheduledExperts: {"problem": EXPERTS, "eta": 0.3, "batch": 2, "delta": 1e-6},
+    tacit.HedgeOnSums: {"problem": EXPERTS, "eta": 0.3, "mechanism": SUMS, "privacy": 1.0, "hold": True},
+    tacit.RestartOnShift: {
+        "problem": TRACKING, "epsilon": 1.0, "interval": 3, "slope": 0.5, "margin": 0.0, "shares": (0.4, 0.3, 0.3),
+    },
+    tacit.LimitedUpdates: {"problem": TRACKING, "epsilon": 1.0},
+    tacit.LazyFixedShare: {
+        "problem": TRACKING, "eta": 0.3, "force": 0.2, "batch": 1, "prior": one_of("markov", "uniform"),
+        "max_redraws": None,
+    },
+    tacit.SampledFixedShare: {"problem": TRACKING, "eta": 0.3, "epoch": 5},
+    tacit.NoisyMirrorDescent: {"problem": TRACKING, "eta": 0.3, "scale": 3.0, "noise": one_of("laplace", "gaussian")},
+    tacit.PrivateFTRL: {"problem": one_of(LINEAR, LOGISTIC), "eta": 0.3, "mechanism": SUMS, "privacy": 1.0},
+    tacit.CTRL: {"problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5},
+    tacit.L2PConvex: {
+        "problem": INTERVAL, "rate": 0.1, "regularisation": 1.0, "force": 0.2, "clip": 0.5, "batch": 1,
+        "reference_force": 0.1, "sampler_distance": 0.0, "work_limit": 1e6,
+    },
+    tacit.LazyOCO: {"problem": LOGISTIC, "sigma": 3.0, "eta": one_of(0.5, math.inf), "switches": 20.0},
+    tacit.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
+    tacit.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
+    tacit.BanditFW: {"problem": BANDIT, "zeta": 0.1, "eta": 0.1, "mechanism": SUMS, "privacy": 1.0, "baseline": None},
+    tacit.ObjectivePerturbation: {
+        "problem": RECORDS, "regularisation": 1.0, "noise_scale": 1.0, "accuracy": 1e-3, "protection": 1.0,
+        "releases": 1, "pure": False,
+    },
+    tacit.OnlineToBatch: {
+        "problem": RECORDS, "learner": MirrorDescent, "mechanism": SUMS, "privacy": 1.0, "power": 1.0, "batch": 1,
+        "lipschitz": 1.0, "smoothness": 1.0,
+    },
+}  # fmt: skip
+WITHOUT_PEOPLE = (tacit.ObjectivePerturbation,)
+WITHOUT_RELATION = (tacit.LazyOCO, tacit.LipschitzNet)
+
+
+def look(plan):
+    """Read everything that a plan says, and start it."""
+    guarantee = attempt(lambda: plan.guarantee)
+    if guarantee is not REFUSED:
+        spent = attempt(lambda: guarantee.epsilon(1e-6))
+        assert spent is REFUSED or spent >= 0
+    bound = attempt(lambda: float(plan.regret_bound))
+    assert bound is REFUSED or bound >= 0
+    switches = attempt(lambda: plan.expected_switches)
+    assert switches is REFUSED or switches is None or switches >= 0
+    assert attempt(lambda: plan.vacuous) in (True, False, REFUSED)
+    assert attempt(lambda: plan.explain()) is REFUSED or plan.signature.startswith(plan.algorithm)
+    learner = attempt(lambda: plan.start(tacit.Randomness.replayable(1)))
+    if learner is not REFUSED:
+        assert attempt(learner.play) is not REFUSED
+        assert attempt(learner.state_dict)["round"] == 0
+
+
+@pytest.mark.parametrize("kind", CONSTRUCTORS, ids=lambda kind: kind.__name__)
+@examples(12)
+@given(data=st.data())
+def test_constructors(kind, data):
+    shared = {} if kind in WITHOUT_RELATION else dict(SHARED)
+    if kind in WITHOUT_PEOPLE:
+        del shared["rounds_per_person"]
+    arguments = data.draw(nearly(**CONSTRUCTORS[kind], **shared))
+    plan = attempt(lambda: kind(**arguments))
+    if plan is not REFUSED:
+        look(plan)
+
+
+TARGETS = {
+    tacit.LazyExperts: EXPERTS,
+    tacit.L2P: EXPERTS,
+    tacit.ScheduledExperts: EXPERTS,
+    tacit.HedgeOnSums: EXPERTS,
+    tacit.RestartOnShift: TRACKING,
+    tacit.LimitedUpdates: TRACKING,
+    tacit.LazyFixedShare: TRACKING,
+    tacit.SampledFixedShare: TRACKING,
+    tacit.NoisyMirrorDescent: TRACKING,
+    tacit.PrivateFTRL: LINEAR,
+    tacit.CTRL: LINEAR,
+    tacit.L2PConvex: INTERVAL,
+    tacit.LazyOCO: LINEAR,
+    tacit.LipschitzGrid: CURVES,
+    tacit.LipschitzNet: CURVES,
+    tacit.BanditFW: BANDIT,
+    tacit.ObjectivePerturbation: RECORDS,
+    tacit.OnlineToBatch: RECORDS,
+}
+
+
+@pytest.mark.parametrize("kind", TARGETS, ids=lambda kind: kind.__name__)
+@examples(4)
+@given(arguments=privacy, problem=values, wrong=st.integers(0, 5))
+def test_calibrations(kind, arguments, problem, wrong):
+    if wrong == 0:
+        assert attempt(lambda: kind.calibrate(problem, **arguments)) is REFUSED
+        other = LINEAR if kind is tacit.BanditFW else BANDIT
+        assert attempt(lambda: kind.calibrate(other, **arguments)) is REFUSED
+    plan = attempt(lambda: kind.calibrate(TARGETS[kind], **arguments))
+    if plan is not REFUSED:
+        spent = attempt(lambda: plan.guarantee.epsilon(arguments["delta"]))
+        assert spent is REFUSED or spent <= arguments["epsilon"] * (1 + 1e-6)
+        look(plan)
+
+
+@pytest.mark.parametrize(
+    ("problem", "horizon"),
+    [
+        (problem, rounds)
+        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, RECORDS)
+        for rounds in (1, 2, 10**12, 2**63 - 1)
+    ]
+    + [(LINEAR, 1), (LINEAR, 10**12), (INTERVAL, 2**63 - 1)],
+    ids=lambda value: f"{value:.0e}" if isinstance(value, int) else type(value).__name__,
+)
+def test_huge_and_tiny_horizons(problem, horizon):
+    changes = {"switches": 0} if isinstance(problem, tacit.Tracking) else {}
+    choice = attempt(lambda: tacit.plan(replace(problem, horizon=horizon, **changes), epsilon=1.0, delta=1e-6))
+    if choice is not REFUSED:
+        look(choice.plan)
+
+
+@examples(10)
+@given(value=values)
+def test_small_methods(value):
+    restarts = attempt(lambda: made("RestartOnShift").regret_after(value))
+    assert restarts is REFUSED or restarts >= 0
+    bound = attempt(lambda: made("doubling").regret_bound_at(value))
+    assert bound is REFUSED or float(bound) >= 0
+    budget = attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=value))
+    assert budget is REFUSED or budget.switches == value
+    assert attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=20, calibration=value)) is REFUSED
+    for name in PLANS:
+        if value is not None:
+            assert attempt(lambda name=name: made(name).start(value)) is REFUSED
+    assert attempt(made("BanditFW").solver) is not REFUSED
+    assert made("CTRL").playable_loss() is QUADRATIC.loss

@@ -1,0 +1,133 @@
+"""Curves, guarantees, conversions and searches: a number on the private side, or a clear error."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tacit
+from fuzz.harness import REFUSED, attempt
+from fuzz.strategies import examples, nearly, numbers, one_of, values
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import (
+    Approximate,
+    BoundedRange,
+    Curve,
+    Gaussian,
+    Pure,
+    Renyi,
+    Repeated,
+    SamplerError,
+    Sometimes,
+    Sum,
+    compose,
+)
+
+CURVES = {
+    Pure: nearly(value=1.0),
+    Gaussian: nearly(mu=1.0),
+    Approximate: nearly(value=1.0, at=1e-6),
+    BoundedRange: nearly(width=0.3),
+    Renyi: nearly(orders=one_of([2.0, 3.0], [2.0], []), values=one_of([1.0, 1.0], [0.5], [math.inf, math.inf])),
+    Sometimes: nearly(probability=one_of(0.1, 1e-300, 1.0), draw=one_of(BoundedRange(0.3), Gaussian(1.0))),
+    Repeated: nearly(curve=one_of(Pure(0.1), Gaussian(0.1), BoundedRange(1e-5)), count=one_of(3, 10**12)),
+    Sum: nearly(parts=one_of((), (Pure(0.1),), (Pure(0.1), Gaussian(0.5)))),
+    SamplerError: nearly(curve=one_of(Pure(0.1), Gaussian(1.0)), distance=1e-9, draws=3),
+}
+
+
+@pytest.mark.parametrize("kind", CURVES, ids=lambda kind: kind.__name__)
+@examples(25)
+@given(data=st.data(), epsilon=values, delta=values)
+def test_curves(kind, data, epsilon, delta):
+    arguments = data.draw(CURVES[kind])
+    curve = attempt(lambda: kind(**arguments))
+    if curve is REFUSED:
+        return
+    assert attempt(lambda: Curve.from_dict(json.loads(json.dumps(curve.to_dict())))) == curve
+    for at in (delta, 1e-6):
+        found = attempt(lambda at=at: curve.epsilon(at))
+        assert found is REFUSED or found >= 0
+        if found is not REFUSED and 0 < found < 1e3:
+            assert attempt(lambda found=found: curve.delta(found)) <= max(at, 1e-14) * (1 + 1e-6)
+    for at in (epsilon, 1.0):
+        found = attempt(lambda at=at: curve.delta(at))
+        assert found is REFUSED or 0 <= found <= 1
+    twice = attempt(lambda: compose([curve, curve]))
+    assert twice is REFUSED or twice.pure() >= curve.pure()
+    assert np.all(attempt(lambda: curve.renyi(np.array([1.5, 2.0, 1e6]))) >= 0)
+
+
+@examples(40)
+@given(
+    content=st.dictionaries(one_of("kind", "value", "mu", "curve", "count", "parts"), values | one_of("Pure", "Sum"))
+)
+def test_curves_from_descriptions(content):
+    for given_as in (content, {"kind": "Pure", **content}, {"kind": "Repeated", "curve": content, "count": 2}):
+        curve = attempt(lambda given_as=given_as: Curve.from_dict(given_as))
+        assert curve is REFUSED or isinstance(curve, Curve)
+
+
+GUARANTEE = {
+    "curve": one_of(Pure(1.0), Gaussian(1.0)),
+    "at_delta": one_of(1e-6, 0.0),
+    "released": "decisions",
+    "theorem": "Theorem 1",
+    "relation": one_of(tacit.REPLACE, tacit.ZERO_OUT, "replace"),
+    "rounds_per_person": one_of(1, 2),
+}
+
+
+@examples(40)
+@given(arguments=nearly(**GUARANTEE), other=nearly(**GUARANTEE), epsilon=values, delta=values, label=values)
+def test_guarantees(arguments, other, epsilon, delta, label):
+    guarantee = attempt(lambda: tacit.Guarantee(**arguments))
+    second = attempt(lambda: tacit.Guarantee(**other))
+    if guarantee is REFUSED:
+        return
+    found = attempt(lambda: guarantee.epsilon(delta))
+    assert found is REFUSED or found >= 0
+    found = attempt(lambda: guarantee.delta(epsilon))
+    assert found is REFUSED or 0 <= found <= 1
+    assert attempt(lambda: str(guarantee)).startswith("epsilon=")
+    assert attempt(lambda: tacit.Guarantee.from_json(guarantee.to_json())) == guarantee
+    stamped = attempt(lambda: guarantee.with_randomness(label))
+    assert stamped is REFUSED or stamped.private in (True, False)
+    for others in ((guarantee,), (second,), (label,), ()):
+        total = attempt(lambda others=others: guarantee.compose(*others))
+        assert total is REFUSED or total.curve.pure() >= guarantee.curve.pure()
+    assert guarantee.notion
+
+
+@examples(60)
+@given(
+    text=st.text(max_size=40)
+    | st.dictionaries(st.sampled_from([*GUARANTEE, "x"]), st.integers(-1, 2) | st.none() | st.text(max_size=3)).map(
+        json.dumps
+    )
+    | st.sampled_from(["{}", "[]", "1", '{"curve": 1}', '{"curve": {"curve": "Pure"}}', "null", '{"curve": NaN}'])
+    | values
+)
+def test_guarantees_from_json(text):
+    assert attempt(lambda: tacit.Guarantee.from_json(text)) is REFUSED
+
+
+@examples(40)
+@given(epsilon=values | st.floats(0.001, 10), delta=values | st.just(1e-6))
+def test_gaussian_mu(epsilon, delta):
+    target = attempt(lambda: tacit.learners.base.Target(epsilon, delta))
+    if target is not REFUSED:
+        mu = attempt(lambda: gaussian_mu(target.epsilon, target.delta))
+        assert mu is REFUSED or Gaussian(mu).delta(target.epsilon) <= target.delta
+
+
+@examples(20)
+@given(name=values, value=numbers)
+def test_relations_and_bounds(name, value):
+    assert attempt(lambda: tacit.privacy.guarantee.as_relation("test", name)) in (REFUSED, *tacit.Relation)
+    bound = attempt(lambda: tacit.RegretBound(value, "formula"))
+    assert isinstance(str(bound), str)
+    assert repr(float(bound)) == repr(value)

@@ -1,0 +1,55 @@
+"""Problems: made or refused, and then every quantity of theirs is a number."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tacit
+from fuzz.harness import REFUSED, attempt
+from fuzz.strategies import examples, nearly, one_of, values
+
+ROUNDS = one_of(1, 10, 10**6, 10**12, 2**63 - 1, None)
+PROBLEMS = {
+    tacit.Experts: nearly(n=one_of(1, 3, 10**6), horizon=ROUNDS, loss_range=st.tuples(values, values) | one_of((0, 1))),
+    tacit.Tracking: nearly(
+        n=2,
+        horizon=ROUNDS,
+        switches=one_of(0, 1),
+        adversary=one_of("stochastic", "oblivious", "adaptive"),
+        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
+    ),
+    tacit.Convex: nearly(
+        domain=one_of(tacit.Ball(2), tacit.Simplex(3)),
+        loss=one_of(tacit.LinearLoss(), tacit.ConvexFamily(1.0), tacit.HuberLoss()),
+        horizon=ROUNDS,
+    ),
+    tacit.Bandit: nearly(
+        domain=one_of(tacit.Ball(2), tacit.KSubsets(3, 1)),
+        horizon=ROUNDS,
+        value_range=st.tuples(values, values) | one_of((0, 1)),
+        lipschitz=1.0,
+    ),
+    tacit.Lipschitz: nearly(horizon=ROUNDS, dimension=one_of(1, 2), low=0.0, high=1.0, lipschitz=1.0),
+    tacit.Stochastic: nearly(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=ROUNDS),
+}
+SIZES = ("width", "lipschitz", "smoothness", "strong_convexity", "side", "diagonal", "records")
+
+
+@pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.__name__)
+@examples(20)
+@given(data=st.data())
+def test_problems(kind, data):
+    arguments = data.draw(PROBLEMS[kind])
+    problem = attempt(lambda: kind(**arguments))
+    if problem is REFUSED:
+        return
+    assert problem.horizon is None or problem.horizon >= 1
+    for size in SIZES:
+        if hasattr(kind, size):
+            value = attempt(lambda size=size: getattr(problem, size))
+            assert value >= 0
+            assert size == "smoothness" or value < math.inf
+    assert attempt(lambda: problem == kind(**arguments)) is True
+    assert isinstance(repr(problem), str)
