@@ -193,3 +193,11 @@ def test_bounds_for_harder_adversaries_hold_for_easier_ones():
 def test_no_line_of_an_explanation_is_very_long(choice):
     for line in choice.explain().splitlines():
         assert len(line) <= 120
+
+
+def test_a_tracking_problem_names_its_own_adversary():
+    problem = tacit.Tracking(n=3, horizon=200, switches=1, adversary="stochastic")
+    assert tacit.plan(problem, epsilon=1.0, delta=0.0, adversary="stochastic").target.adversary == "stochastic"
+    assert tacit.plan(problem, epsilon=1.0, delta=0.0).target.adversary == "stochastic"
+    with pytest.raises(InvalidInput, match="'stochastic', or left out"):
+        tacit.plan(problem, epsilon=1.0, delta=0.0, adversary="adaptive")

@@ -19,7 +19,7 @@ from tacit.learners.convex.ctrl_accounting import chi_mean
 from tacit.privacy.calibration import gaussian_mu
 from tacit.simulation.convex_comparators import best_fixed_point
 
-DIMENSION, ROUNDS, RUNS = 5, 10_000, 20
+DIMENSION, ROUNDS, RUNS = 5, 10_000, 10
 DOMAIN = tacit.Ball(DIMENSION)
 WORLDS = {
     "linear losses with turning signs": tacit.SignFlips(DIMENSION, ROUNDS),

@@ -10,7 +10,7 @@ one). It has no online learner, so Hedge and FTRL are put on its running sums he
 learners have the same contract: replacement of one round, the exact Gaussian curve at (epsilon, delta=1e-6),
 sensitivity sqrt(N) for experts and 2G for gradients; tacit's LazyExperts and CTRL meet it by their own accounting.
 Learning rates of the peers: "with noise" minimises the bound that tacit certifies, at the peer's deviations; "plain"
-is the rate without privacy. Regret is the mean with its standard error over 40 runs (10 at T=100000; 20 for convex
+is the rate without privacy. Regret is the mean with its standard error over 40 runs (10 at T=100000 and for convex
 losses), on the same streams for all."""
 
 

@@ -48,7 +48,13 @@ HARDER = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """One algorithm calibrated to the target: its plan, or the reason why it has none."""
+    """One algorithm calibrated to the target: its plan, or the reason why it has none.
+
+    Attributes:
+        algorithm: its name.
+        plan: its plan, or None.
+        reason: why it has none.
+    """
 
     algorithm: str
     plan: Plan | None
@@ -87,7 +93,13 @@ class Candidate:
 
 
 class Choice:
-    """The planner's answer: usable as the chosen plan itself, with every candidate beside it."""
+    """The planner's answer: usable as the chosen plan, with every candidate beside it.
+
+    Attributes:
+        plan: the chosen plan itself, with what only its algorithm has.
+        candidates: every algorithm that was considered, the chosen one first.
+        warnings: sentences about the problem that no algorithm can help.
+    """
 
     def __init__(
         self, problem: Problem, target: Target, candidates: Sequence[Candidate], warnings: Sequence[str] = ()
@@ -163,7 +175,7 @@ class Choice:
                 rows.append((candidate.algorithm, "-", "-", "not applicable"))
                 continue
             switches = candidate.plan.expected_switches
-            note = "vacuous: says nothing" if candidate.vacuous else ""
+            note = "vacuous: no better than deciding blindly" if candidate.vacuous else ""
             condition = candidate.regret_bound.condition
             parts = ["chosen" if candidate.plan is self.plan else "", note, f"if {condition}" if condition else ""]
             note = "; ".join(part for part in parts if part)
@@ -181,7 +193,7 @@ def plan(
     *,
     epsilon: float,
     delta: float,
-    adversary: str = "oblivious",
+    adversary: str | None = None,
     relation: Relation | str = REPLACE,
     rounds_per_person: int = 1,
     max_switches: int | None = None,
@@ -193,8 +205,8 @@ def plan(
         problem: what is to be decided.
         epsilon: the privacy budget for the whole run.
         delta: the failure probability; 0 asks for pure differential privacy.
-        adversary: who makes the losses, for the regret bound: "oblivious" (fixed in advance) or "adaptive" (may
-            react to your decisions); a `Tracking` problem names its own. Privacy holds against both.
+        adversary: who makes the losses, for the regret bound: "oblivious" (fixed in advance, the default) or
+            "adaptive" (may react to your decisions); a `Tracking` problem names its own. Privacy holds against both.
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
         max_switches: a hard limit on how often the decision may change.
@@ -204,7 +216,7 @@ def plan(
     if algorithms is None:
         known = ", ".join(kind.__name__ for kind in CATALOGUE)
         raise InvalidInput(f"The 'problem' parameter of plan must be one of {known}. Got {problem!r} instead.")
-    against = problem.adversary if isinstance(problem, Tracking) else adversary
+    against = _adversary(problem, adversary)
     target = Target(epsilon, delta, as_relation("plan", relation), rounds_per_person, max_switches, against)
     candidates = []
     with Progress("calibrating", progress) as shown:
@@ -237,6 +249,15 @@ def _because(candidate: Candidate) -> str:
     """Why a candidate has no plan, the algorithm named once."""
     named = candidate.reason.startswith(candidate.algorithm)
     return candidate.reason if named else f"{candidate.algorithm}: {candidate.reason}"
+
+
+def _adversary(problem: Problem, asked: str | None) -> str:
+    """Whom the regret bound must hold against: the problem's own adversary, if it names one."""
+    if not isinstance(problem, Tracking):
+        return "oblivious" if asked is None else asked
+    if asked not in (None, problem.adversary):
+        raise invalid("plan", "adversary", f"that of the problem, {problem.adversary!r}, or left out", asked)
+    return problem.adversary
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:

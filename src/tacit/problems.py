@@ -70,7 +70,10 @@ class Tracking(Experts):
     """Experts in a changing world: compete with every sequence of experts that switches at most `switches` times.
 
     Attributes:
-        switches: how many times the comparator may change its expert.
+        n: number of experts.
+        horizon: number of rounds, or None if it is not known.
+        loss_range: public bounds of every loss; regret is measured in these units.
+        switches: how many times the comparator, the best such sequence, may switch.
         adversary: who makes the losses: "stochastic" (independent losses whose means shift), "oblivious"
             (any fixed sequence), or "adaptive" (may react to earlier decisions).
     """
@@ -90,8 +93,9 @@ class Convex(Problem):
     """Choose a point of a convex set each round, then see the data of that round's convex loss.
 
     Attributes:
-        domain: the convex set; its centre and radius enter the bounds.
+        domain: the convex set; its centre and radius enter the regret bounds.
         loss: the loss, or a `ConvexFamily` of constants, which is enough to plan but not to start.
+        horizon: number of rounds, or None if it is not known.
     """
 
     domain: ConvexSet
@@ -162,6 +166,7 @@ class Lipschitz(Problem):
         low: lower end of every coordinate.
         high: upper end of every coordinate.
         lipschitz: public bound on the slope of every loss; steeper ones are clipped.
+        horizon: number of rounds, or None if it is not known.
     """
 
     dimension: int = 1
@@ -200,7 +205,7 @@ class Stochastic(Problem):
     """Learn one point from `horizon` records, each seen once; what counts is the last model's expected loss.
 
     Attributes:
-        domain: the set of models; its centre and radius enter the bounds.
+        domain: the set of models; its centre and radius enter the regret bounds.
         loss: the loss of a model on a record, or a `ConvexFamily` of constants, which is enough to plan.
         horizon: number of records: public, and needed in advance.
     """

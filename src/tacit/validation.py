@@ -133,7 +133,7 @@ def check_integer(owner: str, name: str, value: object, *, at_least: int = 1, at
 
 def check_choice(owner: str, name: str, value: _T, allowed: Collection[_T]) -> _T:
     """Return `value` if it is one of `allowed`."""
-    if isinstance(value, bool | np.ndarray) or value not in allowed:
+    if isinstance(value, bool | np.ndarray) or value not in tuple(allowed):
         *others, last = (repr(choice) for choice in allowed)
         raise invalid(owner, name, f"{', '.join(others)} or {last}" if others else last, value)
     return value

@@ -18,7 +18,7 @@ from tacit.problems import Convex, Experts, Lipschitz
 
 @dataclass(frozen=True)
 class LastLeader(Plan):
-    """The leader of the last round by exponential noise of mean `noise`/epsilon: private if noise is 2 (at two experts: from 1.613 on)."""
+    """The leader of the last round by exponential noise of mean `noise`/epsilon (private from 1.613 on)."""
 
     problem: Experts
     epsilon: float = 1.0

@@ -132,3 +132,15 @@ def test_decision_comes_before_its_losses():
         assert p.stdout.readline().strip() in ("red", "green")
         assert p.wait(60) == 0
         assert "5 rounds" in p.stderr.read()
+
+
+def test_a_bound_that_says_nothing_is_said_so(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    path.write_text("a,b\n" + "0.5,0.25\n" * 3)
+    assert run_command("run", "experts", "--epsilon", "0.01", "--input", str(path)) == 0
+    assert "Warning: this certified regret says nothing" in capsys.readouterr().err
+    assert run_command("run", "experts", "--epsilon", "0.01", "--input", str(path), "--json") == 0
+    assert json.loads(capsys.readouterr().err.splitlines()[-1])["vacuous"] is True
+    path.write_text("a,b\n" + "0.5,0.25\n" * 2000)
+    assert run_command("run", "experts", "--epsilon", "5", "--input", str(path)) == 0
+    assert "Warning" not in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """What fuzzing found, kept: each of these once raised something else, warned, hung, or answered on the wrong side."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tacit.estimators import Ledger
 from tacit.learners.bandit import NoisyOCO
 from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
 from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Repeated, SamplerError, Sometimes, Sum, compose
+from tacit.privacy.lazy import LazyChain
 from tacit.simulation.comparators import best_expert_loss
 
 N = 3
@@ -30,6 +32,9 @@ ANSWERED = {
     "points at the edge": lambda: tacit.Simplex(N).barrier.value([1e-311, 0.5, 0.5]),
     "tiny polytope": lambda: tacit.Polytope([[-1, 0], [0, -1], [1, 1]], [1e-18] * 3).radius,
     "lists in hulls": lambda: tacit.Simplex(N).to_hull([1.0, 0.0, 0.0]),
+    "huge epsilon": lambda: Pure(1e308).renyi(np.array([1.5, 1e8])),
+    "chains that never keep": lambda: LazyChain(39, 0.0, 0.8, 1e9, BoundedRange(2e18), drift=1.0).epsilon(1e-6),
+    "bounds at small integers": lambda: made("doubling").regret_bound_at(np.int8(100)),
     "negative zero": lambda: tacit.PricingCurve(5, spread=-0.0).losses(stream(), [[0.5]]),
     "small integers": lambda: tacit.plan(tacit.Experts(n=np.int8(100), horizon=np.int8(100)), epsilon=1.0, delta=1e-6),
 }
@@ -60,6 +65,11 @@ REFUSALS = {
     "keys that are none": lambda: tacit.Randomness(b"short", private=False),
     "streams without a name": lambda: tacit.Randomness.replayable(1).stream(None),
     "actions that are none": lambda: PenaliseHeld(3, 5).start(stream()).respond(7),
+    "batches of one person": lambda: LazyChain(9, 0.1, 0.8, 0.1, Pure(0.1), batch=10**9, rounds_per_person=10**9),
+    "more releases than can be counted": lambda: replace(made("ObjectivePerturbation"), releases=1000).guarantee,
+    "rates that are none": lambda: tacit.LazyOCO(made("LazyOCO").problem, sigma=1.0, eta=None, switches=20.0),
+    "sources that cannot be hashed": lambda: tacit.Paths([("s", "t")], {1}, "t"),
+    "priors that are none": lambda: tacit.LazyFixedShare(made("LimitedUpdates").problem, eta=0.3, force=0.2, prior={}),
     "ledgers of no guarantees": lambda: Ledger().record("fit", 1.0),
     "choices of none": lambda: tacit.Choice(made("L2P").problem, None, []),
     "states that are none": lambda: start("HedgeOnSums").load_state_dict(None),

@@ -18,7 +18,7 @@ SIZES = ("inner_radius", "radius", "diameter")
 
 
 @pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__qualname__)
-@examples(25)
+@examples(10)
 @given(data=st.data())
 def test_sets_are_made_or_refused(maker, data):
     arguments = data.draw(MAKERS[maker])
@@ -40,7 +40,7 @@ def test_sets_are_made_or_refused(maker, data):
 
 
 @pytest.mark.parametrize("name", SETS)
-@examples(25)
+@examples(10)
 @given(data=st.data(), tolerance=values)
 def test_points_and_directions(name, data, tolerance):
     domain = made(name)
@@ -59,7 +59,7 @@ def test_points_and_directions(name, data, tolerance):
 
 
 @pytest.mark.parametrize("name", SETS)
-@examples(15)
+@examples(10)
 @given(data=st.data())
 def test_hull_coordinates(name, data):
     domain = made(name)
@@ -77,7 +77,7 @@ def test_hull_coordinates(name, data):
 
 
 @pytest.mark.parametrize("name", [name for name in SETS if hasattr(SETS[name]().__class__, "barrier")])
-@examples(15)
+@examples(10)
 @given(data=st.data())
 def test_barriers(name, data):
     domain = made(name)

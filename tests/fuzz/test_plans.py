@@ -108,7 +108,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("kind", TARGETS, ids=lambda kind: kind.__name__)
-@examples(4)
+@examples(3)
 @given(arguments=privacy, problem=values, wrong=st.integers(0, 5))
 def test_calibrations(kind, arguments, problem, wrong):
     if wrong == 0:
@@ -129,7 +129,7 @@ def test_calibrations(kind, arguments, problem, wrong):
         for problem in (EXPERTS, TRACKING, CURVES, BANDIT, RECORDS)
         for rounds in (1, 2, 10**12, 2**63 - 1)
     ]
-    + [(LINEAR, 1), (LINEAR, 10**12), (INTERVAL, 2**63 - 1)],
+    + [(LINEAR, 1), (INTERVAL, 10**12)],
     ids=lambda value: f"{value:.0e}" if isinstance(value, int) else type(value).__name__,
 )
 def test_huge_and_tiny_horizons(problem, horizon):

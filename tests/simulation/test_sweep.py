@@ -295,6 +295,9 @@ def test_progress_ends_with_nothing_left(capsys):
 # --- errors ----------------------------------------------------------------------------------------------------
 
 
+MODELS = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=50)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -305,7 +308,8 @@ def test_progress_ends_with_nothing_left(capsys):
         ({"privacies": [1.0]}, "pairs"),
         ({"privacies": [(-1.0, 0.0)]}, "'epsilon'"),
         ({"environments": "nowhere"}, "'gap' or 'switching'"),
-        ({"problems": Pricing(100).problem}, "Bandit has no environments by name"),
+        ({"problems": Pricing(100).problem}, "Bandit simulations must be 'moving'"),
+        ({"problems": MODELS}, "Stochastic has no environments by name"),
         ({"problems": Experts(n=2, horizon=None)}, "needs a number of rounds"),
         ({"environments": lambda problem: BernoulliGap(5, 50)}, "5"),
         ({"runs": 0}, "'runs'"),

@@ -21,10 +21,11 @@ from tacit.learners.base import Plan
 from tacit.learners.doubling import Doubling
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.randomness import Randomness
-from tacit.validation import check_integer, check_positive
+from tacit.validation import check_integer, check_number
 
 __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit", "transcript_law"]
 
+MOST_BUDGET = 1_000.0  # days
 # At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of a one-run audit.
 LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
 INTEGRATED_LAWS, SUM_RUNS, NORM_COORDINATES = 8, 200_000, 40_000
@@ -52,7 +53,7 @@ def audit(
     chosen = getattr(plan, "plan", plan)
     if not isinstance(chosen, Plan):
         raise InvalidInput(f"The 'plan' parameter of audit must be a calibrated plan. Got {plan!r} instead.")
-    check_positive("audit", "budget", budget)
+    budget = check_number("audit", "budget", budget, above=1e-6, below=MOST_BUDGET, closed_low=True, closed_high=True)
     check_integer("audit", "seed", seed, at_least=0)
     attack = _Attacks(seed, budget, progress or (lambda text: None))
     audited = chosen

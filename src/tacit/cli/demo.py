@@ -25,7 +25,7 @@ def demo(
         "tacit-demo.png"
     ),
 ) -> None:
-    """Choose among eight digit classifiers on a bundled stream; ends with a picture, a report and the contract."""
+    """Choose among eight digit classifiers, privately, on a bundled stream; draws a picture, writes a page."""
     options.check_folder(output)
     names, losses = digits_models()
     rounds, n = losses.shape

@@ -16,7 +16,8 @@ Horizon = Annotated[
     int | None, typer.Option(help="Number of rounds; left out: unknown (restarts at doubling lengths).")
 ]
 Adversary = Annotated[
-    str, typer.Option(help="Who makes the losses: oblivious (fixed in advance) or adaptive (may react).")
+    str | None,
+    typer.Option(help="Who makes the losses: oblivious (fixed in advance, the default) or adaptive (may react)."),
 ]
 Switches = Annotated[int, typer.Option(help="How often the sequence that regret compares with may switch.")]
 LossMaker = Annotated[
@@ -41,7 +42,7 @@ LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of e
 def privacy(
     epsilon: Epsilon,
     delta: Delta = 1e-6,
-    adversary: Adversary = "oblivious",
+    adversary: Adversary = None,
     relation: RelationName = "replace",
     rounds_per_person: RoundsPerPerson = 1,
     max_switches: MaxSwitches = None,

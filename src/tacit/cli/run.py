@@ -70,7 +70,7 @@ def tracking(
         adversary=adversary,
         loss_range=loss_range,
     )
-    privacy = options.privacy(epsilon, delta, "oblivious", relation, rounds_per_person, None)
+    privacy = options.privacy(epsilon, delta, None, relation, rounds_per_person, None)
     decide(problem, privacy, stream, seed, as_json)
 
 
@@ -96,7 +96,7 @@ def bandit(
     """
     chosen_set = domains.domain_of(domain, dim, radius, chosen)
     problem = tacit.Bandit(domain=chosen_set, horizon=horizon, value_range=value_range, lipschitz=lipschitz)
-    plan = tacit.plan(problem, **options.privacy(epsilon, delta, "oblivious", relation, rounds_per_person, None))
+    plan = tacit.plan(problem, **options.privacy(epsilon, delta, None, relation, rounds_per_person, None))
     learner = plan.start(None if seed is None else Randomness.replayable(seed))
     while learner.rounds != problem.horizon:
         _write_point(learner, as_json)
@@ -141,7 +141,7 @@ def convex(
     at = stream.columns.index(name)
     domain = tacit.Ball(len(stream.columns) - 1, radius)
     problem = tacit.Convex(domain=domain, loss=LOSSES[loss](data_norm=data_norm), horizon=horizon or stream.length)
-    plan = tacit.plan(problem, **options.privacy(epsilon, delta, "oblivious", relation, 1, None))
+    plan = tacit.plan(problem, **options.privacy(epsilon, delta, None, relation, 1, None))
     learner = plan.start(None if seed is None else Randomness.replayable(seed))
     for row in stream.rows:
         _write_point(learner, as_json)
@@ -200,6 +200,7 @@ def summary(plan: tacit.Choice, learner: tacit.Learner, as_json: bool) -> None:
             "rounds": learner.rounds,
             "switches": learner.switches,
             "certified_regret": bound,
+            "vacuous": plan.plan.vacuous,
             "guarantee": json.loads(learner.guarantee.to_json()),
         }
         typer.echo(json.dumps(record), err=True)
@@ -209,3 +210,9 @@ def summary(plan: tacit.Choice, learner: tacit.Learner, as_json: bool) -> None:
         f"{learner.guarantee}",
         err=True,
     )
+    if plan.plan.vacuous:
+        typer.echo(
+            "Warning: this certified regret says nothing: at this privacy, so few rounds do not pay for learning. "
+            "See tacit plan.",
+            err=True,
+        )

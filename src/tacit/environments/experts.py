@@ -13,7 +13,15 @@ from tacit.validation import FloatArray, check_integer, check_number, check_tabl
 
 @dataclass(frozen=True)
 class BernoulliGap:
-    """Independent coin losses of mean `mean`; expert `best` has a mean lower by `gap`."""
+    """Independent 0/1 losses; one expert has a smaller mean than all others.
+
+    Attributes:
+        n: number of experts.
+        horizon: number of rounds.
+        gap: how much smaller the best expert's mean is.
+        mean: mean loss of the others.
+        best: which expert is the best one.
+    """
 
     n: int
     horizon: int
@@ -69,7 +77,11 @@ class SwitchingAdversary:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """A recorded matrix of losses, the same in every run."""
+    """Recorded losses of your own, the same in every run.
+
+    Attributes:
+        matrix: one row per round, one column per expert.
+    """
 
     matrix: ArrayLike
     adaptive: ClassVar[bool] = False

@@ -100,7 +100,7 @@ class Paths(ZeroOneSet):
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", _checked_edges("Paths", self.edges))
         for name, label in (("source", self.source), ("sink", self.sink)):
-            if label not in self._index:
+            if not isinstance(label, Hashable) or label not in self._index:
                 raise invalid("Paths", name, "an end of an edge", label)
         graph: dict[Hashable, set[Hashable]] = {}
         for tail, head in self.edges:

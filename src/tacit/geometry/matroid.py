@@ -23,8 +23,8 @@ from tacit.validation import FloatArray, check_dimension, check_level, invalid
 class Matroid(ZeroOneSet):
     """The convex hull of the bases of a matroid.
 
-    Args of the oracle: a frozenset of elements of `ground`. That it describes a matroid is checked for up to 12
-    elements, and assumed beyond.
+    `independent` takes a frozenset of elements of `ground` and says whether they are independent. That it describes a
+    matroid is checked for up to 12 elements, and assumed beyond.
 
     >>> at_most_one_of_each_kind = lambda chosen: len({name[0] for name in chosen}) == len(chosen)
     >>> Matroid(("a1", "a2", "b1"), at_most_one_of_each_kind).minimize_linear([2.0, 1.0, 5.0])

@@ -30,7 +30,13 @@ _ALWAYS = ("version", "plan", "randomness", "round", "played", "switches", "acti
 
 @dataclass(frozen=True)
 class RegretBound:
-    """A certified bound on the expected regret over the whole horizon, in units of loss."""
+    """The certified regret: a proved bound on expected regret over the whole horizon, in units of loss.
+
+    Attributes:
+        value: the number; `float(bound)` gives it too.
+        formula: what it was computed from; docs/notation.md has the symbols.
+        assumptions: what it is proved for.
+    """
 
     value: float
     formula: str
@@ -142,13 +148,18 @@ class Plan(ABC):
 
     @property
     def trivial_regret(self) -> float:
-        """The regret that no learner can exceed: certified regret at or above it says nothing."""
+        """The regret that no learner can exceed."""
         return float("inf")
 
     @property
+    def blind_regret(self) -> float:
+        """The certified regret of deciding without any data: certified regret at or above it says nothing."""
+        return self.trivial_regret
+
+    @property
     def vacuous(self) -> bool:
-        """True if the certified regret says nothing: no learner could have more."""
-        return not float(self.regret_bound) < self.trivial_regret
+        """True if the certified regret says nothing: deciding without any data has no more."""
+        return not float(self.regret_bound) < self.blind_regret
 
     @classmethod
     def calibrate(

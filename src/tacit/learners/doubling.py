@@ -89,8 +89,7 @@ class Doubling(Plan):
 
     def regret_bound_at(self, rounds: int) -> RegretBound:
         """The certified regret after `rounds` rounds."""
-        check_integer("regret_bound_at", "rounds", rounds)
-        total, index, left = 0.0, 0, rounds
+        total, index, left = 0.0, 0, check_integer("regret_bound_at", "rounds", rounds)
         condition = self.epoch(0).regret_bound.condition
         while left > 0:
             plan = self.epoch(index)
@@ -111,6 +110,12 @@ class Doubling(Plan):
         """As for a horizon of REFERENCE_ROUNDS."""
         first = self.epoch(0)
         return first.trivial_regret / (first.horizon or 1) * REFERENCE_ROUNDS
+
+    @property
+    def blind_regret(self) -> float:
+        """As for a horizon of REFERENCE_ROUNDS."""
+        first = self.epoch(0)
+        return first.blind_regret / (first.horizon or 1) * REFERENCE_ROUNDS
 
     @classmethod
     def _calibrate(cls, problem: Any, target: Target, **options: Any) -> Plan:

@@ -90,12 +90,14 @@ class Pure(Curve):
         # Randomised response is the worst epsilon-DP mechanism; its moment is cosh((alpha - 1/2) eps)/cosh(eps/2),
         # written so that tiny moments keep their digits.
         half = self.value / 2
-        large = (2 * orders - 1) * half > 30.0
+        with np.errstate(over="ignore"):
+            doubled = (2 * orders - 1) * half
+        large = doubled > 30.0
         capped = np.where(large, 1.0, orders)
         near = min(half, 30.0)
         small = np.log1p(2 * np.sinh(capped * near) * np.sinh((capped - 1) * near) / np.cosh(near))
-        plain = (2 * orders - 1) * half - half - np.log1p(np.exp(-self.value))
-        plain = plain + np.log1p(np.exp(-2 * (2 * orders - 1) * half))
+        plain = doubled - half - np.log1p(np.exp(-self.value))
+        plain = plain + np.log1p(np.exp(-2 * np.minimum(doubled, 400.0)))
         return np.asarray(np.minimum(np.where(large, plain, small) / (orders - 1) * ROUND_UP, self.value))
 
     def pure(self) -> float:

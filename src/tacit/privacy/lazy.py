@@ -17,8 +17,11 @@ from math import exp, log, log1p
 
 import numpy as np
 
+from tacit.errors import PrivacyError
 from tacit.privacy.curves import ROUND_UP, Curve, log_mixture
 from tacit.validation import FloatArray, check_integer, check_number, invalid
+
+MOST_IN_A_BATCH = 4096
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,11 @@ class LazyChain(Curve):
         check_number("LazyChain", "drift", self.drift, above=0.0, closed_low=True)
         check_integer("LazyChain", "batch", self.batch)
         check_integer("LazyChain", "rounds_per_person", self.rounds_per_person)
+        if min(self.batch, self.rounds_per_person) > MOST_IN_A_BATCH:
+            raise PrivacyError(
+                f"A person may stand in at most {MOST_IN_A_BATCH} rounds of one batch. "
+                f"Got batch={self.batch} and rounds_per_person={self.rounds_per_person}."
+            )
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         if self.decisions == 0:
@@ -56,7 +64,7 @@ class LazyChain(Curve):
         log_draw = (orders - 1) * self.draw.renyi(orders)
         elsewhere = self._log_moment(orders, self.drift, log_draw)
         largest = min(self.rounds_per_person, self.batch)
-        extra = [self._log_moment(orders, k * self.bit, log_draw) - elsewhere for k in range(1, largest + 1)]
+        extra = [_beyond(self._log_moment(orders, k * self.bit, log_draw), elsewhere) for k in range(1, largest + 1)]
         changed = worst_partition(extra, self.rounds_per_person, self.decisions)
         return (self.decisions * elsewhere + changed) / (orders - 1) * ROUND_UP
 
@@ -88,7 +96,7 @@ class CappedChain(Curve):
         elsewhere = log_step_moment(orders, chain.keep_low, chain.keep_high, chain.drift, free)
         largest = min(chain.rounds_per_person, chain.batch)
         bits = [
-            log_step_moment(orders, chain.keep_low, chain.keep_high, k * chain.bit, free) - elsewhere
+            _beyond(log_step_moment(orders, chain.keep_low, chain.keep_high, k * chain.bit, free), elsewhere)
             for k in range(1, largest + 1)
         ]
         changed = chain.decisions * elsewhere + worst_partition(bits, chain.rounds_per_person, chain.decisions)
@@ -118,6 +126,12 @@ def log_step_moment(
     return total
 
 
+def _beyond(moment: FloatArray, elsewhere: FloatArray) -> FloatArray:
+    """What a changed decision costs more than another; where every decision costs infinitely much, nothing."""
+    finite = np.where(np.isinf(elsewhere), 0.0, elsewhere)
+    return np.asarray(np.where(np.isinf(elsewhere), 0.0, moment - finite))
+
+
 def worst_partition(extra: list[FloatArray], rounds: int, parts: int) -> FloatArray:
     """Max of sum extra[k_i - 1] over partitions of at most `rounds` into at most `parts` parts."""
     if rounds == 1 or len(extra) == 1:
@@ -143,6 +157,8 @@ def pure_bits(chain: LazyChain) -> float:
         if chain.keep_high >= 1.0:
             return float("inf")
         low = max(chain.keep_low, chain.keep_high * exp(-shift))
+        if low == 0.0:
+            return float("inf")
         return max(log(chain.keep_high / low), log1p((chain.keep_high - low) / (1 - chain.keep_high)))
 
     largest = min(chain.rounds_per_person, chain.batch)

@@ -98,7 +98,7 @@ def test_guarantee_round_trip():
         (Convex(domain=Ball(1), loss=ConvexFamily(1.0), horizon=9), {}, "by construction"),
         (Convex(domain=KSubsets(4, 2), loss=LinearLoss(), horizon=9), {}, "barrier"),
         (unit_problem(1, "glm", 99), {"delta": 0.0}, "delta > 0"),
-        (unit_problem(1, "glm", 99), {"max_switches": 3}, "hard limit"),
+        (unit_problem(1, "glm", 99), {"max_switches": 3}, "limit on switches"),
         (unit_problem(1, "glm", 999), {"epsilon": 2.0, "calibration": "paper"}, "epsilon <= 1"),
         (unit_problem(1, "glm", 99), {"calibration": "paper"}, "T >= 12"),
         (unit_problem(1, "glm", 999), {"rounds_per_person": 2, "calibration": "paper"}, "one replaced round"),

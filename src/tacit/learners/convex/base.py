@@ -28,6 +28,11 @@ class ConvexPlan(Plan):
         """Two points of the domain differ by at most G D in any round's loss."""
         return self.rounds * self.problem.lipschitz * self.problem.domain.diameter
 
+    @property
+    def blind_regret(self) -> float:
+        """Always the centre: no point is farther from it than the radius."""
+        return self.rounds * self.problem.lipschitz * self.problem.domain.radius
+
     def playable_loss(self) -> Loss:
         """The loss itself; constants alone are enough to plan but not to play."""
         if not isinstance(self.problem.loss, Loss):

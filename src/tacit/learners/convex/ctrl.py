@@ -171,8 +171,8 @@ class CTRL(ConvexPlan):
             value = big**2 / (2 * self.eta) + 2 * g**2 * self.eta * t + self.sigma * sqrt(d) * big
             value += 6 * g * big * miss * t**2 + 2 * g * big
             formula = "D^2/(2 eta) + 2 G^2 eta T + sigma sqrt(d) D + 6 G D delta' T^2 + 2 G D (Theorem 4 as printed)"
-            if value >= self.trivial_regret:
-                assumptions.append("VACUOUS: at least the regret G D T that every learner has")
+            if value >= self.blind_regret:
+                assumptions.append("VACUOUS: at least the regret G R T of always playing the centre")
             return RegretBound(value, formula, tuple(assumptions))
         value = domain.radius**2 / (2 * self.eta) + g**2 * self.eta * t
         value += self.sigma * chi_mean(d) * domain.radius + 1.5 * g * domain.diameter * miss * t**2

@@ -24,20 +24,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, Box
-from tacit.learners.base import Learner, Plan, RegretBound, Target
+from tacit.learners.base import Learner, RegretBound, Target
+from tacit.learners.convex.base import ConvexPlan
 from tacit.learners.convex.gibbs_measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
 from tacit.learners.experts.l2p import REFUSED
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.losses.base import CONSTRUCTED, RowLoss
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
-from tacit.problems import Convex, Problem
+from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
@@ -46,7 +47,7 @@ WORK_LIMIT = 1e8
 
 
 @dataclass(frozen=True)
-class L2PConvex(Plan):
+class L2PConvex(ConvexPlan):
     """A point drawn from regularised multiplicative weights and held until a coin says otherwise.
 
     Privacy contract: every decision and the switch times of both chains; draws are mu-Gaussian DP with
@@ -74,8 +75,6 @@ class L2PConvex(Plan):
     >>> learner.observe(([1.0], 1.0))
     """
 
-    problem: Convex
-    _takes: ClassVar[type[Problem]] = Convex
     rate: float
     regularisation: float
     force: float
@@ -191,11 +190,6 @@ class L2PConvex(Plan):
             return True
         reach = self.problem.domain.diameter if self.reference_force > 0 else self.problem.domain.radius
         return self.clip >= self.rate * self.problem.lipschitz * reach
-
-    @property
-    def trivial_regret(self) -> float:
-        """Any learner's regret is at most the rounds times the range of a loss."""
-        return self.rounds * self.problem.lipschitz * self.problem.domain.diameter
 
     @property
     def expected_switches(self) -> float:

@@ -88,7 +88,7 @@ class LazyOCO(ConvexPlan):
         super().__post_init__()
         check_positive("LazyOCO", "sigma", self.sigma)
         check_positive("LazyOCO", "switches", self.switches)
-        if not self.eta > 0:
+        if self.eta != float("inf"):
             check_positive("LazyOCO", "eta", self.eta)
         refuse_unconstructed(self.problem, "LazyOCO")
         barrier_domain(self.problem, "LazyOCO")

@@ -33,6 +33,11 @@ class ExpertPlan(Plan):
         """Any learner's regret is at most the length of the stream times the loss range."""
         return self.rounds * self.problem.width
 
+    @property
+    def blind_regret(self) -> float:
+        """Every round a uniform draw: the comparator's expert is missed with probability 1 - 1/N."""
+        return self.trivial_regret * (1 - 1 / self.problem.n)
+
 
 class ExpertLearner(Learner):
     """Checks losses once, rescales them to [0, 1], and plays blocks of rows.

@@ -48,6 +48,10 @@ RULES = ("certified", "practical")
 _PROTECTION = 0.05
 
 
+MOST_RELEASES = 10**6
+"""So many models, and no more, may be released from the same records."""
+
+
 @dataclass(frozen=True)
 class ObjectivePerturbation(Plan):
     """One private minimiser, for when only the final model is needed.
@@ -86,7 +90,7 @@ class ObjectivePerturbation(Plan):
         super().__post_init__()
         for name in ("regularisation", "noise_scale", "accuracy", "protection"):
             check_positive("ObjectivePerturbation", name, getattr(self, name))
-        check_integer("ObjectivePerturbation", "releases", self.releases)
+        check_integer("ObjectivePerturbation", "releases", self.releases, at_most=MOST_RELEASES)
         object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @cached_property
@@ -177,7 +181,7 @@ class ObjectivePerturbation(Plan):
                 "ObjectivePerturbation needs a generalised linear loss of bounded slope and curvature by construction "
                 f"(LogisticLoss, SmoothedHingeLoss, HuberLoss). Got {problem.loss!r} instead."
             )
-        check_integer("ObjectivePerturbation", "releases", releases)
+        check_integer("ObjectivePerturbation", "releases", releases, at_most=MOST_RELEASES)
         if isinstance(regularisation, str):
             check_choice("ObjectivePerturbation", "regularisation", regularisation, RULES)
         else:

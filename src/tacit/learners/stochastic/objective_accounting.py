@@ -38,11 +38,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import log_ndtr
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian
 from tacit.privacy.guarantee import ZERO_OUT, Relation
-from tacit.validation import FloatArray, check_integer, check_number
+from tacit.validation import LARGEST_INTEGER, FloatArray, check_integer, check_number
 
 
 @dataclass(frozen=True)
@@ -155,5 +155,9 @@ def _product(first: GaussianAlternatives, second: GaussianAlternatives) -> Gauss
     for shift in sorted(found, reverse=True):
         above = above if shift >= above * (1 - 1e-8) else shift
         merged[above] = merged.get(above, 0) + found[shift]
+    if max(merged.values()) > LARGEST_INTEGER:
+        raise PrivacyError(
+            "So many releases have more alternatives than can be counted (2**63): make fewer of them, or use delta=0."
+        )
     offset = (first.offset + second.offset) * ROUND_UP
     return GaussianAlternatives(offset, tuple(merged), tuple(merged.values()))

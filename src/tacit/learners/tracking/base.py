@@ -22,7 +22,7 @@ class TrackingPlan(ExpertPlan):
 
     @classmethod
     def calibrate(cls, problem: Problem, **arguments: Any) -> Plan:
-        """The plan with the smallest certified regret that meets the contract (see `Plan.calibrate`)."""
+        """The plan with the smallest certified regret that meets the target (see `Plan.calibrate`)."""
         if not isinstance(problem, Tracking):
             raise invalid(cls.__name__, "problem", "a Tracking problem", problem)
         return super().calibrate(problem, **arguments)

@@ -63,8 +63,8 @@ class RestartOnShift(TrackingPlan):
     Attributes:
         epsilon: privacy of the whole run.
         interval: rounds between tests.
-        slope: suspicion grows with this times the square root of a window's length.
-        margin: regret of a window that is never suspicious.
+        slope: a window of w rounds causes a restart if its regret exceeds margin + slope sqrt(w), up to noise.
+        margin: the part of that threshold that does not depend on w.
         shares: how epsilon is split among selections, threshold noise and test noise.
 
     >>> problem = Tracking(n=10, horizon=20_000, switches=3, adversary="stochastic")
