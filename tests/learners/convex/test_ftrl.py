@@ -41,6 +41,18 @@ def test_the_rate_is_the_best_one():
         assert float(other.regret_bound) > float(plan.regret_bound)
 
 
+def test_a_given_rate_is_taken_and_priced():
+    problem = Convex(domain=Ball(3), loss=LogisticLoss(), horizon=500)
+    best = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
+    plain = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, eta=10 * best.eta)
+    assert plain.eta == 10 * best.eta
+    assert plain.scale == best.scale
+    assert plain.guarantee.epsilon() == best.guarantee.epsilon()
+    assert float(plain.regret_bound) > float(best.regret_bound)
+    with pytest.raises(InvalidInput, match="'eta'"):
+        PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, eta=-1.0)
+
+
 def test_mechanisms_and_sensitivities():
     problem = Convex(domain=Ball(4), loss=ConvexFamily(0.5, 1.0), horizon=1000)
     bounds = {}

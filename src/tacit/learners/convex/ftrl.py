@@ -48,7 +48,7 @@ class PrivateFTRL(ConvexPlan):
     and oblivious adversaries.
 
     Attributes:
-        eta: learning rate.
+        eta: learning rate; `calibrate` takes the one with the smallest certified regret, or `eta=` as it is given.
         mechanism: the running sum, for horizon - 1 steps (the last gradient is never used).
         privacy: mu for Gaussian mechanisms, epsilon for Laplace ones.
         adversary: whom the regret bound is for.
@@ -146,7 +146,7 @@ class PrivateFTRL(ConvexPlan):
             raise PrivacyError("PrivateFTRL cannot promise a limit on switches: its decision may change every round.")
         projectable(problem)
         steps = (problem.horizon or 1) - 1
-        mechanism = options.pop("mechanism", None)
+        mechanism, wanted = options.pop("mechanism", None), options.pop("eta", None)
         if mechanism is None:
             mechanism = best_laplace(steps) if target.delta == 0 else best_gaussian(steps)
         laplace = mechanism.noise == "laplace"
@@ -158,7 +158,8 @@ class PrivateFTRL(ConvexPlan):
                 target.rounds_per_person, target.delta, **options,
             )  # fmt: skip
 
-        return make(problem.domain.radius / sqrt(make(1.0)._variation))
+        # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.
+        return make(problem.domain.radius / sqrt(make(1.0)._variation) if wanted is None else wanted)
 
     def _learner(self, randomness: Randomness) -> PrivateFTRLLearner:
         return PrivateFTRLLearner(self, randomness)
