@@ -33,10 +33,11 @@ from tacit.geometry import (
     SubmodularBase,
 )
 from tacit.learners.bandit import BanditFW, NoisyOCO, Rounds
-from tacit.learners.base import Learner, Plan, RegretBound
+from tacit.learners.base import Learner, Plan
 from tacit.learners.convex import CTRL, L2PConvex, LazyOCO, LipschitzGrid, LipschitzNet, PrivateFTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.learners.target import RegretBound
 from tacit.learners.tracking import (
     LazyFixedShare,
     LimitedUpdates,

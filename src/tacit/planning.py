@@ -10,10 +10,11 @@ from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.bandit import BanditFW
-from tacit.learners.base import Learner, Plan, RegretBound, Target
+from tacit.learners.base import Learner, Plan
 from tacit.learners.convex import CTRL, L2PConvex, LipschitzGrid, LipschitzNet, PrivateFTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking import (
     LazyFixedShare,
     LimitedUpdates,

@@ -8,8 +8,9 @@ import pytest
 from tacit.audit import VIOLATION, audit
 from tacit.errors import InvalidInput
 from tacit.geometry import Ball
-from tacit.learners.base import Learner, Plan, RegretBound
+from tacit.learners.base import Learner, Plan
 from tacit.learners.convex import LazyOCO
+from tacit.learners.target import RegretBound
 from tacit.losses import LogisticLoss
 from tacit.privacy.curves import Pure
 from tacit.privacy.guarantee import Guarantee

@@ -9,7 +9,7 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import EXPERTS
 from fuzz.strategies import examples, one_of, privacy, values
-from tacit.learners.base import Target
+from tacit.learners.target import Target
 
 pytestmark = pytest.mark.usefixtures("quick_planner")
 

@@ -118,7 +118,7 @@ def test_guarantees_from_json(text):
 @examples(40)
 @given(epsilon=values | st.floats(0.001, 10), delta=values | st.just(1e-6))
 def test_gaussian_mu(epsilon, delta):
-    target = attempt(lambda: tacit.learners.base.Target(epsilon, delta))
+    target = attempt(lambda: tacit.learners.target.Target(epsilon, delta))
     if target is not REFUSED:
         mu = attempt(lambda: gaussian_mu(target.epsilon, target.delta))
         assert mu is REFUSED or Gaussian(mu).delta(target.epsilon) <= target.delta

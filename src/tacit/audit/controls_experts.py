@@ -13,8 +13,9 @@ from tacit.audit.instances import Instance, alphabet
 from tacit.audit.laws import frequencies, marginals
 from tacit.audit.report import Finding
 from tacit.learners import doubling, two_chains
-from tacit.learners.base import Plan, Target
+from tacit.learners.base import Plan
 from tacit.learners.experts import l2p, lazy, scheduled
+from tacit.learners.target import Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.problems import Experts
 from tacit.randomness import Randomness

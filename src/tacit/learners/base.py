@@ -16,63 +16,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import InvalidInput, PrivacyError, ProtocolError, TacitError
+from tacit.errors import InvalidInput, ProtocolError, TacitError
+from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
-from tacit.problems import ADVERSARIES, Problem
+from tacit.problems import Problem
 from tacit.randomness import Randomness, stream_state
-from tacit.validation import MALFORMED, check_choice, check_integer, check_privacy, plain_fields
+from tacit.validation import MALFORMED, check_integer, plain_fields
 
 STATE_WARNING = "PRIVATE: holds raw sums and generator keys; store it like the data itself"
 STATE_VERSION = 1
 COLUMNS = 100  # a line of `explain`
 _ALWAYS = ("version", "plan", "randomness", "round", "played", "switches", "action", "streams")
-
-
-@dataclass(frozen=True)
-class RegretBound:
-    """The certified regret: a proved bound on expected regret over the whole horizon, in units of loss.
-
-    Attributes:
-        value: the number; `float(bound)` gives it too.
-        formula: what it was computed from; docs/notation.md has the symbols.
-        assumptions: what it is proved for.
-    """
-
-    value: float
-    formula: str
-    assumptions: tuple[str, ...] = ()
-    condition: str = ""
-    """What must happen in the run itself for the bound to hold (empty: nothing)."""
-
-    def __float__(self) -> float:
-        return self.value
-
-    def __str__(self) -> str:
-        given = (f"if {self.condition}",) if self.condition else ()
-        return f"{self.value:.4g} = {self.formula} ({'; '.join((*given, *self.assumptions))})"
-
-
-@dataclass(frozen=True)
-class Target:
-    """What is asked of a plan: its privacy, the limit on switches, and whom its regret bound must hold against."""
-
-    epsilon: float
-    delta: float
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    max_switches: int | None = None
-    adversary: str = "oblivious"
-
-    def __post_init__(self) -> None:
-        plain_fields(self)
-        epsilon, delta = check_privacy("the target", self.epsilon, self.delta)
-        check_choice("the target", "adversary", self.adversary, ADVERSARIES)
-        check_integer("the target", "rounds_per_person", self.rounds_per_person)
-        if self.max_switches is not None:
-            check_integer("the target", "max_switches", self.max_switches, at_least=0)
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "relation", as_relation("the target", self.relation))
 
 
 @dataclass(frozen=True)
@@ -367,14 +321,6 @@ class Learner(ABC):
             stream.bit_generator.state = state["streams"][name]
         for name in self._state:
             setattr(self, name, _loaded(getattr(self, name), state[name]))
-
-
-def refuse_many_rounds(algorithm: str, target: Target) -> None:
-    """Refuse rounds_per_person > 1 where no formula for it is proved."""
-    if target.rounds_per_person > 1:
-        raise PrivacyError(
-            f"{algorithm} has no proved accounting for rounds_per_person={target.rounds_per_person}: only 1 is allowed."
-        )
 
 
 def _calibrate_epoch(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.base import Learner, Plan, RegretBound, Target, refuse_many_rounds
+from tacit.learners.base import Learner, Plan
+from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.privacy.curves import Approximate
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Problem

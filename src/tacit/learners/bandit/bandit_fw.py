@@ -42,7 +42,8 @@ from tacit.learners.bandit.calibration import (
 )
 from tacit.learners.bandit.frank_wolfe import FrankWolfe
 from tacit.learners.bandit.noisy_oco import NoisyOCO
-from tacit.learners.base import Plan, RegretBound, Target
+from tacit.learners.base import Plan
+from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu

@@ -23,12 +23,12 @@ from scipy.special import erfc, gammaincc
 
 from tacit.errors import PrivacyError
 from tacit.geometry.base import BarrierSet
-from tacit.learners.base import RegretBound, Target
 from tacit.learners.convex.base import ConvexPlan
 from tacit.learners.convex.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
 from tacit.learners.convex.ctrl_accounting import chi_mean, chi_quantile, coin_range, ctrl_chain
 from tacit.learners.convex.held import Coins
 from tacit.learners.convex.newton import attainable_accuracy
+from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.privacy.lazy import LazyChain
 from tacit.problems import Convex

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.base import Target
+from tacit.learners.target import Target
 from tacit.privacy.calibration import largest, minimise
 from tacit.privacy.curves import Curve
 from tacit.problems import Convex

@@ -20,9 +20,9 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.base import RegretBound, Target
 from tacit.learners.convex.base import ConvexLearner, ConvexPlan
 from tacit.learners.convex.ctrl_accounting import chi_mean
+from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import RowLoss
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism

@@ -30,10 +30,11 @@ import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, Box
-from tacit.learners.base import Learner, RegretBound, Target
+from tacit.learners.base import Learner
 from tacit.learners.convex.base import ConvexPlan
 from tacit.learners.convex.gibbs_measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
 from tacit.learners.experts.l2p import REFUSED
+from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.losses.base import CONSTRUCTED, RowLoss
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError

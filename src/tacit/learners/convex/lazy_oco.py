@@ -23,13 +23,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.base import RegretBound, Target
 from tacit.learners.convex.base import ConvexPlan
 from tacit.learners.convex.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
 from tacit.learners.convex.ctrl import ctrl_log_phi
 from tacit.learners.convex.ctrl_accounting import chi_mean, chi_quantile
 from tacit.learners.convex.held import Coins
 from tacit.learners.convex.newton import attainable_accuracy
+from tacit.learners.target import RegretBound, Target
 from tacit.privacy.calibration import minimise, smallest
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import Guarantee

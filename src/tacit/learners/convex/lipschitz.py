@@ -22,9 +22,10 @@ import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry.base import read_only
-from tacit.learners.base import Learner, Plan, RegretBound, Target
+from tacit.learners.base import Learner, Plan
 from tacit.learners.convex.multiscale import Multiscale
 from tacit.learners.experts.hedge import hedge_regret
+from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from tacit.geometry.base import read_only
-from tacit.learners.base import RegretBound, Target
 from tacit.learners.convex.lipschitz import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.experts.lazy import LazyExperts
+from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Experts, Lipschitz
 from tacit.randomness import Randomness

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.base import RegretBound, Target
 from tacit.learners.experts.base import ExpertLearner, ExpertPlan
 from tacit.learners.experts.calibration import best_batch, best_rate
 from tacit.learners.experts.lazy import weights_regret
+from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import BoundedRange, Curve, Repeated
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.base import RegretBound
 from tacit.learners.stochastic.norms import Norm
+from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray, real_array
 
 

@@ -24,9 +24,9 @@ import numpy as np
 
 from tacit.geometry import Ball
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.base import RegretBound
 from tacit.learners.stochastic.base import OnlineLearner
 from tacit.learners.stochastic.subgradient import Subgradient
+from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray, check_integer, check_positive
 
 _MOST = 600.0  # wealth saturates at e^600: beyond it float64 overflows

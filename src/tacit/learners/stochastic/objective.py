@@ -29,11 +29,12 @@ import numpy as np
 
 from tacit.errors import PrivacyError, ProtocolError
 from tacit.geometry.base import read_only
-from tacit.learners.base import Learner, Plan, RegretBound, Target, refuse_many_rounds
+from tacit.learners.base import Learner, Plan
 from tacit.learners.convex.newton import perturbed_minimum
 from tacit.learners.convex.objective import SUM_ERROR, UNIT, LinkSum, hull_rows
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
+from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.losses.base import largest_norm
 from tacit.losses.linear_models import LinkLoss, LogisticLoss, SmoothedHingeLoss
 from tacit.privacy.calibration import smallest

@@ -20,8 +20,8 @@ from math import sqrt
 import numpy as np
 
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.base import RegretBound
 from tacit.learners.stochastic.base import OnlineLearner
+from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray
 
 _GROWTH = 0.8

@@ -7,8 +7,9 @@ from math import log, log1p, sqrt
 from typing import Any, ClassVar
 
 from tacit.errors import PrivacyError
-from tacit.learners.base import Plan, Target
+from tacit.learners.base import Plan
 from tacit.learners.experts.base import ExpertPlan
+from tacit.learners.target import Target
 from tacit.problems import Problem, Tracking
 from tacit.validation import check_positive, invalid
 

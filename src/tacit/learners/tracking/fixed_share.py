@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learners.base import RegretBound, Target
 from tacit.learners.experts.base import LazyLearner
 from tacit.learners.experts.calibration import best_chain, best_rate, cap_probability
 from tacit.learners.experts.lazy import lazy_curve
+from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
 from tacit.mechanisms.selection import exponential_mechanism

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.base import RegretBound, Target
 from tacit.learners.experts.base import ExpertLearner
+from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
 from tacit.privacy.calibration import gaussian_mu, minimise
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.base import RegretBound, Target
 from tacit.learners.experts.base import ExpertLearner
 from tacit.learners.experts.calibration import best_rate
+from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
 from tacit.privacy.curves import BoundedRange, Curve, Repeated
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
