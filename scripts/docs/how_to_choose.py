@@ -70,7 +70,7 @@ def table() -> str:
             head = "| losses | size | T | epsilon | choose | regret | next best |"
             lines += [f"\n**You see {feedback}**\n", head, "|---|---|---|---|---|---|---|"]
             shown_feedback = feedback
-        against = "adaptive" if adversary == "adaptive" else "oblivious"
+        against = None if isinstance(problem, tacit.Tracking) or adversary != "adaptive" else "adaptive"
         choice = tacit.plan(problem, epsilon=epsilon, delta=DELTA, adversary=against)
         best, *others = choice.candidates
         usable = [c for c in others if c.plan is not None]
