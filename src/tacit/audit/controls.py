@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.audit.report import Finding
+from tacit.audit.swaps import swapped
 
 Attack = Callable[[], Finding]
 Bug = Callable[[], Any]
@@ -49,16 +50,7 @@ class Control:
 def swap(owner: Any, name: str, make: Callable[[Any], Any]) -> Bug:
     """A bug that replaces `owner.name` by `make(honest value)`."""
 
-    @contextmanager
-    def planted() -> Iterator[None]:
-        honest = vars(owner)[name]  # the attribute itself: a property stays one
-        setattr(owner, name, make(honest))
-        try:
-            yield
-        finally:
-            setattr(owner, name, honest)
-
-    return planted
+    return lambda: swapped((owner, name, make(vars(owner)[name])))
 
 
 def both(*bugs: Bug) -> Bug:

@@ -32,6 +32,7 @@ from tacit.audit.replay import loss_lower_bound
 from tacit.audit.report import Finding
 from tacit.audit.residuals import normal_surprises, worst_surprise
 from tacit.audit.statistical import FAILURE, lower_rate, upper_rate
+from tacit.audit.swaps import swapped
 from tacit.audit.transcripts import QUADRATURE, Reading, claim_of, read, surprises, transcript
 from tacit.learners.convex import coupled
 from tacit.learners.convex.ctrl import CTRL
@@ -162,8 +163,5 @@ def recorded_minima() -> Iterator[list[tuple[FloatArray, FloatArray]]]:
         seen.append((np.copy(noise), np.copy(found.point)))
         return found
 
-    vars(coupled)["perturbed_minimum"] = minimum
-    try:
+    with swapped((coupled, "perturbed_minimum", minimum)):
         yield seen
-    finally:
-        vars(coupled)["perturbed_minimum"] = honest

@@ -19,6 +19,7 @@ import numpy as np
 from tacit.audit.instances import Instance
 from tacit.audit.methods import neighbours
 from tacit.audit.report import Finding
+from tacit.audit.swaps import swapped
 from tacit.audit.transcripts import Reading, claim_of, read, stepwise
 from tacit.learners.base import Learner
 from tacit.learners.convex import held
@@ -46,7 +47,7 @@ def coins(instance: Instance, source: Randomness, *, runs: int, rounds: int = 8)
         read(claim_of(plan, stream), transcript, reading)
         claimed = [exp(toss.log_keep) for toss in reading.tosses if not toss.reference]
         # The last coin of a run is tossed but its outcome is never played.
-        gaps = [abs(exp(-hazard) - keep) for hazard, keep in zip(hazards, claimed, strict=False)]
+        gaps = [abs(exp(-read_off) - keep) for read_off, keep in zip(hazards, claimed, strict=False)]
         tossed += len(gaps)
         if max(gaps, default=0.0) > worst:
             worst, seen = max(gaps), tuple(stream)
@@ -63,26 +64,20 @@ def metered(hazards: list[float]) -> Iterator[None]:
     def wrapped(honest: Any) -> Any:
         def scan(self: held.Held, rows: FloatArray, tosses: held.Coins) -> int:
             if len(rows) == 1 and np.isfinite(tosses.clocks[0]):
-                hazards.append(_hazard(honest, self, rows, tosses))
+                hazards.append(hazard(honest, self, rows, tosses))
             return int(honest(self, rows, tosses))
 
         return scan
 
     kinds: tuple[Any, ...] = (held.HeldLinear, held.HeldQuadratic, held.HeldLink)
-    kept = [vars(kind)["scan"] for kind in kinds]
-    for kind, honest in zip(kinds, kept, strict=True):
-        kind.scan = wrapped(honest)
-    try:
+    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in kinds)):
         yield
-    finally:
-        for kind, honest in zip(kinds, kept, strict=True):
-            kind.scan = honest
 
 
-def _hazard(honest: Any, state: held.Held, rows: FloatArray, tosses: held.Coins) -> float:
+def hazard(honest: Any, state: held.Held, rows: FloatArray, tosses: held.Coins) -> float:
     """The clock at which the scan changes its mind, by bisection on copies."""
     low, high = 0.0, tosses.hazard + 2 * float(tosses.log_phi[0]) + 1.0
-    for _ in range(36):
+    for _ in range(40):
         middle = (low + high) / 2
         kept = honest(copy.deepcopy(state), rows, replace(tosses, clocks=np.array([middle])))
         low, high = (low, middle) if kept else (middle, high)

@@ -9,7 +9,6 @@ tested by `tacit.audit.density` in one and more dimensions.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from tacit.audit.enumerate import Feedback, Law, transcript_law
+from tacit.audit.hazards import hazard
 from tacit.audit.script import Stream
+from tacit.audit.swaps import swapped
 from tacit.learners.base import Plan
 from tacit.learners.convex import coupled, gibbs_measure, held
 from tacit.validation import FloatArray
@@ -83,18 +84,12 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
             if np.isinf(coins.clocks[0]):
                 return int(honest_scan(self, rows, coins))
 
-            def keeps(clock: float, state: held.Held) -> bool:
-                return bool(honest_scan(state, rows, replace(coins, clocks=np.array([clock]))))
-
             def law() -> tuple[float, float]:
-                low, high = 0.0, coins.hazard + 2 * float(coins.log_phi[0]) + 1.0
-                for _ in range(40):  # the coin keeps exactly if its clock outlives the hazard
-                    middle = (low + high) / 2
-                    low, high = (low, middle) if keeps(middle, copy.deepcopy(self)) else (middle, high)
-                return exp(-high), -expm1(-high)
+                limit = hazard(honest_scan, self, rows, coins)
+                return exp(-limit), -expm1(-limit)
 
             drawn = scripted[-1]._script.ask("keep", law) == 1
-            return int(keeps(0.0 if drawn else inf, self))
+            return int(honest_scan(self, rows, replace(coins, clocks=np.array([0.0 if drawn else inf]))))
 
         return scan
 
@@ -105,14 +100,8 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
         *((kind, "scan", asked(kind.scan)) for kind in (held.HeldLinear, held.HeldQuadratic, held.HeldLink)),
         (Stream, "standard_exponential", clocks),
     )
-    honest = [(owner, name, getattr(owner, name)) for owner, name, _ in swaps]
-    for owner, name, value in swaps:
-        setattr(owner, name, value)
-    try:
+    with swapped(*swaps):
         yield
-    finally:
-        for owner, name, value in honest:
-            setattr(owner, name, value)
 
 
 def _ask(stream: Stream, masses: Callable[[], FloatArray]) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 
 from tacit.audit.enumerate import Feedback, Law, Walk
 from tacit.audit.script import Script, ScriptedRandomness, Stream
+from tacit.audit.swaps import swapped
 from tacit.learners.base import Plan
 from tacit.learners.stochastic import norms, objective
 
@@ -84,11 +85,5 @@ def _integrated(plan: Any, walk: Walk) -> Iterator[None]:
         (objective, "perturbed_minimum", minimum),
         (norms.Norm, "exponential_noise", lambda self, generator: np.ones),
     )
-    honest = [(owner, name, getattr(owner, name)) for owner, name, _ in swaps]
-    for owner, name, value in swaps:
-        setattr(owner, name, value)
-    try:
+    with swapped(*swaps):
         yield
-    finally:
-        for owner, name, value in honest:
-            setattr(owner, name, value)

@@ -25,6 +25,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from tacit.audit.enumerate import Feedback, plain
 from tacit.audit.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
 from tacit.audit.sums import SummingPlan, response
+from tacit.audit.swaps import swapped
 from tacit.learners.base import Plan
 from tacit.mechanisms.running_sums.base import Accumulator
 from tacit.privacy.curves import Gaussian, Pure
@@ -189,7 +190,7 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
             self._step += 1
         return output
 
-    with _swapped(Accumulator, "add", add):
+    with swapped((Accumulator, "add", add)):
         yield
 
 
@@ -308,13 +309,3 @@ def certified_loss(plan: Plan) -> float | None:
     if isinstance(curve, Gaussian):
         return curve.mu
     return curve.value if isinstance(curve, Pure) else None
-
-
-@contextmanager
-def _swapped(owner: Any, name: str, value: Any) -> Iterator[None]:
-    honest = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, honest)

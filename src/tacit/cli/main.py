@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import sys
 
+from tacit.errors import TacitError
+from tacit.validation import require
+
 
 def main() -> None:
     """The entry point of the `tacit` command."""
     try:
-        import rich  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError:
-        sys.stderr.write("The command line needs the extra 'cli': pip install 'tacit[cli]'.\n")
-        raise SystemExit(2) from None
-    from tacit.cli.app import app
-    from tacit.errors import TacitError
+        require("rich", "cli")
+        require("typer", "cli")
+        from tacit.cli.app import app
 
-    try:
         app()
     except TacitError as error:
         sys.stderr.write(f"Error: {error}\n")

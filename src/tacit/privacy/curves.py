@@ -23,6 +23,7 @@ from tacit.privacy.conversion import pure_delta, renyi_delta, renyi_epsilon
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
 
+@dataclass(frozen=True)
 class Curve(ABC):
     """A privacy curve. Subclasses are frozen dataclasses that give `renyi` and, if finite, `pure`."""
 
@@ -57,7 +58,7 @@ class Curve(ABC):
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description from which `from_dict` rebuilds the curve."""
         content: dict[str, Any] = {"kind": type(self).__name__}
-        for field in fields(self):  # type: ignore[arg-type]
+        for field in fields(self):
             content[field.name] = _plain(getattr(self, field.name))
         return content
 
