@@ -1,5 +1,8 @@
 """What every running-sum mechanism must keep, whatever its structure."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -247,3 +250,26 @@ def test_curves_and_defaults():
     assert best_laplace(5).curve(0.7) == Pure(0.7)
     assert best_gaussian(1000) == Buffered(1000)
     assert best_laplace(1000) == LaplaceTree.best(1000)
+
+
+@every
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda sums: pickle.loads(pickle.dumps(sums))])
+def test_copies_in_mid_stream_make_the_same_sums(mechanism, copied):
+    """Copied buffers once stopped being views of what was summed: every later sum carried one frozen noise vector."""
+    original = start(mechanism, noise=Ramp())
+    for row in range(40):
+        original.add(np.full(3, float(row)))
+    twin = copied(original)
+    for row in range(40, STEPS):
+        np.testing.assert_array_equal(twin.add(np.full(3, float(row))), original.add(np.full(3, float(row))))
+
+
+class Ramp:
+    """A noise source that can be copied, whose draws never repeat."""
+
+    def __init__(self):
+        self.drawn = 0
+
+    def __call__(self, count):
+        self.drawn += count
+        return np.arange(self.drawn - count, self.drawn, dtype=float)

@@ -131,16 +131,15 @@ class BufferedAccumulator(Accumulator):
         self._theta = np.array(mechanism.decays)[:, None]
         self._omega = np.array(mechanism.weights)
         self._rows = np.zeros((self._omega.size + 1, self.dimension))
-        self._buffers: FloatArray = self._rows[:-1]
-        self._noise_sum: FloatArray = self._rows[-1]
         self._y, self._product = np.empty(self.dimension), np.empty(self.dimension)
 
     def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
+        buffers = self._rows[:-1]  # a view: taken anew each time, because as an attribute no copy would keep it one
         y = np.multiply(fresh, scale, out=self._y)
-        y -= np.dot(self._omega, self._buffers, out=self._product)
+        y -= np.dot(self._omega, buffers, out=self._product)
         np.add(self._rows, y, out=self._rows)
-        np.multiply(self._buffers, self._theta, out=self._buffers)
-        return self._noise_sum
+        np.multiply(buffers, self._theta, out=buffers)
+        return np.asarray(self._rows[-1])
 
     def _noise_state(self) -> dict[str, Any]:
         return {"rows": self._rows.copy()}
