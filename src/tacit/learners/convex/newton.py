@@ -11,8 +11,9 @@ sharper than |r|/m: there float64 cannot even represent points with a small grad
 
 The method. The losses are expensive (a pass over the history) and smooth; the barrier is cheap and anything but.
 So each outer step replaces the losses alone by their quadratic model and minimises model + barrier in d dimensions
-to the last digit. A step that halves the certified distance is taken as it is; if one does not, a line search on
-values takes over, which converges from everywhere.
+to the last digit. A step that halves the smallest certified distance so far is taken as it is (against the present
+distance instead, steps can go round in circles at the kinks of piecewise quadratic losses); if one does not, a line
+search on values takes over.
 """
 
 from __future__ import annotations
@@ -178,6 +179,7 @@ def attainable_accuracy(
 
 def _newton(objective: PerturbedObjective, start: FloatArray, accuracy: float) -> Minimum | None:
     current = _trial(objective, start if objective.inside(start) else np.zeros_like(start))
+    best = current.distance
     curvature: FloatArray | None = None
     for step in range(_STEPS):
         if current.distance <= accuracy:
@@ -187,10 +189,10 @@ def _newton(objective: PerturbedObjective, start: FloatArray, accuracy: float) -
             curvature = objective.losses.hessian(current.point)
         target = _model_minimum(objective, current.point, current.of_losses, curvature)
         following = _trial(objective, target)
-        if following.distance <= current.distance / 2 and following.distance < np.inf:
-            if following.distance > current.distance / 50:
+        if following.distance <= best / 2 and following.distance < np.inf:
+            if following.distance > best / 50:
                 curvature = None  # closer to the solution the old curvature will do, and costs nothing
-            current = following
+            current, best = following, following.distance
             continue
         curvature = None
         if fresh:
