@@ -38,7 +38,7 @@ bench-peers: $(READY)
 	$(BIN)/python -m benchmarks.peers
 
 mutants: $(READY)
-	$(BIN)/python -m tacit.audit.mutants
+	cd tests && ../$(BIN)/python -m planted_bugs
 
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs

@@ -13,7 +13,8 @@ import numpy as np
 
 from tacit.environments.convex import LogisticStream
 from tacit.geometry import Ball
-from tacit.learners.convex import CTRL, PrivateFTRL
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 

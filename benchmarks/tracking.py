@@ -9,7 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
-from tacit.learners.base import Plan
+from tacit.learners.plan import Plan
 from tacit.learners.tracking import (
     LazyFixedShare,
     LimitedUpdates,

@@ -5,7 +5,8 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit.geometry import Ball
-from tacit.learners.convex import CTRL, PrivateFTRL
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL
 from tacit.losses import ConvexFamily, LogisticLoss, QuadraticLoss
 from tacit.problems import Convex
 from tacit.randomness import Randomness

@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 import tacit
 from benchmarks.peers.jax_privacy_experts import DELTA, EPSILONS, last_regret
 from benchmarks.peers.jax_privacy_noise import BinaryTree, JaxBuffered
-from tacit.learners.convex.ctrl_accounting import chi_mean
+from tacit.learners.ctrl.accounting import chi_mean
 from tacit.privacy.calibration import gaussian_mu
 from tacit.simulation.convex_comparators import best_fixed_point
 

@@ -17,7 +17,7 @@ from scripts.errata.evidence import Errata, Numbers, verdict
 import tacit
 from tacit.environments.bandit import MovingTarget
 from tacit.learners.bandit.bandit_fw import BanditFWLearner
-from tacit.learners.bandit.base import Rounds
+from tacit.learners.bandit.common import Rounds
 from tacit.mechanisms.running_sums import LaplaceTree
 from tacit.randomness import Randomness
 

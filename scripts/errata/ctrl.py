@@ -18,10 +18,10 @@ from scripts.errata.evidence import Errata, Numbers, verdict
 from scripts.errata.interval import Interval
 
 import tacit
-from tacit.learners.convex.coupled import barrier_weight
-from tacit.learners.convex.ctrl_accounting import ctrl_chain
-from tacit.learners.convex.lazy_oco import growing_ranges
-from tacit.learners.convex.multiscale import Multiscale
+from tacit.learners.ctrl.accounting import ctrl_chain
+from tacit.learners.ctrl.coupled import barrier_weight
+from tacit.learners.ctrl.lazy_oco import growing_ranges
+from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.randomness import Randomness
 
 errata = Errata()

@@ -16,10 +16,10 @@ if __name__ == "__main__":
 from scripts.errata.evidence import Errata, Numbers, verdict
 
 import tacit
-from tacit.audit.enumerate import transcript_law
-from tacit.audit.instances import finite_instances
-from tacit.audit.laws import actions_only
-from tacit.audit.thresholds import above_threshold, isolation
+from tacit.auditing.instances import finite_instances
+from tacit.auditing.scripted.above_threshold import above_threshold, isolation
+from tacit.auditing.scripted.enumeration import transcript_law
+from tacit.auditing.scripted.weights import actions_only
 from tacit.randomness import Randomness
 
 errata = Errata()

@@ -15,9 +15,10 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.geometry import Ball
-from tacit.learners.base import Plan
-from tacit.learners.convex import CTRL, LazyOCO, PrivateFTRL
-from tacit.learners.convex.ctrl_accounting import chi_mean
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL, LazyOCO
+from tacit.learners.ctrl.accounting import chi_mean
+from tacit.learners.plan import Plan
 from tacit.losses import ConvexFamily, LogisticLoss
 from tacit.problems import Convex
 from tacit.report.style import legend_below, line_style, save_figure

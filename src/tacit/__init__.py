@@ -11,7 +11,8 @@ certified price in regret.
 >>> learner.observe([0.5] * 10)
 """
 
-from tacit.audit import AuditReport, audit
+from tacit.auditing.report import AuditReport
+from tacit.auditing.run import audit
 from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
@@ -33,9 +34,12 @@ from tacit.geometry import (
     SubmodularBase,
 )
 from tacit.learners.bandit import BanditFW, NoisyOCO, Rounds
-from tacit.learners.base import Learner, Plan
-from tacit.learners.convex import CTRL, L2PConvex, LazyOCO, LipschitzGrid, LipschitzNet, PrivateFTRL
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL, LazyOCO
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.learners.l2p_convex import L2PConvex
+from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
+from tacit.learners.plan import Learner, Plan
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.target import RegretBound
 from tacit.learners.tracking import (

@@ -10,9 +10,12 @@ from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.bandit import BanditFW
-from tacit.learners.base import Learner, Plan
-from tacit.learners.convex import CTRL, L2PConvex, LipschitzGrid, LipschitzNet, PrivateFTRL
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.learners.l2p_convex import L2PConvex
+from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
+from tacit.learners.plan import Learner, Plan
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking import (

@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.audit import AuditReport, Finding, audit, methods
-from tacit.audit.controls import swap
-from tacit.audit.instances import finite_instances
-from tacit.audit.report import CLEAN, VIOLATION
+from planted_bugs.catalogue import swap
+from tacit.auditing import attacks
+from tacit.auditing.instances import finite_instances
+from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
+from tacit.auditing.run import audit
 from tacit.errors import InvalidInput
 from tacit.geometry import Ball, Box
 from tacit.learners.bandit import BanditFW
-from tacit.learners.convex import CTRL, L2PConvex, LipschitzGrid, LipschitzNet, PrivateFTRL
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL
+from tacit.learners.l2p_convex import L2PConvex
+from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.tracking import limited_updates
 from tacit.losses import LogisticLoss, QuadraticLoss, SquaredLoss
@@ -94,7 +98,7 @@ def test_shipped_plans_at_full_budget(name):
 
 def test_lazy_experts_are_tight_on_their_worst_small_instance():
     instance = finite_instances(PLANS["lazy experts"]())[0]
-    finding = methods.exact(instance, tacit.Randomness.replayable(0).stream("tests"), laws=12)
+    finding = attacks.exact(instance, tacit.Randomness.replayable(0).stream("tests"), laws=12)
     _, certified, measured = finding.curves
     assert measured[0] >= 0.4 * certified[0]
 

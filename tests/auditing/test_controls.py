@@ -2,9 +2,9 @@
 
 import pytest
 
-from tacit.audit.controls import Control, all_controls, swap
-from tacit.audit.mutants import run
-from tacit.audit.report import Finding
+from planted_bugs.__main__ import run
+from planted_bugs.catalogue import Control, all_controls, swap
+from tacit.auditing.report import Finding
 
 CONTROLS = all_controls()
 FAST = [control for control in CONTROLS if control.fast]

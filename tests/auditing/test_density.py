@@ -6,15 +6,25 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from planted_bugs.catalogue import swap
 from tacit import Randomness
-from tacit.audit import density, hazards
-from tacit.audit.claims import PerturbedMinimiser
-from tacit.audit.claims_gibbs import Gibbs
-from tacit.audit.controls import swap
-from tacit.audit.instances import Instance, alphabet, law_instances, scored_instance
-from tacit.audit.transcripts import QUADRATURE, Reading, Transcript, claim_of, normals_of, read, surprises, transcript
+from tacit.auditing.densities import coins, draw_law
+from tacit.auditing.densities.claimed_ctrl import PerturbedMinimiser
+from tacit.auditing.densities.claimed_l2p import Gibbs
+from tacit.auditing.densities.transcripts import (
+    QUADRATURE,
+    Reading,
+    Transcript,
+    claim_of,
+    normals_of,
+    read,
+    surprises,
+    transcript,
+)
+from tacit.auditing.instances import Instance, alphabet, law_instances, scored_instance
 from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
-from tacit.learners.convex import CTRL, L2PConvex, coupled, ctrl
+from tacit.learners.ctrl import CTRL, coupled, ctrl
+from tacit.learners.l2p_convex import L2PConvex
 from tacit.losses import ConvexFamily, HuberLoss, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.problems import Convex
 
@@ -99,12 +109,12 @@ MADE = [
 
 @pytest.mark.parametrize("plan", MADE, ids=lambda plan: f"{plan.algorithm} {type(plan.problem.domain).__name__}")
 def test_shipped_learners_keep_their_laws(plan):
-    finding = density.law(instance_of(plan), SOURCE, draws=80)
+    finding = draw_law.law(instance_of(plan), SOURCE, draws=80)
     assert not finding.violation, finding.detail
     assert finding.lower > 0
     assert finding.failure < 2e-7
     if plan.force < 1:
-        assert not hazards.coins(instance_of(plan), SOURCE, runs=3).violation
+        assert not coins.coins(instance_of(plan), SOURCE, runs=3).violation
 
 
 @pytest.mark.parametrize("plan", [minimiser(Ball(2), LinearLoss(), 3), weights(Ball(2), LogisticLoss(), 3)])
@@ -128,7 +138,7 @@ def test_likelihood_ratios_are_those_of_the_learner(plan):
 
 def test_scores_show_a_lower_bound_under_the_certificate():
     plan = weights(Ball(2), LinearLoss(), force=1.0)
-    rates, losses = density.scored(instance_of(plan), SOURCE, runs=100)
+    rates, losses = draw_law.scored(instance_of(plan), SOURCE, runs=100)
     for finding in (rates, losses):
         assert 0.1 < finding.lower < finding.certified
         assert not finding.violation
@@ -163,11 +173,11 @@ def test_noise_is_read_back_from_the_released_point():
 
 def test_release_noise_and_minimisers():
     plan = minimiser(Ball(2), LogisticLoss())
-    assert not density.release(instance_of(plan), SOURCE, draws=60).violation
+    assert not draw_law.release(instance_of(plan), SOURCE, draws=60).violation
     longer = minimiser(Ball(2), LinearLoss(), horizon=20)  # a horizon of which only the first rounds are played
-    assert not density.release(instance_of(longer), SOURCE, draws=40).violation
+    assert not draw_law.release(instance_of(longer), SOURCE, draws=40).violation
     kept = coupled.perturbed_minimum
-    with density.recorded_minima() as minima:
+    with draw_law.recorded_minima() as minima:
         transcript(plan, feedback_of(plan), SOURCE)
     assert minima
     assert coupled.perturbed_minimum is kept
@@ -176,7 +186,7 @@ def test_release_noise_and_minimisers():
         return lambda self, point: point
 
     with swap(coupled.CoupledLearner, "_released", bare)():
-        assert density.release(instance_of(plan), SOURCE, draws=30).violation
+        assert draw_law.release(instance_of(plan), SOURCE, draws=30).violation
 
 
 def test_small_changes_of_a_coin_are_seen():
@@ -191,7 +201,7 @@ def test_small_changes_of_a_coin_are_seen():
         return coins
 
     with swap(ctrl.CTRLLearner, "_coins", wider)():
-        assert hazards.coins(instance_of(plan), SOURCE, runs=3).violation
+        assert coins.coins(instance_of(plan), SOURCE, runs=3).violation
     assert type(coupled.held_point(LogisticLoss(), 2)).scan is scan.__func__
 
 

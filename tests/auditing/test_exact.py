@@ -18,12 +18,12 @@ from tacit import (
     ScheduledExperts,
     Tracking,
 )
-from tacit.audit import methods
-from tacit.audit.enumerate import ExactCurve, transcript_law
-from tacit.audit.instances import Instance, alphabet
-from tacit.audit.laws import frequencies, marginals
-from tacit.audit.neighbours import Search
-from tacit.audit.thresholds import above_threshold, isolation
+from tacit.auditing import attacks
+from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.neighbours import Search
+from tacit.auditing.scripted.above_threshold import above_threshold, isolation
+from tacit.auditing.scripted.enumeration import ExactCurve, transcript_law
+from tacit.auditing.scripted.weights import frequencies, marginals
 
 STREAM = [1, 2, 3, 1, 0, 2]
 STATIONARY = Tracking(n=2, horizon=8, switches=0, adversary="stochastic")
@@ -128,7 +128,7 @@ def test_a_plan_that_claims_too_much_is_a_violation():
     plan = ScheduledExperts(Experts(n=2, horizon=5), eta=0.6)
     quiet = ScheduledExperts(Experts(n=2, horizon=5), eta=0.3)
     object.__setattr__(plan, "guarantee", quiet.guarantee)
-    finding = methods.exact(instance_of(plan), generator(), laws=30)
+    finding = attacks.exact(instance_of(plan), generator(), laws=30)
     assert finding.violation
     assert finding.verdict == "VIOLATION"
     assert finding.tightness > 1

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from tacit import Randomness
-from tacit.audit.enumerate import ExactCurve, transcript_law
-from tacit.audit.instances import alphabet
-from tacit.audit.integrate import integrated_draws, interval_law
-from tacit.audit.minimiser import model_law
+from tacit.auditing.densities.integration import integrated_draws, interval_law
+from tacit.auditing.densities.minimiser import model_law
+from tacit.auditing.instances import alphabet
+from tacit.auditing.scripted.enumeration import ExactCurve, transcript_law
 from tacit.geometry import Ball
-from tacit.learners.convex import CTRL
-from tacit.learners.convex.gibbs import L2PConvex
-from tacit.learners.convex.held import HeldLinear
+from tacit.learners.ctrl import CTRL
+from tacit.learners.ctrl.held_point import HeldLinear
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.problems import Convex, Stochastic

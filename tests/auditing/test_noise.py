@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from tacit import Experts, HedgeOnSums, LazyExperts, NoisyMirrorDescent, Randomness, Tracking
-from tacit.audit import methods
-from tacit.audit.instances import noisy_instance
-from tacit.audit.replay import certified_loss, loss_lower_bound, replay_choices, replay_noise
-from tacit.audit.script import NotEnumerable
-from tacit.audit.statistical import (
+from tacit.auditing import attacks
+from tacit.auditing.instances import noisy_instance
+from tacit.auditing.replay.running_sums import Response, exact_loss, response
+from tacit.auditing.replay.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
+from tacit.auditing.scripted.script import NotEnumerable
+from tacit.auditing.statistics import (
     classifier_scores,
     lower_rate,
     one_run_epsilon,
@@ -17,7 +18,6 @@ from tacit.audit.statistical import (
     sums_bound,
     upper_rate,
 )
-from tacit.audit.sums import Response, exact_loss, response
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 
 
@@ -111,7 +111,7 @@ def test_replays_are_identical_and_as_tight_as_the_noise():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_noise_on_vectors(delta):
     plan = NoisyMirrorDescent.calibrate(Tracking(n=3, horizon=6, switches=1), epsilon=1.0, delta=delta)
-    finding = methods.replayed(noisy_instance(plan), generator(5), pairs=12)
+    finding = attacks.replayed(noisy_instance(plan), generator(5), pairs=12)
     assert not finding.violation
     assert finding.tightness > 0.999
 
@@ -133,7 +133,7 @@ def test_losses_of_replayed_choices_are_exact():
 
 
 def test_a_learner_that_leaks_beside_its_mechanisms_is_seen(monkeypatch):
-    from tacit.learners.experts.lazy import LazyExpertsLearner
+    from tacit.learners.experts.lazy_experts import LazyExpertsLearner
 
     honest = LazyExpertsLearner._absorb
 

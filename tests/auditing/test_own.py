@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tacit.audit import VIOLATION, audit
+from tacit.auditing.report import VIOLATION
+from tacit.auditing.run import audit
 from tacit.errors import InvalidInput
 from tacit.geometry import Ball
-from tacit.learners.base import Learner, Plan
-from tacit.learners.convex import LazyOCO
+from tacit.learners.ctrl import LazyOCO
+from tacit.learners.plan import Learner, Plan
 from tacit.learners.target import RegretBound
 from tacit.losses import LogisticLoss
 from tacit.privacy.curves import Pure

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tacit import Randomness
-from tacit.audit.norm_noise import norm_noise, standardised
-from tacit.audit.residuals import MOST, coin_surprise, normal_surprises, worst_surprise
+from tacit.auditing.densities.residuals import MOST, coin_surprise, normal_surprises, worst_surprise
+from tacit.auditing.replay.norm_noise import norm_noise, standardised
 from tacit.learners.stochastic.norms import Norm
 
 

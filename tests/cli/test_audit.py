@@ -3,7 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tacit.audit.report import AuditReport, Finding
+from tacit.auditing.report import AuditReport, Finding
 from tacit.cli import audit as command
 
 

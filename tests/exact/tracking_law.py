@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from tacit.audit.enumerate import transcript_law as enumerated
-from tacit.audit.laws import actions_only
+from tacit.auditing.scripted.enumeration import transcript_law as enumerated
+from tacit.auditing.scripted.weights import actions_only
 
 
 def transcript_law(plan, losses):

@@ -1,4 +1,4 @@
-"""`python -m tacit.audit.mutants`: plant every bug, run its attack, print killed or survived."""
+"""`python -m planted_bugs`: plant every bug, run its attack, print killed or survived."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from tacit.audit.controls import Control, all_controls
+from planted_bugs.catalogue import Control, all_controls
 
 
 def run(controls: Sequence[Control], show: bool = True) -> list[str]:

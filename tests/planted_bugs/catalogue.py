@@ -1,7 +1,7 @@
 """Planted bugs: each breaks a shipped learner or mechanism in one way that an audit must find.
 
 A control is a bug (a context manager that swaps a method for a broken one, and back) and the attack that is expected to
-find it. `tacit.audit.mutants` runs every attack twice: on the shipped code, where it must find nothing, and with the
+find it. `planted_bugs` runs every attack twice: on the shipped code, where it must find nothing, and with the
 bug planted, where it must find a violation. An audit that lets a planted bug live has no teeth there.
 """
 
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.audit.report import Finding
-from tacit.audit.swaps import swapped
+from tacit.auditing.report import Finding
+from tacit.auditing.swaps import swapped
 
 Attack = Callable[[], Finding]
 Bug = Callable[[], Any]
@@ -69,7 +69,7 @@ def both(*bugs: Bug) -> Bug:
 
 def all_controls() -> tuple[Control, ...]:
     """Every planted bug that ships."""
-    from tacit.audit import controls_convex, controls_density, controls_experts, controls_sums, controls_tracking
+    from planted_bugs import convex, densities, experts, sums, tracking
 
-    parts = (controls_sums, controls_experts, controls_tracking, controls_convex, controls_density)
+    parts = (sums, experts, tracking, convex, densities)
     return tuple(control for part in parts for control in part.CONTROLS)

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from tacit.learners.lipschitz.multiscale import Multiscale
 
-from tacit.audit import methods
-from tacit.audit.controls import Control, both, swap
-from tacit.audit.controls_sums import replayed
-from tacit.audit.instances import Instance, alphabet
-from tacit.audit.norm_noise import sum_noise
-from tacit.audit.report import Finding
+from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.sums import replayed
+from tacit.auditing import attacks
+from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.replay.norm_noise import sum_noise
+from tacit.auditing.report import Finding
 from tacit.geometry import Ball
 from tacit.learners.bandit import bandit_fw
-from tacit.learners.bandit.base import BanditLearner
-from tacit.learners.base import Plan
-from tacit.learners.convex import ctrl, ftrl, lipschitz
-from tacit.learners.convex.gibbs import L2PConvex
-from tacit.learners.convex.multiscale import Multiscale
+from tacit.learners.bandit.common import BanditLearner
+from tacit.learners.convex import private_ftrl
+from tacit.learners.ctrl import ctrl
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex
+from tacit.learners.lipschitz import lipschitz_grid
+from tacit.learners.plan import Plan
 from tacit.learners.stochastic import clipping, norms, online_to_batch
 from tacit.learners.two_chains import TwoChains
 from tacit.losses.base import clip_rows, finite_rows
@@ -31,7 +33,7 @@ PRIVACY: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 def leader() -> Plan:
     """Private follow-the-regularised-leader on linear losses."""
-    return ftrl.PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=LinearLoss(), horizon=10), **PRIVACY)
+    return private_ftrl.PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=LinearLoss(), horizon=10), **PRIVACY)
 
 
 def bandit() -> Plan:
@@ -41,7 +43,7 @@ def bandit() -> Plan:
 
 def grid() -> Plan:
     """Hedge on multiscale differences."""
-    return lipschitz.LipschitzGrid.calibrate(Lipschitz(horizon=12), bits=3, **PRIVACY)
+    return lipschitz_grid.LipschitzGrid.calibrate(Lipschitz(horizon=12), bits=3, **PRIVACY)
 
 
 def one_pass() -> Plan:
@@ -53,9 +55,9 @@ def one_pass() -> Plan:
 
 def integrated(plan: Plan, pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Finding:
     """Attack a learner on an interval by integration, on one pair of neighbours."""
-    from tacit.audit.integrate import QUADRATURE_SLACK, interval_law
+    from tacit.auditing.densities.integration import QUADRATURE_SLACK, interval_law
 
-    return methods.exact(
+    return attacks.exact(
         Instance("planted", plan, alphabet(plan)), Randomness.replayable(7).stream("controls"), laws=2,
         law=interval_law, method="integrated", slack=QUADRATURE_SLACK, pair=pair,
     )  # fmt: skip
@@ -163,14 +165,15 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "clip after the sum (FTRL)", "convex",
         both(
-            _packed(None), swap(ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient),
-            swap(ftrl.PrivateFTRLLearner, "_absorb_rows", _clipped_sum),
+            _packed(None), swap(private_ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient),
+            swap(private_ftrl.PrivateFTRLLearner, "_absorb_rows", _clipped_sum),
         ),
         lambda: replayed(leader()),
     ),
     Control(
         "gradient clipped at twice the bound (FTRL)", "convex",
-        both(_packed(2.0), swap(ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient)), lambda: replayed(leader()),
+        both(_packed(2.0), swap(private_ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient)),
+        lambda: replayed(leader()),
     ),
     Control(
         "multiscale constant as printed", "convex", swap(Multiscale, "squared_norm", _small_constant),

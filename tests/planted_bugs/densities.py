@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit import density, hazards
-from tacit.audit.controls import Control, swap
-from tacit.audit.instances import Instance, alphabet
-from tacit.audit.report import Finding
+from planted_bugs.catalogue import Control, swap
+from tacit.auditing.densities import coins, draw_law
+from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.report import Finding
 from tacit.geometry import Ball, Box
-from tacit.learners.base import Plan
-from tacit.learners.convex import coupled, ctrl, gibbs_measure, held, proximal
-from tacit.learners.convex.gibbs import L2PConvex
+from tacit.learners.ctrl import coupled, ctrl, held_point
+from tacit.learners.l2p_convex import measure, proximal
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex
+from tacit.learners.plan import Plan
 from tacit.learners.two_chains import TwoChains
 from tacit.losses.linear_models import LinearLoss, LogisticLoss
 from tacit.losses.quadratic import QuadraticLoss
@@ -43,18 +44,18 @@ def weights(problem: Convex, **changes: Any) -> L2PConvex:
 
 def described(plan: Plan, draws: int) -> Finding:
     """Attack the law of draws and coins."""
-    return density.law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
+    return draw_law.law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
 
 
 def read_off(plan: Plan) -> Finding:
     """Attack the probabilities of coins."""
-    return hazards.coins(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), runs=12)
+    return coins.coins(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), runs=12)
 
 
 def released() -> Finding:
     """Attack what CTRL adds to its minimisers."""
     plan = minimiser(MODEL)
-    return density.release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
+    return draw_law.release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
 
 
 def _less_noise(honest: Any) -> Any:
@@ -64,7 +65,7 @@ def _less_noise(honest: Any) -> Any:
 def _wrong_sign(honest: Any) -> Any:
     """+2<g, u> in place of -2<g, u>, as printed."""
 
-    def part(self: held.Held, gradients: Any, coins: held.Coins) -> Any:
+    def part(self: held_point.Held, gradients: Any, coins: held_point.Coins) -> Any:
         ratios, path = honest(self, gradients, coins)
         return ratios + 4 * coins.precision * np.sum(path[:-1] * gradients, axis=1), path
 
@@ -74,7 +75,7 @@ def _wrong_sign(honest: Any) -> Any:
 def _stale_hessian(honest: Any) -> Any:
     """A redraw keeps the inverse Hessian of the point before it."""
 
-    def reset(self: held.HeldLink, x: Any, gradient: Any, curvature: Any) -> None:
+    def reset(self: held_point.HeldLink, x: Any, gradient: Any, curvature: Any) -> None:
         before = self._inverse
         fresh = not np.any(self.x)
         honest(self, x, gradient, curvature)
@@ -85,7 +86,7 @@ def _stale_hessian(honest: Any) -> Any:
 
 
 def _no_determinant(honest: Any) -> Any:
-    def reset(self: held.HeldQuadratic, x: Any, gradient: Any, curvature: Any) -> None:
+    def reset(self: held_point.HeldQuadratic, x: Any, gradient: Any, curvature: Any) -> None:
         honest(self, x, gradient, curvature)
         self._eigenvalues = np.full_like(self._eigenvalues, 1e12)
 
@@ -120,16 +121,16 @@ def _same_noise(honest: Any) -> Any:
 
 
 def _no_force(honest: Any) -> Any:
-    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> held.Coins:
-        tossed: held.Coins = honest(self, first, count, clocks)
+    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> held_point.Coins:
+        tossed: held_point.Coins = honest(self, first, count, clocks)
         return replace(tossed, hazard=0.0)
 
     return coins
 
 
 def _slow_clocks(honest: Any) -> Any:
-    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> held.Coins:
-        tossed: held.Coins = honest(self, first, count, 1.3 * clocks)
+    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> held_point.Coins:
+        tossed: held_point.Coins = honest(self, first, count, 1.3 * clocks)
         return tossed
 
     return coins
@@ -150,7 +151,7 @@ def _old_losses(honest: Any) -> Any:
 
 
 def _colder(honest: Any) -> Any:
-    def sample(self: gibbs_measure.ProximalMeasure, generator: Any) -> Any:
+    def sample(self: measure.ProximalMeasure, generator: Any) -> Any:
         rate = self._rate
         self._rate = 1.1 * rate
         try:
@@ -230,15 +231,15 @@ CONTROLS: tuple[Control, ...] = (
         lambda: described(minimiser(GENERAL), 1200), fast=False,
     ),
     Control(
-        "wrong acceptance sign (CTRL, d = 2)", "convex", swap(held.Held, "_gaussian_part", _wrong_sign),
+        "wrong acceptance sign (CTRL, d = 2)", "convex", swap(held_point.Held, "_gaussian_part", _wrong_sign),
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(
         "stale Hessian at a redraw (CTRL, d = 3, generalised linear)", "convex",
-        swap(held.HeldLink, "reset", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
+        swap(held_point.HeldLink, "reset", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
     ),
     Control(
-        "determinant term missing (CTRL, d = 2)", "convex", swap(held.HeldQuadratic, "reset", _no_determinant),
+        "determinant term missing (CTRL, d = 2)", "convex", swap(held_point.HeldQuadratic, "reset", _no_determinant),
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(
@@ -254,7 +255,7 @@ CONTROLS: tuple[Control, ...] = (
         released, fast=False,
     ),
     Control(
-        "temperature x 1.1 (Gibbs, d = 3)", "convex", swap(gibbs_measure.ProximalMeasure, "sample", _colder),
+        "temperature x 1.1 (Gibbs, d = 3)", "convex", swap(measure.ProximalMeasure, "sample", _colder),
         lambda: described(weights(BOX, force=1.0, regularisation=4.0), 5000), fast=False,
     ),
     Control(
@@ -270,7 +271,7 @@ CONTROLS: tuple[Control, ...] = (
         lambda: described(weights(BALL, regularisation=0.5), 300), fast=False,
     ),
     Control(
-        "ratio reversed (Gibbs, d = 2)", "convex", swap(gibbs_measure.GibbsMeasure, "log_ratio", _reversed),
+        "ratio reversed (Gibbs, d = 2)", "convex", swap(measure.GibbsMeasure, "log_ratio", _reversed),
         lambda: read_off(weights(BALL)),
     ),
     Control(

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit import methods
-from tacit.audit.controls import Control, both, swap
-from tacit.audit.epochs import epochs
-from tacit.audit.instances import Instance, alphabet
-from tacit.audit.laws import frequencies, marginals
-from tacit.audit.report import Finding
+from planted_bugs.catalogue import Control, both, swap
+from tacit.auditing import attacks
+from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.replay.epochs import epochs
+from tacit.auditing.report import Finding
+from tacit.auditing.scripted.weights import frequencies, marginals
 from tacit.learners import doubling, two_chains
-from tacit.learners.base import Plan
 from tacit.learners.experts import l2p, lazy, scheduled
+from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.problems import Experts
@@ -31,7 +31,7 @@ SLOW = scheduled.ScheduledExperts(Experts(n=2, horizon=6), eta=0.3, batch=3)
 def searched(plan: Plan, laws: int = 24) -> Finding:
     """Attack by enumeration with a short search."""
     instance = Instance("planted", plan, alphabet(plan))
-    return methods.exact(instance, Randomness.replayable(3).stream("controls"), laws=laws)
+    return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=laws)
 
 
 def described(plan: Plan) -> Finding:

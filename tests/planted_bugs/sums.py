@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit import methods
-from tacit.audit.controls import Control, swap
-from tacit.audit.instances import noisy_instance
-from tacit.audit.report import Finding
-from tacit.learners.base import Plan
+from planted_bugs.catalogue import Control, swap
+from tacit.auditing import attacks
+from tacit.auditing.instances import noisy_instance
+from tacit.auditing.report import Finding
 from tacit.learners.experts import hedge
+from tacit.learners.plan import Plan
 from tacit.learners.tracking import mirror_descent
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
@@ -32,18 +32,18 @@ def hedge_plan(mechanism: RunningSum, **changes: Any) -> hedge.HedgeOnSums:
 
 def probed(mechanism: RunningSum) -> Finding:
     """Attack a sum by probing its accumulator."""
-    return methods.sums(hedge_plan(mechanism))
+    return attacks.sums(hedge_plan(mechanism))
 
 
 def sampled(mechanism: RunningSum) -> Finding:
     """Attack a sum by its released values."""
     generator = Randomness.replayable(1).stream("controls")
-    return methods.sums_sampled(hedge_plan(mechanism), generator, runs=200_000)
+    return attacks.sums_sampled(hedge_plan(mechanism), generator, runs=200_000)
 
 
 def replayed(plan: Plan) -> Finding:
     """Attack a learner by record and replay."""
-    return methods.replayed(noisy_instance(plan), Randomness.replayable(2).stream("controls"), pairs=12)
+    return attacks.replayed(noisy_instance(plan), Randomness.replayable(2).stream("controls"), pairs=12)
 
 
 def _scaled(factor: float) -> Any:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.controls import Control, swap
-from tacit.audit.controls_experts import searched
-from tacit.audit.instances import Instance, alphabet
-from tacit.audit.report import Finding
-from tacit.audit.thresholds import above_threshold, isolation
+from planted_bugs.catalogue import Control, swap
+from planted_bugs.experts import searched
+from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.report import Finding
+from tacit.auditing.scripted.above_threshold import above_threshold, isolation
 from tacit.learners.tracking import fixed_share, limited_updates, restarts, sampled
 from tacit.mechanisms.above_threshold import AboveThreshold
 from tacit.problems import Tracking

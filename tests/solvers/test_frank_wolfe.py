@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 
 from tacit.errors import InvalidInput
 from tacit.geometry import Ball, Birkhoff, Box, KSubsets, L1Ball, NuclearBall, Paths, Simplex
-from tacit.learners.bandit.frank_wolfe import FrankWolfe
 from tacit.randomness import Randomness
+from tacit.solvers.frank_wolfe import FrankWolfe
 
 SETS = [
     Ball(3, 0.5),

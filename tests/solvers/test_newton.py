@@ -6,8 +6,6 @@ import pytest
 
 from tacit.errors import PrivacyError
 from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
-from tacit.learners.convex.newton import attainable_accuracy, perturbed_minimum
-from tacit.learners.convex.objective import hull_rows, loss_sum
 from tacit.losses import (
     ConvexFamily,
     HuberLoss,
@@ -18,6 +16,8 @@ from tacit.losses import (
     SquaredLoss,
 )
 from tacit.randomness import Randomness
+from tacit.solvers.loss_sums import hull_rows, loss_sum
+from tacit.solvers.newton import attainable_accuracy, perturbed_minimum
 
 LOSSES = [
     LogisticLoss(), SquaredLoss(), HuberLoss(transition=0.1), SmoothedHingeLoss(smoothing=0.3), LinearLoss(),

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.enumerate import NUMERICAL_SLACK, Law, transcript_law
-from tacit.audit.instances import Instance
-from tacit.audit.laws import actions_only
-from tacit.audit.neighbours import Pair, Search
-from tacit.audit.replay import certified_loss, loss_lower_bound, replay_choices, replay_noise
-from tacit.audit.report import Finding
-from tacit.audit.statistical import FAILURE, Bound, one_run_epsilon, rates_bound, sums_bound
-from tacit.audit.sums import SOLVE_SLACK, SummingPlan, exact_loss
-from tacit.learners.base import Plan
+from tacit.auditing.instances import Instance
+from tacit.auditing.neighbours import Pair, Search
+from tacit.auditing.replay.running_sums import SOLVE_SLACK, SummingPlan, exact_loss
+from tacit.auditing.replay.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
+from tacit.auditing.report import Finding
+from tacit.auditing.scripted.enumeration import NUMERICAL_SLACK, Law, transcript_law
+from tacit.auditing.scripted.weights import actions_only
+from tacit.auditing.statistics import FAILURE, Bound, one_run_epsilon, rates_bound, sums_bound
+from tacit.learners.plan import Plan
 from tacit.privacy.curves import Gaussian, Pure
 from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Experts

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.neighbours import Alphabet
+from tacit.auditing.neighbours import Alphabet
 from tacit.errors import InvalidInput, TacitError
 from tacit.geometry import Ball, Box, L1Ball, Simplex
-from tacit.learners.base import Plan
-from tacit.learners.convex.ctrl import CTRL
-from tacit.learners.convex.gibbs import L2PConvex
+from tacit.learners.ctrl.ctrl import CTRL
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex
+from tacit.learners.plan import Plan
 from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinearLoss, LinkLoss, LogisticLoss
 from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic
@@ -103,7 +103,7 @@ def own_instance(plan: Plan) -> Instance:
 
 def net_instance(plan: Plan) -> Instance:
     """Lazy experts on a net of two points, loud."""
-    from tacit.learners.convex.lipschitz_net import LipschitzNet, net_experts
+    from tacit.learners.lipschitz.lipschitz_net import LipschitzNet, net_experts
 
     assert isinstance(plan, LipschitzNet)
     problem = replace(plan.problem, horizon=5, dimension=1)

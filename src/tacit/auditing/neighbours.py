@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.enumerate import NUMERICAL_SLACK, ExactCurve, Law, epsilons, transcript_law
-from tacit.learners.base import Plan
+from tacit.auditing.scripted.enumeration import NUMERICAL_SLACK, ExactCurve, Law, epsilons, transcript_law
+from tacit.learners.plan import Plan
 from tacit.privacy.guarantee import ZERO_OUT
 from tacit.validation import FloatArray
 

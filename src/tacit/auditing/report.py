@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learners.base import Plan
+from tacit.learners.plan import Plan
 from tacit.validation import require
 
 CLEAN = "no violation found"

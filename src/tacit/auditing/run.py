@@ -1,7 +1,7 @@
 """Attacks on the promise: exact where outcomes can be counted, sharp where noise is known, statistical elsewhere.
 
 `audit(plan)` runs every attack that applies and reports certified against measured. A clean report says that no
-violation was found; it is never a proof. `tacit.audit.controls` plants bugs that the same attacks must find.
+violation was found; it is never a proof. `planted_bugs.catalogue` plants bugs that the same attacks must find.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tacit.audit import instances, laws, methods, thresholds
-from tacit.audit.enumerate import ExactCurve, transcript_law
-from tacit.audit.epochs import epochs
-from tacit.audit.instances import Instance
-from tacit.audit.report import CLEAN, VIOLATION, AuditReport, Finding
-from tacit.audit.script import NotEnumerable
+from tacit.auditing import attacks, instances
+from tacit.auditing.instances import Instance
+from tacit.auditing.replay.epochs import epochs
+from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
+from tacit.auditing.scripted import above_threshold, weights
+from tacit.auditing.scripted.enumeration import ExactCurve, transcript_law
+from tacit.auditing.scripted.script import NotEnumerable
 from tacit.errors import InvalidInput
-from tacit.learners.base import Plan
 from tacit.learners.doubling import Doubling
+from tacit.learners.plan import Plan
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.randomness import Randomness
 from tacit.validation import check_integer, check_number
@@ -83,16 +84,16 @@ class _Attacks:
         elif name in instances.NOISY:
             self._noisy(plan)
         elif name in instances.DENSITIES:
-            from tacit.audit.integrate import QUADRATURE_SLACK, interval_law
+            from tacit.auditing.densities.integration import QUADRATURE_SLACK, interval_law
 
             self._integrated(instances.interval_instance(plan), interval_law, QUADRATURE_SLACK)
             self._densities(plan)
         elif name == "LipschitzNet":
             self.say("exact enumeration")
             net = instances.net_instance(plan)
-            self.findings.append(methods.exact(net, self.stream("exact"), laws=self._count(LAWS)))
+            self.findings.append(attacks.exact(net, self.stream("exact"), laws=self._count(LAWS)))
         elif name == "ObjectivePerturbation":
-            from tacit.audit.minimiser import model_law
+            from tacit.auditing.densities.minimiser import model_law
 
             self._integrated(instances.model_instance(plan), model_law, 1e-3)
             self._norm_noise(plan)
@@ -104,60 +105,60 @@ class _Attacks:
         instance = instances.own_instance(plan)
         self.say("exact enumeration")
         try:
-            worst = methods.exact(instance, self.stream("own"), laws=self._count(LAWS))
+            worst = attacks.exact(instance, self.stream("own"), laws=self._count(LAWS))
         except NotEnumerable as error:
             raise InvalidInput(f"The outcomes of {plan.algorithm} cannot be counted: {error}") from None
         self.say("real runs on the worst neighbours")
         runs = self._count(RUNS)
         self.findings += [
             worst,
-            methods.likelihood(instance, (worst.stream, worst.neighbour), self.seed, runs=runs),
-            laws.frequencies(instance, worst.stream, self.seed, runs=runs),
+            attacks.likelihood(instance, (worst.stream, worst.neighbour), self.seed, runs=runs),
+            weights.frequencies(instance, worst.stream, self.seed, runs=runs),
         ]
 
     def _finite(self, plan: Plan) -> None:
         found, small = self.findings, instances.finite_instances(plan)
         for instance in small:
             self.say(f"exact enumeration, {instance.label}")
-            found.append(methods.exact(instance, self.stream(instance.label), laws=self._count(LAWS)))
+            found.append(attacks.exact(instance, self.stream(instance.label), laws=self._count(LAWS)))
         worst, loud = found[-len(small)], small[0]
         self.say("real runs on the worst neighbours")
         runs = self._count(RUNS)
-        found.append(methods.likelihood(loud, (worst.stream, worst.neighbour), self.seed, runs=runs))
-        found.append(laws.frequencies(loud, worst.stream, self.seed, runs=runs))
-        if isinstance(plan, laws.EXPONENTIAL_WEIGHTS) and getattr(plan, "max_switches", None) is None:
-            found.append(laws.marginals(loud, worst.stream))
+        found.append(attacks.likelihood(loud, (worst.stream, worst.neighbour), self.seed, runs=runs))
+        found.append(weights.frequencies(loud, worst.stream, self.seed, runs=runs))
+        if isinstance(plan, weights.EXPONENTIAL_WEIGHTS) and getattr(plan, "max_switches", None) is None:
+            found.append(weights.marginals(loud, worst.stream))
         if plan.algorithm == "RestartOnShift":
             self.say("above-threshold and restarts")
-            found.append(thresholds.above_threshold())
-            found.append(thresholds.isolation(loud, self.stream("isolation"), runs=self._count(TRANSCRIPTS)))
+            found.append(above_threshold.above_threshold())
+            found.append(above_threshold.isolation(loud, self.stream("isolation"), runs=self._count(TRANSCRIPTS)))
         self.say("record and replay of longer runs")
         longer = _shortened(plan, min(60, plan.horizon or 60))
         transcripts = self._count(TRANSCRIPTS)
-        found.append(methods.replayed_choices(longer, self.stream("replay"), transcripts=transcripts))
+        found.append(attacks.replayed_choices(longer, self.stream("replay"), transcripts=transcripts))
         self.say("one run, a canary in every round")
         length = min(self._count(ROUNDS), plan.horizon or ROUNDS)
-        found.append(methods.one_run(_shortened(plan, length).plan, self.seed, rounds=length))
+        found.append(attacks.one_run(_shortened(plan, length).plan, self.seed, rounds=length))
 
     def _noisy(self, plan: Plan) -> None:
         instance = instances.noisy_instance(plan)
         mechanism = getattr(instance.plan, "mechanism", None)
         if mechanism is not None and mechanism.steps:
             self.say("probing the running sum")
-            self.findings.append(methods.sums(instance.plan))
+            self.findings.append(attacks.sums(instance.plan))
             self.say("sampling the running sum")
             runs = self._count(SUM_RUNS, 20_000)
-            self.findings.append(methods.sums_sampled(instance.plan, self.stream("sums"), runs=runs))
+            self.findings.append(attacks.sums_sampled(instance.plan, self.stream("sums"), runs=runs))
         self._norm_noise(instance.plan)
         self.say("record and replay")
         pairs = self._count(PAIRS, 12)
-        self.findings.append(methods.replayed(instance, self.stream("replay"), pairs=pairs))
+        self.findings.append(attacks.replayed(instance, self.stream("replay"), pairs=pairs))
 
     def _norm_noise(self, plan: Plan) -> None:
         """Pure one-pass plans draw noise with the density of a norm."""
         if plan.guarantee.at_delta > 0 or not isinstance(plan, OnlineToBatch | ObjectivePerturbation):
             return
-        from tacit.audit import norm_noise
+        from tacit.auditing.replay import norm_noise
 
         self.say("noise with the density of a norm")
         attack = norm_noise.sum_noise if isinstance(plan, OnlineToBatch) else norm_noise.model_noise
@@ -165,33 +166,33 @@ class _Attacks:
         self.findings.append(attack(plan, self._source.child("norm noise"), coordinates=count))
 
     def _densities(self, plan: Plan) -> None:
-        from tacit.audit import density, hazards
+        from tacit.auditing.densities import coins, draw_law
 
         loud, *steep = instances.law_instances(plan)
         draws = self._count(max(1_500, COORDINATES[plan.algorithm] // loud.dimension), 100)
         self.say(f"law of {draws} draws and their coins")
-        self.findings.append(density.law(loud, self._source.child("law"), draws=draws))
+        self.findings.append(draw_law.law(loud, self._source.child("law"), draws=draws))
         for instance in steep:
             self.say(f"law of draws, {instance.label}")
             draws = self._count(STEEP_DRAWS, 30)
-            self.findings.append(density.law(instance, self._source.child("steep"), draws=draws))
+            self.findings.append(draw_law.law(instance, self._source.child("steep"), draws=draws))
         if plan.algorithm == "CTRL":
             self.say("release noise and minimisers")
             draws = self._count(TRANSCRIPTS, 100)
-            self.findings.append(density.release(loud, self._source.child("release"), draws=draws))
+            self.findings.append(draw_law.release(loud, self._source.child("release"), draws=draws))
         if plan.parameters["force"] < 1:
             self.say("coins read off the learner")
             runs = self._count(COIN_RUNS, 4)
-            self.findings.append(hazards.coins(loud, self._source.child("coins"), runs=runs))
+            self.findings.append(coins.coins(loud, self._source.child("coins"), runs=runs))
         runs = self._count(SCORED_RUNS[plan.algorithm], 50)
         self.say(f"likelihood ratios of {2 * runs} real runs")
-        self.findings += density.scored(instances.scored_instance(plan), self._source.child("scored"), runs=runs)
+        self.findings += draw_law.scored(instances.scored_instance(plan), self._source.child("scored"), runs=runs)
 
     def _integrated(self, instance: Instance, law: Any, slack: float) -> None:
         self.say("numerical integration in one dimension")
         count = self._count(INTEGRATED_LAWS, 3)
         self.findings.append(
-            methods.exact(instance, self.stream("integrate"), laws=count, law=law, method="integrated", slack=slack)
+            attacks.exact(instance, self.stream("integrate"), laws=count, law=law, method="integrated", slack=slack)
         )
 
     def _count(self, number: int, least: int = 2) -> int:

@@ -17,7 +17,7 @@ from math import inf, log
 import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv, ndtri
 
-from tacit.audit.sums import response
+from tacit.auditing.replay.running_sums import response
 from tacit.mechanisms.running_sums.base import RunningSum
 from tacit.validation import FloatArray
 

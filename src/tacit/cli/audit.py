@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.audit import audit
+from tacit.auditing.run import audit
 from tacit.cli import options, problems
 from tacit.cli.commands import add_commands
 from tacit.planning import plan as make_plan

@@ -15,7 +15,7 @@ from tacit.cli import options, problems
 from tacit.cli.commands import add_commands
 from tacit.environments.named import fitting_environment, named_environment
 from tacit.learners.bandit import Rounds
-from tacit.learners.base import Plan
+from tacit.learners.plan import Plan
 from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.progress import Progress
 from tacit.randomness import Randomness

@@ -13,7 +13,7 @@ from tacit.errors import InvalidInput
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
-from tacit.learners.stochastic.objective import ObjectivePerturbationLearner, practical_reach
+from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, practical_reach
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
 from tacit.losses.base import Loss, clip_rows, row_norms
 from tacit.losses.linear_models import LinkLoss

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.base import Learner, Plan
+from tacit.learners.plan import Learner, Plan
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.privacy.curves import Approximate
 from tacit.privacy.guarantee import Guarantee

@@ -13,7 +13,7 @@ from typing import TypeVar
 from scipy.special import bdtrc
 
 from tacit.errors import PrivacyError
-from tacit.learners.base import Plan
+from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.privacy.calibration import largest, minimise
 

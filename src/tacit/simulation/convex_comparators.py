@@ -9,9 +9,9 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import BarrierSet, ConvexSet, ProjectableSet
-from tacit.learners.convex.newton import constrained_minimum
-from tacit.learners.convex.objective import hull_rows, loss_sum
 from tacit.losses import LinearLoss, LinkLoss, QuadraticLoss, RowLoss
+from tacit.solvers.loss_sums import hull_rows, loss_sum
+from tacit.solvers.newton import constrained_minimum
 from tacit.validation import FloatArray, check_positive
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learners.base import Plan
 from tacit.learners.doubling import Doubling
+from tacit.learners.plan import Plan
 from tacit.planning import Choice
 from tacit.progress import Progress
 from tacit.randomness import Randomness

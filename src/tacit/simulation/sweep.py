@@ -26,8 +26,8 @@ import numpy as np
 
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
-from tacit.learners.base import Plan
 from tacit.learners.doubling import Doubling
+from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.planning import Candidate, Choice, plan
 from tacit.problems import Problem

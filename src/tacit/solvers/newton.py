@@ -26,7 +26,7 @@ from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry.barrier import Barrier
 from tacit.geometry.base import BarrierSet
-from tacit.learners.convex.objective import SUM_ERROR, UNIT, LossSum
+from tacit.solvers.loss_sums import SUM_ERROR, UNIT, LossSum
 from tacit.validation import FloatArray
 
 _STEPS = 100

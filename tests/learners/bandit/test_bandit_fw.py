@@ -6,7 +6,7 @@ import pytest
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball, Birkhoff, Box, KSubsets, L1Ball, NuclearBall, Paths, Simplex
 from tacit.learners.bandit import BanditFW, Rounds
-from tacit.learners.bandit.base import on_sphere
+from tacit.learners.bandit.common import on_sphere
 from tacit.mechanisms.running_sums import Buffered
 from tacit.problems import Bandit
 from tacit.randomness import Randomness

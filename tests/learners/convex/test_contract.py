@@ -7,7 +7,8 @@ import pytest
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.geometry import Ball, Box, Simplex
-from tacit.learners.convex import CTRL, LazyOCO, PrivateFTRL
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL, LazyOCO
 from tacit.losses import CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.mechanisms.running_sums import LaplaceTree, Tree
 from tacit.problems import Convex

@@ -7,7 +7,7 @@ from tacit.environments.convex import DriftingQuadratic, SignFlips
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, Box, KSubsets, Simplex
 from tacit.learners.convex import PrivateFTRL
-from tacit.learners.convex.ctrl_accounting import chi_mean
+from tacit.learners.ctrl.accounting import chi_mean
 from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LogisticLoss
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 from tacit.problems import Convex

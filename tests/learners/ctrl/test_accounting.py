@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.learners.convex.ctrl_accounting import (
+from tacit.learners.ctrl.accounting import (
     PerturbedMinimiser,
     chi_mean,
     chi_quantile,

@@ -6,7 +6,8 @@ import pytest
 from tacit.environments.convex import LogisticStream
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, KSubsets, Simplex
-from tacit.learners.convex import CTRL, PrivateFTRL
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL
 from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Convex

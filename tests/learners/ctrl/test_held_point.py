@@ -5,11 +5,11 @@ import pytest
 
 from tacit.errors import PrivacyError
 from tacit.geometry import Ball, Simplex
-from tacit.learners.convex.held import Coins, held_point
-from tacit.learners.convex.newton import perturbed_minimum
-from tacit.learners.convex.objective import hull_rows, loss_sum
+from tacit.learners.ctrl.held_point import Coins, held_point
 from tacit.losses import ConvexFamily, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.randomness import Randomness
+from tacit.solvers.loss_sums import hull_rows, loss_sum
+from tacit.solvers.newton import perturbed_minimum
 
 RIDGE, WEIGHT = 5.0, 0.3
 

@@ -6,8 +6,8 @@ import pytest
 from tacit.environments.convex import DriftingQuadratic, LogisticStream
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, KSubsets
-from tacit.learners.convex import LazyOCO
-from tacit.learners.convex.lazy_oco import NotPrivate, growing_ranges
+from tacit.learners.ctrl import LazyOCO
+from tacit.learners.ctrl.lazy_oco import NotPrivate, growing_ranges
 from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.problems import Convex
 from tacit.randomness import Randomness

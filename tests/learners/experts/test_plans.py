@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit import L2P, Experts, HedgeOnSums, InvalidInput, LazyExperts, Randomness, ScheduledExperts
-from tacit.learners.experts.calibration import best_batch, cap_probability
+from tacit.learners.search import best_batch, cap_probability
 from tacit.mechanisms.running_sums import LaplaceTree, SquareRoot, Tree
 
 PROBLEM = Experts(n=3, horizon=100)

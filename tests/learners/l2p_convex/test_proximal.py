@@ -12,8 +12,8 @@ from scipy.special import ndtr
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, Box
-from tacit.learners.convex.interval import sample_interval
-from tacit.learners.convex.proximal import ProximalSampler, _inside_probability, certified_sampler, truncated_normal
+from tacit.learners.l2p_convex.interval import sample_interval
+from tacit.learners.l2p_convex.proximal import ProximalSampler, _inside_probability, certified_sampler, truncated_normal
 from tacit.randomness import Randomness
 
 RATE = 1e-6

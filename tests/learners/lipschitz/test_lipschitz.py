@@ -5,9 +5,9 @@ import pytest
 
 from tacit.environments.lipschitz import PricingCurve
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
-from tacit.learners.convex.lipschitz import LipschitzGrid
-from tacit.learners.convex.lipschitz_net import LipschitzNet, net_experts
 from tacit.learners.experts import LazyExperts
+from tacit.learners.lipschitz.lipschitz_grid import LipschitzGrid
+from tacit.learners.lipschitz.lipschitz_net import LipschitzNet, net_experts
 from tacit.mechanisms.running_sums import Tree, best_gaussian
 from tacit.problems import Experts, Lipschitz
 from tacit.randomness import Randomness

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.learners.convex.multiscale import Multiscale
+from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.randomness import Randomness
 
 

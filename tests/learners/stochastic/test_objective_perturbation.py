@@ -7,7 +7,7 @@ from scipy.special import expit
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation
-from tacit.learners.stochastic.objective import one_sided
+from tacit.learners.stochastic.objective_perturbation import one_sided
 from tacit.losses import ConvexFamily, CustomLoss, HuberLoss, LogisticLoss, SmoothedHingeLoss, SquaredLoss
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT
 from tacit.problems import Stochastic

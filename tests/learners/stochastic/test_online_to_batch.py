@@ -10,8 +10,8 @@ from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball, KSubsets, L1Ball
 from tacit.learners.stochastic import OnlineToBatch, Optimistic, Subgradient
 from tacit.learners.stochastic.clipping import ClippedDifferences
-from tacit.learners.stochastic.named import LEARNERS
 from tacit.learners.stochastic.norms import Norm
+from tacit.learners.stochastic.online_learners import LEARNERS
 from tacit.losses import ConvexFamily, CustomLoss, LogisticLoss, QuadraticLoss
 from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Stochastic

@@ -7,7 +7,7 @@ from exact.tracking_law import hockey_stick, meta_expert_law, transcript_law
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.experts import LazyExperts
 from tacit.learners.tracking import LazyFixedShare
-from tacit.learners.tracking.base import path_complexity
+from tacit.learners.tracking.common import path_complexity
 from tacit.learners.tracking.priors import MarkovPrior, UniformPrior
 from tacit.problems import Tracking
 from tacit.randomness import Randomness

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from tacit.environments.tracking import ShiftingBernoulli
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.tracking import NoisyMirrorDescent
-from tacit.learners.tracking.mirror_descent import clip_to_floor
+from tacit.learners.tracking.noisy_mirror_descent import clip_to_floor
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.simulation.comparators import best_switching_sequence

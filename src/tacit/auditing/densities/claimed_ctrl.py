@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learners.convex.ctrl import CTRL
+from tacit.learners.ctrl.ctrl import CTRL
 from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.losses.quadratic import QuadraticLoss

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
-from tacit.audit.claims import Claim
+from tacit.auditing.densities.claimed_ctrl import Claim
 from tacit.geometry import Ball, Box
-from tacit.learners.convex.gibbs import L2PConvex
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.losses.linear_models import LinkLoss
 from tacit.validation import FloatArray
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.instances import Instance
-from tacit.audit.methods import neighbours
-from tacit.audit.report import Finding
-from tacit.audit.swaps import swapped
-from tacit.audit.transcripts import Reading, claim_of, read, stepwise
-from tacit.learners.base import Learner
-from tacit.learners.convex import held
-from tacit.learners.convex.gibbs import L2PConvexLearner
+from tacit.auditing.attacks import neighbours
+from tacit.auditing.densities.transcripts import Reading, claim_of, read, stepwise
+from tacit.auditing.instances import Instance
+from tacit.auditing.report import Finding
+from tacit.auditing.swaps import swapped
+from tacit.learners.ctrl import held_point
+from tacit.learners.l2p_convex.l2p_convex import L2PConvexLearner
+from tacit.learners.plan import Learner
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
@@ -62,19 +62,19 @@ def metered(hazards: list[float]) -> Iterator[None]:
     """Scans of single rounds note the hazard of their coin."""
 
     def wrapped(honest: Any) -> Any:
-        def scan(self: held.Held, rows: FloatArray, tosses: held.Coins) -> int:
+        def scan(self: held_point.Held, rows: FloatArray, tosses: held_point.Coins) -> int:
             if len(rows) == 1 and np.isfinite(tosses.clocks[0]):
                 hazards.append(hazard(honest, self, rows, tosses))
             return int(honest(self, rows, tosses))
 
         return scan
 
-    kinds: tuple[Any, ...] = (held.HeldLinear, held.HeldQuadratic, held.HeldLink)
+    kinds: tuple[Any, ...] = (held_point.HeldLinear, held_point.HeldQuadratic, held_point.HeldLink)
     with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in kinds)):
         yield
 
 
-def hazard(honest: Any, state: held.Held, rows: FloatArray, tosses: held.Coins) -> float:
+def hazard(honest: Any, state: held_point.Held, rows: FloatArray, tosses: held_point.Coins) -> float:
     """The clock at which the scan changes its mind, by bisection on copies."""
     low, high = 0.0, tosses.hazard + 2 * float(tosses.log_phi[0]) + 1.0
     for _ in range(40):

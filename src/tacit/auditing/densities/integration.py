@@ -2,9 +2,9 @@
 
 In one dimension a draw has a density that the learner's own state determines. Replacing the draw by Gauss-Legendre
 nodes, each as likely as its weight times its density, turns the learner into one with finite outputs, and
-the enumeration of `tacit.audit.enumerate` then integrates the hockey stick over all draws of the transcript. Coins,
+the enumeration of scripted/enumeration.py then integrates the hockey stick over all draws of the transcript. Coins,
 clipping, measures and gradients are the shipped code's; only "draw from this density" is taken on trust here, and
-tested by `tacit.audit.density` in one and more dimensions.
+tested by draw_law.py in one and more dimensions.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.enumerate import Feedback, Law, transcript_law
-from tacit.audit.hazards import hazard
-from tacit.audit.script import Stream
-from tacit.audit.swaps import swapped
-from tacit.learners.base import Plan
-from tacit.learners.convex import coupled, gibbs_measure, held
+from tacit.auditing.densities.coins import hazard
+from tacit.auditing.scripted.enumeration import Feedback, Law, transcript_law
+from tacit.auditing.scripted.script import Stream
+from tacit.auditing.swaps import swapped
+from tacit.learners.ctrl import coupled, held_point
+from tacit.learners.l2p_convex import measure
+from tacit.learners.plan import Plan
 from tacit.validation import FloatArray
 
 NODES = 8
@@ -80,7 +81,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
     def asked(honest_scan: Any) -> Any:
         """A scan of one round whose coin is the script's; its hazard is read off the shipped scan itself."""
 
-        def scan(self: held.Held, rows: FloatArray, coins: held.Coins) -> int:
+        def scan(self: held_point.Held, rows: FloatArray, coins: held_point.Coins) -> int:
             if np.isinf(coins.clocks[0]):
                 return int(honest_scan(self, rows, coins))
 
@@ -95,9 +96,12 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
 
     honest_clocks = Stream.standard_exponential
     swaps = (
-        (gibbs_measure.IntervalMeasure, "sample", sample),
+        (measure.IntervalMeasure, "sample", sample),
         (coupled.CoupledLearner, "_draw", draw),
-        *((kind, "scan", asked(kind.scan)) for kind in (held.HeldLinear, held.HeldQuadratic, held.HeldLink)),
+        *(
+            (kind, "scan", asked(kind.scan))
+            for kind in (held_point.HeldLinear, held_point.HeldQuadratic, held_point.HeldLink)
+        ),
         (Stream, "standard_exponential", clocks),
     )
     with swapped(*swaps):

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.enumerate import Feedback, Law, Walk
-from tacit.audit.script import Script, ScriptedRandomness, Stream
-from tacit.audit.swaps import swapped
-from tacit.learners.base import Plan
-from tacit.learners.stochastic import norms, objective
+from tacit.auditing.scripted.enumeration import Feedback, Law, Walk
+from tacit.auditing.scripted.script import Script, ScriptedRandomness, Stream
+from tacit.auditing.swaps import swapped
+from tacit.learners.plan import Plan
+from tacit.learners.stochastic import norms, objective_perturbation
 
 _CELLS = 160
 _UNIT, _WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -82,7 +82,7 @@ def _integrated(plan: Any, walk: Walk) -> Iterator[None]:
         return SimpleNamespace(point=x[[walk.ask("noise", law)]])
 
     swaps = (
-        (objective, "perturbed_minimum", minimum),
+        (objective_perturbation, "perturbed_minimum", minimum),
         (norms.Norm, "exponential_noise", lambda self, generator: np.ones),
     )
     with swapped(*swaps):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtr, ndtr
 
-from tacit.audit.claims import Claim, PerturbedMinimiser, stacked
-from tacit.audit.claims_gibbs import Gibbs
-from tacit.audit.residuals import Surprise, coin_surprise, normal_surprises
-from tacit.learners.base import Learner, Plan
-from tacit.learners.convex.ctrl import CTRL
-from tacit.learners.convex.gibbs import L2PConvex, L2PConvexLearner
+from tacit.auditing.densities.claimed_ctrl import Claim, PerturbedMinimiser, stacked
+from tacit.auditing.densities.claimed_l2p import Gibbs
+from tacit.auditing.densities.residuals import Surprise, coin_surprise, normal_surprises
+from tacit.learners.ctrl.ctrl import CTRL
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex, L2PConvexLearner
+from tacit.learners.plan import Learner, Plan
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.instances import alphabet
-from tacit.audit.replay import Tape, TapeRandomness, recorded_sums
-from tacit.audit.report import Finding
-from tacit.audit.script import NotEnumerable, ScriptedRandomness, symbols
+from tacit.auditing.instances import alphabet
+from tacit.auditing.replay.tapes import Tape, TapeRandomness, recorded_sums
+from tacit.auditing.report import Finding
+from tacit.auditing.scripted.script import NotEnumerable, ScriptedRandomness, symbols
 from tacit.learners.doubling import Doubling
 
 # Rounds that are played in the second epoch: enough for a few coins.

@@ -3,7 +3,7 @@
 Replays of pure one-pass plans price their noise by its declared density exp(-|z|_q). That is what this attack tests:
 under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law, broken off one
 after the other as independent beta variables, and signs are fair coins; all of them independent. Each becomes a
-standard normal number or a bet, and the tests are those of `tacit.audit.residuals`.
+standard normal number or a bet, and the tests are those of `tacit.auditing.densities.residuals`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betainc, gammainc, gammaincc, ndtri
 
-from tacit.audit.report import Finding
-from tacit.audit.residuals import coin_surprise, normal_surprises, worst_surprise
-from tacit.audit.statistical import FAILURE
-from tacit.learners.base import Plan
+from tacit.auditing.densities.residuals import coin_surprise, normal_surprises, worst_surprise
+from tacit.auditing.report import Finding
+from tacit.auditing.statistics import FAILURE
+from tacit.learners.plan import Plan
 from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_to_batch import OnlineToBatch, OnlineToBatchLearner

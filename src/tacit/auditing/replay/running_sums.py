@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from tacit.audit.script import NotEnumerable
+from tacit.auditing.scripted.script import NotEnumerable
 from tacit.mechanisms.running_sums.base import RunningSum
 from tacit.validation import FloatArray
 

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tacit.audit.enumerate import Feedback, plain
-from tacit.audit.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
-from tacit.audit.sums import SummingPlan, response
-from tacit.audit.swaps import swapped
-from tacit.learners.base import Plan
+from tacit.auditing.replay.running_sums import SummingPlan, response
+from tacit.auditing.scripted.enumeration import Feedback, plain
+from tacit.auditing.scripted.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
+from tacit.auditing.swaps import swapped
+from tacit.learners.plan import Plan
 from tacit.mechanisms.running_sums.base import Accumulator
 from tacit.privacy.curves import Gaussian, Pure
 from tacit.validation import FloatArray

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.enumerate import NUMERICAL_SLACK, ExactCurve, Law, Walk
-from tacit.audit.instances import Instance
-from tacit.audit.replay import Tape
-from tacit.audit.report import Finding
-from tacit.audit.script import ScriptedRandomness, Stream, symbols
+from tacit.auditing.instances import Instance
+from tacit.auditing.replay.tapes import Tape
+from tacit.auditing.report import Finding
+from tacit.auditing.scripted.enumeration import NUMERICAL_SLACK, ExactCurve, Law, Walk
+from tacit.auditing.scripted.script import ScriptedRandomness, Stream, symbols
 from tacit.mechanisms.above_threshold import AboveThreshold
 
 # Shifts in units of the width: all queries, alternating halves, the last one only, all but the last.

@@ -1,6 +1,6 @@
 """The exact law of everything a learner releases, on small instances, and the exact curve of two neighbours.
 
-The shipped learner runs once for every outcome of its coins (`tacit.audit.script`), so what is enumerated is the code
+The shipped learner runs once for every outcome of its coins (script.py), so what is enumerated is the code
 that users run. The hockey-stick divergence of two such laws is the true delta(epsilon) of that pair of streams: no
 sampling, no confidence level. It must lie under the certified curve for every pair of neighbours.
 """
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.script import NotEnumerable, Script, ScriptedRandomness, symbols
-from tacit.learners.base import Plan
+from tacit.auditing.scripted.script import NotEnumerable, Script, ScriptedRandomness, symbols
+from tacit.learners.plan import Plan
 from tacit.validation import FloatArray
 
 Feedback = Sequence[Any]

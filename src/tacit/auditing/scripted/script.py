@@ -3,8 +3,8 @@
 A learner draws only from the named streams it was started with. Here each stream hands out symbols in place of numbers:
 an exponential clock that was not read yet, a uniform coin, a race of Gumbel variables. A symbol becomes an outcome only
 when the learner compares or ranks it, and then the script is asked, with the exact probability of each outcome. One
-script walks through all outcomes (`tacit.audit.enumerate`), another records a run and repeats it on other data
-(`tacit.audit.replay`). No second implementation of any learner is needed.
+script walks through all outcomes (enumeration.py), another records a run and repeats it on other data
+(`tacit.auditing.replay.tapes`). No second implementation of any learner is needed.
 
 What has no finite set of outcomes (normal noise) is refused here with `NotEnumerable`.
 """
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tacit.audit.races import Threshold, laplace_above, race_law, softmax
+from tacit.auditing.scripted.selections import Threshold, laplace_above, race_law, softmax
 from tacit.errors import TacitError
 from tacit.mechanisms import above_threshold
 from tacit.randomness import Randomness

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtri
 
-from tacit.audit.enumerate import Law, transcript_law
-from tacit.audit.instances import Instance
-from tacit.audit.report import Finding
-from tacit.audit.statistical import FAILURE
+from tacit.auditing.instances import Instance
+from tacit.auditing.report import Finding
+from tacit.auditing.scripted.enumeration import Law, transcript_law
+from tacit.auditing.statistics import FAILURE
 from tacit.learners.experts import L2P, LazyExperts, ScheduledExperts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray

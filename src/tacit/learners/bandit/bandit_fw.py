@@ -28,8 +28,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.bandit.base import BanditLearner, on_sphere
-from tacit.learners.bandit.calibration import (
+from tacit.learners.bandit.common import BanditLearner, on_sphere
+from tacit.learners.bandit.noisy_oco import NoisyOCO
+from tacit.learners.bandit.search import (
     FEWEST_ROUNDS,
     CertifiedRegret,
     batches_of,
@@ -40,9 +41,7 @@ from tacit.learners.bandit.calibration import (
     paper_scale,
     too_short,
 )
-from tacit.learners.bandit.frank_wolfe import FrankWolfe
-from tacit.learners.bandit.noisy_oco import NoisyOCO
-from tacit.learners.base import Plan
+from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -51,6 +50,7 @@ from tacit.privacy.curves import ROUND_UP
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Bandit, Problem
 from tacit.randomness import Randomness
+from tacit.solvers.frank_wolfe import FrankWolfe
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
 # A point of a batch uses the sum of two batches before.

@@ -1,10 +1,5 @@
-"""Learners over a convex set, and over a box for losses that are only Lipschitz."""
+"""Learners over a convex set."""
 
-from tacit.learners.convex.ctrl import CTRL
-from tacit.learners.convex.ftrl import PrivateFTRL
-from tacit.learners.convex.gibbs import L2PConvex
-from tacit.learners.convex.lazy_oco import LazyOCO
-from tacit.learners.convex.lipschitz import LipschitzGrid
-from tacit.learners.convex.lipschitz_net import LipschitzNet
+from tacit.learners.convex.private_ftrl import PrivateFTRL
 
-__all__ = ["CTRL", "L2PConvex", "LazyOCO", "LipschitzGrid", "LipschitzNet", "PrivateFTRL"]
+__all__ = ["PrivateFTRL"]

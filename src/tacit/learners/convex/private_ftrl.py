@@ -20,8 +20,8 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.convex.base import ConvexLearner, ConvexPlan
-from tacit.learners.convex.ctrl_accounting import chi_mean
+from tacit.learners.convex.common import ConvexLearner, ConvexPlan
+from tacit.learners.ctrl.accounting import chi_mean
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import RowLoss
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace

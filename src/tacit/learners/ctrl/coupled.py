@@ -10,13 +10,13 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.geometry.base import BarrierSet
-from tacit.learners.convex.base import ConvexLearner, ConvexPlan
-from tacit.learners.convex.held import Coins, held_point
-from tacit.learners.convex.newton import perturbed_minimum
-from tacit.learners.convex.objective import hull_rows, loss_sum
+from tacit.learners.convex.common import ConvexLearner, ConvexPlan
+from tacit.learners.ctrl.held_point import Coins, held_point
 from tacit.losses.base import CONSTRUCTED, RowLoss
 from tacit.problems import Convex
 from tacit.randomness import Randomness
+from tacit.solvers.loss_sums import hull_rows, loss_sum
+from tacit.solvers.newton import perturbed_minimum
 from tacit.validation import FloatArray
 
 # Rounds that are looked at together: more than a hold lasts would be thrown away.

@@ -23,16 +23,16 @@ from scipy.special import erfc, gammaincc
 
 from tacit.errors import PrivacyError
 from tacit.geometry.base import BarrierSet
-from tacit.learners.convex.base import ConvexPlan
-from tacit.learners.convex.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
-from tacit.learners.convex.ctrl_accounting import chi_mean, chi_quantile, coin_range, ctrl_chain
-from tacit.learners.convex.held import Coins
-from tacit.learners.convex.newton import attainable_accuracy
+from tacit.learners.convex.common import ConvexPlan
+from tacit.learners.ctrl.accounting import chi_mean, chi_quantile, coin_range, ctrl_chain
+from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
+from tacit.learners.ctrl.held_point import Coins
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.privacy.lazy import LazyChain
 from tacit.problems import Convex
 from tacit.randomness import Randomness
+from tacit.solvers.newton import attainable_accuracy
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
 
@@ -188,7 +188,7 @@ class CTRL(ConvexPlan):
 
     @classmethod
     def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> CTRL:
-        from tacit.learners.convex.ctrl_calibration import best_parameters, paper_parameters
+        from tacit.learners.ctrl.search import best_parameters, paper_parameters
 
         refuse_unconstructed(problem, "CTRL")
         barrier_domain(problem, "CTRL")

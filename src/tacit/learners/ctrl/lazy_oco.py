@@ -23,18 +23,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.convex.base import ConvexPlan
-from tacit.learners.convex.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
-from tacit.learners.convex.ctrl import ctrl_log_phi
-from tacit.learners.convex.ctrl_accounting import chi_mean, chi_quantile
-from tacit.learners.convex.held import Coins
-from tacit.learners.convex.newton import attainable_accuracy
+from tacit.learners.convex.common import ConvexPlan
+from tacit.learners.ctrl.accounting import chi_mean, chi_quantile
+from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
+from tacit.learners.ctrl.ctrl import ctrl_log_phi
+from tacit.learners.ctrl.held_point import Coins
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.calibration import minimise, smallest
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Convex
 from tacit.randomness import Randomness
+from tacit.solvers.newton import attainable_accuracy
 from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive
 
 # Rounds up to which expected switches are summed one by one.

@@ -19,7 +19,7 @@ from tacit.privacy.curves import Curve
 from tacit.problems import Convex
 
 if TYPE_CHECKING:
-    from tacit.learners.convex.ctrl import CTRL
+    from tacit.learners.ctrl.ctrl import CTRL
 
 Make = Callable[..., "CTRL"]
 
@@ -78,7 +78,7 @@ def best_parameters(make: Make, problem: Convex, target: Target) -> CTRL:
 
 def paper_parameters(make: Make, problem: Convex, target: Target) -> CTRL:
     """Theorems 8 and 11 as printed, run with this library's sound accounting."""
-    from tacit.learners.convex.ctrl import ctrl_log_phi
+    from tacit.learners.ctrl.ctrl import ctrl_log_phi
 
     rounds, epsilon, delta = problem.horizon or 1, target.epsilon, target.delta
     if epsilon > 1 or delta > 0.5 or rounds < 12 * log(1 / delta):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.base import ExpertLearner, ExpertPlan
+from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.base import ExpertLearner, ExpertPlan
-from tacit.learners.experts.calibration import best_chain, best_rate
-from tacit.learners.experts.lazy import weights_regret
+from tacit.learners.experts.common import ExpertLearner, ExpertPlan
+from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.search import best_chain, best_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.mechanisms.selection import exponential_mechanism

@@ -19,8 +19,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.learners.experts.base import ExpertPlan, LazyLearner
-from tacit.learners.experts.calibration import best_chain, best_rate, cap_probability
+from tacit.learners.experts.common import ExpertPlan, LazyLearner
+from tacit.learners.search import best_chain, best_rate, cap_probability
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import BoundedRange, Curve

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.base import ExpertLearner, ExpertPlan
-from tacit.learners.experts.calibration import best_batch, best_rate
-from tacit.learners.experts.lazy import weights_regret
+from tacit.learners.experts.common import ExpertLearner, ExpertPlan
+from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.search import best_batch, best_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import BoundedRange, Curve, Repeated

@@ -30,10 +30,10 @@ import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, Box
-from tacit.learners.base import Learner
-from tacit.learners.convex.base import ConvexPlan
-from tacit.learners.convex.gibbs_measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
+from tacit.learners.convex.common import ConvexPlan
 from tacit.learners.experts.l2p import REFUSED
+from tacit.learners.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
+from tacit.learners.plan import Learner
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.losses.base import CONSTRUCTED, RowLoss
@@ -211,7 +211,7 @@ class L2PConvex(ConvexPlan):
 
     @classmethod
     def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> L2PConvex:
-        from tacit.learners.convex.gibbs_search import best_plan
+        from tacit.learners.l2p_convex.search import best_plan
 
         calibration = options.pop("calibration", "certified")
         check_choice("L2PConvex", "calibration", calibration, ("certified", *REFUSED))

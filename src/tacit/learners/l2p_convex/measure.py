@@ -1,7 +1,7 @@
 """Regularised multiplicative weights: the measure exp(-rate (sum of losses + lambda |x - centre|^2)) on a convex set.
 
-Two ways to draw from it: on an interval exactly (`tacit.learners.convex.interval`), on balls and boxes by the
-certified proximal sampler (`tacit.learners.convex.proximal`). Both fill in `two_chains.Measure`.
+Two ways to draw from it: on an interval exactly (`tacit.learners.l2p_convex.interval`), on balls and boxes by the
+certified proximal sampler (`tacit.learners.l2p_convex.proximal`). Both fill in `two_chains.Measure`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from tacit.geometry import Ball, Box
 from tacit.geometry.base import ConvexSet
-from tacit.learners.convex.interval import sample_interval
-from tacit.learners.convex.proximal import ProximalSampler, certified_sampler
+from tacit.learners.l2p_convex.interval import sample_interval
+from tacit.learners.l2p_convex.proximal import ProximalSampler, certified_sampler
 from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.problems import Convex

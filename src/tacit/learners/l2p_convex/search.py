@@ -10,8 +10,8 @@ from typing import Any
 from scipy.optimize import minimize
 
 from tacit.errors import PrivacyError
-from tacit.learners.convex.gibbs import WORK_LIMIT, L2PConvex, check_samplable
-from tacit.learners.experts.calibration import best_batch
+from tacit.learners.l2p_convex.l2p_convex import WORK_LIMIT, L2PConvex, check_samplable
+from tacit.learners.search import best_batch
 from tacit.learners.target import Target
 from tacit.privacy.calibration import gaussian_mu, largest
 from tacit.privacy.guarantee import ZERO_OUT

@@ -1,7 +1,7 @@
 """Online Lipschitz learning in one or two dimensions, losses not necessarily convex.
 
 Paper: "Differentially Private and Lazy Online Convex Optimization" (COLT 2023), Section 4, Theorem 14.
-`LipschitzGrid` sums the multiscale coefficients of the losses privately (`tacit.learners.convex.multiscale`) and
+`LipschitzGrid` sums the multiscale coefficients of the losses privately (`tacit.learners.lipschitz.multiscale`) and
 plays Hedge on the reconstruction. At epsilon = 1 its bound is the better one from about T = 1e4 on in one dimension
 and 1e5 in two; on shorter streams that is `LipschitzNet`, which also switches far less.
 
@@ -22,9 +22,9 @@ import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry.base import read_only
-from tacit.learners.base import Learner, Plan
-from tacit.learners.convex.multiscale import Multiscale
-from tacit.learners.experts.hedge import hedge_regret
+from tacit.learners.experts.hedge_on_sums import hedge_regret
+from tacit.learners.lipschitz.multiscale import Multiscale
+from tacit.learners.plan import Learner, Plan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian
 from tacit.mechanisms.running_sums.base import check_mechanism

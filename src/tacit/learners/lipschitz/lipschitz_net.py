@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from tacit.geometry.base import read_only
-from tacit.learners.convex.lipschitz import MAX_POINTS, LipschitzLearner, LipschitzPlan
-from tacit.learners.experts.lazy import LazyExperts
+from tacit.learners.experts.lazy_experts import LazyExperts
+from tacit.learners.lipschitz.lipschitz_grid import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Experts, Lipschitz

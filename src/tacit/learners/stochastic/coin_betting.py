@@ -24,7 +24,7 @@ import numpy as np
 
 from tacit.geometry import Ball
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.stochastic.base import OnlineLearner
+from tacit.learners.stochastic.common import OnlineLearner
 from tacit.learners.stochastic.subgradient import Subgradient
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray, check_integer, check_positive

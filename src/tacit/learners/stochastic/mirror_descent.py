@@ -20,7 +20,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.geometry import L1Ball, Simplex
-from tacit.learners.stochastic.base import OnlineLearner
+from tacit.learners.stochastic.common import OnlineLearner
 from tacit.learners.stochastic.norms import Norm, length
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray

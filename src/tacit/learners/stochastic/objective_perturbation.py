@@ -29,9 +29,7 @@ import numpy as np
 
 from tacit.errors import PrivacyError, ProtocolError
 from tacit.geometry.base import read_only
-from tacit.learners.base import Learner, Plan
-from tacit.learners.convex.newton import perturbed_minimum
-from tacit.learners.convex.objective import SUM_ERROR, UNIT, LinkSum, hull_rows
+from tacit.learners.plan import Learner, Plan
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
@@ -42,6 +40,8 @@ from tacit.privacy.curves import ROUND_UP, Curve, Pure
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Randomness
+from tacit.solvers.loss_sums import SUM_ERROR, UNIT, LinkSum, hull_rows
+from tacit.solvers.newton import perturbed_minimum
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive
 
 RULES = ("certified", "practical")

@@ -7,8 +7,8 @@ from typing import Any
 from tacit.errors import InvalidInput
 from tacit.geometry import L1Ball, Simplex
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.stochastic.base import ConversionErrors, OnlineLearner
 from tacit.learners.stochastic.coin_betting import BettingGrid, KrichevskyTrofimov
+from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
 from tacit.learners.stochastic.mirror_descent import MirrorDescent
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.optimistic import Optimistic

@@ -27,11 +27,11 @@ import numpy as np
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import L1Ball, Simplex
 from tacit.geometry.base import read_only
-from tacit.learners.base import Learner, Plan
-from tacit.learners.stochastic.base import ConversionErrors, OnlineLearner
+from tacit.learners.plan import Learner, Plan
 from tacit.learners.stochastic.clipping import ClippedDifferences
-from tacit.learners.stochastic.named import default_norm, default_power, named_learner
+from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
 from tacit.learners.stochastic.norms import Norm
+from tacit.learners.stochastic.online_learners import default_norm, default_power, named_learner
 from tacit.learners.stochastic.weighting import clipping_norms, conversion_errors, scheduled_column_norm
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import Loss

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.stochastic.base import ConversionErrors, OnlineLearner
+from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray, check_positive, real_array
 

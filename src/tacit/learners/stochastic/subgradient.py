@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.stochastic.base import OnlineLearner
+from tacit.learners.stochastic.common import OnlineLearner
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.signal import fftconvolve, lfilter
 
-from tacit.learners.stochastic.base import ConversionErrors
+from tacit.learners.stochastic.common import ConversionErrors
 from tacit.learners.stochastic.norms import Norm
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.mechanisms.running_sums.tree import node_level

@@ -7,8 +7,8 @@ from math import log, log1p, sqrt
 from typing import Any, ClassVar
 
 from tacit.errors import PrivacyError
-from tacit.learners.base import Plan
-from tacit.learners.experts.base import ExpertPlan
+from tacit.learners.experts.common import ExpertPlan
+from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.problems import Problem, Tracking
 from tacit.validation import check_positive, invalid

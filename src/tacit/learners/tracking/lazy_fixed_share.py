@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learners.experts.base import LazyLearner
-from tacit.learners.experts.calibration import best_chain, best_rate, cap_probability
-from tacit.learners.experts.lazy import lazy_curve
+from tacit.learners.experts.common import LazyLearner
+from tacit.learners.experts.lazy_experts import lazy_curve
+from tacit.learners.search import best_chain, best_rate, cap_probability
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import Curve

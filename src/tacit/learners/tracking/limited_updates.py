@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.base import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
+from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.curves import ROUND_UP, Pure

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.base import ExpertLearner
+from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.privacy.calibration import gaussian_mu, minimise
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation

@@ -12,7 +12,7 @@ from math import log
 
 import numpy as np
 
-from tacit.learners.tracking.base import path_complexity
+from tacit.learners.tracking.common import path_complexity
 from tacit.validation import FloatArray
 
 # A share of zero is replaced by this one: the same law, but weights never underflow to zero for good.

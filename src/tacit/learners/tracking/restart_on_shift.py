@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean
 from tacit.learners.tracking.thresholds import (
     CERTIFIED_FALSE_ALARM,

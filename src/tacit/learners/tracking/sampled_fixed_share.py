@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.base import ExpertLearner
-from tacit.learners.experts.calibration import best_rate
+from tacit.learners.experts.common import ExpertLearner
+from tacit.learners.search import best_rate
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.base import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.privacy.curves import BoundedRange, Curve, Repeated
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Tracking

@@ -1,7 +1,7 @@
 """Attacks on learners that draw from densities in several dimensions: CTRL, and L2P on regularised weights.
 
-The density of a draw and the probability of a coin are known (`tacit.audit.claims`), so transcripts of the shipped
-learner give sharp answers:
+The density of a draw and the probability of a coin are known (claimed_ctrl.py, claimed_l2p.py), so transcripts of the
+shipped learner give sharp answers:
 
 - `law`: do draws and coins have the law that the certificate assumes? Draws become standard normal vectors, coins are
   bet on; the tests are exact for finite samples. This sees a wrong sampler, a wrong clock and a wrong objective.
@@ -25,18 +25,18 @@ from typing import Any
 
 import numpy as np
 
-from tacit.audit.claims import PerturbedMinimiser
-from tacit.audit.instances import Instance
-from tacit.audit.methods import neighbours
-from tacit.audit.replay import loss_lower_bound
-from tacit.audit.report import Finding
-from tacit.audit.residuals import normal_surprises, worst_surprise
-from tacit.audit.statistical import FAILURE, lower_rate, upper_rate
-from tacit.audit.swaps import swapped
-from tacit.audit.transcripts import QUADRATURE, Reading, claim_of, read, surprises, transcript
-from tacit.learners.convex import coupled
-from tacit.learners.convex.ctrl import CTRL
-from tacit.learners.convex.gibbs import L2PConvex
+from tacit.auditing.attacks import neighbours
+from tacit.auditing.densities.claimed_ctrl import PerturbedMinimiser
+from tacit.auditing.densities.residuals import normal_surprises, worst_surprise
+from tacit.auditing.densities.transcripts import QUADRATURE, Reading, claim_of, read, surprises, transcript
+from tacit.auditing.instances import Instance
+from tacit.auditing.replay.tapes import loss_lower_bound
+from tacit.auditing.report import Finding
+from tacit.auditing.statistics import FAILURE, lower_rate, upper_rate
+from tacit.auditing.swaps import swapped
+from tacit.learners.ctrl import coupled
+from tacit.learners.ctrl.ctrl import CTRL
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 

@@ -1,0 +1,1 @@
+"""Attacks on the promise: exact where outcomes can be counted, sharp where noise is known, statistical elsewhere."""

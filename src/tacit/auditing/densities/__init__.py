@@ -1,0 +1,1 @@
+"""Claimed laws: the shipped draws and coins against densities written a second time from the formulas."""

@@ -1,0 +1,1 @@
+"""Exact enumeration: the shipped learner runs under a script of every outcome of its coins."""

@@ -1,0 +1,1 @@
+"""Planted bugs: each breaks a shipped learner or mechanism in one way that an audit must find."""
