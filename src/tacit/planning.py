@@ -14,8 +14,9 @@ from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.l2p_convex import L2PConvex
+from tacit.learners.learner import Learner
 from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.plan import Plan
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking import (

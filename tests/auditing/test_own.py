@@ -10,7 +10,8 @@ from tacit.auditing.run import audit
 from tacit.errors import InvalidInput
 from tacit.geometry import Ball
 from tacit.learners.ctrl import LazyOCO
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound
 from tacit.losses import LogisticLoss
 from tacit.privacy.curves import Pure

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tacit.learners.lipschitz.multiscale import Multiscale
 
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.sums import replayed
@@ -20,6 +19,7 @@ from tacit.learners.convex import private_ftrl
 from tacit.learners.ctrl import ctrl
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.lipschitz import lipschitz_grid
+from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import clipping, norms, online_to_batch
 from tacit.learners.two_chains import TwoChains

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.privacy.curves import Approximate
 from tacit.privacy.guarantee import Guarantee

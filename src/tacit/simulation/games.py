@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.bandit import Rounds
-from tacit.learners.plan import Learner
+from tacit.learners.learner import Learner
 from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.simulation.comparators import best_switching_sequence
 from tacit.simulation.convex_comparators import best_fixed_point

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit import Guarantee, InvalidInput, ProtocolError, Randomness
-from tacit.learners.plan import STATE_WARNING
+from tacit.learners.learner import STATE_WARNING
 
 CUTS = (1, 2, 7, 600, 1023, 1024, 1025, 1030, 2048, 2299)
 

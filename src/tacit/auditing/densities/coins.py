@@ -23,7 +23,7 @@ from tacit.auditing.report import Finding
 from tacit.auditing.swaps import swapped
 from tacit.learners.ctrl import held_point
 from tacit.learners.l2p_convex.l2p_convex import L2PConvexLearner
-from tacit.learners.plan import Learner
+from tacit.learners.learner import Learner
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 

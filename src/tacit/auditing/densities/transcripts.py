@@ -14,7 +14,8 @@ from tacit.auditing.densities.claimed_l2p import Gibbs
 from tacit.auditing.densities.residuals import Surprise, coin_surprise, normal_surprises
 from tacit.learners.ctrl.ctrl import CTRL
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex, L2PConvexLearner
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 

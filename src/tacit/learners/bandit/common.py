@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
 from tacit.problems import Bandit
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_integer, check_number, real_array

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
 from tacit.losses.base import Loss, RowLoss
 from tacit.problems import Convex, Problem
 from tacit.randomness import Randomness

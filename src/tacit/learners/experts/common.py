@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
 from tacit.problems import Experts, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, first_position, real_array

@@ -33,7 +33,7 @@ from tacit.geometry import Ball, Box
 from tacit.learners.convex.common import ConvexPlan
 from tacit.learners.experts.l2p import REFUSED
 from tacit.learners.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
-from tacit.learners.plan import Learner
+from tacit.learners.learner import Learner
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.losses.base import CONSTRUCTED, RowLoss

@@ -23,8 +23,9 @@ import numpy as np
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry.base import read_only
 from tacit.learners.experts.hedge_on_sums import hedge_regret
+from tacit.learners.learner import Learner
 from tacit.learners.lipschitz.multiscale import Multiscale
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian
 from tacit.mechanisms.running_sums.base import check_mechanism

@@ -29,7 +29,8 @@ import numpy as np
 
 from tacit.errors import PrivacyError, ProtocolError
 from tacit.geometry.base import read_only
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds

@@ -27,7 +27,8 @@ import numpy as np
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import L1Ball, Simplex
 from tacit.geometry.base import read_only
-from tacit.learners.plan import Learner, Plan
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
 from tacit.learners.stochastic.norms import Norm
