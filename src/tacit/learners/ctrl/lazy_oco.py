@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -191,7 +191,7 @@ class LazyOCO(ConvexPlan):
         return min(plans, key=lambda plan: float(plan.regret_bound))
 
     @classmethod
-    def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> LazyOCO:
+    def _calibrate(cls, problem: Convex, target: Target) -> LazyOCO:
         raise PrivacyError(
             "LazyOCO is not private and meets no epsilon: use LazyOCO.for_budget(problem, switches=...) or CTRL."
         )
