@@ -69,6 +69,9 @@ class BanditFW(RunningSumPlan):
     `value_range`, values that are not finite raise. Numerics: idealized.
     Regret (oblivious, convex, L-Lipschitz losses within the range on the set): `calibration.py` has the formula.
 
+    Reference: Ene, Nguyen and Vladu (2021), "Projection-Free Bandit Optimization with Privacy Guarantees",
+    https://arxiv.org/abs/2012.12138.
+
     Attributes:
         zeta: smoothing radius, below the inner radius of the set.
         eta: learning rate.

@@ -46,6 +46,9 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     Regret: R sqrt(G^2 T + 2 G E[chi_d] sum of deviations), adaptive; R sqrt(G^2 T + d sigma_T^2) for linear losses
     and oblivious adversaries.
 
+    Reference: Kairouz, McMahan, Song, Thakkar, Thakurta and Xu (2021), "Practical and Private (Deep) Learning
+    without Sampling or Shuffling", https://arxiv.org/abs/2103.00039.
+
     Attributes:
         eta: learning rate; `calibrate` takes the one with the smallest certified regret, or `eta=` as it is given.
         mechanism: the running sum, for horizon - 1 steps (the last gradient is never used).

@@ -46,6 +46,9 @@ class CTRL(ConvexPlan, PrivatePlan):
     covered by release noise. Numerics: idealized.
     Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + 1.5 G D T^2 P[clip] + 2 G D + G s E[chi_d] T.
 
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
+
     Attributes:
         eta: inverse strength of the quadratic regulariser.
         sigma: standard deviation of the perturbation.

@@ -37,6 +37,9 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     raise). Numerics: idealized.
     Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian noise of last deviation sigma_T.
 
+    Reference: Agarwal and Singh (2017), "The Price of Differential Privacy for Online Learning",
+    https://arxiv.org/abs/1701.07953.
+
     Attributes:
         eta: learning rate.
         mechanism: the running sum, for horizon - 1 steps (the last losses are never used).

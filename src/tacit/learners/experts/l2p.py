@@ -52,6 +52,9 @@ class L2P(ExpertPlan):
     idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
 
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
+
     Attributes:
         eta: learning rate.
         force: probability of a forced redraw of the held expert at each toss of the coins.

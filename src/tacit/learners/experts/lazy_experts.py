@@ -40,6 +40,9 @@ class LazyExperts(ExpertPlan):
     Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
 
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
+
     Attributes:
         eta: learning rate.
         force: probability p of a forced redraw at each toss of the coin.

@@ -35,6 +35,9 @@ class ScheduledExperts(ExpertPlan):
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: ln N/eta + eta T B/8; for B = 1 against adaptive adversaries too.
 
+    Reference: McSherry and Talwar (2007), "Mechanism Design via Differential Privacy",
+    https://doi.org/10.1109/FOCS.2007.66.
+
     >>> plan = ScheduledExperts(Experts(n=10, horizon=1000), eta=0.02)
     >>> plan.certified_against
     ('oblivious', 'adaptive')

@@ -57,6 +57,9 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     dimensions are within `sampler_distance` of their law, which is charged to delta.
     Regret (oblivious): lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda) + clipping.
 
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
+
     Attributes:
         rate: beta, the weight of the losses.
         regularisation: lambda.

@@ -48,6 +48,9 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     Regret (oblivious, G-Lipschitz losses): W (ln N/eta' + eta' T/8) + eta k sigma_T^2/2 + T G diagonal/2^{k+1},
     W = G diagonal, eta' = eta W, N grid points; k + 1 in place of k on the noise in two dimensions.
 
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
+
     Attributes:
         eta: learning rate, in inverse units of loss.
         bits: k, bits of the grid in each coordinate.

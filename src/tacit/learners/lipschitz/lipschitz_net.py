@@ -32,6 +32,9 @@ class LipschitzNet(LipschitzPlan):
     one on the net and clipped to the range that a G-Lipschitz loss has there.
     Regret (oblivious, G-Lipschitz losses): that of the experts, plus T G diagonal/(2 cells).
 
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
+
     Attributes:
         cells: cells in each coordinate.
         experts: the plan for the cells' centres.

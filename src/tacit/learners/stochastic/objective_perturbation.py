@@ -61,6 +61,9 @@ class ObjectivePerturbation(PrivatePlan):
     hold; the minimiser's distance is certified, never an iteration count. Assumed: nothing; for the excess risk,
     independent records. Numerics: idealized noise, certified minimisation.
 
+    Reference: Kifer, Smith and Thakurta (2012), "Private Convex Empirical Risk Minimization and High-dimensional
+    Regression", https://proceedings.mlr.press/v23/kifer12.html.
+
     Attributes:
         regularisation: lambda, on the scale of the sum of the losses.
         noise_scale: sigma of the linear term.

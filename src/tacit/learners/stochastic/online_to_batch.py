@@ -59,6 +59,9 @@ class OnlineToBatch(PrivatePlan):
     bound, whatever the loss does. Assumed: nothing; for the excess risk, independent records and a convex loss that
     keeps its constants. Numerics: idealized.
 
+    Reference: Zhang, Tran and Cutkosky (2022), "Differentially Private Online-to-Batch for Smooth Losses",
+    https://arxiv.org/abs/2210.06593.
+
     Attributes:
         learner: a fresh learner, copied at the start; anything with play() and observe(gradient).
         mechanism: the running sum, for ceil(horizon/batch) steps.

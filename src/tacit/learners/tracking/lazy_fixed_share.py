@@ -46,6 +46,8 @@ class LazyFixedShare(TrackingPlan):
     adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: complexity/eta + eta T B/8 (oblivious), complexity = -ln of the prior weight of the best sequence.
 
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
+
     Attributes:
         eta: learning rate.
         force: probability p of a forced redraw at each toss of the coin.

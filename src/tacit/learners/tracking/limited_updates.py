@@ -37,6 +37,8 @@ class LimitedUpdates(ExpertPlan):
     however they are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
     Assumed for the regret: independent losses from one distribution. Numerics: idealized.
 
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
+
     Attributes:
         epsilon: privacy of the whole run.
 

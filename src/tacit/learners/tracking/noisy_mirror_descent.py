@@ -42,6 +42,8 @@ class NoisyMirrorDescent(TrackingPlan):
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret (oblivious): (ln N + S ln(N T/S))/eta + T (eta/8 + noise(eta)) + S(1-1/N).
 
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
+
     Attributes:
         eta: learning rate.
         scale: Laplace scale, or standard deviation of the Gaussian noise, of each coordinate.

@@ -60,6 +60,8 @@ class RestartOnShift(TrackingPlan):
     bound in advance assumes at most S of them. Only thresholds="certified", several times larger than the
     tuned ones, make that provable for independent losses.
 
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
+
     Attributes:
         epsilon: privacy of the whole run.
         interval: rounds between tests.

@@ -40,6 +40,8 @@ class SampledFixedShare(TrackingPlan):
     worst. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: complexity/eta + eta T/8, against adaptive adversaries too.
 
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
+
     Attributes:
         eta: learning rate.
         epoch: rounds H between restarts, at least 2.
