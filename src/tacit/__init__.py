@@ -1,7 +1,7 @@
 """Differentially private online learning.
 
 Decide again and again from feedback that belongs to people, with a proof of what the decisions leak and a
-certified price in regret.
+certified cost in regret.
 
 >>> import tacit
 >>> problem = tacit.Experts(n=10, horizon=1000)
@@ -21,6 +21,8 @@ from tacit.version import __version__
 if TYPE_CHECKING:
     from tacit.auditing.report import AuditReport
     from tacit.auditing.run import audit
+    from tacit.catalogue import register
+    from tacit.comparison import Candidate, Comparison
     from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
     from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
     from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
         SmoothedHingeLoss,
         SquaredLoss,
     )
-    from tacit.planning import Candidate, Choice, plan
+    from tacit.planning import Choice, plan
     from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
     from tacit.problems import Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
     from tacit.randomness import Randomness
@@ -79,6 +81,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "auditing.report": "AuditReport",
     "auditing.run": "audit",
+    "catalogue": "register",
+    "comparison": "Candidate Comparison",
     "environments.bandit": "Assignment MovingTarget Pricing Routing",
     "environments.convex": "DriftingQuadratic LogisticStream ReplayData SignFlips",
     "environments.experts": "BernoulliGap Replay SwitchingAdversary",
@@ -100,7 +104,7 @@ _HOMES = {
     "learners.target": "RegretBound",
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RestartOnShift SampledFixedShare",
     "losses": "ConvexFamily CustomLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss SmoothedHingeLoss SquaredLoss",
-    "planning": "Candidate Choice plan",
+    "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
     "problems": "Bandit Convex Experts Lipschitz Stochastic Tracking",
     "randomness": "Randomness",
@@ -128,6 +132,7 @@ __all__ = [
     "Box",
     "Candidate",
     "Choice",
+    "Comparison",
     "Convex",
     "ConvexFamily",
     "CustomLoss",
@@ -195,6 +200,7 @@ __all__ = [
     "__version__",
     "audit",
     "plan",
+    "register",
     "simulate",
     "sweep",
 ]

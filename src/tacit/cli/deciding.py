@@ -146,7 +146,7 @@ def show_point(point: Any) -> tuple[str, dict[str, Any]]:
     return ",".join(repr(x) for x in numbers), {"point": numbers}
 
 
-def summary(plan: tacit.Choice, learner: tacit.Learner, output: Output) -> None:
+def summary(plan: tacit.Comparison, learner: tacit.Learner, output: Output) -> None:
     """What was done and under which contract. Losses and regret are private: they are not shown."""
     bound, vacuous = float(plan.regret_bound), plan.plan.vacuous
     text = (

@@ -190,7 +190,7 @@ class Plan(ABC):
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
-        lines += [f"certified {self.problem.price}: {bound.value:.4g}", f"  formula:    {bound.formula}"]
+        lines += [f"certified {self.problem.criterion}: {bound.value:.4g}", f"  formula:    {bound.formula}"]
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
         lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
         return "\n".join([*lines, str(self.guarantee)])
