@@ -1,6 +1,7 @@
 """The table of D(Z, 256): both constructions, published vectors, and a search that finds every threshold."""
 
 import hashlib
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -60,7 +61,7 @@ def test_total_variation_of_the_table():
         half = [mpmath.exp(-mpmath.mpf(k * k) / 131072) for k in range(5000)]
         total = half[0] + 2 * mpmath.fsum(half[1:])
         law = [half[abs(k)] / total for k in range(-LARGEST, LARGEST + 1)]
-        drawn = [mpmath.ldexp(high - low, -192) for low, high in zip(thresholds[:-1], thresholds[1:], strict=True)]
+        drawn = [mpmath.ldexp(high - low, -192) for low, high in pairwise(thresholds)]
         beyond = 1 - mpmath.fsum(law)
         distance = (mpmath.fsum(abs(p - q) for p, q in zip(law, drawn, strict=True)) + beyond) / 2
         assert -181.6 < mpmath.log(distance, 2) < -181.59

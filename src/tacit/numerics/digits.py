@@ -16,12 +16,11 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tacit.numerics.gaussian_table import LARGEST, UNDECIDED, gaussian_table
+from tacit.numerics.source import Words
 from tacit.validation import IntArray, check_choice, require
 
-Words = NDArray[np.uint64]
 WEIGHTS = (1, 128, 16384, 16384 * 128)
 WARM_UP = 2**24
 SWITCH = "TACIT_NUMBA"

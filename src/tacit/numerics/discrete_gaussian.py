@@ -13,9 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from tacit.numerics.digits import WEIGHTS, Words, digit_of, kernels
+from tacit.numerics.digits import WEIGHTS, digit_of, kernels
 from tacit.numerics.gaussian_table import LARGEST, gaussian_table
-from tacit.numerics.source import PooledNoise, Streams, load_streams, raw_words, saved_streams
+from tacit.numerics.source import PooledNoise, Streams, Words, load_streams, raw_words, saved_streams
 from tacit.validation import IntArray
 
 SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2)

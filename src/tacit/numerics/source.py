@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from typing import Any, Protocol, SupportsIndex
+from typing import Any, ClassVar, Protocol, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.randomness import stream_state
 from tacit.validation import MALFORMED, IntArray, check_integer
 
 FIRST_POOL, POOL = 2**7, 2**14
+Words = NDArray[np.uint64]
 
 
 class Streams(Protocol):
@@ -93,61 +95,79 @@ class Source(ABC):
         return super().__reduce_ex__(protocol)
 
 
-class PooledNoise(Source):
-    """A source of independent integers, drawn ahead in a pool and given out in order.
+class Pooled(Source):
+    """A source that draws ahead in a pool and gives out in order.
 
     What is given out does not depend on how many are asked for at a time: a loop and an array draw the same.
     """
 
+    _kind: ClassVar[type[np.generic]] = np.int64
+
     def __init__(self, *, private: bool) -> None:
         super().__init__(private=private)
-        self._pool: IntArray = np.empty(0, dtype=np.int64)
+        self._ahead, self._most = FIRST_POOL, POOL
+        self._pool: NDArray[Any] = np.empty(0, dtype=self._kind)
         self._next = 0
-        self._ahead = FIRST_POOL
 
-    def draw(self, count: int) -> IntArray:
-        """The next `count` integers, in an array of their own."""
+    @abstractmethod
+    def _produce(self, count: int) -> NDArray[Any]:
+        """At least `count` new draws."""
+
+    def _take(self, count: int) -> NDArray[Any]:
+        """The next `count` draws, in an array of their own."""
         start, stop = self._next, self._next + count
         if start <= stop <= self._pool.size:
             self._check_process()
             self._next = stop  # before they are given out: an interrupt may lose draws, never repeat them
             return self._pool[start:stop].copy()
-        return self._draw_more(check_integer(type(self).__name__, "count", count, at_least=0))
+        return self._take_more(check_integer(type(self).__name__, "count", count, at_least=0))
 
-    def _draw_more(self, count: int) -> IntArray:
-        """What is left, then whole pools, then the beginning of a new pool."""
+    def _take_more(self, count: int) -> NDArray[Any]:
+        """What is left of the pool, then whole pools, then the beginning of a new one."""
         self._check_process()
-        left, self._pool, self._next = self._pool[self._next :], np.empty(0, dtype=np.int64), 0
-        parts, missing = [left], count - left.size
-        while missing >= POOL:
-            parts.append(self._produce(POOL))
-            missing -= POOL
-        if missing:
-            self._ahead = min(2 * self._ahead, POOL)
-            pool = self._produce(max(self._ahead, missing))
-            self._pool, self._next = pool, missing
-            parts.append(pool[:missing])
+        parts = [self._pool[self._next :]]
+        missing = count - parts[0].size
+        self._drop()
+        while missing > 0:
+            self._ahead = min(2 * self._ahead, self._most)
+            drawn = self._produce(max(self._ahead, min(missing, self._most)))
+            parts.append(drawn[:missing])
+            if drawn.size > missing:
+                self._pool, self._next = drawn, missing
+            missing -= parts[-1].size
         return np.concatenate(parts)
 
-    @abstractmethod
-    def _produce(self, count: int) -> IntArray:
-        """`count` new draws."""
+    def _drop(self) -> None:
+        self._pool, self._next = np.empty(0, dtype=self._kind), 0
+
+    def _parts(self) -> dict[str, Source]:
+        """The sources that this one draws from, by name."""
+        return {}
 
     def forget(self) -> None:
-        self._pool, self._next = np.empty(0, dtype=np.int64), 0
+        self._drop()
+        for part in self._parts().values():
+            part.forget()
 
     def _saved(self) -> dict[str, Any]:
-        return {"pool": self._pool[self._next :].copy()}
+        parts = {name: part.state_dict() for name, part in self._parts().items()}
+        return {"pool": self._pool[self._next :].copy(), **parts}
 
     def _load(self, state: dict[str, Any]) -> None:
-        self._pool, self._next = loaded_array(state["pool"], np.int64), 0
+        pool = state["pool"]
+        if not (isinstance(pool, np.ndarray) and pool.dtype == self._kind and pool.ndim == 1):
+            raise TypeError("one-dimensional array expected")
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+        self._pool, self._next = pool.copy(), 0
 
 
-def loaded_array(saved: Any, kind: type[np.generic]) -> Any:
-    """A copy of an array of a state, or TypeError if it is none of that kind in one dimension."""
-    if not (isinstance(saved, np.ndarray) and saved.dtype == kind and saved.ndim == 1):
-        raise TypeError("one-dimensional array expected")
-    return saved.copy()
+class PooledNoise(Pooled):
+    """A source of independent integers."""
+
+    def draw(self, count: int) -> IntArray:
+        """The next `count` integers, in an array of their own."""
+        return self._take(count)
 
 
 def saved_streams(streams: tuple[np.random.Generator, ...]) -> list[dict[str, Any]]:
@@ -161,6 +181,6 @@ def load_streams(streams: tuple[np.random.Generator, ...], saved: list[dict[str,
         stream.bit_generator.state = state
 
 
-def raw_words(stream: np.random.Generator, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def raw_words(stream: np.random.Generator, count: int) -> Words:
     """The next raw 64-bit words of a stream."""
     return np.asarray(stream.bit_generator.random_raw(count), dtype=np.uint64)
