@@ -9,7 +9,7 @@ import pytest
 import tacit
 from planted_bugs.catalogue import swap
 from tacit.auditing import attacks
-from tacit.auditing.instances import finite_instances
+from tacit.auditing.instances import instances
 from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
 from tacit.auditing.run import audit
 from tacit.errors import InvalidInput
@@ -97,7 +97,7 @@ def test_shipped_plans_at_full_budget(name):
 
 
 def test_lazy_experts_are_tight_on_their_worst_small_instance():
-    instance = finite_instances(PLANS["lazy experts"]())[0]
+    instance = instances(PLANS["lazy experts"](), "enumeration")[0]
     finding = attacks.exact(instance, tacit.Randomness.replayable(0).stream("tests"), laws=12)
     _, certified, measured = finding.curves
     assert measured[0] >= 0.4 * certified[0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from planted_bugs.catalogue import Control, swap
 from tacit.auditing import attacks
-from tacit.auditing.instances import noisy_instance
+from tacit.auditing.instances import instances
 from tacit.auditing.report import Finding
 from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
@@ -43,7 +43,7 @@ def sampled(mechanism: RunningSum) -> Finding:
 
 def replayed(plan: Plan) -> Finding:
     """Attack a learner by record and replay."""
-    return attacks.replayed(noisy_instance(plan), Randomness.replayable(2).stream("controls"), pairs=12)
+    return attacks.replayed(instances(plan, "replayed noise")[0], Randomness.replayable(2).stream("controls"), pairs=12)
 
 
 def _scaled(factor: float) -> Any:

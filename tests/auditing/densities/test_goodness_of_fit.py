@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit import Randomness
-from tacit.auditing.densities.residuals import MOST, coin_surprise, normal_surprises, worst_surprise
+from tacit.auditing.densities.goodness_of_fit import MOST, coin_surprise, normal_surprises, worst_surprise
 from tacit.auditing.replay.norm_noise import norm_noise, standardised
 from tacit.learners.stochastic.norms import Norm
 

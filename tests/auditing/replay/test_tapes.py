@@ -5,7 +5,7 @@ import pytest
 
 from tacit import Experts, HedgeOnSums, LazyExperts, NoisyMirrorDescent, Randomness, Tracking
 from tacit.auditing import attacks
-from tacit.auditing.instances import noisy_instance
+from tacit.auditing.instances import instances
 from tacit.auditing.replay.running_sums import Response, exact_loss, response
 from tacit.auditing.replay.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
 from tacit.auditing.scripted.script import NotEnumerable
@@ -111,7 +111,7 @@ def test_replays_are_identical_and_as_tight_as_the_noise():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_noise_on_vectors(delta):
     plan = NoisyMirrorDescent.calibrate(Tracking(n=3, horizon=6, switches=1), epsilon=1.0, delta=delta)
-    finding = attacks.replayed(noisy_instance(plan), generator(5), pairs=12)
+    finding = attacks.replayed(instances(plan, "replayed noise")[0], generator(5), pairs=12)
     assert not finding.violation
     assert finding.tightness > 0.999
 
