@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tacit.auditing import attacks, instances
 from tacit.auditing.instances import Instance
 from tacit.auditing.replay.epochs import epochs
@@ -32,6 +34,7 @@ LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
 INTEGRATED_LAWS, SUM_RUNS, NORM_COORDINATES = 8, 200_000, 40_000
 # Drawn coordinates of a test of densities, draws of its slower instance, runs of a likelihood-ratio test.
 COORDINATES = {"CTRL": 5_000, "L2PConvex": 18_000}
+NOISES = 400
 STEEP_DRAWS, COIN_RUNS, SCORED_RUNS = 300, 30, {"CTRL": 500, "L2PConvex": 600}
 
 
@@ -95,7 +98,9 @@ class _Attacks:
         elif name == "ObjectivePerturbation":
             from tacit.auditing.densities.minimiser import model_law
 
-            self._integrated(instances.model_instance(plan), model_law, 1e-3)
+            small = instances.model_instance(plan)
+            self._integrated(small, model_law, 1e-3)
+            self._totality(small)
             self._norm_noise(plan)
         else:
             self._own(plan)
@@ -164,6 +169,16 @@ class _Attacks:
         attack = norm_noise.sum_noise if isinstance(plan, OnlineToBatch) else norm_noise.model_noise
         count = self._count(NORM_COORDINATES, 4_000)
         self.findings.append(attack(plan, self._source.child("norm noise"), coordinates=count))
+
+    def _totality(self, instance: Instance) -> None:
+        from tacit.auditing.densities.totality import totality
+        from tacit.auditing.densities.transcripts import stacked
+
+        assert isinstance(instance.plan, ObjectivePerturbation)
+        self.say("minimisers at many noises")
+        stream = instance.alphabet.stream([0, len(instance.alphabet.symbols) - 1, 1])
+        noises = np.linspace(-8.0, 8.0, self._count(NOISES, 17)).tolist()
+        self.findings.append(totality(instance.plan, stacked(stream), noises))
 
     def _densities(self, plan: Plan) -> None:
         from tacit.auditing.densities import coins, draw_law

@@ -38,8 +38,13 @@ class LossSum(ABC):
 
     @property
     def modulus(self) -> float:
-        """A lower bound on the curvature of the sum."""
+        """A lower bound on the curvature of the sum: a public number."""
         return 0.0
+
+    @property
+    def smoothness(self) -> float:
+        """An upper bound on the curvature of the sum: a public number."""
+        return self.modulus
 
     @abstractmethod
     def add(self, rows: FloatArray) -> None:
@@ -56,14 +61,6 @@ class LossSum(ABC):
     @abstractmethod
     def hessian(self, x: FloatArray) -> FloatArray:
         """The Hessian at x."""
-
-    @abstractmethod
-    def mark(self) -> tuple[Any, ...]:
-        """Where the sum stands, for `rewind`."""
-
-    @abstractmethod
-    def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Forget what was added since `mark`."""
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on. PRIVATE."""
@@ -93,14 +90,6 @@ class CompensatedSum(LossSum):
             self._high = total
         self._size += np.add.reduce(np.abs(rows), axis=None)
         self.count += len(rows)
-
-    def mark(self) -> tuple[Any, ...]:
-        """Copies of the sums."""
-        return self.count, self._high.copy(), self._low.copy(), self._size.copy()
-
-    def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Back to the copies."""
-        self.count, self._high, self._low, self._size = mark
 
     def _total(self) -> FloatArray:
         return self._high + self._low
@@ -159,6 +148,11 @@ class LinkSum(LossSum):
         self._loss = loss
         self._rows = np.empty((0, dimension + 2))
 
+    @property
+    def smoothness(self) -> float:
+        """The largest curvature of a round, times their number."""
+        return self.count * self._loss.data_norm**2 * self._loss.link_constants(float("inf"))[1]
+
     def add(self, rows: FloatArray) -> None:
         """Keep the rows; memory doubles when it is full."""
         needed = self.count + len(rows)
@@ -168,14 +162,6 @@ class LinkSum(LossSum):
             self._rows = grown
         self._rows[self.count : needed] = rows
         self.count = needed
-
-    def mark(self) -> tuple[Any, ...]:
-        """The number of rows."""
-        return (self.count,)
-
-    def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Drop the rows after it."""
-        (self.count,) = mark
 
     def value(self, x: FloatArray) -> float:
         """The sum of the losses."""

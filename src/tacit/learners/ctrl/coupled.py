@@ -16,7 +16,7 @@ from tacit.losses.base import CONSTRUCTED, RowLoss
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
-from tacit.solvers.newton import perturbed_minimum
+from tacit.solvers.minimum import perturbed_minimum, truncated_normal
 from tacit.validation import FloatArray
 
 # Rounds that are looked at together: more than a hold lasts would be thrown away.
@@ -29,7 +29,7 @@ class CoupledLearner(ConvexLearner):
     """Holds the minimiser of losses + ridge + barrier + noise; each coin compares consecutive laws of it."""
 
     _stream_names: ClassVar[tuple[str, ...]] = ("noise", "keep", "release")
-    _state: ClassVar[tuple[str, ...]] = ("_sums", "_held")
+    _state: ClassVar[tuple[str, ...]] = ("_sums", "_held", "_substitutes")
 
     def __init__(
         self, plan: ConvexPlan, randomness: Randomness, *, ridge: float, weight: float, accuracy: float, blur: float
@@ -40,6 +40,7 @@ class CoupledLearner(ConvexLearner):
         dimension = self._set.hull_dimension
         self._sums = loss_sum(self._loss, dimension)
         self._held = held_point(self._loss, dimension)
+        self._substitutes = 0  # minimisers without the losses: none, unless the solver is broken
 
     @abstractmethod
     def _deviation(self, rounds: int) -> float:
@@ -51,7 +52,7 @@ class CoupledLearner(ConvexLearner):
 
     def _draw(self) -> None:
         """A fresh perturbed minimiser of everything observed, released."""
-        noise = self._deviation(self._sums.count) * self._streams["noise"].standard_normal(self._sums.dimension)
+        noise = self._deviation(self._sums.count) * truncated_normal(self._streams["noise"], self._sums.dimension)
         found = perturbed_minimum(
             self._sums,
             ridge=self._ridge,
@@ -61,6 +62,7 @@ class CoupledLearner(ConvexLearner):
             weight=self._weight,
             start=self._held.x,
         )
+        self._substitutes += found.substitute
         self._hold(self._released(found.point))
 
     def _released(self, point: FloatArray) -> FloatArray:
@@ -104,14 +106,9 @@ class CoupledLearner(ConvexLearner):
             drawn = done + kept < len(block)
             following = done + kept + drawn
             actions[done:following] = self._action
-            saved = self._sums.mark()
             self._sums.add(block[done:following])
             if drawn:
-                try:
-                    self._draw()
-                except PrivacyError:
-                    self._sums.rewind(saved)  # nothing was released and the round is not over
-                    raise
+                self._draw()
             done = following
 
 

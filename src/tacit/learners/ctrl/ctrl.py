@@ -32,7 +32,7 @@ from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_r
 from tacit.privacy.lazy import LazyChain
 from tacit.problems import Convex
 from tacit.randomness import Randomness
-from tacit.solvers.newton import attainable_accuracy
+from tacit.solvers.objective import attainable_accuracy
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
 

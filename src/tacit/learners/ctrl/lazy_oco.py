@@ -34,7 +34,7 @@ from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Convex
 from tacit.randomness import Randomness
-from tacit.solvers.newton import attainable_accuracy
+from tacit.solvers.objective import attainable_accuracy
 from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive
 
 # Rounds up to which expected switches are summed one by one.
