@@ -171,8 +171,8 @@ class _Attacks:
         self.findings.append(attack(plan, self._source.child("norm noise"), coordinates=count))
 
     def _totality(self, instance: Instance) -> None:
+        from tacit.auditing.densities.claimed_ctrl import stacked
         from tacit.auditing.densities.totality import totality
-        from tacit.auditing.densities.transcripts import stacked
 
         assert isinstance(instance.plan, ObjectivePerturbation)
         self.say("minimisers at many noises")

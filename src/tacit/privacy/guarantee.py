@@ -21,6 +21,11 @@ class Relation(StrEnum):
     ZERO_OUT = "zero-out"
     """It is replaced by a public feedback that contributes nothing (constant loss, zero gradient)."""
 
+    @property
+    def sides(self) -> int:
+        """How many contributions a neighbour moves: the old and the new one, or the old one only."""
+        return 2 if self is Relation.REPLACE else 1
+
     def __str__(self) -> str:
         return self.value
 
