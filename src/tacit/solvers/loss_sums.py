@@ -59,8 +59,8 @@ class LossSum(ABC):
         """The gradient at x, and a bound on the norm of its rounding error."""
 
     @abstractmethod
-    def hessian(self, x: FloatArray) -> FloatArray:
-        """The Hessian at x."""
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
+        """The Hessian at x of the losses after the first `since`."""
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on. PRIVATE."""
@@ -109,7 +109,7 @@ class LinearSum(CompensatedSum):
         """The sum of the g."""
         return self._total(), self._error()
 
-    def hessian(self, x: FloatArray) -> FloatArray:
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
         """Zero."""
         return np.zeros((self.dimension, self.dimension))
 
@@ -135,9 +135,9 @@ class QuadraticSum(CompensatedSum):
         error = 4 * UNIT * self.count * float(np.sqrt(x @ x)) + self._error()
         return self._strength * (self.count * x - self._total()), self._strength * error
 
-    def hessian(self, x: FloatArray) -> FloatArray:
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
         """A multiple of the identity."""
-        return np.asarray(self.modulus * np.eye(self.dimension))
+        return np.asarray(self._strength * (self.count - since) * np.eye(self.dimension))
 
 
 class LinkSum(LossSum):
@@ -180,19 +180,19 @@ class LinkSum(LossSum):
         error = norm * ((SUM_ERROR + 8 * UNIT) * size + self.count * curvature * (d + 4) * UNIT * reach)
         return total, error * np.sqrt(d)
 
-    def hessian(self, x: FloatArray) -> FloatArray:
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
         """The sum of f'' v v^T."""
-        margins, labels, features = self._at(x)
+        margins, labels, features = self._at(x, since)
         roots = np.sqrt(self._loss.curvature(margins, labels))
         total = np.zeros((self.dimension, self.dimension))
-        for first in range(0, self.count, _CHUNK):
+        for first in range(0, len(roots), _CHUNK):
             weighted = features[first : first + _CHUNK] * roots[first : first + _CHUNK, None]
             blocks, rest = _blocks(weighted)
             total += np.add.reduce(np.matmul(blocks.transpose(0, 2, 1), blocks), axis=0) + rest.T @ rest
         return total
 
-    def _at(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        rows = self._rows[: self.count]
+    def _at(self, x: FloatArray, since: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
+        rows = self._rows[since : self.count]
         features = rows[:, :-2]
         blocks, rest = _blocks(features)
         margins = np.concatenate([np.matmul(blocks, x).ravel(), rest @ x]) + rows[:, -2]
