@@ -34,7 +34,8 @@ Attack = Literal[
     # Learners that hide vectors behind noise.
     "running sum", "replayed noise", "norm noise",
     # Learners whose draws have a known density.
-    "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "likelihood ratios",
+    "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "many noises",
+    "likelihood ratios",
 ]  # fmt: skip
 """The kinds of attack that `tacit.audit` knows."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,13 @@ class Constants:
 
 
 class LossFamily(ABC):
-    """A set of losses known by its constants: enough to plan."""
+    """A set of losses known by its constants: enough to plan.
+
+    Attributes:
+        bend: how fast curvature changes: c with |f'''| <= c f'' along the margin (None: it may jump, or nobody knows).
+    """
+
+    bend: ClassVar[float | None] = None
 
     @property
     @abstractmethod
