@@ -41,6 +41,9 @@ class CoupledLearner(ConvexLearner):
         self._sums = loss_sum(self._loss, dimension)
         self._held = held_point(self._loss, dimension)
 
+    def _consistent(self) -> bool:
+        return self._sums.count == self._round
+
     @abstractmethod
     def _deviation(self, rounds: int) -> float:
         """The standard deviation of the noise once `rounds` losses are summed."""

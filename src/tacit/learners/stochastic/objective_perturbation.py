@@ -40,7 +40,7 @@ from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Problem, Stochastic
-from tacit.randomness import Randomness
+from tacit.randomness import Process, Randomness
 from tacit.solvers.loss_sums import SUM_ERROR, UNIT, LinkSum, hull_rows
 from tacit.solvers.newton import perturbed_minimum
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive
@@ -230,6 +230,7 @@ class ObjectivePerturbationLearner(Learner):
     plan: ObjectivePerturbation
     _stream_names = ("noise",)
     _state = ("_losses", "_released")
+    _any_shape = ("_released",)  # nothing, or a model
 
     def __init__(self, plan: ObjectivePerturbation, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -248,7 +249,10 @@ class ObjectivePerturbationLearner(Learner):
     @property
     def model(self) -> FloatArray:
         """The private model: made at the first call, the same one afterwards. No more records can come."""
+        if self._process != Process.number:
+            self._admit()
         if self._released is None:
+            self._process = None  # one release: an interrupted one is not made again with other noise
             plan, stream = self.plan, self._streams["noise"]
             draw = Norm().exponential_noise(stream) if plan.pure else stream.standard_normal
             found = perturbed_minimum(
@@ -260,7 +264,12 @@ class ObjectivePerturbationLearner(Learner):
             self._released = found.point + plan.protection * draw(self._dimension)
             self._action = read_only(self._released)
             self._switches += 1
+            self._process = Process.number
         return np.array(self._released)
+
+    def _consistent(self) -> bool:
+        model = self._action if self._released is None else self._released
+        return self._losses.count == self._round and model.shape == (self._dimension,)
 
     def _check(self, record: Any) -> FloatArray:
         self._refuse_late()
