@@ -163,9 +163,8 @@ def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: b
     if not np.isfinite(total):  # one sum decides, unless it overflows
         bad = np.argwhere(~np.isfinite(array))
         if bad.size:
-            where = f" in round {bad[0][0]}" if many else ""
-            got = float(array[tuple(bad[0])])
-            raise InvalidInput(f"The '{name}' of {owner} must be finite numbers. Got {got!r}{where} instead.")
+            where = f"; those of round {bad[0][0]} are not" if many else ""
+            raise InvalidInput(f"The '{name}' of {owner} must be finite numbers{where}.")
     return array if many else array[None, :]
 
 

@@ -251,4 +251,4 @@ class SmoothedHingeLoss(LinkLoss):
 
 
 def _short(data: Any) -> str:
-    return f"an array of shape {np.shape(data)}" if isinstance(data, np.ndarray) else repr(data)[:60]
+    return f"an array of shape {np.shape(data)}" if isinstance(data, np.ndarray) else f"a {type(data).__name__}"

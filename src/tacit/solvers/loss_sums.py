@@ -88,7 +88,7 @@ class CompensatedSum(LossSum):
             part = total - self._high
             self._low += (self._high - (total - part)) + (row - part)
             self._high = total
-        self._size += np.add.reduce(np.abs(rows), axis=None)
+            self._size += np.add.reduce(np.abs(row))  # row by row: the same bits however the rows arrive
         self.count += len(rows)
 
     def _total(self) -> FloatArray:

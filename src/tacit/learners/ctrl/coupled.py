@@ -47,6 +47,9 @@ class CoupledLearner(ConvexLearner):
         self._renewed = 0
         self._substitutes = 0  # minimisers without the losses: none, unless the solver is broken
 
+    def _consistent(self) -> bool:
+        return self._sums.count == self._round
+
     @abstractmethod
     def _deviation(self, rounds: int) -> float:
         """The standard deviation of the noise once `rounds` losses are summed."""

@@ -195,6 +195,9 @@ class LazyExpertsLearner(LazyLearner):
             self._total += np.add.reduce(self._rows[: self._filled], axis=0)
             self._filled = 0
 
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._summable(self._total, self._rows[: self._filled])
+
     def _draw(self) -> None:
         self._redraws += 1
         self._move(exponential_mechanism(-self._eta * self._total, self._streams["draw"]))

@@ -42,7 +42,7 @@ from tacit.losses.linear_models import LinkLoss, LogisticLoss, SmoothedHingeLoss
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Pure, SamplerError
 from tacit.problems import Problem, Stochastic
-from tacit.randomness import Randomness
+from tacit.randomness import Process, Randomness
 from tacit.solvers.loss_sums import LinkSum, hull_rows
 from tacit.solvers.minimum import TRUNCATION, perturbed_minimum, truncated_norm, truncated_normal
 from tacit.solvers.objective import attainable_accuracy
@@ -234,6 +234,7 @@ class ObjectivePerturbationLearner(Learner):
     plan: ObjectivePerturbation
     _stream_names = ("noise",)
     _state = ("_losses", "_released", "_substitutes")
+    _any_shape = ("_released",)  # nothing, or a model
 
     def __init__(self, plan: ObjectivePerturbation, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -253,7 +254,10 @@ class ObjectivePerturbationLearner(Learner):
     @property
     def model(self) -> FloatArray:
         """The private model: made at the first call, the same one afterwards. No more records can come."""
+        if self._process != Process.number:
+            self._admit()
         if self._released is None:
+            self._process = None  # one release: an interrupted one is not made again with other noise
             plan, stream = self.plan, self._streams["noise"]
             draw = Norm().exponential_noise(stream) if plan.pure else partial(truncated_normal, stream)
             found = perturbed_minimum(
@@ -266,7 +270,12 @@ class ObjectivePerturbationLearner(Learner):
             self._released = found.point + plan.protection * draw(self._dimension)
             self._action = read_only(self._released)
             self._switches += 1
+            self._process = Process.number
         return np.array(self._released)
+
+    def _consistent(self) -> bool:
+        model = self._action if self._released is None else self._released
+        return self._losses.count == self._round and model.shape == (self._dimension,)
 
     def _check(self, record: Any) -> FloatArray:
         self._refuse_late()

@@ -210,6 +210,10 @@ class LazyFixedShareLearner(LazyLearner):
         if finished % self._block == 0:
             self._flush()
 
+    def _consistent(self) -> bool:
+        used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
+        return super()._consistent() and used
+
     @property
     def _counting(self) -> int:
         """1 if the prior counts switches, else 0."""
