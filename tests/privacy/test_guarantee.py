@@ -180,3 +180,8 @@ def test_bad_fields(field, value):
 
 def test_relation_may_be_given_by_name():
     assert contract(relation="zero-out").relation is ZERO_OUT
+
+
+def test_sides_of_the_relations():
+    """Two feedbacks tell replaced streams apart, one a stream with a zeroed round."""
+    assert {relation: relation.sides for relation in Relation} == {REPLACE: 2, ZERO_OUT: 1}

@@ -21,6 +21,11 @@ class Relation(StrEnum):
     ZERO_OUT = "zero-out"
     """It is replaced by a public feedback that contributes nothing (constant loss, zero gradient)."""
 
+    @property
+    def sides(self) -> int:
+        """How many admissible feedbacks tell neighbours apart: 2 (the old and the new), or 1 (the one zeroed out)."""
+        return 1 if self is Relation.ZERO_OUT else 2
+
     def __str__(self) -> str:
         return self.value
 
