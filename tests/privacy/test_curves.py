@@ -45,7 +45,8 @@ CURVES = [
     SamplerError(Gaussian(0.4), 1e-10, 5),
     SamplerError(Pure(0.4), 0.0, 0),
     LazyChain(10, 0.5, 0.7, 0.3, BoundedRange(0.6)),
-    LazyChain(10, 0.3, 0.7, 0.3, BoundedRange(1.2), batch=2, rounds_per_person=2, drift=0.01),
+    LazyChain(10, 0.3, 0.7, 0.9, BoundedRange(1.2), batch=2, rounds_per_person=2, drift=0.01),
+    LazyChain.of_hazards(1e-15, 5e-17, decisions=10, bit=5e-17, draw=BoundedRange(1e-16)),
     CappedChain(LazyChain(10, 0.5, 0.7, 0.3, BoundedRange(0.6)), 4),
 ]
 every = pytest.mark.parametrize("curve", CURVES, ids=repr)
