@@ -17,7 +17,7 @@ from tacit.privacy.curves import (
     Sometimes,
     Sum,
 )
-from tacit.privacy.guarantee import EXACT, IDEALIZED, REPLACE, ZERO_OUT, Guarantee, Relation, _up
+from tacit.privacy.guarantee import EXACT, IDEALIZED, REPLACE, ZERO_OUT, Guarantee, Relation
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.randomness import Randomness
 
@@ -121,14 +121,6 @@ def test_str_is_the_whole_contract():
     assert str(ZERO_OUT) == "zero-out"
 
 
-def test_shown_epsilon_is_rounded_up():
-    values = np.concatenate([np.geomspace(1e-7, 1e4, 997), [0.99996, 9.9994, 9.9996, 1.0, 0.1, 123.45, 99999.0]])
-    for value in values:
-        assert value <= float(_up(float(value))) <= value * (1 + 1.1e-3)
-    assert _up(0.0) == "0"
-    assert _up(float("inf")) == "inf"
-
-
 def test_randomness_stamp():
     replayable = contract().with_randomness(Randomness.replayable(1).label)
     assert not replayable.private
@@ -146,7 +138,7 @@ def test_composition_adds_and_keeps_the_contract():
     assert whole.epsilon(1e-6) == pytest.approx(Gaussian(0.5).epsilon(1e-6), rel=1e-6)
     assert whole.epsilon(1e-6) >= Gaussian(0.5).epsilon(1e-6)
     assert whole.released == "a; b"
-    assert whole.at_delta == 1e-5
+    assert whole.at_delta == pytest.approx(1.2e-5, rel=1e-12)
     assert whole.numerics == IDEALIZED
     assert contract(numerics=EXACT).compose(contract(numerics=EXACT)).numerics == EXACT
     assert contract(adversary="oblivious").compose(contract()).adversary == "oblivious"

@@ -1,7 +1,8 @@
 """Privacy curves: what a mechanism leaks, as a function of the Renyi order.
 
 A curve answers three questions, each rounded to the private side: its Renyi divergence at given orders,
-epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise.
+epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise;
+composition.py puts those of several contracts together.
 The exact Gaussian epsilon comes from dp-accounting.
 """
 
@@ -10,14 +11,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from math import hypot
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from tacit.errors import InvalidInput
-from tacit.privacy.conversion import LEAST_DELTA, fail_closed, pure_delta, renyi_delta, renyi_epsilon
+from tacit.privacy.conversion import (
+    LEAST_DELTA,
+    fail_closed,
+    failing_delta,
+    failing_epsilon,
+    pure_delta,
+    renyi_delta,
+    renyi_epsilon,
+)
 from tacit.privacy.conversion import ROUND_UP as ROUND_UP
 from tacit.privacy.conversion import log_mixture as log_mixture
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
@@ -41,6 +49,10 @@ class Curve(ABC):
     def pure(self) -> float:
         """An upper bound on the privacy loss of any outcome (infinite if there is none)."""
         return float("inf")
+
+    def merged(self, others: Sequence[Curve]) -> Curve | None:
+        """The composition with these, if it is known better than by adding Renyi divergences."""
+        return None
 
     def epsilon(self, delta: float) -> float:
         """The smallest certified epsilon at this delta."""
@@ -184,15 +196,12 @@ class Approximate(Curve):
 
     def epsilon(self, delta: float) -> float:
         delta = check_number("Approximate", "delta", delta, above=0.0, below=1.0, closed_low=True)
-        if delta < self.at:
-            return float("inf")
-        # at + (1 - at) delta_pure(eps) <= delta, solved for eps.
-        return Pure(self.value).epsilon((delta - self.at) / (1 - self.at) * (2 - ROUND_UP))
+        return failing_epsilon(Pure(self.value).epsilon, self.at, delta)
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Approximate", "epsilon", epsilon, above=0.0, closed_low=True)
         # The worst such mechanism reveals everything with probability `at`, else it is pure.
-        return min(1.0, (self.at + (1 - self.at) * pure_delta(self.value, epsilon)) * ROUND_UP)
+        return failing_delta(pure_delta(self.value, epsilon), self.at)
 
 
 @dataclass(frozen=True)
@@ -278,6 +287,22 @@ class Repeated(Curve):
     def pure(self) -> float:
         return self.count * self.curve.pure() * ROUND_UP if self.count else 0.0
 
+    def epsilon(self, delta: float) -> float:
+        return self._joint.epsilon(delta) if self._one_point else super().epsilon(delta)
+
+    def delta(self, epsilon: float) -> float:
+        return self._joint.delta(epsilon) if self._one_point else super().delta(epsilon)
+
+    @property
+    def _one_point(self) -> bool:
+        return self.count > 1 and isinstance(self.curve, Pure | Approximate)
+
+    @property
+    def _joint(self) -> Curve:
+        from tacit.privacy.composition import joint
+
+        return joint((self,))
+
 
 @dataclass(frozen=True)
 class Sum(Curve):
@@ -351,22 +376,6 @@ class SamplerError(Curve):
                 return smallest(lambda e: self.delta(e) <= delta, previous, trial)
             previous = trial
         return float("inf")
-
-
-def compose(curves: Sequence[Curve]) -> Curve:
-    """The composition of several curves, exact where the parts are all pure or all Gaussian."""
-    if len(curves) == 1:
-        return curves[0]
-    if all(isinstance(curve, Gaussian) for curve in curves):
-        # hypot squares nothing that is too small or too large to be squared.
-        return Gaussian(hypot(*(c.mu for c in curves if isinstance(c, Gaussian))) * ROUND_UP)
-    if all(isinstance(curve, Pure) for curve in curves):
-        return Pure(sum(c.value for c in curves if isinstance(c, Pure)) * ROUND_UP)
-    errors = [c for c in curves if isinstance(c, SamplerError)]
-    if errors:
-        inner = compose([c.curve if isinstance(c, SamplerError) else c for c in curves])
-        return SamplerError(inner, sum(c.distance * c.draws for c in errors) * ROUND_UP, 1)
-    return Sum(tuple(curves))
 
 
 def _check_curve(owner: str, value: object) -> None:
