@@ -1,15 +1,18 @@
 """Plans that tacit does not ship: audited as they stand, if their outcomes can be counted."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from tacit.auditing.report import VIOLATION
 from tacit.auditing.run import audit
+from tacit.auditing.scripted.enumeration import transcript_law
 from tacit.errors import InvalidInput
 from tacit.geometry import Ball
 from tacit.learners.ctrl import LazyOCO
+from tacit.learners.experts import LazyExperts
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound
@@ -27,6 +30,7 @@ class LastLeader(Plan):
     epsilon: float = 1.0
     noise: float = 2.0
     normal: bool = False
+    released_streams: ClassVar[tuple[str, ...]] = ()
 
     @property
     def guarantee(self):
@@ -37,8 +41,8 @@ class LastLeader(Plan):
         return RegretBound(float("inf"), "none")
 
     @classmethod
-    def _calibrate(cls, problem, target, **options):
-        return cls(problem, target.epsilon, **options)
+    def _calibrate(cls, problem, target):
+        return cls(problem, target.epsilon)
 
     def _learner(self, randomness):
         return LastLeaderLearner(self, randomness)
@@ -98,3 +102,28 @@ def test_too_little_noise_is_found_with_its_witness(noise):
 def test_what_cannot_be_audited_is_refused(refused, words):
     with pytest.raises(InvalidInput, match=words):
         audit(refused, budget=0.1)
+
+
+@dataclass(frozen=True)
+class Mine(LazyExperts):
+    """A shipped plan under another name."""
+
+
+def test_a_plan_under_another_name_releases_what_its_parent_releases():
+    """The switch bits once stood in a table of class names: under another name 54 transcripts became 16."""
+    shipped, mine = (kind(Experts(n=2, horizon=4), eta=0.3, force=0.3) for kind in (LazyExperts, Mine))
+    feedback = [[0.0, 1.0]] * 4
+    assert transcript_law(mine, feedback) == transcript_law(shipped, feedback)
+    assert len(transcript_law(mine, feedback)) == 54
+
+
+@dataclass(frozen=True)
+class Silent(LastLeader):
+    """A plan that does not say what it releases."""
+
+    released_streams = Plan.released_streams
+
+
+def test_a_plan_that_does_not_say_what_it_releases_raises():
+    with pytest.raises(InvalidInput, match="does not say which of its random streams show"):
+        audit(Silent(Experts(n=2, horizon=3)), budget=0.02)

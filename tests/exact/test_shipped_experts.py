@@ -229,9 +229,11 @@ def test_shipped_scheduled_experts_have_this_law(n, rounds, monkeypatch):
     plan = ScheduledExperts(Experts(n=n, horizon=len(losses)), eta=0.5, batch=rounds)
     counts = frequencies(plan, scheduled_transcript, losses, law.shape[1], runs=4000, seed=6)
     assert fit(counts, law[0]) > FALSE_ALARM
-    from tacit.learners.experts import scheduled
+    from tacit.learners.experts import scheduled_experts
 
-    honest = scheduled.exponential_mechanism
-    monkeypatch.setattr(scheduled, "exponential_mechanism", lambda scores, generator: honest(-scores, generator))
+    honest = scheduled_experts.exponential_mechanism
+    monkeypatch.setattr(
+        scheduled_experts, "exponential_mechanism", lambda scores, generator: honest(-scores, generator)
+    )
     counts = frequencies(plan, scheduled_transcript, losses, law.shape[1], runs=4000, seed=6)
     assert fit(counts, law[0]) < FALSE_ALARM

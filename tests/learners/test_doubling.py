@@ -130,7 +130,7 @@ def test_several_rounds_per_person_are_refused():
 
 
 def test_doubling_is_not_calibrated_itself(plan):
-    with pytest.raises(TypeError, match="another plan with horizon=None"):
+    with pytest.raises(InvalidInput, match="another plan with horizon=None"):
         Doubling.calibrate(Experts(n=2, horizon=10), epsilon=1.0, delta=1e-6)
 
 

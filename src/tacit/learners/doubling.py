@@ -120,11 +120,19 @@ class Doubling(Plan):
         return first.blind_regret / (first.horizon or 1) * REFERENCE_ROUNDS
 
     @classmethod
-    def _calibrate(cls, problem: Any, target: Target, **options: Any) -> Plan:
-        raise TypeError("Doubling is made by calibrating another plan with horizon=None.")
+    def _calibrate(cls, problem: Problem, target: Target) -> Plan:
+        raise InvalidInput("Doubling is made by calibrating another plan with horizon=None.")
+
+    @property
+    def released_streams(self) -> tuple[str, ...]:
+        """As the epochs' plans."""
+        return self.epoch(0).released_streams
 
     def _learner(self, randomness: Randomness) -> DoublingLearner:
         return DoublingLearner(self, randomness)
+
+
+Plan._restarted = Doubling
 
 
 class DoublingLearner(Learner):

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import textwrap
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
+from inspect import Parameter, signature
 from typing import Any, ClassVar
 
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
 from tacit.learners.target import RegretBound, Target
-from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.curves import Curve
+from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
 from tacit.problems import Problem
 from tacit.randomness import Randomness
-from tacit.validation import plain_fields
+from tacit.validation import check_integer, check_number, plain_fields
 
 COLUMNS = 100  # a line of `explain`
 
@@ -57,8 +60,9 @@ class Plan(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The public parameters, by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "problem"}
+        """The public parameters by name, those that every plan has at the end."""
+        named = sorted(fields(self), key=lambda field: field.kw_only is True)
+        return {field.name: getattr(self, field.name) for field in named if field.name != "problem"}
 
     @property
     def signature(self) -> str:
@@ -96,6 +100,17 @@ class Plan(ABC):
         """The certified regret."""
 
     @property
+    def released_streams(self) -> tuple[str, ...]:
+        """The random streams whose use is released besides the decisions: redraws, restarts (none: an empty tuple).
+
+        Audits count these uses among what an attacker sees, so a plan that does not say raises.
+        """
+        raise InvalidInput(
+            f"{self.algorithm} does not say which of its random streams show when they are used: give its plan "
+            "released_streams, a tuple of their names (empty if only decisions are released)."
+        )
+
+    @property
     def trivial_regret(self) -> float:
         """The regret that no learner can exceed."""
         return float("inf")
@@ -128,17 +143,24 @@ class Plan(ABC):
         The arguments are those of `tacit.plan`, then options of the algorithm's own. The search sees public
         quantities only. An unknown horizon gives the same algorithm, restarted at doubling lengths.
         """
-        cls._check_problem(problem)
         target = Target(epsilon, delta, as_relation("the target", relation), rounds_per_person, max_switches, adversary)
-        if problem.horizon is None:
-            from tacit.learners.doubling import Doubling
+        return cls.calibrate_for(problem, target, **options)
 
-            return Doubling(problem, target, partial(_calibrate_epoch, cls, target, options))
-        return cls._calibrate(problem, target, **options)
+    @classmethod
+    def calibrate_for(cls, problem: Problem, target: Target, **options: Any) -> Plan:
+        """As `calibrate`, for a target that was packed already."""
+        cls._check_problem(problem)
+        check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
+        make = partial(_calibrated, cls, target, options)
+        return make(problem) if problem.horizon is not None else Plan._restarted(problem, target, make)
+
+    _restarted: ClassVar[Callable[[Problem, Target, Callable[[Problem], Plan]], Plan]]
+    """Makes the plan of an unknown horizon from plans of known ones: doubling.py fills it in."""
 
     @classmethod
     @abstractmethod
-    def _calibrate(cls, problem: Any, target: Target, **options: Any) -> Plan: ...
+    def _calibrate(cls, problem: Any, target: Target) -> Plan:
+        """The search behind `calibrate`; options of the algorithm's own are keyword-only parameters."""
 
     def start(self, randomness: Randomness | None = None) -> Learner:
         """A fresh learner; its randomness is secret unless a replayable source is named."""
@@ -174,7 +196,69 @@ class Plan(ABC):
         return "\n".join([*lines, str(self.guarantee)])
 
 
-def _calibrate_epoch(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:
+@dataclass(frozen=True)
+class PrivatePlan(Plan):
+    """A plan with a privacy contract: who is protected, by which curve, for which releases, by which theorem.
+
+    Subclasses give `curve`, `released`, `theorem` and, for audits, `released_streams`; the contract is made here.
+
+    Attributes:
+        relation: which data sets are neighbours.
+        rounds_per_person: how many rounds one person may stand in.
+        delta: the delta at which the contract is stated.
+    """
+
+    relation: Relation = field(default=REPLACE, kw_only=True)
+    rounds_per_person: int = field(default=1, kw_only=True)
+    delta: float = field(default=1e-6, kw_only=True)
+    unit: ClassVar[str] = EVENT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+        check_integer(self.algorithm, "rounds_per_person", self.rounds_per_person)
+        check_number(self.algorithm, "delta", self.delta, above=0.0, below=1.0, closed_low=True)
+
+    @property
+    @abstractmethod
+    def curve(self) -> Curve:
+        """What the releases leak."""
+
+    @property
+    @abstractmethod
+    def released(self) -> str:
+        """What the contract covers, in words."""
+
+    @property
+    @abstractmethod
+    def theorem(self) -> str:
+        """What proves it."""
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract."""
+        return Guarantee(
+            curve=self.curve,
+            at_delta=self.delta,
+            released=self.released,
+            theorem=self.theorem,
+            relation=self.relation,
+            unit=self.unit,
+            rounds_per_person=self.rounds_per_person,
+        )
+
+
+def check_options(owner: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse options that are not keyword-only parameters of `function`."""
+    kinds = signature(function).parameters.values()
+    allowed = [parameter.name for parameter in kinds if parameter.kind is Parameter.KEYWORD_ONLY]
+    for name in options:
+        if name not in allowed:
+            known = ", ".join(allowed) or "none"
+            raise InvalidInput(f"The options of {owner} besides the target's are: {known}. Got {name!r} instead.")
+
+
+def _calibrated(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:
     return cls._calibrate(problem, target, **options)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tacit.errors import PrivacyError
 from tacit.privacy.guarantee import REPLACE, Relation, as_relation
@@ -55,6 +56,11 @@ class Target:
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "relation", as_relation("the target", self.relation))
+
+    @property
+    def contract(self) -> dict[str, Any]:
+        """What a private plan takes over as it stands: relation, rounds per person and delta."""
+        return {"relation": self.relation, "rounds_per_person": self.rounds_per_person, "delta": self.delta}
 
 
 def refuse_many_rounds(algorithm: str, target: Target) -> None:

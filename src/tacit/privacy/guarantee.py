@@ -28,8 +28,8 @@ class Relation(StrEnum):
 
     @property
     def sides(self) -> int:
-        """How many admissible feedbacks tell neighbours apart: 2 (the old and the new), or 1 (the one zeroed out)."""
-        return 1 if self is Relation.ZERO_OUT else 2
+        """How many contributions a neighbour moves: the old and the new one, or the old one only."""
+        return 2 if self is Relation.REPLACE else 1
 
     def __str__(self) -> str:
         return self.value

@@ -24,16 +24,6 @@ Feedback = Sequence[Any]
 Law = dict[tuple[Any, ...], float]
 """Transcripts and their probabilities."""
 
-# The streams whose use is released besides the actions, by algorithm: redraws, or restarts.
-RELEASED_STREAMS: dict[str, tuple[str, ...]] = {
-    "LazyExperts": ("draw",),
-    "L2P": ("draw", "reference draw"),
-    "LazyFixedShare": ("draw",),
-    "RestartOnShift": ("start",),
-    "LipschitzNet": ("draw",),
-    "L2PConvex": ("draw", "reference draw"),
-    "CTRL": ("noise",),
-}
 MOST_TRANSCRIPTS = 200_000
 # Probabilities are sums of products of doubles, and thresholds are integrated to about 1e-7.
 NUMERICAL_SLACK = 1e-6
@@ -72,7 +62,7 @@ class Walk(Script):
 
 def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
     """What one scripted run releases: each action, and whether each released stream was used after it."""
-    names = RELEASED_STREAMS.get(plan.algorithm, ())
+    names = plan.released_streams
     learner = plan.start(ScriptedRandomness(script))
     released: list[Any] = []
     for round_feedback in feedback:

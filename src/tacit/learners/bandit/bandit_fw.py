@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,17 +41,17 @@ from tacit.learners.bandit.search import (
     paper_scale,
     too_short,
 )
-from tacit.learners.plan import Plan
+from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Bandit, Problem
 from tacit.randomness import Randomness
 from tacit.solvers.frank_wolfe import FrankWolfe
-from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
+from tacit.validation import FloatArray, check_choice, check_number, check_positive
 
 # A point of a batch uses the sum of two batches before.
 DELAY = 1
@@ -60,7 +60,7 @@ BLOCK_ROUNDS, BLOCK_ENTRIES = 1024, 1 << 18
 
 
 @dataclass(frozen=True)
-class BanditFW(Plan):
+class BanditFW(RunningSumPlan):
     """Frank-Wolfe leaders of private sums of one-point gradient estimates.
 
     Privacy contract: all noisy sums and directions, hence every point: mu-Gaussian DP (l2 sensitivity n W/zeta), or
@@ -68,6 +68,9 @@ class BanditFW(Plan):
     central baseline, m times it for m rounds per person. Adaptive adversaries. Enforced: values are clipped to
     `value_range`, values that are not finite raise. Numerics: idealized.
     Regret (oblivious, convex, L-Lipschitz losses within the range on the set): `calibration.py` has the formula.
+
+    Reference: Ene, Nguyen and Vladu (2021), "Projection-Free Bandit Optimization with Privacy Guarantees",
+    https://arxiv.org/abs/2012.12138.
 
     Attributes:
         zeta: smoothing radius, below the inner radius of the set.
@@ -92,16 +95,15 @@ class BanditFW(Plan):
     mechanism: RunningSum
     privacy: float
     baseline: float | None = None
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every point played (all noisy gradient sums and directions)"
+    theorem: ClassVar[str] = "private running sums of gradient estimates; leaders are post-processing"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("BanditFW", "zeta", self.zeta)
         check_positive("BanditFW", "eta", self.eta)
         check_positive("BanditFW", "privacy", self.privacy)
-        check_integer("BanditFW", "rounds_per_person", self.rounds_per_person)
         if not self.zeta < self.problem.domain.inner_radius:
             raise InvalidInput(
                 f"The 'zeta' parameter of BanditFW must be below the set's inner radius "
@@ -114,7 +116,6 @@ class BanditFW(Plan):
             "BanditFW", "baseline", baseline, above=low, below=high, closed_low=True, closed_high=True
         )
         object.__setattr__(self, "baseline", baseline)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @property
     def rounds(self) -> int:
@@ -149,23 +150,6 @@ class BanditFW(Plan):
         norm = sqrt(n) if self.mechanism.noise == "laplace" else 1.0
         # Several rounds of one person may lie in different batches: the encoded shifts add up.
         return self.rounds_per_person * norm * n * change / self.zeta * ROUND_UP
-
-    @property
-    def scale(self) -> float:
-        """Scale of each fresh noise."""
-        return self.mechanism.scale(self.privacy, self.sensitivity) * ROUND_UP
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.mechanism.curve(self.privacy),
-            at_delta=self.delta,
-            released="every point played (all noisy gradient sums and directions)",
-            theorem="private running sums of gradient estimates; leaders are post-processing",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @cached_property
     def certified(self) -> CertifiedRegret:
@@ -211,7 +195,6 @@ class BanditFW(Plan):
         eta: float | None = None,
         baseline: float | None = None,
         calibration: str = "sensitivity",
-        **options: Any,
     ) -> BanditFW:
         check_choice("calibrate", "calibration", calibration, ("sensitivity", "paper"))
         if target.max_switches is not None:
@@ -230,10 +213,7 @@ class BanditFW(Plan):
                 best_laplace(steps) if pure else best_gaussian(steps),
                 privacy,
                 baseline,
-                target.relation,
-                target.rounds_per_person,
-                target.delta,
-                **options,
+                **target.contract,
             )
 
         plan = probe(rounds)

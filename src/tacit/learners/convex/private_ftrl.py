@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,22 +22,21 @@ from tacit.errors import PrivacyError
 from tacit.geometry.base import ProjectableSet
 from tacit.learners.convex.common import ConvexLearner, ConvexPlan
 from tacit.learners.ctrl.accounting import chi_mean
+from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import RowLoss
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Convex
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_positive
+from tacit.validation import FloatArray, check_choice, check_positive
 
 ADVERSARIES = ("oblivious", "adaptive")
 
 
 @dataclass(frozen=True)
-class PrivateFTRL(ConvexPlan):
+class PrivateFTRL(ConvexPlan, RunningSumPlan):
     """Follow the regularised leader on privately summed gradients.
 
     Privacy contract: every noisy gradient sum, hence every decision: mu-Gaussian DP (l2 sensitivity 2G), or pure DP
@@ -46,6 +45,9 @@ class PrivateFTRL(ConvexPlan):
     idealized.
     Regret: R sqrt(G^2 T + 2 G E[chi_d] sum of deviations), adaptive; R sqrt(G^2 T + d sigma_T^2) for linear losses
     and oblivious adversaries.
+
+    Reference: Kairouz, McMahan, Song, Thakkar, Thakurta and Xu (2021), "Practical and Private (Deep) Learning
+    without Sampling or Shuffling", https://arxiv.org/abs/2103.00039.
 
     Attributes:
         eta: learning rate; `calibrate` takes the one with the smallest certified regret, or `eta=` as it is given.
@@ -65,9 +67,9 @@ class PrivateFTRL(ConvexPlan):
     mechanism: RunningSum
     privacy: float
     adversary: str = "oblivious"
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every noisy sum of gradients, hence every decision"
+    theorem: ClassVar[str] = "private running sum; the projection is post-processing"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,8 +77,6 @@ class PrivateFTRL(ConvexPlan):
         check_positive("PrivateFTRL", "privacy", self.privacy)
         check_choice("PrivateFTRL", "adversary", self.adversary, ADVERSARIES)
         check_mechanism("PrivateFTRL", self.mechanism, self.rounds - 1)
-        check_integer("PrivateFTRL", "rounds_per_person", self.rounds_per_person)
-        object.__setattr__(self, "relation", as_relation("PrivateFTRL", self.relation))
         projectable(self.problem)
 
     @property
@@ -89,27 +89,13 @@ class PrivateFTRL(ConvexPlan):
         gaussian = self.mechanism.noise == "gaussian" and self.mechanism.steady
         return gaussian and self.adversary == "oblivious" and self.problem.loss.family == "linear"
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.mechanism.curve(self.privacy),
-            at_delta=self.delta,
-            released="every noisy sum of gradients, hence every decision",
-            theorem="private running sum; the projection is post-processing",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
-
     @property
-    def scale(self) -> float:
-        """Scale of each fresh noise."""
-        if self.mechanism.steps == 0:
-            return 0.0
-        move = self.problem.lipschitz * (1 if self.relation is ZERO_OUT else 2) * self.rounds_per_person
+    def sensitivity(self) -> float:
+        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
+        move = self.problem.lipschitz * self.relation.sides * self.rounds_per_person
         if self.mechanism.noise == "laplace":  # l1 sensitivity of a vector that is clipped in l2
             move *= sqrt(self.problem.domain.hull_dimension)
-        return self.mechanism.scale(self.privacy, move) * ROUND_UP
+        return move
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -141,25 +127,22 @@ class PrivateFTRL(ConvexPlan):
         return float(self.rounds - 1)
 
     @classmethod
-    def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> PrivateFTRL:
+    def _calibrate(
+        cls, problem: Convex, target: Target, *, mechanism: RunningSum | None = None, eta: float | None = None
+    ) -> PrivateFTRL:
         if target.max_switches is not None and target.max_switches < (problem.horizon or 1) - 1:
             raise PrivacyError("PrivateFTRL cannot promise a limit on switches: its decision may change every round.")
         projectable(problem)
         steps = (problem.horizon or 1) - 1
-        mechanism, wanted = options.pop("mechanism", None), options.pop("eta", None)
-        if mechanism is None:
-            mechanism = best_laplace(steps) if target.delta == 0 else best_gaussian(steps)
-        laplace = mechanism.noise == "laplace"
+        sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
+        laplace = sums.noise == "laplace"
         privacy = target.epsilon if laplace else gaussian_mu(target.epsilon, target.delta)
 
         def make(eta: float) -> PrivateFTRL:
-            return cls(
-                problem, eta, mechanism, privacy, target.adversary, target.relation,
-                target.rounds_per_person, target.delta, **options,
-            )  # fmt: skip
+            return cls(problem, eta, sums, privacy, target.adversary, **target.contract)
 
         # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.
-        return make(problem.domain.radius / sqrt(make(1.0)._variation) if wanted is None else wanted)
+        return make(problem.domain.radius / sqrt(make(1.0)._variation) if eta is None else eta)
 
     def _learner(self, randomness: Randomness) -> PrivateFTRLLearner:
         return PrivateFTRLLearner(self, randomness)

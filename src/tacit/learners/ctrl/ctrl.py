@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log1p, sqrt
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import erfc, gammaincc
@@ -27,17 +27,17 @@ from tacit.learners.convex.common import ConvexPlan
 from tacit.learners.ctrl.accounting import chi_mean, chi_quantile, coin_range, ctrl_chain
 from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
 from tacit.learners.ctrl.held_point import Coins
+from tacit.learners.plan import PrivatePlan
 from tacit.learners.target import RegretBound, Target
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.privacy.lazy import LazyChain
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.solvers.newton import attainable_accuracy
-from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
+from tacit.validation import FloatArray, check_choice, check_number, check_positive
 
 
 @dataclass(frozen=True)
-class CTRL(ConvexPlan):
+class CTRL(ConvexPlan, PrivatePlan):
     """Follow the perturbed regularised leader, and hold the decision until a coin says otherwise.
 
     Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
@@ -45,6 +45,9 @@ class CTRL(ConvexPlan):
     families only (convexity, G and beta by construction), features clipped, certified minimisation, its residue
     covered by release noise. Numerics: idealized.
     Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + 1.5 G D T^2 P[clip] + 2 G D + G s E[chi_d] T.
+
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
 
     Attributes:
         eta: inverse strength of the quadratic regulariser.
@@ -65,10 +68,10 @@ class CTRL(ConvexPlan):
     sigma: float
     force: float
     log_phi: float
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
     calibration: str = "numerical"
+    released_streams: ClassVar[tuple[str, ...]] = ("noise",)
+    released: ClassVar[str] = "every decision and every switch time"
+    theorem: ClassVar[str] = "CTRL, clipped coins and random-draw Renyi composition"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,9 +79,7 @@ class CTRL(ConvexPlan):
         check_positive("CTRL", "sigma", self.sigma)
         check_number("CTRL", "log_phi", self.log_phi, above=0.0)
         check_number("CTRL", "force", self.force, above=0.0, below=1.0, closed_low=True)
-        check_integer("CTRL", "rounds_per_person", self.rounds_per_person)
         check_choice("CTRL", "calibration", self.calibration, ("numerical", "paper"))
-        object.__setattr__(self, "relation", as_relation("CTRL", self.relation))
         refuse_unconstructed(self.problem, "CTRL")
         barrier_domain(self.problem, "CTRL")
 
@@ -111,8 +112,7 @@ class CTRL(ConvexPlan):
     def shift(self) -> float:
         """Gaussian DP of the release noise: this share of the draw's own move balances both costs in regret."""
         share = min(0.5, float(np.cbrt(1.5 * self.accuracy * self.rounds / self.domain.radius)))
-        sides = 1 if self.relation is ZERO_OUT else 2
-        return share * sides * self.rounds_per_person * self.problem.lipschitz / self.sigma
+        return share * self.relation.sides * self.rounds_per_person * self.problem.lipschitz / self.sigma
 
     @property
     def release_scale(self) -> float:
@@ -133,18 +133,6 @@ class CTRL(ConvexPlan):
             force=self.force,
             log_phi=self.log_phi,
             shift=self.shift,
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
-            released="every decision and every switch time",
-            theorem="CTRL, clipped coins and random-draw Renyi composition",
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,
         )
@@ -187,7 +175,7 @@ class CTRL(ConvexPlan):
         return (self.rounds - 1) * (1 - (1 - self.force) * exp(-2 * self.log_phi))
 
     @classmethod
-    def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> CTRL:
+    def _calibrate(cls, problem: Convex, target: Target, *, calibration: str = "numerical") -> CTRL:
         from tacit.learners.ctrl.search import best_parameters, paper_parameters
 
         refuse_unconstructed(problem, "CTRL")
@@ -196,7 +184,6 @@ class CTRL(ConvexPlan):
             raise PrivacyError("CTRL has Gaussian noise and needs delta > 0.")
         if target.max_switches is not None:
             raise PrivacyError("CTRL cannot promise a limit on switches: its plan bounds only their expected number.")
-        calibration = options.pop("calibration", "numerical")
         check_choice("CTRL.calibrate", "calibration", calibration, ("numerical", "paper"))
         search = paper_parameters if calibration == "paper" else best_parameters
 
@@ -204,8 +191,7 @@ class CTRL(ConvexPlan):
             if log_phi is None:
                 log_phi = ctrl_log_phi(problem, eta, sigma)
             return cls(
-                problem, eta, sigma, force, log_phi, target.relation, target.rounds_per_person,
-                target.delta, calibration, **options,
+                problem, eta, sigma, force, log_phi, calibration, **target.contract,
             )  # fmt: skip
 
         return search(make, problem, target)

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -65,6 +65,9 @@ class LazyOCO(ConvexPlan):
 
     Made by `LazyOCO.for_budget(problem, switches=...)`; `calibrate` refuses, because no epsilon is ever met.
     Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses.
+
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
 
     Attributes:
         sigma: standard deviation of the noise (of the first round's, if it grows).
@@ -191,7 +194,7 @@ class LazyOCO(ConvexPlan):
         return min(plans, key=lambda plan: float(plan.regret_bound))
 
     @classmethod
-    def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> LazyOCO:
+    def _calibrate(cls, problem: Convex, target: Target) -> LazyOCO:
         raise PrivacyError(
             "LazyOCO is not private and meets no epsilon: use LazyOCO.for_budget(problem, switches=...) or CTRL."
         )

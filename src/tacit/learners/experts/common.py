@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
+from tacit.learners.plan import PrivatePlan
 from tacit.problems import Experts, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, first_position, real_array
@@ -23,7 +23,7 @@ _min, _max = np.minimum.reduce, np.maximum.reduce
 
 
 @dataclass(frozen=True)
-class ExpertPlan(Plan):
+class ExpertPlan(PrivatePlan):
     """A plan whose decisions are experts and whose feedback is one loss per expert."""
 
     problem: Experts

@@ -11,33 +11,34 @@ Close to the non-private floor when N is small; drawing the expert is post-proce
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import log, log1p, sqrt
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
+from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu, minimise
-from tacit.privacy.curves import ROUND_UP
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_positive
 
 
 @dataclass(frozen=True)
-class HedgeOnSums(ExpertPlan):
+class HedgeOnSums(ExpertPlan, RunningSumPlan):
     """Exponential weights on losses summed by a private mechanism.
 
     Privacy contract: every noisy sum, hence every decision: mu-Gaussian DP (l2 sensitivity sqrt(N)), or pure
     DP with Laplace trees (l1 sensitivity N). Adaptive adversaries. Enforced: losses in their range (others
     raise). Numerics: idealized.
     Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian noise of last deviation sigma_T.
+
+    Reference: Agarwal and Singh (2017), "The Price of Differential Privacy for Online Learning",
+    https://arxiv.org/abs/1701.07953.
 
     Attributes:
         eta: learning rate.
@@ -54,41 +55,21 @@ class HedgeOnSums(ExpertPlan):
     mechanism: RunningSum
     privacy: float
     hold: bool = True
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every noisy cumulative loss, hence every decision"
+    theorem: ClassVar[str] = "private running sum; weights and draws are post-processing"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("HedgeOnSums", "eta", self.eta)
         check_positive("HedgeOnSums", "privacy", self.privacy)
-        check_integer("HedgeOnSums", "rounds_per_person", self.rounds_per_person)
         check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.mechanism.curve(self.privacy),
-            at_delta=self.delta,
-            released="every noisy cumulative loss, hence every decision",
-            theorem="private running sum; weights and draws are post-processing",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @property
-    def scale(self) -> float:
-        """Scale of each fresh noise."""
-        if self.mechanism.steps == 0:
-            return 0.0
-        return (
-            self.mechanism.scale(
-                self.privacy, sensitivity(self.mechanism, self.problem, self.relation) * self.rounds_per_person
-            )
-            * ROUND_UP
-        )
+    def sensitivity(self) -> float:
+        """How far one person moves the sums: every coordinate by 1 a round, or by 1/2 from the centre."""
+        norm = float(self.problem.n) if self.mechanism.noise == "laplace" else sqrt(self.problem.n)
+        return norm * self.relation.sides / 2 * self.rounds_per_person
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -105,27 +86,18 @@ class HedgeOnSums(ExpertPlan):
         return float(self.rounds - 1)
 
     @classmethod
-    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> HedgeOnSums:
+    def _calibrate(
+        cls, problem: Experts, target: Target, *, mechanism: RunningSum | None = None, hold: bool = True
+    ) -> HedgeOnSums:
         if target.max_switches is not None:
             raise PrivacyError("HedgeOnSums cannot promise a limit on switches: use LazyExperts or ScheduledExperts.")
         steps = (problem.horizon or 1) - 1
-        mechanism = options.pop("mechanism", None) or (
-            best_laplace(steps) if target.delta == 0 else best_gaussian(steps)
-        )
-        laplace = mechanism.noise == "laplace"
+        sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
+        laplace = sums.noise == "laplace"
         privacy = target.epsilon if laplace else gaussian_mu(target.epsilon, target.delta)
 
         def make(eta: float) -> HedgeOnSums:
-            return cls(
-                problem,
-                eta,
-                mechanism,
-                privacy,
-                relation=target.relation,
-                rounds_per_person=target.rounds_per_person,
-                delta=target.delta,
-                **options,
-            )
+            return cls(problem, eta, sums, privacy, hold, **target.contract)
 
         ceiling = 1 / make(1.0).scale if laplace and steps else 10.0
         return make(minimise(lambda eta: float(make(eta).regret_bound), ceiling * 1e-9, ceiling, 1e-3))
@@ -189,12 +161,6 @@ class HedgeOnSumsLearner(ExpertLearner):
         # k Laplace variables sum to the difference of two Gamma(k) variables.
         shape = round(missing)
         return scale * (stream.standard_gamma(shape, self._n) - stream.standard_gamma(shape, self._n))
-
-
-def sensitivity(mechanism: RunningSum, problem: Experts, relation: Relation) -> float:
-    """How far one round's losses move the sum: every coordinate by 1, or by 1/2 from the centre."""
-    norm = float(problem.n) if mechanism.noise == "laplace" else sqrt(problem.n)
-    return norm / 2 if relation is ZERO_OUT else norm
 
 
 def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:

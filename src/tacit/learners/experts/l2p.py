@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import exp, log, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.calibration import largest, minimise
 from tacit.privacy.curves import BoundedRange, Curve
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
@@ -52,6 +52,9 @@ class L2P(ExpertPlan):
     idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
 
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
+
     Attributes:
         eta: learning rate.
         force: probability of a forced redraw of the held expert at each toss of the coins.
@@ -71,9 +74,9 @@ class L2P(ExpertPlan):
     reference_force: float = 0.0
     batch: int = 1
     slack: float = 1.0
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
+    released: ClassVar[str] = "every decision and the switch times of both chains"
+    theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), random-draw Renyi composition"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,25 +85,11 @@ class L2P(ExpertPlan):
         check_number("L2P", "reference_force", self.reference_force, above=0.0, below=1.0, closed_low=True)
         check_integer("L2P", "batch", self.batch)
         check_number("L2P", "slack", self.slack, above=1.0, closed_low=True)
-        check_integer("L2P", "rounds_per_person", self.rounds_per_person)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @property
     def decisions(self) -> int:
         """How many times the coins are tossed: after every batch but the last."""
         return -(-self.rounds // self.batch) - 1
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
-            released="every decision and the switch times of both chains",
-            theorem="L2P (Theorem 3.2, repaired), random-draw Renyi composition",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @cached_property
     def curve(self) -> Curve:
@@ -131,8 +120,15 @@ class L2P(ExpertPlan):
         return self.decisions * (1 - (1 - self.force) * exp(-(self.slack + 1) * self.batch * self.eta))
 
     @classmethod
-    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> L2P:
-        calibration = options.pop("calibration", "certified")
+    def _calibrate(
+        cls,
+        problem: Experts,
+        target: Target,
+        *,
+        calibration: str = "certified",
+        reference_force: float = 0.0,
+        slack: float = 1.0,
+    ) -> L2P:
         check_choice("L2P", "calibration", calibration, ("certified", "paper", *REFUSED))
         if calibration in REFUSED:
             raise PrivacyError(REFUSED[calibration])
@@ -145,25 +141,15 @@ class L2P(ExpertPlan):
                 problem,
                 eta=eta,
                 force=force,
+                reference_force=reference_force,
                 batch=batch,
-                relation=target.relation,
-                rounds_per_person=target.rounds_per_person,
-                delta=target.delta,
-                **options,
+                slack=slack,
+                **target.contract,
             )
 
         if calibration == "paper":
             eta, force, batch = printed_parameters(problem, target)
-            return cls(
-                problem,
-                eta,
-                force,
-                reference_force=force,
-                batch=batch,
-                slack=2.0,
-                relation=target.relation,
-                delta=target.delta,
-            )
+            return cls(problem, eta, force, reference_force=force, batch=batch, slack=2.0, **target.contract)
 
         def probe(force: float, batch: int, cap: int | None) -> L2P | None:
             wanted = sqrt(8 * log(max(2, problem.n)) / (rounds * batch))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log, log1p, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tacit.learners.search import best_chain, best_rate, cap_probability
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import BoundedRange, Curve
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.guarantee import ZERO_OUT, Relation
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.problems import Experts
 from tacit.randomness import Randomness
@@ -39,6 +39,9 @@ class LazyExperts(ExpertPlan):
     probabilities in [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta. Adaptive adversaries.
     Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
+
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
 
     Attributes:
         eta: learning rate.
@@ -59,11 +62,10 @@ class LazyExperts(ExpertPlan):
     force: float
     batch: int = 1
     relative: bool = True
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
     max_switches: int | None = None
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every switch time"
+    theorem: ClassVar[str] = "lazy chain, random-draw Renyi composition"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,28 +75,13 @@ class LazyExperts(ExpertPlan):
         check_integer(owner, "batch", self.batch)
         if not isinstance(self.relative, bool):
             raise invalid(owner, "relative", "True or False", self.relative)
-        check_number(owner, "delta", self.delta, above=0.0, below=1.0, closed_low=True)
-        check_integer(owner, "rounds_per_person", self.rounds_per_person)
         if self.max_switches is not None:
             check_integer(owner, "max_switches", self.max_switches, at_least=0)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @property
     def decisions(self) -> int:
         """How many times the coin is tossed: after every batch but the last."""
         return -(-self.rounds // self.batch) - 1
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
-            released=self.released,
-            theorem="lazy chain, random-draw Renyi composition",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @cached_property
     def curve(self) -> Curve:
@@ -134,7 +121,7 @@ class LazyExperts(ExpertPlan):
         return cap_probability(self.decisions, self._redraw_probability, self.max_switches or 0)
 
     @classmethod
-    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> LazyExperts:
+    def _calibrate(cls, problem: Experts, target: Target, *, relative: bool = True) -> LazyExperts:
         rounds = problem.horizon or 1
 
         def probe(force: float, batch: int, cap: int | None) -> LazyExperts | None:
@@ -144,11 +131,9 @@ class LazyExperts(ExpertPlan):
                     eta=eta,
                     force=force,
                     batch=batch,
-                    relation=target.relation,
-                    rounds_per_person=target.rounds_per_person,
+                    relative=relative,
                     max_switches=cap,
-                    delta=target.delta,
-                    **options,
+                    **target.contract,
                 )
 
             return best_rate(make, sqrt(8 * log(max(2, problem.n)) / (rounds * batch)), target)

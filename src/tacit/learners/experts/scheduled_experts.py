@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from tacit.learners.search import best_batch, best_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import BoundedRange, Curve, Repeated
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_integer, check_positive
@@ -35,6 +35,9 @@ class ScheduledExperts(ExpertPlan):
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: ln N/eta + eta T B/8; for B = 1 against adaptive adversaries too.
 
+    Reference: McSherry and Talwar (2007), "Mechanism Design via Differential Privacy",
+    https://doi.org/10.1109/FOCS.2007.66.
+
     >>> plan = ScheduledExperts(Experts(n=10, horizon=1000), eta=0.02)
     >>> plan.certified_against
     ('oblivious', 'adaptive')
@@ -42,16 +45,14 @@ class ScheduledExperts(ExpertPlan):
 
     eta: float
     batch: int = 1
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every decision"
+    theorem: ClassVar[str] = "bounded-range composition of exponential mechanisms"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("ScheduledExperts", "eta", self.eta)
         check_integer("ScheduledExperts", "batch", self.batch)
-        check_integer("ScheduledExperts", "rounds_per_person", self.rounds_per_person)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -62,18 +63,6 @@ class ScheduledExperts(ExpertPlan):
     def decisions(self) -> int:
         """How many draws see data: all but the first."""
         return -(-self.rounds // self.batch) - 1
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
-            released="every decision",
-            theorem="bounded-range composition of exponential mechanisms",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @cached_property
     def curve(self) -> Curve:
@@ -93,7 +82,7 @@ class ScheduledExperts(ExpertPlan):
         return float(self.decisions)
 
     @classmethod
-    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> ScheduledExperts:
+    def _calibrate(cls, problem: Experts, target: Target) -> ScheduledExperts:
         rounds = problem.horizon or 1
         most = rounds if target.max_switches is None else target.max_switches
         fewest = -(-rounds // (most + 1))  # batches short of this would switch too often
@@ -103,7 +92,7 @@ class ScheduledExperts(ExpertPlan):
                 return None
 
             def make(eta: float) -> ScheduledExperts:
-                return cls(problem, eta, batch, target.relation, target.rounds_per_person, target.delta, **options)
+                return cls(problem, eta, batch, **target.contract)
 
             return best_rate(make, sqrt(8 * log(max(2, problem.n)) / (rounds * batch)), target)
 

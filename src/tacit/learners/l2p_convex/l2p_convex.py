@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,11 +34,11 @@ from tacit.learners.convex.common import ConvexPlan
 from tacit.learners.experts.l2p import REFUSED
 from tacit.learners.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
 from tacit.learners.learner import Learner
+from tacit.learners.plan import PrivatePlan
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.losses.base import CONSTRUCTED, RowLoss
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
@@ -48,7 +48,7 @@ WORK_LIMIT = 1e8
 
 
 @dataclass(frozen=True)
-class L2PConvex(ConvexPlan):
+class L2PConvex(ConvexPlan, PrivatePlan):
     """A point drawn from regularised multiplicative weights and held until a coin says otherwise.
 
     Privacy contract: every decision and the switch times of both chains; draws are mu-Gaussian DP with
@@ -56,6 +56,9 @@ class L2PConvex(ConvexPlan):
     norms and labels (clipped by the loss), log ratios clipped at h. Numerics: idealized; draws in two and more
     dimensions are within `sampler_distance` of their law, which is charged to delta.
     Regret (oblivious): lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda) + clipping.
+
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
 
     Attributes:
         rate: beta, the weight of the losses.
@@ -84,9 +87,8 @@ class L2PConvex(ConvexPlan):
     reference_force: float = 0.0
     sampler_distance: float = 0.0
     work_limit: float | None = WORK_LIMIT
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
+    released: ClassVar[str] = "every decision and the switch times of both chains"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,10 +98,8 @@ class L2PConvex(ConvexPlan):
         check_number("L2PConvex", "force", self.force, above=0.0, below=1.0, closed_low=True, closed_high=True)
         check_number("L2PConvex", "reference_force", self.reference_force, above=0.0, below=1.0, closed_low=True)
         check_integer("L2PConvex", "batch", self.batch)
-        check_integer("L2PConvex", "rounds_per_person", self.rounds_per_person)
         exact = self.problem.domain.dimension == 1
         check_number("L2PConvex", "sampler_distance", self.sampler_distance, above=0.0, below=1.0, closed_low=exact)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
         if self.work_limit is not None and self.work > check_positive("L2PConvex", "work_limit", self.work_limit):
             raise PrivacyError(
                 f"A draw of L2PConvex at {self.rounds} rounds in {self.problem.domain.dimension} dimensions takes "
@@ -120,19 +120,12 @@ class L2PConvex(ConvexPlan):
         sampler = sampler_after(self.problem, self.rate, self.regularisation, self.sampler_distance, self.rounds)
         return sampler.work * self.rounds
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
-            released="every decision and the switch times of both chains",
-            theorem="fresh draws from strongly log-concave measures, Gaussian composition"
-            if self.force == 1
-            else "L2P on strongly log-concave measures, random-draw Renyi composition",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
+    @property
+    def theorem(self) -> str:
+        """What proves it."""
+        if self.force == 1:
+            return "fresh draws from strongly log-concave measures, Gaussian composition"
+        return "L2P on strongly log-concave measures, random-draw Renyi composition"
 
     @cached_property
     def curve(self) -> Curve:
@@ -146,7 +139,7 @@ class L2PConvex(ConvexPlan):
     def exact_curve(self) -> Curve:
         """What the transcript would leak if every draw had exactly its law."""
         # REPLACE changes the potential by beta (l - l'), 2 beta L-Lipschitz; ZERO_OUT by beta l.
-        share = 0.5 if self.relation is ZERO_OUT else 1.0
+        share = self.relation.sides / 2
         mu = share * self.problem.lipschitz * sqrt(2 * self.rate / self.regularisation) * ROUND_UP
         mu *= self.rounds_per_person
         if self.force == 1:
@@ -210,10 +203,16 @@ class L2PConvex(ConvexPlan):
         return f"{super().explain()}\nwork: at most {self.work:.2g} loss evaluations a draw in expectation"
 
     @classmethod
-    def _calibrate(cls, problem: Convex, target: Target, **options: Any) -> L2PConvex:
+    def _calibrate(
+        cls,
+        problem: Convex,
+        target: Target,
+        *,
+        calibration: str = "certified",
+        work_limit: float | None = WORK_LIMIT,
+    ) -> L2PConvex:
         from tacit.learners.l2p_convex.search import best_plan
 
-        calibration = options.pop("calibration", "certified")
         check_choice("L2PConvex", "calibration", calibration, ("certified", *REFUSED))
         if calibration in REFUSED:
             raise PrivacyError(REFUSED[calibration])
@@ -222,7 +221,7 @@ class L2PConvex(ConvexPlan):
                 "L2PConvex cannot promise a limit on switches and has no pure form: leave out max_switches, and "
                 "take delta > 0."
             )
-        return best_plan(problem, target, **options)
+        return best_plan(problem, target, work_limit)
 
     def _learner(self, randomness: Randomness) -> L2PConvexLearner:
         if not isinstance(self.problem.loss, RowLoss):

@@ -21,14 +21,13 @@ from tacit.problems import Convex
 SAMPLER_SHARE = 1e-3
 
 
-def best_plan(problem: Convex, target: Target, **options: Any) -> L2PConvex:
+def best_plan(problem: Convex, target: Target, work_limit: float | None = WORK_LIMIT) -> L2PConvex:
     """The plan with the smallest certified regret at the target; too much work is refused."""
     check_samplable(problem)
     rounds = problem.horizon or 1
-    limit = options.pop("work_limit", WORK_LIMIT)
-    search = _Search(problem, target, options)
+    search = _Search(problem, target)
     if target.adversary == "adaptive":
-        return replace(search.scheduled(1), work_limit=limit)
+        return replace(search.scheduled(1), work_limit=work_limit)
     # A redrawn reference can be planned by hand; where compared (d = 5 to 200, T = 1e5 and 1e6, epsilon = 0.1 to 5)
     # it gained at most half a percent over the better of these two.
     best = best_batch(rounds, search.scheduled) or search.scheduled(1)
@@ -36,16 +35,15 @@ def best_plan(problem: Convex, target: Target, **options: Any) -> L2PConvex:
     lazy = lazy and search.polished(lazy)
     if lazy and float(lazy.regret_bound) < float(best.regret_bound):
         best = lazy
-    return replace(best, work_limit=limit)
+    return replace(best, work_limit=work_limit)
 
 
 class _Search:
     """Makes plans that meet the target and compares them."""
 
-    def __init__(self, problem: Convex, target: Target, options: dict[str, Any]) -> None:
+    def __init__(self, problem: Convex, target: Target) -> None:
         self._problem = problem
         self._target = target
-        self._options = options
         self._rounds = problem.horizon or 1
         self._slope = problem.lipschitz
         self._exact = problem.domain.dimension == 1
@@ -93,10 +91,7 @@ class _Search:
             batch=batch,
             sampler_distance=0.0 if self._exact else self._target.delta * SAMPLER_SHARE / price * (1 - 1e-6),
             work_limit=None,
-            relation=self._target.relation,
-            rounds_per_person=self._target.rounds_per_person,
-            delta=self._target.delta,
-            **self._options,
+            **self._target.contract,
         )
 
     def polished(self, plan: L2PConvex) -> L2PConvex:

@@ -16,82 +16,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log, log2, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from tacit.errors import InvalidInput, PrivacyError
+from tacit.errors import PrivacyError
 from tacit.geometry.base import read_only
 from tacit.learners.experts.hedge_on_sums import hedge_regret
-from tacit.learners.learner import Learner
+from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.lipschitz.multiscale import Multiscale
-from tacit.learners.plan import Plan
+from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
-from tacit.problems import Lipschitz, Problem
+from tacit.problems import Lipschitz
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_integer, check_positive, invalid, real_array
+from tacit.validation import FloatArray, check_integer, check_positive, invalid
 
-# The largest grid that a search proposes: 20 bits in one dimension, 10 in two.
-MAX_POINTS = 1_100_000
 # A smaller grid is preferred if its bound is this close to the best one: rounds cost time in proportion.
 CLOSE = 1.005
 
 
 @dataclass(frozen=True)
-class LipschitzPlan(Plan):
-    """What both plans share: a finite set of points of the box, and a loss that varies by at most G times distance."""
-
-    problem: Lipschitz
-    _takes: ClassVar[type[Problem]] = Lipschitz
-
-    @property
-    def trivial_regret(self) -> float:
-        """Any learner's regret is at most the rounds times the range of a loss."""
-        return self.rounds * self.problem.width
-
-
-class LipschitzLearner(Learner):
-    """Takes losses as a function of points, or as values on the public points."""
-
-    plan: LipschitzPlan
-    points: FloatArray
-    """The points that may be played, shape (n, dimension), in the order of array feedback."""
-
-    def _check(self, feedback: Any) -> FloatArray:
-        values = feedback(self.points) if callable(feedback) else feedback
-        row = real_array(self.plan.algorithm, "losses", values, (len(self.points),))
-        return self._finite(row)
-
-    def _check_many(self, feedback: Any) -> Any:
-        if isinstance(feedback, list | tuple) and all(callable(loss) for loss in feedback):
-            return feedback
-        return self._finite(real_array(self.plan.algorithm, "losses", feedback, (None, len(self.points))))
-
-    def _finite(self, values: FloatArray) -> FloatArray:
-        if not np.isfinite(values).all():
-            where = np.argwhere(~np.isfinite(values))[0]
-            row = f" in row {where[0]}" if values.ndim == 2 else ""
-            raise InvalidInput(
-                f"Losses of {self.plan.algorithm} must be finite numbers. "
-                f"Got {float(values[tuple(where)])!r} at point {where[-1]}{row} instead."
-            )
-        return values
-
-    def _run(self, rows: Any) -> FloatArray:
-        played = np.empty((len(rows), self.points.shape[1]))
-        for index, row in enumerate(rows):
-            played[index] = self.play()
-            self.observe(row)
-        return played
-
-
-@dataclass(frozen=True)
-class LipschitzGrid(LipschitzPlan):
+class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     """Hedge on privately summed multiscale differences.
 
     Privacy contract: every noisy sum of coefficients, hence every decision: mu-Gaussian DP, l2 sensitivity
@@ -99,6 +47,9 @@ class LipschitzGrid(LipschitzPlan):
     idealized.
     Regret (oblivious, G-Lipschitz losses): W (ln N/eta' + eta' T/8) + eta k sigma_T^2/2 + T G diagonal/2^{k+1},
     W = G diagonal, eta' = eta W, N grid points; k + 1 in place of k on the noise in two dimensions.
+
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
 
     Attributes:
         eta: learning rate, in inverse units of loss.
@@ -118,49 +69,31 @@ class LipschitzGrid(LipschitzPlan):
     mechanism: RunningSum
     privacy: float
     hold: bool = True
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every noisy sum of multiscale differences, hence every decision"
+    theorem: ClassVar[str] = "private running sum; reconstruction, weights and draws are post-processing"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("LipschitzGrid", "eta", self.eta)
         check_integer("LipschitzGrid", "bits", self.bits, at_least=0)
         check_positive("LipschitzGrid", "privacy", self.privacy)
-        check_integer("LipschitzGrid", "rounds_per_person", self.rounds_per_person)
         check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
         if self.mechanism.noise != "gaussian" or not self.mechanism.steady:
             raise invalid(
                 "LipschitzGrid", "mechanism", "a Gaussian running sum whose noise never falls", self.mechanism
             )
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @cached_property
     def transform(self) -> Multiscale:
         """The transform on the unit box."""
         return Multiscale(self.bits, self.problem.dimension)
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.mechanism.curve(self.privacy),
-            at_delta=self.delta,
-            released="every noisy sum of multiscale differences, hence every decision",
-            theorem="private running sum; reconstruction, weights and draws are post-processing",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
-
-    @cached_property
-    def scale(self) -> float:
-        """Scale of each fresh noise."""
-        if self.mechanism.steps == 0:
-            return 0.0
-        # REPLACE: both the old and the new coefficients count.
+    @property
+    def sensitivity(self) -> float:
+        """How far one person moves the sums of coefficients: under replacement both the old and the new ones count."""
         moved = self.problem.lipschitz * self.problem.side * sqrt(self.transform.squared_norm)
-        moved *= self.rounds_per_person * (1 if self.relation is ZERO_OUT else 2)
-        return self.mechanism.scale(self.privacy, moved) * ROUND_UP
+        return moved * self.rounds_per_person * self.relation.sides
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -181,37 +114,35 @@ class LipschitzGrid(LipschitzPlan):
         return float(self.rounds - 1)
 
     @classmethod
-    def _calibrate(cls, problem: Lipschitz, target: Target, **options: Any) -> LipschitzGrid:
+    def _calibrate(
+        cls,
+        problem: Lipschitz,
+        target: Target,
+        *,
+        mechanism: RunningSum | None = None,
+        max_points: int = MAX_POINTS,
+        bits: int | None = None,
+        hold: bool = True,
+    ) -> LipschitzGrid:
         if target.delta == 0 or target.max_switches is not None:
             raise PrivacyError(
                 "LipschitzGrid needs delta > 0 and cannot promise a limit on switches: use LipschitzNet."
             )
         rounds = problem.horizon or 1
-        mechanism = options.pop("mechanism", None) or best_gaussian(rounds - 1)
-        most = options.pop("max_points", MAX_POINTS)
+        sums = mechanism or best_gaussian(rounds - 1)
         privacy = gaussian_mu(target.epsilon, target.delta)
 
         def make(eta: float, bits: int) -> LipschitzGrid:
-            return cls(
-                problem,
-                eta,
-                bits,
-                mechanism,
-                privacy,
-                relation=target.relation,
-                rounds_per_person=target.rounds_per_person,
-                delta=target.delta,
-                **options,
-            )
+            return cls(problem, eta, bits, sums, privacy, hold, **target.contract)
 
         found: list[LipschitzGrid] = []
-        for bits in [options.pop("bits")] if "bits" in options else range(max(1, ceil(log2(max(2, rounds)))) + 1):
-            transform = Multiscale(bits, problem.dimension)
-            if found and transform.size > most:
+        for depth in range(max(1, ceil(log2(max(2, rounds)))) + 1) if bits is None else [bits]:
+            transform = Multiscale(depth, problem.dimension)
+            if found and transform.size > max_points:
                 break
-            deviation = make(1.0, bits).scale * mechanism.largest_row_norm
+            deviation = make(1.0, depth).scale * sums.largest_row_norm
             spread = rounds * problem.width**2 / 8 + transform.depth * deviation**2 / 2
-            found.append(make(sqrt(log(transform.size) / spread), bits))
+            found.append(make(sqrt(log(transform.size) / spread), depth))
         best = min(float(plan.regret_bound) for plan in found)
         return next(plan for plan in found if float(plan.regret_bound) <= CLOSE * best)
 

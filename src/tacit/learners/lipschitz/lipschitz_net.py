@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.geometry.base import read_only
 from tacit.learners.experts.lazy_experts import LazyExperts
-from tacit.learners.lipschitz.lipschitz_grid import MAX_POINTS, LipschitzLearner, LipschitzPlan
+from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Experts, Lipschitz
@@ -32,6 +32,9 @@ class LipschitzNet(LipschitzPlan):
     one on the net and clipped to the range that a G-Lipschitz loss has there.
     Regret (oblivious, G-Lipschitz losses): that of the experts, plus T G diagonal/(2 cells).
 
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
+
     Attributes:
         cells: cells in each coordinate.
         experts: the plan for the cells' centres.
@@ -43,6 +46,7 @@ class LipschitzNet(LipschitzPlan):
 
     cells: int
     experts: LazyExperts
+    released_streams: ClassVar[tuple[str, ...]] = ("draw",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,13 +83,12 @@ class LipschitzNet(LipschitzPlan):
         return self.experts.expected_switches
 
     @classmethod
-    def _calibrate(cls, problem: Lipschitz, target: Target, **options: Any) -> LipschitzNet:
+    def _calibrate(cls, problem: Lipschitz, target: Target, *, cells: int | None = None) -> LipschitzNet:
         rounds, dimension = problem.horizon or 1, problem.dimension
         most = round(MAX_POINTS ** (1 / dimension))
-        cells = options.pop("cells", None)
 
         def make(cells: int) -> LipschitzNet:
-            experts = LazyExperts._calibrate(net_experts(problem, cells), target, **options)
+            experts = LazyExperts._calibrate(net_experts(problem, cells), target)
             return cls(problem, cells, experts)
 
         if cells is not None:
@@ -96,10 +99,10 @@ class LipschitzNet(LipschitzPlan):
             eta, batch = best.experts.eta, best.experts.batch
             count = np.unique(np.geomspace(2, most, 2000).astype(np.int64)).astype(np.float64)
             hedge = (dimension * np.log(count) / eta + eta * rounds * batch / 8) * (1 - 1 / count)
-            cells = int(count[np.argmin(hedge + rounds / (2 * count))])
-            if cells == best.cells:
+            finer = int(count[np.argmin(hedge + rounds / (2 * count))])
+            if finer == best.cells:
                 break
-            found = make(cells)
+            found = make(finer)
             if not float(found.regret_bound) < float(best.regret_bound) * (1 - 1e-4):
                 break
             best = found

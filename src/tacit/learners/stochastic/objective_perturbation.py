@@ -30,7 +30,7 @@ import numpy as np
 from tacit.errors import PrivacyError, ProtocolError
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
+from tacit.learners.plan import PrivatePlan
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
@@ -38,7 +38,6 @@ from tacit.losses.base import largest_norm
 from tacit.losses.linear_models import LinkLoss, LogisticLoss, SmoothedHingeLoss
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Randomness
 from tacit.solvers.loss_sums import SUM_ERROR, UNIT, LinkSum, hull_rows
@@ -55,12 +54,15 @@ MOST_RELEASES = 10**6
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbation(Plan):
+class ObjectivePerturbation(PrivatePlan):
     """One private minimiser, for when only the final model is needed.
 
     Privacy contract: the model, and nothing else. Enforced: features and labels are clipped, so the loss's constants
     hold; the minimiser's distance is certified, never an iteration count. Assumed: nothing; for the excess risk,
     independent records. Numerics: idealized noise, certified minimisation.
+
+    Reference: Kifer, Smith and Thakurta (2012), "Private Convex Empirical Risk Minimization and High-dimensional
+    Regression", https://proceedings.mlr.press/v23/kifer12.html.
 
     Attributes:
         regularisation: lambda, on the scale of the sum of the losses.
@@ -85,42 +87,38 @@ class ObjectivePerturbation(Plan):
     protection: float
     releases: int = 1
     pure: bool = False
-    relation: Relation = REPLACE
-    delta: float = 1e-6
+    unit: ClassVar[str] = "one record"
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    theorem: ClassVar[str] = (
+        "objective perturbation of generalised linear losses: Gaussian curve shifted by ln(1 + beta/lambda), "
+        "certified minimiser"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_choice("ObjectivePerturbation", "rounds_per_person", self.rounds_per_person, (1,))
         for name in ("regularisation", "noise_scale", "accuracy", "protection"):
             check_positive("ObjectivePerturbation", name, getattr(self, name))
         check_integer("ObjectivePerturbation", "releases", self.releases, at_most=MOST_RELEASES)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        what = "the final model" if self.releases == 1 else f"{self.releases} final models of the same records"
-        return Guarantee(
-            curve=self._curve(),
-            at_delta=self.delta,
-            released=what,
-            theorem="objective perturbation of generalised linear losses: Gaussian curve shifted by "
-            "ln(1 + beta/lambda), certified minimiser",
-            relation=self.relation,
-            unit="one record",
-        )
-
-    def _curve(self) -> Curve:
+    def curve(self) -> Curve:
+        """What the models leak together."""
         constants = self.problem.loss.constants(None)
         growth = constants.smoothness / self.regularisation
         shift = 2 * self.accuracy / self.protection
         move = constants.lipschitz / self.noise_scale
         if self.pure:
-            sides = 1 if self.relation is ZERO_OUT else 2
-            return Pure(self.releases * (log1p(growth) + sides * move + shift) * ROUND_UP)
+            return Pure(self.releases * (log1p(growth) + self.relation.sides * move + shift) * ROUND_UP)
         one = release_curve(
             move=move, growth=growth, one_sided=one_sided(self.problem.loss), relation=self.relation, protection=shift
         )
         return composed([one] * self.releases)
+
+    @property
+    def released(self) -> str:
+        """What the contract covers, in words."""
+        return "the final model" if self.releases == 1 else f"{self.releases} final models of the same records"
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -132,11 +130,6 @@ class ObjectivePerturbation(Plan):
         value += steep * (self.protection * cover + self.accuracy)
         formula = "(lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda + G E|protection|"
         return RegretBound(value, formula, ("independent records", "against models in the domain", "expectation"))
-
-    @property
-    def excess_risk_bound(self) -> RegretBound:
-        """The same bound under its own name."""
-        return self.regret_bound
 
     @property
     def trivial_regret(self) -> float:
@@ -155,11 +148,7 @@ class ObjectivePerturbation(Plan):
         return self.noise_scale**2 * (dimension * (dimension + 1) if self.pure else dimension)
 
     @classmethod
-    def _calibrate(cls, problem: Stochastic, target: Target, **options: Any) -> ObjectivePerturbation:
-        return cls._chosen(problem, target, **options)
-
-    @classmethod
-    def _chosen(
+    def _calibrate(
         cls,
         problem: Stochastic,
         target: Target,
@@ -208,12 +197,11 @@ class ObjectivePerturbation(Plan):
                 2 * accuracy / share,
                 releases=releases,
                 pure=pure,
-                relation=target.relation,
-                delta=target.delta,
+                **target.contract,
             )
 
         def safe(log_sigma: float) -> bool:
-            curve = make(exp(log_sigma))._curve()
+            curve = make(exp(log_sigma)).curve
             return curve.pure() <= target.epsilon if pure else curve.delta(target.epsilon) <= target.delta
 
         # Between a thousandth and a million times the gradient bound; more noise is always safer.

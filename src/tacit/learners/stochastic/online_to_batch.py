@@ -28,7 +28,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import L1Ball, Simplex
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
+from tacit.learners.plan import PrivatePlan
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
 from tacit.learners.stochastic.norms import Norm
@@ -39,8 +39,7 @@ from tacit.losses.base import Loss
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.curves import ROUND_UP, Curve
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
@@ -52,13 +51,16 @@ STEPS = 2000
 
 
 @dataclass(frozen=True)
-class OnlineToBatch(Plan):
+class OnlineToBatch(PrivatePlan):
     """One private pass over the data around any online learner.
 
     Privacy contract: every model along the way, hence the last one: mu-Gaussian DP, or pure DP with exponential-norm
     noise on a tree. Adaptive adversaries. Enforced: each record's gradient difference is clipped to its public
     bound, whatever the loss does. Assumed: nothing; for the excess risk, independent records and a convex loss that
     keeps its constants. Numerics: idealized.
+
+    Reference: Zhang, Tran and Cutkosky (2022), "Differentially Private Online-to-Batch for Smooth Losses",
+    https://arxiv.org/abs/2210.06593.
 
     Attributes:
         learner: a fresh learner, copied at the start; anything with play() and observe(gradient).
@@ -91,9 +93,13 @@ class OnlineToBatch(Plan):
     smoothness: float
     norm: Norm = _EUCLIDEAN
     scheduled: bool = False
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    unit: ClassVar[str] = "one record"
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every model of the pass, hence the final one"
+    theorem: ClassVar[str] = (
+        "private running sum of clipped gradient differences with predictable sensitivities "
+        "(Zhang, Tran and Cutkosky 2022, Theorem 3); any loss, any data"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,7 +107,6 @@ class OnlineToBatch(Plan):
         check_positive(owner, "privacy", self.privacy)
         check_number(owner, "power", self.power, above=0.0, closed_low=True)
         check_integer(owner, "batch", self.batch)
-        check_integer(owner, "rounds_per_person", self.rounds_per_person)
         check_positive(owner, "lipschitz", self.lipschitz)
         check_number(owner, "smoothness", self.smoothness, above=0.0, closed_low=True)
         check_mechanism(owner, self.mechanism, ceil(self.problem.records / self.batch))
@@ -109,27 +114,16 @@ class OnlineToBatch(Plan):
             raise InvalidInput(f"The 'learner' of {owner} needs play() and observe(). Got {self.learner!r} instead.")
         if getattr(self.learner, "rounds", 0):
             raise InvalidInput(f"The 'learner' of {owner} must be fresh: this one has seen gradients already.")
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.mechanism.curve(self.privacy),
-            at_delta=self.delta,
-            released="every model of the pass, hence the final one",
-            theorem="private running sum of clipped gradient differences with predictable sensitivities "
-            "(Zhang, Tran and Cutkosky 2022, Theorem 3); any loss, any data",
-            relation=self.relation,
-            unit="one record",
-            rounds_per_person=self.rounds_per_person,
-        )
+    def curve(self) -> Curve:
+        """What the models of the pass leak."""
+        return self.mechanism.curve(self.privacy)
 
     @property
     def unit_scale(self) -> float:
         """Scale of a fresh noise per unit of a record's clipped norm C_t."""
-        sides = 1.0 if self.relation is ZERO_OUT else 2.0
-        factor = sides * self.rounds_per_person / self.batch
+        factor = self.relation.sides * self.rounds_per_person / self.batch
         if self.mechanism.noise == "gaussian":
             factor *= self.norm.gaussian_factor(self.problem.domain.dimension)
         if self.scheduled:
@@ -171,11 +165,6 @@ class OnlineToBatch(Plan):
         return RegretBound(self.learner.excess_risk(self.errors), self.learner.risk_formula, assumptions)
 
     @property
-    def excess_risk_bound(self) -> RegretBound:
-        """The same bound under its own name."""
-        return self.regret_bound
-
-    @property
     def expected_switches(self) -> float:
         """The model moves at every step."""
         return float(self.mechanism.steps)
@@ -186,11 +175,7 @@ class OnlineToBatch(Plan):
         return self.lipschitz * self.problem.domain.diameter
 
     @classmethod
-    def _calibrate(cls, problem: Stochastic, target: Target, **options: Any) -> OnlineToBatch:
-        return cls._chosen(problem, target, **options)
-
-    @classmethod
-    def _chosen(
+    def _calibrate(
         cls,
         problem: Stochastic,
         target: Target,
@@ -248,9 +233,7 @@ class OnlineToBatch(Plan):
             "smoothness": bend,
             "norm": norm or (given if isinstance(given, Norm) else default_norm(learner, problem)),
             "scheduled": scheduled,
-            "relation": target.relation,
-            "rounds_per_person": target.rounds_per_person,
-            "delta": target.delta,
+            **target.contract,
         }
         if not isinstance(learner, str):
             return cls(problem, learner, **common)

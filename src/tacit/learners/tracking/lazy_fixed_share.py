@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log1p, sqrt
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
@@ -46,6 +45,8 @@ class LazyFixedShare(TrackingPlan):
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: complexity/eta + eta T B/8 (oblivious), complexity = -ln of the prior weight of the best sequence.
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         eta: learning rate.
@@ -66,10 +67,10 @@ class LazyFixedShare(TrackingPlan):
     force: float
     batch: int = 1
     prior: str = "markov"
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
     max_redraws: int | None = None
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ("draw",)
+    released: ClassVar[str] = "every decision and every redraw time"
+    theorem: ClassVar[str] = "lazy chain over paths, random-draw Renyi composition"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,10 +79,8 @@ class LazyFixedShare(TrackingPlan):
         check_number(owner, "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_integer(owner, "batch", self.batch)
         check_choice(owner, "prior", self.prior, PRIORS)
-        check_integer(owner, "rounds_per_person", self.rounds_per_person)
         if self.max_redraws is not None:
             check_integer(owner, "max_redraws", self.max_redraws, at_least=0)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -97,18 +96,6 @@ class LazyFixedShare(TrackingPlan):
     def paths(self) -> PathPrior:
         """The prior over sequences of experts."""
         return PRIORS[self.prior](self.problem.n, self.rounds, self.problem.switches, self.eta)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
-            released="every decision and every redraw time",
-            theorem="lazy chain over paths, random-draw Renyi composition",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @cached_property
     def curve(self) -> Curve:
@@ -145,7 +132,7 @@ class LazyFixedShare(TrackingPlan):
         return 1 - (1 - self.force) * exp(-self.batch * self.eta)
 
     @classmethod
-    def _calibrate(cls, problem: Tracking, target: Target, prior: str = "markov", **options: Any) -> LazyFixedShare:
+    def _calibrate(cls, problem: Tracking, target: Target, *, prior: str = "markov") -> LazyFixedShare:
         refuse_max_switches(cls.__name__, target, "the paths it holds move by themselves")
         check_choice(cls.__name__, "prior", prior, PRIORS)
         rounds = problem.horizon or 1
@@ -159,11 +146,8 @@ class LazyFixedShare(TrackingPlan):
                     force=force,
                     batch=batch,
                     prior=prior,
-                    relation=target.relation,
-                    rounds_per_person=target.rounds_per_person,
                     max_redraws=cap,
-                    delta=target.delta,
-                    **options,
+                    **target.contract,
                 )
 
             return best_rate(make, sqrt(8 * max(0.1, complexity) / (rounds * batch)), target)

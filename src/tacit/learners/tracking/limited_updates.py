@@ -10,10 +10,10 @@ expert of a round is played before its loss is seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import log, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import permute_and_flip
-from tacit.privacy.curves import ROUND_UP, Pure
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.curves import ROUND_UP, Curve, Pure
+from tacit.privacy.guarantee import ZERO_OUT, Relation
 from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_positive
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class LimitedUpdates(ExpertPlan):
     whole budget; a person who stands in k of a window's rounds costs k/m of it, hence m rounds cost epsilon
     however they are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
     Assumed for the regret: independent losses from one distribution. Numerics: idealized.
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         epsilon: privacy of the whole run.
@@ -50,31 +52,24 @@ class LimitedUpdates(ExpertPlan):
     """
 
     epsilon: float
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
+    delta: float = field(default=0.0, kw_only=True)
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every decision"
+    theorem: ClassVar[str] = "permute-and-flip on disjoint windows, parallel composition"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("LimitedUpdates", "epsilon", self.epsilon)
-        check_integer("LimitedUpdates", "rounds_per_person", self.rounds_per_person)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @cached_property
+    def curve(self) -> Curve:
+        """Pure privacy; one expert leaks nothing."""
+        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
 
     @property
     def certified_against(self) -> tuple[str, ...]:
         """Losses drawn from one distribution."""
         return ("stochastic",)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=Pure(0.0 if self.problem.n == 1 else self.epsilon),
-            at_delta=0.0,
-            released="every decision",
-            theorem="permute-and-flip on disjoint windows, parallel composition",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -94,8 +89,8 @@ class LimitedUpdates(ExpertPlan):
         return float(self.rounds.bit_length() - 1)
 
     @classmethod
-    def _calibrate(cls, problem: Experts, target: Target, **options: Any) -> LimitedUpdates:
-        plan = cls(problem, target.epsilon, target.relation, target.rounds_per_person, **options)
+    def _calibrate(cls, problem: Experts, target: Target) -> LimitedUpdates:
+        plan = cls(problem, target.epsilon, **{**target.contract, "delta": 0.0})
         if target.max_switches is not None and plan.expected_switches > target.max_switches:
             raise PrivacyError(
                 f"LimitedUpdates may switch {plan.expected_switches:g} times in {plan.rounds} rounds, "

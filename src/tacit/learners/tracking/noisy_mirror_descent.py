@@ -11,10 +11,10 @@ comparator depend on the noise; the bound here is for oblivious ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, log, log1p, sqrt
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.privacy.calibration import gaussian_mu, minimise
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.guarantee import ZERO_OUT, Relation
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_choice, check_positive
 
 NOISES = ("laplace", "gaussian")
 
@@ -41,6 +41,8 @@ class NoisyMirrorDescent(TrackingPlan):
     loss stands for the round; only differences of losses matter, so it counts as 1/2 and sensitivities halve.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret (oblivious): (ln N + S ln(N T/S))/eta + T (eta/8 + noise(eta)) + S(1-1/N).
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         eta: learning rate.
@@ -59,9 +61,9 @@ class NoisyMirrorDescent(TrackingPlan):
     eta: float
     scale: float
     noise: str = "laplace"
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 0.0
+    delta: float = field(default=0.0, kw_only=True)
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every weight and every decision"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,25 +72,16 @@ class NoisyMirrorDescent(TrackingPlan):
         check_positive(owner, "eta", self.eta)
         check_positive(owner, "scale", self.scale)
         check_choice(owner, "noise", self.noise, NOISES)
-        check_integer(owner, "rounds_per_person", self.rounds_per_person)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @property
     def floor(self) -> float:
         """The smallest weight of an expert: S/(N T), with S at least 1."""
         return max(1, self.problem.switches) / (self.problem.n * self.rounds)
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
-            released="every weight and every decision",
-            theorem=f"{self.noise} mechanism on each round's losses, parallel composition",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
+    @property
+    def theorem(self) -> str:
+        """What proves it."""
+        return f"{self.noise} mechanism on each round's losses, parallel composition"
 
     @cached_property
     def curve(self) -> Curve:
@@ -130,9 +123,7 @@ class NoisyMirrorDescent(TrackingPlan):
         return float(self.rounds - 1)
 
     @classmethod
-    def _calibrate(
-        cls, problem: Tracking, target: Target, noise: str | None = None, **options: Any
-    ) -> NoisyMirrorDescent:
+    def _calibrate(cls, problem: Tracking, target: Target, *, noise: str | None = None) -> NoisyMirrorDescent:
         refuse_printed_noise(noise)
         refuse_max_switches(cls.__name__, target, "it draws afresh every round")
         chosen = noise or ("gaussian" if target.delta > 0 else "laplace")
@@ -147,7 +138,7 @@ class NoisyMirrorDescent(TrackingPlan):
         scale *= ROUND_UP**3  # so that the curve, itself rounded up, still meets the target
 
         def make(eta: float) -> NoisyMirrorDescent:
-            return cls(problem, eta, scale, chosen, relation, people, delta, **options)
+            return cls(problem, eta, scale, chosen, **{**target.contract, "delta": delta})
 
         most = 0.999 / scale if chosen == "laplace" else 10.0  # Laplace moments exist below 1/scale only
         return make(minimise(lambda eta: float(make(eta).regret_bound), most * 1e-8, most))

@@ -15,10 +15,10 @@ from `tacit.learners.tracking.thresholds`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,8 +35,8 @@ from tacit.learners.tracking.thresholds import (
     tuned,
 )
 from tacit.mechanisms.above_threshold import AboveThreshold
-from tacit.privacy.curves import ROUND_UP, Pure
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.curves import ROUND_UP, Curve, Pure
+from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import check_choice, check_integer, check_number, check_positive, invalid
@@ -60,6 +60,8 @@ class RestartOnShift(TrackingPlan):
     bound in advance assumes at most S of them. Only thresholds="certified", several times larger than the
     tuned ones, make that provable for independent losses.
 
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
+
     Attributes:
         epsilon: privacy of the whole run.
         interval: rounds between tests.
@@ -81,8 +83,10 @@ class RestartOnShift(TrackingPlan):
     slope: float
     margin: float
     shares: tuple[float, float, float] = SHARES
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
+    delta: float = field(default=0.0, kw_only=True)
+    released_streams: ClassVar[tuple[str, ...]] = ("start",)
+    released: ClassVar[str] = "every decision and every restart"
+    theorem: ClassVar[str] = "permute-and-flip and width-form above-threshold, parallel composition over epochs"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,31 +95,22 @@ class RestartOnShift(TrackingPlan):
         check_integer(owner, "interval", self.interval)
         check_positive(owner, "slope", self.slope)
         check_number(owner, "margin", self.margin, above=0.0, closed_low=True)
-        check_integer(owner, "rounds_per_person", self.rounds_per_person)
         if not isinstance(self.shares, tuple | list):
             raise invalid(owner, "shares", "three positive numbers", self.shares)
         shares = tuple(check_positive(owner, "shares", share) for share in self.shares)
         if len(shares) != 3 or sum(shares) > ROUND_UP:
             raise invalid(owner, "shares", "three positive numbers that add up to at most 1", self.shares)
         object.__setattr__(self, "shares", shares)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
+
+    @cached_property
+    def curve(self) -> Curve:
+        """Pure privacy; one expert leaks nothing."""
+        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
 
     @property
     def certified_against(self) -> tuple[str, ...]:
         """Independent losses whose distribution shifts at most S times."""
         return ("stochastic",)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=Pure(0.0 if self.problem.n == 1 else self.epsilon),
-            at_delta=0.0,
-            released="every decision and every restart",
-            theorem="permute-and-flip and width-form above-threshold, parallel composition over epochs",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @property
     def width(self) -> int:
@@ -176,9 +171,10 @@ class RestartOnShift(TrackingPlan):
         cls,
         problem: Tracking,
         target: Target,
+        *,
         thresholds: str = "tuned",
         interval: int | None = None,
-        **options: Any,
+        shares: tuple[float, float, float] = SHARES,
     ) -> RestartOnShift:
         refuse_max_switches(cls.__name__, target, "each restart may add as many as the first epoch has")
         check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified"))
@@ -186,16 +182,7 @@ class RestartOnShift(TrackingPlan):
         between = max(1, round(sqrt(rounds) / 4)) if interval is None else interval
 
         def make(slope: float, margin: float) -> RestartOnShift:
-            return cls(
-                problem,
-                target.epsilon,
-                between,
-                slope,
-                margin,
-                relation=target.relation,
-                rounds_per_person=target.rounds_per_person,
-                **options,
-            )
+            return cls(problem, target.epsilon, between, slope, margin, shares, **{**target.contract, "delta": 0.0})
 
         detector = make(1.0, 0.0).detector
         if thresholds == "certified":

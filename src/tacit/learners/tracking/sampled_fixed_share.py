@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, log1p, sqrt
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tacit.learners.search import best_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.privacy.curves import BoundedRange, Curve, Repeated
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation, as_relation
+from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_integer, check_positive
@@ -40,6 +40,8 @@ class SampledFixedShare(TrackingPlan):
     worst. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: complexity/eta + eta T/8, against adaptive adversaries too.
 
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
+
     Attributes:
         eta: learning rate.
         epoch: rounds H between restarts, at least 2.
@@ -54,16 +56,14 @@ class SampledFixedShare(TrackingPlan):
 
     eta: float
     epoch: int
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
-    delta: float = 1e-6
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every decision"
+    theorem: ClassVar[str] = "bounded-range composition of the draws of one epoch"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("SampledFixedShare", "eta", self.eta)
         check_integer("SampledFixedShare", "epoch", self.epoch, at_least=2)
-        check_integer("SampledFixedShare", "rounds_per_person", self.rounds_per_person)
-        object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -74,18 +74,6 @@ class SampledFixedShare(TrackingPlan):
     def share(self) -> float:
         """Weight that is shared each round."""
         return min(1 / self.epoch, (self.problem.n - 1) / self.problem.n)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
-            released="every decision",
-            theorem="bounded-range composition of the draws of one epoch",
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-        )
 
     @cached_property
     def curve(self) -> Curve:
@@ -122,7 +110,7 @@ class SampledFixedShare(TrackingPlan):
         return float(self.rounds - 1)
 
     @classmethod
-    def _calibrate(cls, problem: Tracking, target: Target, **options: Any) -> SampledFixedShare:
+    def _calibrate(cls, problem: Tracking, target: Target) -> SampledFixedShare:
         refuse_max_switches(cls.__name__, target, "it draws afresh every round")
         rounds = problem.horizon or 1
         natural = -(-rounds // (problem.switches + 1))
@@ -130,8 +118,7 @@ class SampledFixedShare(TrackingPlan):
         for epoch in sorted({min(rounds, max(2, natural * k // 8)) for k in (1, 2, 4, 6, 8, 12, 16, 32)} - {1} or {2}):
 
             def make(eta: float, epoch: int = epoch) -> SampledFixedShare:
-                relation, people = target.relation, target.rounds_per_person
-                return cls(problem, eta, epoch, relation, people, target.delta, **options)
+                return cls(problem, eta, epoch, **target.contract)
 
             # Without a limit from privacy, the rate that balances both terms of the regret.
             plan = best_rate(make, sqrt(8 * max(0.1, make(1.0).complexity) / rounds), target)

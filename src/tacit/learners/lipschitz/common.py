@@ -1,0 +1,65 @@
+"""What both Lipschitz learners share: a finite set of points of a box, and losses given as functions or values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
+from tacit.problems import Lipschitz, Problem
+from tacit.validation import FloatArray, real_array
+
+# The largest set of points that a search proposes: 20 bits in one dimension, 10 in two.
+MAX_POINTS = 1_100_000
+
+
+@dataclass(frozen=True)
+class LipschitzPlan(Plan):
+    """What both plans share: a finite set of points of the box, and a loss that varies by at most G times distance."""
+
+    problem: Lipschitz
+    _takes: ClassVar[type[Problem]] = Lipschitz
+
+    @property
+    def trivial_regret(self) -> float:
+        """Any learner's regret is at most the rounds times the range of a loss."""
+        return self.rounds * self.problem.width
+
+
+class LipschitzLearner(Learner):
+    """Takes losses as a function of points, or as values on the public points."""
+
+    plan: LipschitzPlan
+    points: FloatArray
+    """The points that may be played, shape (n, dimension), in the order of array feedback."""
+
+    def _check(self, feedback: Any) -> FloatArray:
+        values = feedback(self.points) if callable(feedback) else feedback
+        row = real_array(self.plan.algorithm, "losses", values, (len(self.points),))
+        return self._finite(row)
+
+    def _check_many(self, feedback: Any) -> Any:
+        if isinstance(feedback, list | tuple) and all(callable(loss) for loss in feedback):
+            return feedback
+        return self._finite(real_array(self.plan.algorithm, "losses", feedback, (None, len(self.points))))
+
+    def _finite(self, values: FloatArray) -> FloatArray:
+        if not np.isfinite(values).all():
+            where = np.argwhere(~np.isfinite(values))[0]
+            row = f" in row {where[0]}" if values.ndim == 2 else ""
+            raise InvalidInput(
+                f"Losses of {self.plan.algorithm} must be finite numbers. "
+                f"Got {float(values[tuple(where)])!r} at point {where[-1]}{row} instead."
+            )
+        return values
+
+    def _run(self, rows: Any) -> FloatArray:
+        played = np.empty((len(rows), self.points.shape[1]))
+        for index, row in enumerate(rows):
+            played[index] = self.play()
+            self.observe(row)
+        return played

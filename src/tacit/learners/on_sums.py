@@ -1,0 +1,43 @@
+"""What plans share whose every release is a private running sum: the curve, and the scale of its noise."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tacit.learners.plan import PrivatePlan
+from tacit.mechanisms.running_sums import RunningSum
+from tacit.privacy.curves import ROUND_UP, Curve
+
+
+@dataclass(frozen=True)
+class RunningSumPlan(PrivatePlan):
+    """A plan on a running sum: `privacy` is mu for Gaussian noise, epsilon for Laplace noise.
+
+    Both are fields of the subclasses, which have other fields before them.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def mechanism(self) -> RunningSum: ...
+
+        @property
+        def privacy(self) -> float: ...
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> float:
+        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
+
+    @cached_property
+    def curve(self) -> Curve:
+        """What the sums leak."""
+        return self.mechanism.curve(self.privacy)
+
+    @cached_property
+    def scale(self) -> float:
+        """Scale of each fresh noise."""
+        return self.mechanism.scale(self.privacy, self.sensitivity) * ROUND_UP if self.mechanism.steps else 0.0
