@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
+from math import ceil
 from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
@@ -28,6 +29,7 @@ from tacit.learners.tracking import (
     lower_bound_warning,
 )
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
 from tacit.progress import Progress
 from tacit.randomness import Randomness
@@ -184,12 +186,12 @@ class Choice:
             condition = candidate.regret_bound.condition
             parts = ["chosen" if candidate.plan is self.plan else "", note, f"if {condition}" if condition else ""]
             note = "; ".join(part for part in parts if part)
-            shown = "-" if switches is None else f"<= {switches:,.0f}"
-            rows.append((candidate.algorithm, f"{float(candidate.regret_bound):,.4g}", shown, note))
+            shown = "-" if switches is None else f"<= {ceil(switches):,}"
+            rows.append((candidate.algorithm, rounded_up(float(candidate.regret_bound), thousands=True), shown, note))
         return rows
 
     def __repr__(self) -> str:
-        price = f"certified {self.problem.price} {float(self.regret_bound):.4g}"
+        price = f"certified {self.problem.price} {rounded_up(float(self.regret_bound))}"
         return f"Choice({self.algorithm}, {price}, of {len(self.candidates)})"
 
 

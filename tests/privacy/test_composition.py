@@ -70,7 +70,7 @@ def binomial_delta(value, count, epsilon):
 # --- never more than the sums ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("first", "second"), combinations_with_replacement(CONTRACTS, 2))
+@pytest.mark.parametrize(("first", "second"), list(combinations_with_replacement(CONTRACTS, 2)))
 def test_no_dearer_than_epsilons_and_deltas_added(first, second):
     (a, delta_a), (b, delta_b) = CONTRACTS[first], CONTRACTS[second]
     whole = compose([a, b], [delta_a, delta_b])

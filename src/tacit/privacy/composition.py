@@ -15,13 +15,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import exp, expm1, hypot, inf, log, log1p, sqrt
+from math import expm1, hypot, inf, log1p, sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.privacy.calibration import smallest
+from tacit.privacy.calibration import largest
 from tacit.privacy.conversion import LEAST_DELTA, ROUND_UP, fail_closed, failing_delta, failing_epsilon
 from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure, Repeated, SamplerError, Sum
 from tacit.privacy.responses import Responses
@@ -104,12 +104,12 @@ class Composition(Curve):
         if epsilon >= self.pure():
             return 0.0
         known = min(self.joint.delta(epsilon), 1.0)
-        largest, least = min(known, _LARGEST_DELTA), max(self._floor, 1e-300)
-        if not (least < largest and self._basic(largest) <= epsilon):
+        high, low = min(known, _LARGEST_DELTA), max(self._floor, 1e-300)
+        if not (low < high and self._basic(high) <= epsilon):
             return known
-        # The division of delta is fixed, so the sum of the epsilons falls as delta grows.
-        found = smallest(lambda x: self._basic(exp(x)) <= epsilon, log(least), log(largest), 1e-13)
-        return max(LEAST_DELTA, min(known, exp(found)))
+        # The division of delta is fixed, so the sum of the epsilons grows with 1/delta.
+        found = largest(lambda x: self._basic(1 / x), epsilon, 1 / high * (1 + 1e-15), 1 / low, 1e-12)
+        return max(LEAST_DELTA, min(known, 1 / found))
 
     def _basic(self, delta: float) -> float:
         """The sum of the epsilons, with each part's finite pure epsilon in place of a share of delta or not."""
