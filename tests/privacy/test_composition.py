@@ -118,12 +118,12 @@ def test_responses_are_the_listed_walk(steps):
 @pytest.mark.parametrize(("value", "count"), [(0.1, 100), (0.01, 500), (1e-4, 300)])
 def test_equal_responses_are_binomial(value, count):
     mpmath.mp.dps = 40
-    curve = Repeated(Pure(value), count)
+    curve = joint([Repeated(Pure(value), count)])
     for delta in (1e-12, 1e-6, 1e-2):
         epsilon = curve.epsilon(delta)
         assert binomial_delta(value, count, epsilon) <= delta
         assert epsilon == 0 or binomial_delta(value, count, epsilon * (1 - 1e-5)) > delta
-        assert epsilon <= Sum((curve,)).epsilon(delta)
+        assert epsilon <= Repeated(Pure(value), count).epsilon(delta)
 
 
 def test_points_compose_as_they_should():
@@ -131,12 +131,12 @@ def test_points_compose_as_they_should():
     for value, at, count, expected in ((1.0, 1e-6, 2, 2.0), (0.1, 1e-7, 10, 0.994), (0.1, 1e-8, 100, 4.330)):
         part = Approximate(value, at)
         assert compose([part] * count).epsilon(1e-5) == pytest.approx(expected, abs=6e-4)
-        assert Repeated(part, count).epsilon(1e-5) == pytest.approx(expected, abs=6e-4)
+        assert joint([Repeated(part, count)]).epsilon(1e-5) == pytest.approx(expected, abs=6e-4)
         lost = -mpmath.expm1(count * mpmath.log1p(-mpmath.mpf(at)))
         left = (mpmath.mpf(1e-5) - lost) / (1 - lost)
         assert binomial_delta(value, count, compose([part] * count).epsilon(1e-5)) <= left
         assert compose([part] * count).epsilon(float(lost) * 0.99) == np.inf
-    assert Sum((Repeated(Pure(0.1), 100),)).epsilon(9e-6) == pytest.approx(4.637, abs=5e-3)
+    assert Repeated(Pure(0.1), 100).epsilon(9e-6) == pytest.approx(4.637, abs=5e-3)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -1,14 +1,20 @@
 """The contract: what it carries, how it reads, how it is stored, and what may be combined."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.ctrl.accounting import PerturbedMinimiser
+from tacit.learners.stochastic.objective_accounting import GaussianAlternatives
+from tacit.privacy.composition import Composition
 from tacit.privacy.curves import (
     Approximate,
     BoundedRange,
+    Curve,
     Gaussian,
     Pure,
     Renyi,
@@ -77,6 +83,26 @@ def test_json_round_trip(curve):
 def test_bad_json(text):
     with pytest.raises(InvalidInput):
         Guarantee.from_json(text)
+
+
+def test_a_fresh_process_reads_every_contract():
+    """Contracts name the module of their curve: nothing else has to be loaded first, and nothing foreign is."""
+    curves = [
+        CHAIN,
+        CappedChain(CHAIN, 4),
+        PerturbedMinimiser(1, 0.1, 0.2),
+        GaussianAlternatives(0.1, (0.0, 0.5), (1, 1)),
+        Composition((Pure(0.1), CHAIN)),
+    ]
+    texts = [contract(curve).to_json() for curve in curves]
+    code = (
+        "import json, sys; from tacit.privacy.guarantee import Guarantee\n"
+        "for text in json.loads(sys.stdin.read()): assert Guarantee.from_json(text).to_json() == text\n"
+    )
+    subprocess.run([sys.executable, "-c", code], input=json.dumps(texts), text=True, check=True)
+    for home in ("json.tool", "tacit.__main__", "tacit.nowhere", 3, None, "os; tacit.privacy.lazy"):
+        with pytest.raises(InvalidInput, match="A curve must be one of"):
+            Curve.from_dict({"kind": "Nonsense", "home": home})
 
 
 def test_reads_its_curve():

@@ -8,9 +8,12 @@ The exact Gaussian epsilon comes from dp-accounting.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -70,7 +73,7 @@ class Curve(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description from which `from_dict` rebuilds the curve."""
-        content: dict[str, Any] = {"kind": type(self).__name__}
+        content: dict[str, Any] = {"kind": type(self).__name__, "home": type(self).__module__}
         for field in fields(self):
             content[field.name] = _plain(getattr(self, field.name))
         return content
@@ -79,12 +82,14 @@ class Curve(ABC):
     def from_dict(content: dict[str, Any]) -> Curve:
         """Rebuild a curve from `to_dict`."""
         name = content.get("kind") if isinstance(content, dict) else None
+        if str(name) not in Curve._kinds and isinstance(content, dict):
+            _load(content.get("home"))
         kind = Curve._kinds.get(str(name))
         if kind is None:
             known = ", ".join(sorted(Curve._kinds))
             raise InvalidInput(f"A curve must be one of {known}. Got {name!r} instead.")
         try:
-            return kind(**{field: _rebuilt(value) for field, value in content.items() if field != "kind"})
+            return kind(**{field: _rebuilt(value) for field, value in content.items() if field not in ("kind", "home")})
         except TypeError as error:
             raise InvalidInput(f"This is not the description of a {name} curve ({error}).") from None
 
@@ -287,22 +292,6 @@ class Repeated(Curve):
     def pure(self) -> float:
         return self.count * self.curve.pure() * ROUND_UP if self.count else 0.0
 
-    def epsilon(self, delta: float) -> float:
-        return self._joint.epsilon(delta) if self._one_point else super().epsilon(delta)
-
-    def delta(self, epsilon: float) -> float:
-        return self._joint.delta(epsilon) if self._one_point else super().delta(epsilon)
-
-    @property
-    def _one_point(self) -> bool:
-        return self.count > 1 and isinstance(self.curve, Pure | Approximate)
-
-    @property
-    def _joint(self) -> Curve:
-        from tacit.privacy.composition import joint
-
-        return joint((self,))
-
 
 @dataclass(frozen=True)
 class Sum(Curve):
@@ -381,6 +370,13 @@ class SamplerError(Curve):
 def _check_curve(owner: str, value: object) -> None:
     if not isinstance(value, Curve):
         raise InvalidInput(f"{owner} must be made from curves. Got {value!r} instead.")
+
+
+def _load(home: object) -> None:
+    """Load the module of the library that defines a curve, if it was not needed so far; none but the library's own."""
+    if isinstance(home, str) and re.fullmatch(r"tacit(\.[a-z0-9][a-z0-9_]*)+", home):
+        with suppress(ImportError):
+            import_module(home)
 
 
 def _plain(value: Any) -> Any:
