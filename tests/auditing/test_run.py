@@ -99,7 +99,7 @@ def test_shipped_plans_at_full_budget(name):
 
 def test_lazy_experts_are_tight_on_their_worst_small_instance():
     loud = instances(PLANS["lazy experts"](), "enumeration")[0]
-    instance = replace(loud, plan=loud.plan.resized(5))  # a third of the transcripts
+    instance = replace(loud, plan=loud.plan._resized(5))  # a third of the transcripts
     finding = attacks.exact(instance, tacit.Randomness.replayable(0).stream("tests"), laws=12)
     _, certified, measured = finding.curves
     assert measured[0] >= 0.4 * certified[0]
