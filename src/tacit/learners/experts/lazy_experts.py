@@ -195,6 +195,9 @@ class LazyExpertsLearner(LazyLearner):
             self._total += np.add.reduce(self._rows[: self._filled], axis=0)
             self._filled = 0
 
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._summable(self._total, self._rows[: self._filled])
+
     def _draw(self) -> None:
         self._redraws += 1
         self._move(exponential_mechanism(-self._eta * self._total, self._streams["draw"]))
@@ -238,10 +241,10 @@ def lazy_curve(
     """The curve of a lazy chain on exponential weights (used again by lazy fixed share)."""
     # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
     width = (eta if relation is ZERO_OUT else 2 * eta) * rounds_per_person
-    chain = LazyChain(
+    chain = LazyChain.of_hazards(
         decisions=decisions,
-        keep_low=(1 - force) * exp(-batch * eta),
-        keep_high=1 - force,
+        least=-log1p(-force),
+        spread=batch * eta,
         bit=eta,
         draw=BoundedRange(width),
         batch=batch,
