@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
-from tacit.auditing.densities import draws, keep_probabilities
+from tacit.auditing.densities import keep_probabilities
+from tacit.auditing.densities.draws import law, release
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.geometry import Ball, Box
@@ -44,7 +45,7 @@ def weights(problem: Convex, **changes: Any) -> L2PConvex:
 
 def described(plan: Plan, draws: int) -> Finding:
     """Attack the law of draws and coins."""
-    return draws.law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
+    return law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
 
 
 def read_off(plan: Plan) -> Finding:
@@ -55,7 +56,7 @@ def read_off(plan: Plan) -> Finding:
 def released() -> Finding:
     """Attack what CTRL adds to its minimisers."""
     plan = minimiser(MODEL)
-    return draws.release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
+    return release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
 
 
 def _less_noise(honest: Any) -> Any:

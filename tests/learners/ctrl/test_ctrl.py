@@ -201,7 +201,7 @@ def mean_regret(algorithm, environment, domain, runs, **target):
 
 def test_mean_regret_is_under_the_certificate():
     for algorithm in (CTRL, PrivateFTRL):
-        regret, plan = mean_regret(algorithm, LogisticStream(3, 400), Ball(3), 3, epsilon=2.0, delta=1e-5)
+        regret, plan = mean_regret(algorithm, LogisticStream(3, 200), Ball(3), 3, epsilon=2.0, delta=1e-5)
         assert regret <= float(plan.regret_bound)
 
 
