@@ -2,7 +2,7 @@
 
 A curve answers three questions, each rounded to the private side: its Renyi divergence at given orders,
 epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise.
-Conversions from Renyi to (epsilon, delta) and the exact Gaussian epsilon come from dp-accounting.
+The exact Gaussian epsilon comes from dp-accounting.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from tacit.errors import InvalidInput
+from tacit.privacy.conversion import LEAST_DELTA, fail_closed, pure_delta, renyi_delta, renyi_epsilon
 from tacit.privacy.conversion import ROUND_UP as ROUND_UP
 from tacit.privacy.conversion import log_mixture as log_mixture
-from tacit.privacy.conversion import pure_delta, renyi_delta, renyi_epsilon
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
 
@@ -45,12 +45,13 @@ class Curve(ABC):
     def epsilon(self, delta: float) -> float:
         """The smallest certified epsilon at this delta."""
         delta = check_number(type(self).__name__, "delta", delta, above=0.0, below=1.0, closed_low=True)
-        return min(self.pure(), renyi_epsilon(self.renyi, delta)) if delta > 0 else self.pure()
+        pure = fail_closed(self.pure())
+        return min(pure, renyi_epsilon(self.renyi, delta)) if delta > 0 else pure
 
     def delta(self, epsilon: float) -> float:
         """The smallest certified delta at this epsilon."""
         epsilon = check_number(type(self).__name__, "epsilon", epsilon, above=0.0, closed_low=True)
-        pure = self.pure()
+        pure = fail_closed(self.pure())
         if epsilon >= pure:
             return 0.0
         return min(pure_delta(pure, epsilon), renyi_delta(self.renyi, epsilon))
@@ -154,12 +155,12 @@ class Gaussian(Curve):
         a, b = self.mu / 2 - epsilon / self.mu, self.mu / 2 + epsilon / self.mu
         log_first = float(log_ndtr(a))
         if log_first == -np.inf or a < -1e100:
-            return 0.0
+            return LEAST_DELTA
         log_second = -a * a / 2 + float(np.log(erfcx(b / np.sqrt(2.0)) / 2))
         difference = np.exp(log_first) * -np.expm1(min(0.0, log_second - log_first))
         # log_ndtr is good to about 1e-13, and a is rounded relative to b: an error relative to the first term.
         slack = 1e-12 + 1e-15 * b * (1 + abs(a))
-        return min(1.0, float(difference + slack * np.exp(log_first)))
+        return min(1.0, max(LEAST_DELTA, float(difference + slack * np.exp(log_first))))
 
 
 @dataclass(frozen=True)
