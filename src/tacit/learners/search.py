@@ -1,61 +1,232 @@
-"""The public search behind every lazy plan: batch length, forced redraws and, if wanted, a hard cap.
+"""The public search behind every lazy plan: batch length, forced redraws, a rate and, if wanted, a hard cap.
 
-Each probe is a complete plan whose privacy was checked; the search compares certified regret only and
-never sees data.
+A probe is a function of public numbers: it returns the regret that certain parameters certify, and those parameters.
+Probes look at few Renyi orders and start where the one before them ended, which can cost regret but never privacy;
+the parameters that win are checked by the curve's own epsilon, and only then is a plan made of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, log
-from typing import TypeVar
+from math import ceil, exp, inf, isfinite, log, sqrt
+from typing import Any, NamedTuple, TypeVar
 
 from scipy.special import bdtrc
 
 from tacit.errors import PrivacyError
-from tacit.learners.plan import Plan
 from tacit.learners.target import Target
-from tacit.privacy.calibration import largest, minimise
+from tacit.privacy.calibration import descend, largest
+from tacit.privacy.conversion import nearby_epsilon
+from tacit.privacy.curves import Curve
 
-P = TypeVar("P", bound=Plan)
+P = TypeVar("P", bound=tuple[float, Any])
+
+# Rates this far below the one that is best without privacy leave nothing to learn from: the target is refused.
+LEAST_RATE = 1e-7
+# One expert leaves nothing to learn, but a rate must be positive.
+LEAST_COMPLEXITY = 0.1
+# Forced redraws from hardly ever to nearly always; outside, the coin or the draws hide nothing.
+FORCES = (1e-6, 0.9)
+FIRST_FORCE = 0.05
+HELD_FORCE = 0.5
+# Standard deviations above the mean number of redraws at which pure chains are capped while the search goes on.
+TAIL = 3.5
+# A probe's epsilon this close to the target is extrapolated: what is left is second order, below .05% of regret.
+_CLOSE = 1e-2
+# The winner's epsilon comes this close to the target, by the full conversion.
+_EXACT = 1e-4
+# Bisection alone needs fewer steps than this from the largest rate to the smallest.
+_MOST_STEPS = 60
 
 
-def best_rate(make: Callable[[float], P], wanted: float, target: Target) -> P | None:
-    """The plan at the largest rate up to `wanted` that meets the target (None: no rate does)."""
+class Parameters(NamedTuple):
+    """What the search of a lazy chain tunes."""
 
-    def cost(rate: float) -> float:
-        return make(rate).guarantee.curve.epsilon(target.delta)
+    rate: float
+    force: float
+    batch: int
+    cap: int | None = None
 
-    try:
-        return make(largest(cost, target.epsilon, wanted * 1e-7, wanted, 3e-4))
-    except PrivacyError:
+    @property
+    def redraw(self) -> float:
+        """Each toss redraws with probability at most 1 - (1-p) e^{-B eta}."""
+        return 1 - (1 - self.force) * exp(-self.batch * self.rate)
+
+
+def tosses(rounds: int, batch: int) -> int:
+    """How many batches end in a decision: all but the last."""
+    return -(-rounds // batch) - 1
+
+
+def wanted_rate(complexity: float, rounds: int, batch: int = 1) -> float:
+    """The rate that balances complexity/eta and eta T B/8, the best one without privacy."""
+    return sqrt(8 * max(LEAST_COMPLEXITY, complexity) / (rounds * batch))
+
+
+class RateSearch:
+    """The largest rate at which a curve meets the target; remembers where it was found last."""
+
+    def __init__(self, target: Target, least: float = LEAST_RATE) -> None:
+        self.target, self._least = target, least
+        self._order: float | None = None  # the Renyi order that was best
+        self._rate: float | None = None  # the rate that was found
+        self._slope = 1.0  # d ln epsilon/d ln rate: epsilon is close to a power of the rate
+
+    def near(self, curve: Callable[[float], Curve], wanted: float) -> float | None:
+        """About the largest rate up to `wanted` that meets the target (None: no rate does)."""
+        limit, safe, unsafe = self.target.epsilon, 0.0, inf
+        rate, last = min(wanted, self._rate or wanted), (0.0, 0.0)
+        for _ in range(_MOST_STEPS):
+            value = self._epsilon(curve(rate))
+            self._learn(last, (rate, value))
+            last = (rate, value)
+            safe, unsafe = (rate, unsafe) if value <= limit else (safe, rate)
+            if rate < wanted * self._least:
+                return None
+            guess = min(wanted, self._extrapolated(rate, value))
+            if safe == wanted or abs(value - limit) <= _CLOSE * limit:
+                self._rate = guess
+                return guess
+            if unsafe <= safe * (1 + _EXACT):  # a cap's step: epsilon jumps over the target
+                self._rate = safe
+                return safe
+            between = sqrt(max(safe, wanted * self._least / 4) * min(unsafe, wanted))
+            rate = guess if safe < guess < unsafe else between
         return None
 
+    def exact(self, curve: Callable[[float], Curve], wanted: float, near: float | None = None) -> float:
+        """The largest rate up to `wanted` that meets the target by the curve's own epsilon, looked for near `near`."""
 
-def best_chain(rounds: int, target: Target, probe: Callable[[float, int, int | None], P | None]) -> P:
-    """The best of `probe(force, batch, cap)` over forces, batches and, for pure privacy, caps."""
+        def cost(rate: float) -> float:
+            return curve(rate).epsilon(self.target.delta)
 
-    def best_force(batch: int) -> P | None:
-        def at(log_scale_force: float) -> P | None:
-            if target.delta > 0:
-                return probe(log_scale_force, batch, target.max_switches)
-            return best_cap(log_scale_force, batch)
+        around = near or self.near(curve, wanted) or wanted * self._least
+        for room in (1 + _CLOSE, 2.0, 1 / self._least):
+            low, high = around / room, min(wanted, around * room)
+            try:
+                found = largest(cost, self.target.epsilon, low, high, _EXACT)
+            except PrivacyError:
+                continue  # not even the low end is safe: more room
+            if found < high or high == wanted:
+                return found
+        raise PrivacyError(f"No rate up to {wanted:g} meets the privacy target.")
 
-        return _best(at, 1e-6, 0.9, 0.02 if target.delta > 0 else 0.1)
+    def _epsilon(self, curve: Curve) -> float:
+        pure = curve.pure()
+        if self.target.delta == 0 or pure == 0:
+            return pure
+        epsilon, order = nearby_epsilon(curve.renyi, self.target.delta, self._order)
+        if isfinite(epsilon):
+            self._order = order
+        return min(pure, epsilon)
 
-    def best_cap(force: float, batch: int) -> P | None:
-        decisions = max(1, -(-rounds // batch) - 1)
-        most = decisions if target.max_switches is None else min(decisions, target.max_switches)
-        if most <= 1:
-            return probe(force, batch, most)
-        return _best(lambda cap: probe(force, batch, round(cap)), 1.0, float(most), 0.05)
+    def _learn(self, last: tuple[float, float], now: tuple[float, float]) -> None:
+        """The slope between two probes of one curve."""
+        if last[0] != now[0] and 0 < last[1] < inf and 0 < now[1] < inf:
+            self._slope = min(max(log(now[1] / last[1]) / log(now[0] / last[0]), 0.3), 4.0)
 
-    found = best_batch(rounds, best_force)
+    def _extrapolated(self, rate: float, value: float) -> float:
+        """The rate at which epsilon would be the target's, if it were a power of the rate."""
+        if value == 0:
+            return inf
+        return rate * (self.target.epsilon / value) ** (1 / self._slope) if value < inf else rate / 8
+
+
+def best_chain(
+    rounds: int,
+    target: Target,
+    *,
+    curve: Callable[[Parameters], Curve],
+    regret: Callable[[Parameters], float],
+    wanted: Callable[[int], float],
+) -> Parameters:
+    """The parameters of the smallest certified regret over forces, batches and, for pure privacy, caps.
+
+    Args:
+        rounds: the horizon.
+        target: what the chain must meet.
+        curve: what it leaks, more at a higher rate.
+        regret: what it certifies.
+        wanted: the best rate without privacy, at a batch length.
+    """
+    search = _ChainSearch(rounds, target, curve, regret, wanted)
+    found = min(filter(None, (best_batch(rounds, search.best_force), search.held())), key=_cost, default=None)
     if found is None:
         raise PrivacyError(
             f"No parameters meet epsilon={target.epsilon:g}, delta={target.delta:g} with {rounds} rounds."
         )
-    return found
+    return search.exact(search.best_cap(found)[1])
+
+
+class _ChainSearch:
+    """Probes chains, each from where the one before it was best."""
+
+    def __init__(
+        self,
+        rounds: int,
+        target: Target,
+        curve: Callable[[Parameters], Curve],
+        regret: Callable[[Parameters], float],
+        wanted: Callable[[int], float],
+    ) -> None:
+        self._rounds, self._target = rounds, target
+        self._curve, self._regret, self._wanted = curve, regret, wanted
+        self._rates = RateSearch(target)
+        self._force = FIRST_FORCE
+
+    def best_force(self, batch: int) -> tuple[float, Parameters] | None:
+        """The best chain with this batch length."""
+        limit, start = self._target.max_switches, self._force
+        if limit is not None:  # more forced redraws than the limit allows lead nowhere
+            start = min(start, (limit + 1) / (2 * max(1, tosses(self._rounds, batch))))
+        found = best_near(lambda force: self._probe(Parameters(0.0, force, batch, limit)), start, *FORCES, 0.7, 0.05)
+        self._force = found[1].force if found else self._force
+        return found
+
+    def best_cap(self, found: tuple[float, Parameters]) -> tuple[float, Parameters]:
+        """The same chain with the best cap close to its own."""
+        tuned = found[1]
+        if self._target.delta > 0 or not tuned.cap:
+            return found
+        high = tosses(self._rounds, tuned.batch) if self._target.max_switches is None else self._target.max_switches
+        cap = best_near(lambda cap: self._fixed(tuned._replace(cap=round(cap))), tuned.cap, 1, max(1, high), 0.1, 0.01)
+        return min(found, cap or found, key=_cost)
+
+    def held(self) -> tuple[float, Parameters] | None:
+        """One redraw, then the same decision for ever: the best of capped chains where no chain learns enough."""
+        limit = self._target.max_switches
+        if limit is None and self._target.delta > 0:
+            return None
+        return self._fixed(Parameters(0.0, HELD_FORCE, 1, 1 if limit is None else min(limit, 1)))
+
+    def exact(self, found: Parameters) -> Parameters:
+        """The same chain at the rate that the full conversion allows."""
+        wanted = self._wanted(found.batch)
+        return found._replace(rate=self._rates.exact(self._at(found), wanted, found.rate))
+
+    def _probe(self, tried: Parameters) -> tuple[float, Parameters] | None:
+        """Pure chains get the cap that their redraws rarely exceed, others the one that is asked for."""
+        if self._target.delta > 0:
+            return self._fixed(tried)
+        wanted = self._wanted(tried.batch)
+        rate = self._rates.near(lambda rate: self._curve(self._capped(tried._replace(rate=rate))), wanted)
+        return None if rate is None else self._fixed(self._capped(tried._replace(rate=rate)))
+
+    def _capped(self, tried: Parameters) -> Parameters:
+        decisions = max(0, tosses(self._rounds, tried.batch))
+        mean = decisions * tried.redraw
+        cap = min(decisions, ceil(mean + TAIL * sqrt(mean * (1 - tried.redraw))))
+        return tried._replace(cap=cap if tried.cap is None else min(tried.cap, cap))
+
+    def _fixed(self, tried: Parameters) -> tuple[float, Parameters] | None:
+        rate = self._rates.near(self._at(tried), self._wanted(tried.batch))
+        if rate is None:
+            return None
+        tried = tried._replace(rate=rate)
+        return self._regret(tried), tried
+
+    def _at(self, tried: Parameters) -> Callable[[float], Curve]:
+        return lambda rate: self._curve(tried._replace(rate=rate))
 
 
 def cap_probability(decisions: int, redraw: float, cap: int) -> float:
@@ -76,7 +247,7 @@ def best_batch(rounds: int, probe: Callable[[int], P | None], first: int = 1) ->
     while batch <= rounds and worse < 2:
         if cost(batch) < cost(best):
             best, worse = batch, 0
-        elif batch > best and cost(best) < float("inf"):
+        elif batch > best and cost(best) < inf:
             worse += 1
         batch *= 2
     for between in (best * 3 // 4, best * 3 // 2):
@@ -85,21 +256,18 @@ def best_batch(rounds: int, probe: Callable[[int], P | None], first: int = 1) ->
     return found[min(found, key=cost)]
 
 
-def _best(probe: Callable[[float], P | None], low: float, high: float, tolerance: float) -> P | None:
-    """The best plan seen by a golden-section search on the logarithmic scale."""
-    seen: list[P] = []
+def best_near(
+    probe: Callable[[float], P | None], start: float, low: float, high: float, step: float, tolerance: float
+) -> P | None:
+    """The best answer of a search downhill from `start`."""
+    seen: dict[float, P | None] = {}
 
     def cost(x: float) -> float:
-        plan = probe(x)
-        if plan is not None:
-            seen.append(plan)
-        # Without a feasible plan the regret is infinite; the slope leads the search towards large x,
-        # where forced redraws hide the coins.
-        return _cost(plan) if plan is not None else 1e300 * exp(-log(x) / 1e3)
+        seen[x] = probe(x)
+        return _cost(seen[x])
 
-    minimise(cost, low, high, tolerance)
-    return min(seen, key=_cost, default=None)
+    return seen[descend(cost, start, low, high, step, tolerance)]
 
 
-def _cost(plan: P | None) -> float:
-    return float("inf") if plan is None else float(plan.regret_bound)
+def _cost(found: tuple[float, Any] | None) -> float:
+    return inf if found is None else found[0]

@@ -14,11 +14,11 @@ from math import hypot
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
 
 from tacit.errors import InvalidInput
-from tacit.privacy.conversion import LEAST_DELTA, fail_closed, pure_delta, renyi_delta, renyi_epsilon
+from tacit.privacy.calibration import smallest
 from tacit.privacy.conversion import ROUND_UP as ROUND_UP
+from tacit.privacy.conversion import fail_closed, gaussian_delta, pure_delta, renyi_delta, renyi_epsilon
 from tacit.privacy.conversion import log_mixture as log_mixture
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
@@ -149,18 +149,7 @@ class Gaussian(Curve):
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Gaussian", "epsilon", epsilon, above=0.0, closed_low=True)
-        if self.mu == 0:
-            return 0.0
-        # Phi(a) - e^epsilon Phi(-b), where epsilon = (b^2 - a^2)/2 cancels the large part of ln Phi(-b).
-        a, b = self.mu / 2 - epsilon / self.mu, self.mu / 2 + epsilon / self.mu
-        log_first = float(log_ndtr(a))
-        if log_first == -np.inf or a < -1e100:
-            return LEAST_DELTA
-        log_second = -a * a / 2 + float(np.log(erfcx(b / np.sqrt(2.0)) / 2))
-        difference = np.exp(log_first) * -np.expm1(min(0.0, log_second - log_first))
-        # log_ndtr is good to about 1e-13, and a is rounded relative to b: an error relative to the first term.
-        slack = 1e-12 + 1e-15 * b * (1 + abs(a))
-        return min(1.0, max(LEAST_DELTA, float(difference + slack * np.exp(log_first))))
+        return gaussian_delta(self.mu, epsilon)
 
 
 @dataclass(frozen=True)
@@ -334,8 +323,6 @@ class SamplerError(Curve):
         return min(1.0, self.curve.delta(epsilon) + price)
 
     def epsilon(self, delta: float) -> float:
-        from tacit.privacy.calibration import smallest
-
         delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)
         if self._total == 0:
             return self.curve.epsilon(delta)
