@@ -42,6 +42,8 @@ from tacit.learners.bandit.search import (
     too_short,
 )
 from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -68,6 +70,9 @@ class BanditFW(RunningSumPlan):
     central baseline, m times it for m rounds per person. Adaptive adversaries. Enforced: values are clipped to
     `value_range`, values that are not finite raise. Numerics: idealized.
     Regret (oblivious, convex, L-Lipschitz losses within the range on the set): `calibration.py` has the formula.
+
+    Reference: Ene, Nguyen and Vladu (2021), "Projection-Free Bandit Optimization with Privacy Guarantees",
+    https://arxiv.org/abs/2012.12138.
 
     Attributes:
         zeta: smoothing radius, below the inner radius of the set.
@@ -226,6 +231,11 @@ class BanditFW(RunningSumPlan):
         else:
             best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Eight batches at its own privacy."""
+        problem = few_rounds(self.problem, 64)
+        return self._summed(problem, batches_of(problem.horizon or 1)[0] - 1 - DELAY)
 
     def _learner(self, randomness: Randomness) -> BanditFWLearner:
         return BanditFWLearner(self, randomness)

@@ -66,6 +66,9 @@ class LazyOCO(ConvexPlan):
     Made by `LazyOCO.for_budget(problem, switches=...)`; `calibrate` refuses, because no epsilon is ever met.
     Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses.
 
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
+
     Attributes:
         sigma: standard deviation of the noise (of the first round's, if it grows).
         eta: inverse strength of the quadratic regulariser (infinite: none, strongly convex losses).

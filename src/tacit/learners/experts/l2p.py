@@ -19,6 +19,7 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import Parameters, best_chain, tosses, wanted_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
@@ -51,6 +52,9 @@ class L2P(ExpertPlan):
     coin moves by at most 2 eta, once. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics:
     idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
+
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
 
     Attributes:
         eta: learning rate.
@@ -134,6 +138,12 @@ class L2P(ExpertPlan):
             wanted=partial(wanted_rate, log(problem.n), rounds),
         )
         return cls(problem, best.rate, best.force, reference_force, best.batch, slack, **target.contract)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts; two chains have many outcomes."""
+        loud = {"eta": 0.3, "force": 0.3, "batch": 1}
+        own = {"batch": min(2, self.batch)}
+        return self._enumerable(most_rounds, loud, own, rounds=4, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> L2PLearner:
         return L2PLearner(self, randomness)

@@ -18,12 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log1p
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import LazyLearner
 from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import Parameters, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
@@ -45,6 +46,8 @@ class LazyFixedShare(TrackingPlan):
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: complexity/eta + eta T B/8 (oblivious), complexity = -ln of the prior weight of the best sequence.
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         eta: learning rate.
@@ -125,6 +128,12 @@ class LazyFixedShare(TrackingPlan):
         complexity = PRIORS[prior](problem.n, rounds, problem.switches, 1.0).complexity
         best = best_lazy(problem.n, rounds, target, complexity)
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, with a cap that binds if there is one."""
+        loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
+        loud |= {} if self.max_redraws is None else {"max_redraws": 1}
+        return self._enumerable(most_rounds, loud, {"batch": min(2, self.batch)}, rounds=4)
 
     def _learner(self, randomness: Randomness) -> LazyFixedShareLearner:
         return LazyFixedShareLearner(self, randomness)

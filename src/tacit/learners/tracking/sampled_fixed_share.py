@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import log, log1p
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.experts.lazy_experts import lazy_regret
 from tacit.learners.experts.scheduled_experts import draws_curve
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import Parameters, RateSearch, wanted_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
@@ -40,6 +41,8 @@ class SampledFixedShare(TrackingPlan):
     draws cost at least in proportion to their width, so all m rounds in one epoch, width 2 m eta, is the
     worst. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: complexity/eta + eta T/8, against adaptive adversaries too.
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         eta: learning rate.
@@ -120,6 +123,15 @@ class SampledFixedShare(TrackingPlan):
         epoch = min(found)[1]
         eta = rates.exact(partial(curve, epoch=epoch), wanted_rate(epochs_complexity(problem, epoch), rounds))
         return cls(problem, eta, epoch, **target.contract)
+
+    def resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
+        """The same algorithm on so many rounds and experts, with epochs no longer than that."""
+        epoch = {"epoch": min(self.epoch, max(2, rounds))}
+        return super().resized(rounds, n, **{**epoch, **changes})
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, and two epochs."""
+        return self._enumerable(most_rounds, {"eta": 0.3, "epoch": 3})
 
     def _learner(self, randomness: Randomness) -> SampledFixedShareLearner:
         return SampledFixedShareLearner(self, randomness)
