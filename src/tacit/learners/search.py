@@ -29,10 +29,10 @@ LEAST_COMPLEXITY = 0.1
 FORCES = (1e-6, 0.9)
 FIRST_FORCE = 0.05
 HELD_FORCE = 0.5
-# Standard deviations above the mean number of redraws at which pure chains are capped while the search goes on.
+# Standard deviations above the mean number of redraws where the search for a cap begins.
 TAIL = 3.5
-# A probe's epsilon this close to the target is extrapolated: what is left is second order, below .05% of regret.
-_CLOSE = 1e-2
+# A probe's epsilon this close to the target is extrapolated: what is left is second order, below .01% of regret.
+_CLOSE = 3e-3
 # The winner's epsilon comes this close to the target, by the full conversion.
 _EXACT = 1e-4
 # Bisection alone needs fewer steps than this from the largest rate to the smallest.
@@ -101,7 +101,7 @@ class RateSearch:
             return curve(rate).epsilon(self.target.delta)
 
         around = near or self.near(curve, wanted) or wanted * self._least
-        for room in (1 + _CLOSE, 2.0, 1 / self._least):
+        for room in (1.01, 2.0, 1 / self._least):
             low, high = around / room, min(wanted, around * room)
             try:
                 found = largest(cost, self.target.epsilon, low, high, _EXACT)
@@ -155,7 +155,7 @@ def best_chain(
         raise PrivacyError(
             f"No parameters meet epsilon={target.epsilon:g}, delta={target.delta:g} with {rounds} rounds."
         )
-    return search.exact(search.best_cap(found)[1])
+    return search.exact(search.polished(found[1]))
 
 
 class _ChainSearch:
@@ -179,18 +179,9 @@ class _ChainSearch:
         limit, start = self._target.max_switches, self._force
         if limit is not None:  # more forced redraws than the limit allows lead nowhere
             start = min(start, (limit + 1) / (2 * max(1, tosses(self._rounds, batch))))
-        found = best_near(lambda force: self._probe(Parameters(0.0, force, batch, limit)), start, *FORCES, 0.7, 0.05)
+        found = best_near(lambda force: self._probe(Parameters(0.0, force, batch, limit)), start, *FORCES, 0.5, 0.03)
         self._force = found[1].force if found else self._force
         return found
-
-    def best_cap(self, found: tuple[float, Parameters]) -> tuple[float, Parameters]:
-        """The same chain with the best cap close to its own."""
-        tuned = found[1]
-        if self._target.delta > 0 or not tuned.cap:
-            return found
-        high = tosses(self._rounds, tuned.batch) if self._target.max_switches is None else self._target.max_switches
-        cap = best_near(lambda cap: self._fixed(tuned._replace(cap=round(cap))), tuned.cap, 1, max(1, high), 0.1, 0.01)
-        return min(found, cap or found, key=_cost)
 
     def held(self) -> tuple[float, Parameters] | None:
         """One redraw, then the same decision for ever: the best of capped chains where no chain learns enough."""
@@ -199,18 +190,41 @@ class _ChainSearch:
             return None
         return self._fixed(Parameters(0.0, HELD_FORCE, 1, 1 if limit is None else min(limit, 1)))
 
+    def polished(self, found: Parameters) -> Parameters:
+        """The best chain close to this one if it has a cap to be tuned: now the forces at each cap, which is smooth."""
+        if self._target.delta > 0 or not found.cap:
+            return found
+
+        def best_force(cap: float) -> tuple[float, Parameters] | None:
+            capped = found._replace(cap=round(cap))
+            return best_near(lambda force: self._fixed(capped._replace(force=force)), found.force, *FORCES, 0.1, 0.01)
+
+        better = best_near(best_force, found.cap, 1, self._most(found.batch), 0.05, 0.003)
+        return better[1] if better else found
+
     def exact(self, found: Parameters) -> Parameters:
         """The same chain at the rate that the full conversion allows."""
         wanted = self._wanted(found.batch)
         return found._replace(rate=self._rates.exact(self._at(found), wanted, found.rate))
 
     def _probe(self, tried: Parameters) -> tuple[float, Parameters] | None:
-        """Pure chains get the cap that their redraws rarely exceed, others the one that is asked for."""
+        """The chain at its best rate; a pure one with the best cap, close to what its redraws rarely exceed."""
         if self._target.delta > 0:
             return self._fixed(tried)
         wanted = self._wanted(tried.batch)
         rate = self._rates.near(lambda rate: self._curve(self._capped(tried._replace(rate=rate))), wanted)
-        return None if rate is None else self._fixed(self._capped(tried._replace(rate=rate)))
+        if rate is None:
+            return None
+        capped = self._capped(tried._replace(rate=rate))
+        if not capped.cap:
+            return self._fixed(capped)
+        most = self._most(tried.batch)
+        return best_near(lambda cap: self._fixed(capped._replace(cap=round(cap))), capped.cap, 1, most, 0.1, 0.003)
+
+    def _most(self, batch: int) -> int:
+        """The largest cap that can be hit and is allowed."""
+        decisions, limit = max(1, tosses(self._rounds, batch)), self._target.max_switches
+        return decisions if limit is None else min(decisions, limit)
 
     def _capped(self, tried: Parameters) -> Parameters:
         decisions = max(0, tosses(self._rounds, tried.batch))

@@ -12,6 +12,8 @@ from tacit.privacy.conversion import gaussian_delta
 _GOLDEN = (sqrt(5.0) - 1) / 2
 # A search downhill narrows its bracket at most this often: what costs little to be wrong about ends it before.
 _MOST_NARROWINGS = 12
+# Where the cost rises by no more than this to both sides, a parabola through it can be believed.
+_FLAT = 1.05
 
 
 def largest(cost: Callable[[float], float], limit: float, low: float, high: float, tolerance: float = 1e-4) -> float:
@@ -120,9 +122,10 @@ def descend(
         if right - left <= tolerance:
             break
         x = _vertex((left, at(left)), (middle, at(middle)), (right, at(right)))
-        if x is not None and abs(x - middle) < tolerance:
+        close = x is not None and abs(x - middle) < tolerance
+        if close and max(at(left), at(right)) <= _FLAT * at(middle):
             break
-        if x is None:
+        if x is None or close:
             x = middle + (1 - _GOLDEN) * ((right if right - middle > middle - left else left) - middle)
         if at(x) < at(middle):
             left, middle, right = (left, x, middle) if x < middle else (middle, x, right)
