@@ -1,42 +1,38 @@
 """The public search behind every lazy plan: batch length, forced redraws, a rate and, if wanted, a hard cap.
 
 A probe is a function of public numbers: it returns the regret that certain parameters certify, and those parameters.
-Probes look at few Renyi orders and start where the one before them ended, which can cost regret but never privacy;
-the parameters that win are checked by the curve's own epsilon, and only then is a plan made of them.
+Each probe starts where the one before it ended. The parameters that win are checked by the curve's own epsilon, and only
+then is a plan made of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, exp, inf, isfinite, log, sqrt
+from math import ceil, exp, inf, sqrt
 from typing import Any, NamedTuple, TypeVar
 
 from scipy.special import bdtrc
 
 from tacit.errors import PrivacyError
+from tacit.learners.rates import RateSearch
 from tacit.learners.target import Target
-from tacit.privacy.calibration import descend, largest
-from tacit.privacy.conversion import nearby_epsilon
+from tacit.privacy.calibration import descend
 from tacit.privacy.curves import Curve
 
 P = TypeVar("P", bound=tuple[float, Any])
 
-# Rates this far below the one that is best without privacy leave nothing to learn from: the target is refused.
-LEAST_RATE = 1e-7
-# One expert leaves nothing to learn, but a rate must be positive.
-LEAST_COMPLEXITY = 0.1
 # Forced redraws from hardly ever to nearly always; outside, the coin or the draws hide nothing.
 FORCES = (1e-6, 0.9)
 FIRST_FORCE = 0.05
+# One redraw in all should come soon.
 HELD_FORCE = 0.5
 # Standard deviations above the mean number of redraws where the search for a cap begins.
 TAIL = 3.5
-# A probe's epsilon this close to the target is extrapolated: what is left is second order, below .01% of regret.
-_CLOSE = 3e-3
-# The winner's epsilon comes this close to the target, by the full conversion.
-_EXACT = 1e-4
-# Bisection alone needs fewer steps than this from the largest rate to the smallest.
-_MOST_STEPS = 60
+# How far searches of forces and caps first step and how close to the best they stop, as differences of logarithms:
+# regret is flat around its best force and steep below its best cap.
+FORCE_STEPS = (0.5, 0.03)
+CAP_STEPS = (0.1, 0.003)
+FINE_STEPS = (0.1, 0.01)
 
 
 class Parameters(NamedTuple):
@@ -56,80 +52,6 @@ class Parameters(NamedTuple):
 def tosses(rounds: int, batch: int) -> int:
     """How many batches end in a decision: all but the last."""
     return -(-rounds // batch) - 1
-
-
-def wanted_rate(complexity: float, rounds: int, batch: int = 1) -> float:
-    """The rate that balances complexity/eta and eta T B/8, the best one without privacy."""
-    return sqrt(8 * max(LEAST_COMPLEXITY, complexity) / (rounds * batch))
-
-
-class RateSearch:
-    """The largest rate at which a curve meets the target; remembers where it was found last."""
-
-    def __init__(self, target: Target, least: float = LEAST_RATE) -> None:
-        self.target, self._least = target, least
-        self._order: float | None = None  # the Renyi order that was best
-        self._rate: float | None = None  # the rate that was found
-        self._slope = 1.0  # d ln epsilon/d ln rate: epsilon is close to a power of the rate
-
-    def near(self, curve: Callable[[float], Curve], wanted: float) -> float | None:
-        """About the largest rate up to `wanted` that meets the target (None: no rate does)."""
-        limit, safe, unsafe = self.target.epsilon, 0.0, inf
-        rate, last = min(wanted, self._rate or wanted), (0.0, 0.0)
-        for _ in range(_MOST_STEPS):
-            value = self._epsilon(curve(rate))
-            self._learn(last, (rate, value))
-            last = (rate, value)
-            safe, unsafe = (rate, unsafe) if value <= limit else (safe, rate)
-            if rate < wanted * self._least:
-                return None
-            guess = min(wanted, self._extrapolated(rate, value))
-            if safe == wanted or abs(value - limit) <= _CLOSE * limit:
-                self._rate = guess
-                return guess
-            if unsafe <= safe * (1 + _EXACT):  # a cap's step: epsilon jumps over the target
-                self._rate = safe
-                return safe
-            between = sqrt(max(safe, wanted * self._least / 4) * min(unsafe, wanted))
-            rate = guess if safe < guess < unsafe else between
-        return None
-
-    def exact(self, curve: Callable[[float], Curve], wanted: float, near: float | None = None) -> float:
-        """The largest rate up to `wanted` that meets the target by the curve's own epsilon, looked for near `near`."""
-
-        def cost(rate: float) -> float:
-            return curve(rate).epsilon(self.target.delta)
-
-        around = near or self.near(curve, wanted) or wanted * self._least
-        for room in (1.01, 2.0, 1 / self._least):
-            low, high = around / room, min(wanted, around * room)
-            try:
-                found = largest(cost, self.target.epsilon, low, high, _EXACT)
-            except PrivacyError:
-                continue  # not even the low end is safe: more room
-            if found < high or high == wanted:
-                return found
-        raise PrivacyError(f"No rate up to {wanted:g} meets the privacy target.")
-
-    def _epsilon(self, curve: Curve) -> float:
-        pure = curve.pure()
-        if self.target.delta == 0 or pure == 0:
-            return pure
-        epsilon, order = nearby_epsilon(curve.renyi, self.target.delta, self._order)
-        if isfinite(epsilon):
-            self._order = order
-        return min(pure, epsilon)
-
-    def _learn(self, last: tuple[float, float], now: tuple[float, float]) -> None:
-        """The slope between two probes of one curve."""
-        if last[0] != now[0] and 0 < last[1] < inf and 0 < now[1] < inf:
-            self._slope = min(max(log(now[1] / last[1]) / log(now[0] / last[0]), 0.3), 4.0)
-
-    def _extrapolated(self, rate: float, value: float) -> float:
-        """The rate at which epsilon would be the target's, if it were a power of the rate."""
-        if value == 0:
-            return inf
-        return rate * (self.target.epsilon / value) ** (1 / self._slope) if value < inf else rate / 8
 
 
 def best_chain(
@@ -179,7 +101,7 @@ class _ChainSearch:
         limit, start = self._target.max_switches, self._force
         if limit is not None:  # more forced redraws than the limit allows lead nowhere
             start = min(start, (limit + 1) / (2 * max(1, tosses(self._rounds, batch))))
-        found = best_near(lambda force: self._probe(Parameters(0.0, force, batch, limit)), start, *FORCES, 0.5, 0.03)
+        found = best_near(lambda force: self._probe(Parameters(0.0, force, batch, limit)), start, *FORCES, *FORCE_STEPS)
         self._force = found[1].force if found else self._force
         return found
 
@@ -197,9 +119,9 @@ class _ChainSearch:
 
         def best_force(cap: float) -> tuple[float, Parameters] | None:
             capped = found._replace(cap=round(cap))
-            return best_near(lambda force: self._fixed(capped._replace(force=force)), found.force, *FORCES, 0.1, 0.01)
+            return best_near(lambda force: self._fixed(capped._replace(force=force)), found.force, *FORCES, *FINE_STEPS)
 
-        better = best_near(best_force, found.cap, 1, self._most(found.batch), 0.05, 0.003)
+        better = best_near(best_force, found.cap, 1, self._most(found.batch), *CAP_STEPS)
         return better[1] if better else found
 
     def exact(self, found: Parameters) -> Parameters:
@@ -219,7 +141,7 @@ class _ChainSearch:
         if not capped.cap:
             return self._fixed(capped)
         most = self._most(tried.batch)
-        return best_near(lambda cap: self._fixed(capped._replace(cap=round(cap))), capped.cap, 1, most, 0.1, 0.003)
+        return best_near(lambda cap: self._fixed(capped._replace(cap=round(cap))), capped.cap, 1, most, *CAP_STEPS)
 
     def _most(self, batch: int) -> int:
         """The largest cap that can be hit and is allowed."""

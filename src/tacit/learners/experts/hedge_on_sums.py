@@ -20,7 +20,7 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.on_sums import RunningSumPlan, noise_scale, private_sum, sum_instances
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import LEAST_COMPLEXITY
+from tacit.learners.rates import LEAST_COMPLEXITY
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum

@@ -20,7 +20,8 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import weights_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import Parameters, best_chain, tosses, wanted_rate
+from tacit.learners.rates import wanted_rate
+from tacit.learners.search import Parameters, best_chain, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.mechanisms.selection import exponential_mechanism

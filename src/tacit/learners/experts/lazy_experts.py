@@ -21,7 +21,8 @@ import numpy as np
 
 from tacit.learners.experts.common import ExpertPlan, LazyLearner
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import Parameters, best_chain, cap_probability, tosses, wanted_rate
+from tacit.learners.rates import wanted_rate
+from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import BoundedRange, Curve

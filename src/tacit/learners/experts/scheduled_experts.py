@@ -18,7 +18,8 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import weights_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import RateSearch, best_batch, tosses, wanted_rate
+from tacit.learners.rates import RateSearch, wanted_rate
+from tacit.learners.search import best_batch, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
 from tacit.privacy.curves import BoundedRange, Curve, Repeated

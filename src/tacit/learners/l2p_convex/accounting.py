@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ def certified_regret(problem: Convex, tuned: Tuning, reference_force: float, sam
     if not never_clips(problem, tuned, reference_force):
         spread = tuned.rate * problem.lipschitz**2 / tuned.regularisation
         total = clip_errors(tuned.clip, spread, tuned.batch, reference_force, decisions)
-        perturbed = tuned.batch * total / max(tuned.force, 1e-300)  # rounds until the next redraw
+        perturbed = tuned.batch * total / tuned.force if tuned.force > 0 else inf  # rounds until the next redraw
         value += error * min(1.0, perturbed / rounds)
     return value + error * min(1.0, 2 * (decisions + 1) * sampler_distance)
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from math import exp, log, sqrt
 
 from tacit.learners.l2p_convex.accounting import Tuning, certified_regret, exact_curve
-from tacit.learners.search import RateSearch, best_batch, best_near, tosses
+from tacit.learners.rates import RateSearch
+from tacit.learners.search import best_batch, best_near, tosses
 from tacit.learners.target import Target
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import Curve
@@ -18,6 +19,8 @@ SAMPLER_SHARE = 1e-3
 # Lambda in units of L sqrt(T B)/R, the best one without privacy up to a constant, and the forces beside it.
 SCALES = (0.05, 200.0)
 FORCES = (1e-4, 0.9)
+# How far searches of both first step and how close to the best they stop, as differences of logarithms.
+STEPS = (0.5, 0.1)
 # Rates in units of 1/(L R): above the largest the law is a point next to the leader, below the least it is uniform.
 MOST_RATE, LEAST_RATE = 10.0, 1e-9
 # A batch that moves the coin's logarithm by more than this keeps with a probability too small to be worth a look.
@@ -79,11 +82,11 @@ class _Search:
             return None if rate is None else self._judged(self._at(tried, rate))
 
         def best_force(scale: float) -> tuple[float, Tuning] | None:
-            found = best_near(lambda force: probe(scale, force), self._force, *FORCES, 0.5, 0.1)
+            found = best_near(lambda force: probe(scale, force), self._force, *FORCES, *STEPS)
             self._force = found[1].force if found else self._force
             return found
 
-        found = best_near(best_force, self._scale, *SCALES, 0.4, 0.1)
+        found = best_near(best_force, self._scale, *SCALES, *STEPS)
         self._scale = found[1].regularisation / unit if found else self._scale
         return found
 

@@ -23,7 +23,8 @@ from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.experts.lazy_experts import lazy_regret
 from tacit.learners.experts.scheduled_experts import draws_curve
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import Parameters, RateSearch, wanted_rate
+from tacit.learners.rates import RateSearch, wanted_rate
+from tacit.learners.search import Parameters
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.privacy.curves import Curve
