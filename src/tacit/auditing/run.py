@@ -31,6 +31,8 @@ MOST_BUDGET = 1_000.0  # days
 LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
 # Laws of an integrated search, runs of a sum, coordinates of norm noise, runs whose coins are read, scored runs.
 INTEGRATED_LAWS, SUM_RUNS, NORM_COORDINATES, COIN_RUNS, SCORED_RUNS = 8, 200_000, 40_000, 30, 600
+# Noises at which a minimiser is compared with the true one.
+NOISES = 400
 # Relative error of the integrated law of a released model.
 MODEL_SLACK = 1e-3
 
@@ -87,6 +89,7 @@ class _Attacks:
             "draws": self._draws,
             "keep probabilities": self._keep_probabilities,
             "minimisers": self._minimisers,
+            "many noises": self._many_noises,
             "likelihood ratios": self._likelihood_ratios,
         }
 
@@ -196,6 +199,15 @@ class _Attacks:
         self.say("release noise and minimisers")
         count = self.count(TRANSCRIPTS, 100)
         self.findings.append(draws.release(instance, self._source.child("release"), draws=count))
+
+    def _many_noises(self, instance: Instance) -> None:
+        from tacit.auditing.densities.claimed_ctrl import stacked
+        from tacit.auditing.densities.totality import totality
+
+        self.say("minimisers at many noises")
+        stream = instance.alphabet.stream([0, len(instance.alphabet.symbols) - 1, 1])
+        noises = np.linspace(-8.0, 8.0, self.count(NOISES, 17)).tolist()
+        self.findings.append(totality(instance.plan, stacked(stream), noises))
 
     def _likelihood_ratios(self, instance: Instance) -> None:
         from tacit.auditing.densities import draws

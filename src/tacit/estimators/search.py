@@ -17,15 +17,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
-from tacit.estimators.ledger import Ledger, spend, total_curve
+from tacit.estimators.ledger import Ledger, spend
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.calibration import largest
+from tacit.privacy.composition import compose
 from tacit.privacy.curves import Approximate, Pure
 from tacit.privacy.guarantee import Guarantee, Relation
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_number, check_privacy
 
-_RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state")
+# Classes too: candidates with different classes would be compared on different questions, and the number of classes
+# that the search reads off its estimator sets what a candidate may spend.
+_RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes")
 
 
 class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
@@ -33,8 +36,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
     Args:
         estimator: a private model of this package.
-        param_grid: a dictionary of lists, as in scikit-learn; epsilon, delta, relation, random_state and the ledger
-            are the search's own.
+        param_grid: a dictionary of lists, as in scikit-learn; epsilon, delta, relation, random_state, classes and the
+            ledger are the search's own.
         epsilon: budget of the whole search.
         delta: failure probability of the whole search.
         holdout: share of the rows on which candidates are compared.
@@ -123,7 +126,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
         def cost(epsilon: float) -> float:
             models = [self._candidate(parameters, epsilon, count) for parameters in candidates]
-            return total_curve([m.public_guarantee(rows, width, classes).curve for m in models]).epsilon(self.delta)
+            return compose([m.public_guarantee(rows, width, classes).curve for m in models]).epsilon(self.delta)
 
         return largest(cost, self.epsilon, self.epsilon / count * 0.999, self.epsilon, 1e-3)
 

@@ -1,8 +1,9 @@
 """Unknown horizon: the same algorithm in epochs of 2^k rounds, each on data of its own.
 
 Restarts on disjoint data compose in parallel: however many epochs there are, one round's feedback enters
-one epoch only, so each may spend the whole budget. (With several rounds per person that fails, and is
-refused.) The regret is at most the sum over epochs, a factor 1/(1 - 2^{-1/2}) for square-root rates.
+one epoch only, so each may spend the whole budget; that it spends no more is checked before it begins. (With
+several rounds per person that fails, and is refused.) The regret is at most the sum over epochs, a factor
+1/(1 - 2^{-1/2}) for square-root rates.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan, SmallInstance
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
-from tacit.privacy.curves import Approximate
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Problem
 from tacit.randomness import Randomness
@@ -42,6 +44,13 @@ class Doubling(Plan):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_many_rounds("An unknown horizon", self.target)
+        if self.target.max_switches is not None:
+            # A limit for each epoch is none for all of them, and no positive share is left for the last of
+            # infinitely many; an epoch that starts with the old decision has another law than the one it is proved for.
+            raise PrivacyError(
+                f"An unknown horizon cannot promise max_switches={self.target.max_switches}: every epoch begins with a "
+                "new draw, and there is no last epoch. Plan for a horizon, or leave the limit out."
+            )
 
     @property
     def algorithm(self) -> str:
@@ -66,7 +75,14 @@ class Doubling(Plan):
     def epoch(self, index: int) -> Plan:
         """The plan of epoch `index`, of FIRST_EPOCH * 2^index rounds."""
         if index not in self._epochs:
-            self._epochs[index] = self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index))
+            plan = self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index))
+            first = plan if index == 0 else self.epoch(0)
+            if not _covers(self._shared_curve(first), plan.guarantee.curve, self.target):
+                raise PrivacyError(
+                    f"Epoch {index} of {plan.algorithm} has a guarantee of its own, beyond epsilon="
+                    f"{self.target.epsilon:g} at delta={self.target.delta:g}: all epochs must share one."
+                )
+            self._epochs[index] = plan
         return self._epochs[index]
 
     @cached_property
@@ -75,14 +91,21 @@ class Doubling(Plan):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The epochs' contract, stated at the one point that all of them meet."""
+        """The contract that every epoch was checked to meet before it began."""
         first = self.epoch(0).guarantee
         return replace(
             first,
-            curve=Approximate(self.target.epsilon, self.target.delta),
+            curve=self._shared_curve(self.epoch(0)),
             at_delta=self.target.delta,
             theorem=f"parallel composition over disjoint epochs of: {first.theorem}",
         )
+
+    def _shared_curve(self, first: Plan) -> Curve:
+        """A curve of the epochs' kind, where one number says it all; else the one point that all of them meet."""
+        epsilon, delta, curve = self.target.epsilon, self.target.delta, first.guarantee.curve
+        if delta == 0 or isinstance(curve, Pure):
+            return Pure(epsilon)
+        return Gaussian(gaussian_mu(epsilon, delta)) if isinstance(curve, Gaussian) else Approximate(epsilon, delta)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -141,6 +164,18 @@ class Doubling(Plan):
 Plan._restarted = Doubling
 
 
+def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
+    """Whether the curve of an epoch lies under the one that all epochs share."""
+    match shared, curve:
+        case Pure(value=limit), _:
+            return curve.pure() <= limit
+        case Gaussian(mu=limit), Gaussian(mu=mu):
+            return mu <= limit
+        case Approximate(), _:
+            return curve.epsilon(target.delta) <= target.epsilon or curve.delta(target.epsilon) <= target.delta
+    return False
+
+
 class DoublingLearner(Learner):
     """Hands rounds to the learner of the current epoch; nothing but the count crosses to the next."""
 
@@ -153,6 +188,13 @@ class DoublingLearner(Learner):
         self._inner = plan.epoch(0).start(randomness.child(0))
         self._action = self._inner._action
 
+    def _decision(self) -> Any:
+        return self._inner._decision()
+
+    @property
+    def _shows(self) -> bool:
+        return self._inner._shows
+
     def _check(self, feedback: Any) -> Any:
         return self._inner._check(feedback)
 
@@ -160,22 +202,40 @@ class DoublingLearner(Learner):
         return self._inner._check_many(feedback)
 
     def _absorb(self, feedback: Any) -> None:
-        self._inner.play()
         self._inner._finish(feedback)
         self._follow()
 
     def _run(self, rows: Any) -> Any:
+        return self._run_epochs(rows, lambda part: self._inner._run(part))
+
+    def _run_openly(self, rows: Any) -> Any:
+        try:
+            return self._run_epochs(rows, lambda part: self._inner._run_openly(part))
+        except BaseException:  # what the epoch has shown stays shown
+            if self._process is not None:
+                self._count()
+                over = self._inner.rounds == self._inner.plan.horizon
+                self._process = None if over else self._inner._process
+            raise
+
+    def _run_epochs(self, rows: Any, run: Callable[[Any], Any]) -> Any:
         parts, first = [], 0
         while first < len(rows):
             left = (self._inner.plan.horizon or 0) - self._inner.rounds
             part = rows[first : first + left]
-            self._inner._first_row = first
-            parts.append(self._inner.run(part))
-            self._round += len(part)
-            self._played = False
+            self._inner._first_row, self._inner._played = first, self._played
+            parts.append(run(part))
             first += len(part)
+            process, self._process = self._process, None
+            self._count()
             self._follow()
+            self._process = process
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+    def _count(self) -> None:
+        """As many rounds as the epochs before this one and this one have."""
+        self._round = FIRST_EPOCH * (2**self._index - 1) + self._inner._round
+        self._played = self._inner._played
 
     def _follow(self) -> None:
         if self._inner.rounds == self._inner.plan.horizon:
@@ -189,20 +249,21 @@ class DoublingLearner(Learner):
         """How often the decision has changed inside epochs."""
         return self._switches + self._inner.switches
 
-    def state_dict(self) -> dict[str, Any]:
-        """The epoch, its learner's state, and the key of the epochs to come. PRIVATE."""
-        own = {"epoch": self._index, "source": self._source.state_dict(), "inner": self._inner.state_dict()}
-        return {**super().state_dict(), **own}
+    def _gather(self) -> dict[str, Any]:
+        """The epoch, its learner's state, and the key of the epochs to come if they may be replayed."""
+        own = {"epoch": self._index, "source": self._source.state_dict(), "inner_plan": self._inner.plan.signature}
+        return {**super()._gather(), **own, "inner": self._inner._gather()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a state saved by a learner of the same plan."""
-        own = {"epoch", "source", "inner"}
-        missing = own - set(state) if isinstance(state, dict) else own
-        if missing:
-            raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: it lacks {sorted(missing)}.")
-        # The inner state is checked first: if it does not fit, nothing has changed.
-        index = check_integer("load_state_dict", "epoch", state["epoch"], at_least=0, at_most=63)
-        inner = self.plan.epoch(index).restore(state["inner"])
-        source = Randomness.restore(state["source"])
-        super().load_state_dict(state)
-        self._index, self._source, self._inner = index, source, inner
+    def _scatter(self, content: dict[str, Any]) -> None:
+        index = check_integer("load_state_dict", "epoch", content["epoch"], at_least=0, at_most=63)
+        inner = self._inner if index == self._index else self.plan.epoch(index)._learner(Randomness.secret())
+        if content["inner_plan"] != inner.plan.signature:
+            raise InvalidInput("The epoch of this state was saved by another plan.")
+        inner._scatter(content["inner"])
+        super()._scatter(content)
+        self._index, self._source, self._inner = index, Randomness.restore(content["source"]), inner
+
+    def _consistent(self) -> bool:
+        before = FIRST_EPOCH * (2**self._index - 1)
+        kinds = {self._private, self._source.private, self._inner._private}
+        return len(kinds) == 1 and self._round == before + self._inner._round and self._inner._consistent()

@@ -20,6 +20,7 @@ from tacit.learners.learner import Learner
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import Experts, Problem
 from tacit.randomness import Randomness
 from tacit.validation import check_integer, check_number, plain_fields
@@ -34,7 +35,8 @@ Attack = Literal[
     # Learners that hide vectors behind noise.
     "running sum", "replayed noise", "norm noise",
     # Learners whose draws have a known density.
-    "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "likelihood ratios",
+    "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "many noises",
+    "likelihood ratios",
 ]  # fmt: skip
 """The kinds of attack that `tacit.audit` knows."""
 
@@ -211,8 +213,15 @@ class Plan(ABC):
     def _learner(self, randomness: Randomness) -> Learner: ...
 
     def restore(self, state: dict[str, Any]) -> Learner:
-        """A learner of this plan that continues from `Learner.state_dict`."""
-        learner = self._learner(Randomness.replayable(0))
+        """A learner of this plan that continues from `Learner.state_dict`.
+
+        The state of a secret learner holds no keys, and the learner that is restored from it draws fresh noise. Given
+        the state, what a learner draws later is independent of what it drew before, so that a continued run has the
+        law of one that was never interrupted. Continuing one state twice spends twice: what both continuations show
+        leaks at most what two runs do. The state of a replayable learner continues bit for bit, and stays
+        replayable.
+        """
+        learner = self._learner(Randomness.secret())
         learner.load_state_dict(state)
         return learner
 
@@ -221,7 +230,7 @@ class Plan(ABC):
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
-        lines += [f"certified {self.problem.price}: {bound.value:.4g}", f"  formula:    {bound.formula}"]
+        lines += [f"certified {self.problem.criterion}: {rounded_up(bound.value)}", f"  formula:    {bound.formula}"]
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
         lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
         return "\n".join([*lines, str(self.guarantee)])

@@ -1,8 +1,8 @@
 """The public search behind every lazy plan: batch length, forced redraws, a rate and, if wanted, a hard cap.
 
 A probe is a function of public numbers: it returns the regret that certain parameters certify, and those parameters.
-Each probe starts where the one before it ended. The parameters that win are checked by the curve's own epsilon, and only
-then is a plan made of them.
+Each probe starts where the one before it ended. The parameters that win are checked by the curve's own epsilon, and
+only then is a plan made of them.
 """
 
 from __future__ import annotations

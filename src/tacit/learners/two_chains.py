@@ -12,12 +12,15 @@ as `slack=2`); privacy is the random-draw Renyi composition, without the conditi
 
 from __future__ import annotations
 
-from math import exp, log1p
+from collections.abc import Mapping
+from copy import copy
+from math import log1p
 from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.privacy.curves import Curve, Repeated, Sometimes, compose
+from tacit.learners.states import fitting
+from tacit.privacy.curves import Curve, Repeated, Sometimes, Sum
 from tacit.privacy.lazy import LazyChain
 
 
@@ -46,7 +49,7 @@ class TwoChains:
         slack: float,
         force: float,
         reference_force: float,
-        streams: dict[str, np.random.Generator],
+        streams: Mapping[str, np.random.Generator],
     ) -> None:
         self._measure = measure
         self._limit = limit
@@ -76,11 +79,13 @@ class TwoChains:
 
     def state_dict(self) -> dict[str, Any]:
         """PRIVATE: the reference and the running ratio are not covered by the guarantee."""
-        return {"decision": self.decision, "reference": self._reference, "ratio": self._ratio}
+        return {"decision": copy(self.decision), "reference": copy(self._reference), "ratio": self._ratio}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict` (the measure restores itself)."""
-        self.decision, self._reference, self._ratio = state["decision"], state["reference"], state["ratio"]
+        decision, reference = fitting(self.decision, state["decision"]), fitting(self._reference, state["reference"])
+        self._ratio = fitting(self._ratio, state["ratio"])
+        self.decision, self._reference = copy(decision), copy(reference)
 
 
 CHAIN_STREAMS = ("keep", "draw", "reference keep", "reference draw")
@@ -102,10 +107,10 @@ def two_chains_curve(
 
     The running ratio lies in [-batch * limit, batch * limit]; `bit` is how far one round's feedback moves it.
     """
-    chain = LazyChain(
+    chain = LazyChain.of_hazards(
         decisions=decisions,
-        keep_low=(1 - force) * exp(-(slack + 1) * batch * limit),
-        keep_high=(1 - force) * exp(-(slack - 1) * batch * limit),
+        least=(slack - 1) * batch * limit - log1p(-force),
+        spread=2 * batch * limit,
         bit=bit,
         draw=draw,
         batch=batch,
@@ -113,4 +118,4 @@ def two_chains_curve(
     )
     if reference_force == 0:
         return chain
-    return compose([chain, Repeated(Sometimes(reference_force, draw), decisions)])
+    return Sum((chain, Repeated(Sometimes(reference_force, draw), decisions)))

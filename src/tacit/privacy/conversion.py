@@ -112,6 +112,18 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return min(1.0, max(LEAST_DELTA, float(difference + slack * np.exp(log_first))))
 
 
+def failing_epsilon(epsilon: Callable[[float], float], failure: float, delta: float) -> float:
+    """Epsilon of what is lost with probability `failure`: failure + (1 - failure) delta_else(eps) <= delta, solved."""
+    if delta < failure:
+        return float("inf")
+    return epsilon((delta - failure) / (1 - failure) * (2 - ROUND_UP))
+
+
+def failing_delta(delta: float, failure: float) -> float:
+    """Delta of what is lost with probability `failure`, and has this `delta` otherwise."""
+    return min(1.0, (failure + (1 - failure) * delta) * ROUND_UP)
+
+
 def log_mixture(probability: float | FloatArray, log_moment: FloatArray) -> FloatArray:
     """ln(1 + s (e^x - 1)), accurate for tiny x and safe for huge x; nothing at all where s = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,16 +1,19 @@
 """Privacy curves: what a mechanism leaks, as a function of the Renyi order.
 
 A curve answers three questions, each rounded to the private side: its Renyi divergence at given orders,
-epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise.
+epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise;
+composition.py puts those of several contracts together.
 The exact Gaussian epsilon comes from dp-accounting.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from math import hypot
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +21,15 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.privacy.calibration import smallest
 from tacit.privacy.conversion import ROUND_UP as ROUND_UP
-from tacit.privacy.conversion import fail_closed, gaussian_delta, pure_delta, renyi_delta, renyi_epsilon
+from tacit.privacy.conversion import (
+    fail_closed,
+    failing_delta,
+    failing_epsilon,
+    gaussian_delta,
+    pure_delta,
+    renyi_delta,
+    renyi_epsilon,
+)
 from tacit.privacy.conversion import log_mixture as log_mixture
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
@@ -42,6 +53,10 @@ class Curve(ABC):
         """An upper bound on the privacy loss of any outcome (infinite if there is none)."""
         return float("inf")
 
+    def merged(self, others: Sequence[Curve]) -> Curve | None:
+        """The composition with these, if it is known better than by adding Renyi divergences."""
+        return None
+
     def epsilon(self, delta: float) -> float:
         """The smallest certified epsilon at this delta."""
         delta = check_number(type(self).__name__, "delta", delta, above=0.0, below=1.0, closed_low=True)
@@ -58,7 +73,7 @@ class Curve(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description from which `from_dict` rebuilds the curve."""
-        content: dict[str, Any] = {"kind": type(self).__name__}
+        content: dict[str, Any] = {"kind": type(self).__name__, "home": type(self).__module__}
         for field in fields(self):
             content[field.name] = _plain(getattr(self, field.name))
         return content
@@ -67,12 +82,14 @@ class Curve(ABC):
     def from_dict(content: dict[str, Any]) -> Curve:
         """Rebuild a curve from `to_dict`."""
         name = content.get("kind") if isinstance(content, dict) else None
+        if str(name) not in Curve._kinds and isinstance(content, dict):
+            _load(content.get("home"))
         kind = Curve._kinds.get(str(name))
         if kind is None:
             known = ", ".join(sorted(Curve._kinds))
             raise InvalidInput(f"A curve must be one of {known}. Got {name!r} instead.")
         try:
-            return kind(**{field: _rebuilt(value) for field, value in content.items() if field != "kind"})
+            return kind(**{field: _rebuilt(value) for field, value in content.items() if field not in ("kind", "home")})
         except TypeError as error:
             raise InvalidInput(f"This is not the description of a {name} curve ({error}).") from None
 
@@ -173,15 +190,12 @@ class Approximate(Curve):
 
     def epsilon(self, delta: float) -> float:
         delta = check_number("Approximate", "delta", delta, above=0.0, below=1.0, closed_low=True)
-        if delta < self.at:
-            return float("inf")
-        # at + (1 - at) delta_pure(eps) <= delta, solved for eps.
-        return Pure(self.value).epsilon((delta - self.at) / (1 - self.at) * (2 - ROUND_UP))
+        return failing_epsilon(Pure(self.value).epsilon, self.at, delta)
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Approximate", "epsilon", epsilon, above=0.0, closed_low=True)
         # The worst such mechanism reveals everything with probability `at`, else it is pure.
-        return min(1.0, (self.at + (1 - self.at) * pure_delta(self.value, epsilon)) * ROUND_UP)
+        return failing_delta(pure_delta(self.value, epsilon), self.at)
 
 
 @dataclass(frozen=True)
@@ -333,32 +347,24 @@ class SamplerError(Curve):
         if not start < stop:
             return float("inf")
         previous = start
-        for trial in np.linspace(start, stop, 257)[1:].tolist():
+        near = [start + (stop - start) * share for share in (1e-9, 1e-6)]  # enough for the smallest errors
+        for trial in (*near, *np.linspace(start, stop, 257)[1:].tolist()):
             if self.delta(trial) <= delta:
                 return smallest(lambda e: self.delta(e) <= delta, previous, trial)
             previous = trial
         return float("inf")
 
 
-def compose(curves: Sequence[Curve]) -> Curve:
-    """The composition of several curves, exact where the parts are all pure or all Gaussian."""
-    if len(curves) == 1:
-        return curves[0]
-    if all(isinstance(curve, Gaussian) for curve in curves):
-        # hypot squares nothing that is too small or too large to be squared.
-        return Gaussian(hypot(*(c.mu for c in curves if isinstance(c, Gaussian))) * ROUND_UP)
-    if all(isinstance(curve, Pure) for curve in curves):
-        return Pure(sum(c.value for c in curves if isinstance(c, Pure)) * ROUND_UP)
-    errors = [c for c in curves if isinstance(c, SamplerError)]
-    if errors:
-        inner = compose([c.curve if isinstance(c, SamplerError) else c for c in curves])
-        return SamplerError(inner, sum(c.distance * c.draws for c in errors) * ROUND_UP, 1)
-    return Sum(tuple(curves))
-
-
 def _check_curve(owner: str, value: object) -> None:
     if not isinstance(value, Curve):
         raise InvalidInput(f"{owner} must be made from curves. Got {value!r} instead.")
+
+
+def _load(home: object) -> None:
+    """Load the module of the library that defines a curve, if it was not needed so far; none but the library's own."""
+    if isinstance(home, str) and re.fullmatch(r"tacit(\.[a-z0-9][a-z0-9_]*)+", home):
+        with suppress(ImportError):
+            import_module(home)
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from planted_bugs.catalogue import swap
 from tacit import Randomness
 from tacit.auditing.densities import draws, keep_probabilities
-from tacit.auditing.densities.claimed_ctrl import PerturbedMinimiser
+from tacit.auditing.densities.claimed_ctrl import Draw, PerturbedMinimiser
 from tacit.auditing.densities.claimed_l2p import QUADRATURE, Gibbs
 from tacit.auditing.densities.transcripts import (
     Reading,
@@ -68,11 +68,11 @@ def grid_integral(domain, density_at, cells):
 def test_claimed_densities_integrate_to_one(domain, loss):
     plan = minimiser(domain, loss)
     claim = PerturbedMinimiser(plan, feedback_of(plan))
-    total = grid_integral(domain, lambda x: np.exp(claim.log_density(x, 3)), cells=41)
+    total = grid_integral(domain, lambda x: np.exp(claim.log_density(Draw(3, x))), cells=41)
     assert total == pytest.approx(1.0, abs=0.05)
     gibbs = weights(domain, loss)
     drawn = Gibbs(gibbs, feedback_of(gibbs))
-    total = grid_integral(domain, lambda x: np.exp(drawn.log_density(x, 3)), cells=41)
+    total = grid_integral(domain, lambda x: np.exp(drawn.log_density(Draw(3, x))), cells=41)
     assert total == pytest.approx(1.0, abs=0.02)
 
 
@@ -82,8 +82,9 @@ def test_quadrature_has_converged(domain):
     stream = feedback_of(plan)
     coarse, fine = Gibbs(plan, stream), Gibbs(plan, stream, nodes=36)
     points = 0.4 * SOURCE.stream("points").uniform(-1.0, 1.0, (20, domain.dimension))
-    assert coarse.log_density(points[0], 3) == pytest.approx(fine.log_density(points[0], 3), abs=1e-3)
-    np.testing.assert_allclose(ndtr(coarse.normals(points, 3)), ndtr(fine.normals(points, 3)), atol=QUADRATURE / 4)
+    draws = [Draw(3, point) for point in points]
+    assert coarse.log_density(draws[0]) == pytest.approx(fine.log_density(draws[0]), abs=1e-3)
+    np.testing.assert_allclose(ndtr(coarse.normals(draws)), ndtr(fine.normals(draws)), atol=QUADRATURE / 4)
 
 
 def test_rosenblatt_transform_of_a_gaussian():
@@ -92,7 +93,7 @@ def test_rosenblatt_transform_of_a_gaussian():
     claim = Gibbs(plan, [np.array([1.0, 0.0])] * 4, nodes=48)
     points = SOURCE.stream("gauss").uniform(-1.5, 1.0, (30, 2))
     expected = (points - np.array([-1.0, 0.0])) * np.sqrt(2.0)  # two rounds move the mean by 2 * 1/(2 lambda)
-    np.testing.assert_allclose(claim.normals(points, 2), expected, atol=1e-4)
+    np.testing.assert_allclose(claim.normals([Draw(2, point) for point in points]), expected, atol=1e-4)
 
 
 MADE = [
@@ -176,9 +177,7 @@ def test_release_noise_and_minimisers():
     longer = minimiser(Ball(2), LinearLoss(), horizon=20)  # a horizon of which only the first rounds are played
     assert not draws.release(instance_of(longer), SOURCE, draws=40).violation
     kept = coupled.perturbed_minimum
-    with draws.recorded_minima() as minima:
-        transcript(plan, feedback_of(plan), SOURCE)
-    assert minima
+    assert transcript(plan, feedback_of(plan), SOURCE).minima
     assert coupled.perturbed_minimum is kept
 
     def bare(honest):

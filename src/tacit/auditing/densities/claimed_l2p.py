@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
-from tacit.auditing.densities.claimed_ctrl import Claim
+from tacit.auditing.densities.claimed_ctrl import Claim, Draw
 from tacit.geometry import Ball, Box
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.losses.linear_models import LinkLoss
@@ -49,17 +49,18 @@ class Gibbs(Claim):
         )
         self._constants: dict[int, float] = {}
 
-    def log_density(self, point: FloatArray, finished: int) -> float:
+    def log_density(self, draw: Draw) -> float:
+        point, finished = draw.point, draw.finished
         if finished not in self._constants:
             self._constants[finished] = float(self._log_mass(np.empty((1, 0)), finished)[0])
         return -float(self.potential(point[None, :], finished)[0]) - self._constants[finished]
 
-    def log_keep(self, point: FloatArray, reference: FloatArray | None, finished: int) -> float:
+    def log_keep(self, held: Draw, reference: FloatArray | None, finished: int) -> float:
         if self.log_force == -np.inf:
             return -np.inf
         assert reference is not None
         rows = self.rows[finished - self.plan.batch : finished]
-        ratios = self.plan.rate * (self.loss.values(reference, rows) - self.loss.values(point, rows))
+        ratios = self.plan.rate * (self.loss.values(reference, rows) - self.loss.values(held.point, rows))
         return self.log_force - self.half_range + float(np.sum(np.clip(ratios, -self.plan.clip, self.plan.clip)))
 
     def potential(self, points: FloatArray, finished: int) -> FloatArray:
@@ -75,7 +76,8 @@ class Gibbs(Claim):
                 total += loss.values(points, np.broadcast_to(row, points.shape))
         return np.asarray(self.plan.rate * total)
 
-    def normals(self, points: FloatArray, finished: int) -> FloatArray:
+    def normals(self, draws: Sequence[Draw]) -> FloatArray:
+        points, finished = np.array([draw.point for draw in draws]), draws[0].finished
         uniform = np.column_stack([self._below(points, k, finished) for k in range(points.shape[1])])
         return np.asarray(ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)))
 

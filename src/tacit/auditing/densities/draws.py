@@ -19,8 +19,6 @@ than the pair that is tried; and whatever the claim shares with the learner: los
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,8 +31,6 @@ from tacit.auditing.instances import Instance
 from tacit.auditing.replay.tapes import loss_lower_bound
 from tacit.auditing.report import Finding
 from tacit.auditing.statistics import FAILURE, lower_rate, upper_rate
-from tacit.auditing.swapped_attributes import swapped
-from tacit.learners.ctrl import coupled
 from tacit.learners.ctrl.ctrl import CTRL
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
@@ -126,16 +122,15 @@ def release(instance: Instance, source: Randomness, *, draws: int) -> Finding:
     added: list[FloatArray] = []
     farthest, run = 0.0, 0
     while len(added) < draws:
-        with recorded_minima() as minima:
-            seen = transcript(plan, stream, source.child(run))
+        seen = transcript(plan, stream, source.child(run))
         run += 1
         moved = np.any(np.diff(seen.points, axis=0) != 0, axis=1)
         finished = [0, *(np.flatnonzero(moved) + 1).tolist()]
         # A draw after the last round that is played here is never seen.
-        for (noise, point), t in zip(minima, finished, strict=False):
-            path = claim.path(tuple(plan.domain.from_hull(point).tolist()))
+        for (noise, point), t in zip(seen.minima, finished, strict=False):
+            gradient, hessian = claim.objective(point, t)
             # One Newton step measures the distance from the exact minimiser.
-            step = np.linalg.solve(path.hessians[t], path.gradients[t] + noise)
+            step = np.linalg.solve(hessian, gradient + noise)
             farthest = max(farthest, float(np.linalg.norm(step)) / plan.accuracy)
             added.append((plan.domain.to_hull(seen.points[t]) - point) / plan.release_scale)
     worst, limit = worst_surprise(normal_surprises(np.array(added[:draws]), "release noise"), FAILURE)
@@ -148,18 +143,3 @@ def release(instance: Instance, source: Randomness, *, draws: int) -> Finding:
         "release", instance.label, "-log10 of the probability of what was seen", limit, worst.value,
         worst.value > limit, FAILURE, f"{worst.name}: {len(added)} draws", stream=tuple(stream), check=True,
     )  # fmt: skip
-
-
-@contextmanager
-def recorded_minima() -> Iterator[list[tuple[FloatArray, FloatArray]]]:
-    """The noise and the certified minimiser of every draw in this context, in order."""
-    honest: Callable[..., Any] = vars(coupled)["perturbed_minimum"]
-    seen: list[tuple[FloatArray, FloatArray]] = []
-
-    def minimum(losses: Any, *, noise: FloatArray, **settings: Any) -> Any:
-        found = honest(losses, noise=noise, **settings)
-        seen.append((np.copy(noise), np.copy(found.point)))
-        return found
-
-    with swapped((coupled, "perturbed_minimum", minimum)):
-        yield seen

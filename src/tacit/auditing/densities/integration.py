@@ -58,16 +58,19 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
         points = unit * (1 - 1e-9)
         barrier = self._set.hull_barrier
 
+        def slope(x: FloatArray) -> FloatArray:
+            return np.asarray(self._sums.gradient(x)[0] + self._ridge * x + self._weight * barrier.gradient(x))
+
         def masses() -> FloatArray:
             slopes, curvatures = np.empty(nodes), np.empty(nodes)
             for index, x in enumerate(points[:, None]):
-                slope = self._sums.gradient(x)[0] + self._ridge * x + self._weight * barrier.gradient(x)
                 bend = self._sums.hessian(x) + self._weight * barrier.hessian(x)
-                slopes[index], curvatures[index] = slope[0], bend[0, 0] + self._ridge
+                slopes[index], curvatures[index] = slope(x)[0], bend[0, 0] + self._ridge
             deviation = self._deviation(self._sums.count)
             return np.asarray(weights * curvatures * np.exp(-((slopes / deviation) ** 2) / 2))
 
-        self._hold(points[[_ask(self._streams["noise"], masses)]])
+        x = points[[_ask(self._streams["noise"], masses)]]
+        self._hold(self._set.from_hull(x), x, -slope(x))
 
     scripted: list[Stream] = []
 

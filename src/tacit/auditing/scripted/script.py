@@ -56,7 +56,7 @@ class ScriptedRandomness(Randomness):
     __slots__ = ("_prefix", "_script")
 
     def __init__(self, script: Script, prefix: str = "") -> None:
-        super().__init__(bytes(32), private=False)
+        super().__init__(bytes(32))
         self._script = script
         self._prefix = prefix
 

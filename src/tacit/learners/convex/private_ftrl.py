@@ -168,20 +168,27 @@ class PrivateFTRLLearner(ConvexLearner):
         self._norm = plan.problem.lipschitz
         self._action = np.array(self._domain.centre)
 
+    def _check(self, feedback: Any) -> Any:
+        if isinstance(self._loss, RowLoss):
+            return super()._check(feedback)
+        # The user's function is asked here, about the point of the round in hand, before anything changes.
+        return [self._loss.gradient(self._action, feedback)]
+
+    def _consistent(self) -> bool:
+        return self._sums.step == min(self._round, self.plan.rounds - 1)
+
     def _absorb_rows(self, rows: Any, actions: FloatArray, first: int) -> None:
         packed = isinstance(self._loss, RowLoss)
         for index in range(len(rows)):
             actions[index] = self._action
             if first + index + 1 == self.plan.rounds:
                 return
-            data = rows[index : index + 1] if packed else rows[index]
-            gradient = self._gradient(data)
+            gradient = self._gradient(rows[index : index + 1]) if packed else rows[index]
             noisy = self._sums.add(self._domain.restrict(gradient))
             self._move(self._projection.project(self._domain.from_hull(-self.plan.eta * noisy)))
 
-    def _gradient(self, data: Any) -> FloatArray:
-        if not isinstance(self._loss, RowLoss):
-            return self._loss.gradient(self._action, data)
+    def _gradient(self, data: FloatArray) -> FloatArray:
+        assert isinstance(self._loss, RowLoss)
         gradient: FloatArray = self._loss.gradients(self._action, data)[0]
         # The constants hold up to rounding; the clip makes the sensitivity exact.
         size = sqrt(float(gradient @ gradient))

@@ -91,11 +91,13 @@ def ctrl_chain(
     shift: float,
     relation: Relation,
     rounds_per_person: int,
+    coin_error: float = 0.0,
 ) -> LazyChain:
     """The chain of CTRL: coins in (1-p)[Phi^-2, 1]; later coins drift by the second-order bound.
 
     The coin of a changed round may move over its whole range, 2 log Phi. Later coins see the change only in
-    grad J and hess J: by at most m s2 = m (k/m)(G/sigma)^2 + m eta^2 beta^2 d (d = 1 for linear models).
+    grad J and hess J: by at most m s2 = m (k/m)(G/sigma)^2 + m eta^2 beta^2 d (d = 1 for linear models), and by
+    what is wrong with the two coins themselves, `coin_error` each.
     """
     m = rounds_per_person
     sides = 1 if relation is ZERO_OUT else 2
@@ -104,14 +106,14 @@ def ctrl_chain(
     growth = m * np.log1p(eta * smoothness) if linear_model else dimension * np.log1p(m * eta * smoothness)
     draw = PerturbedMinimiser(degrees, float(growth + move**2 / 2), move, shift)
     drift = m * (sides * (lipschitz / sigma) ** 2 + (eta * smoothness) ** 2 * degrees)
-    return LazyChain(
+    return LazyChain.of_hazards(
         decisions=rounds - 1,
-        keep_low=float((1 - force) * np.exp(-2 * log_phi)),
-        keep_high=1 - force,
+        least=-float(np.log1p(-force)),
+        spread=2 * log_phi,
         bit=2 * log_phi,
         draw=draw,
         rounds_per_person=m,
-        drift=min(drift, 2 * log_phi),
+        drift=min(drift + 2 * coin_error, 2 * log_phi),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
+from tacit.learners.states import fitting
 from tacit.problems import Experts, Problem, Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, first_position, real_array
@@ -130,9 +131,10 @@ class ExpertLearner(Learner):
     def _reject(self, losses: FloatArray, first: int | None) -> None:
         where = first_position(losses, lambda x: ~((x >= self._low) & (x <= self._high)))
         row = "" if first is None else f" in row {self._first_row + first + where[0]}"
+        # Where, never what: a refused loss is as private as any other.
         raise InvalidInput(
-            f"Losses of {self.plan.algorithm} must be finite numbers in [{self._low:g}, {self._high:g}]. "
-            f"Got {float(losses[where])!r} for expert {where[-1]}{row} instead."
+            f"Losses of {self.plan.algorithm} must be finite numbers in [{self._low:g}, {self._high:g}]; "
+            f"the one of expert {where[-1]}{row} is not."
         )
 
     def _run(self, rows: FloatArray) -> IntArray:
@@ -146,7 +148,7 @@ class ExpertLearner(Learner):
     def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """Play the rounds of a checked block and write their actions."""
         for row, losses in enumerate(block):
-            actions[row] = self.play()
+            actions[row] = self._action
             self._best = best.item(row)
             self._finish(losses)
 
@@ -159,13 +161,27 @@ class ExpertLearner(Learner):
     @abstractmethod
     def _absorb(self, losses: FloatArray) -> None: ...
 
+    def _consistent(self) -> bool:
+        return 0 <= self._action < self._n and self._switches <= self._round
+
+    def _summable(self, total: FloatArray, waiting: FloatArray | float = 0.0) -> bool:
+        """Whether losses in [0, 1] of the rounds so far can have this sum, and these rows that are not yet in it."""
+        rounds, slack = self._round, 1e-9 * (1 + self._round)
+        summed = total + np.add.reduce(np.atleast_2d(waiting), axis=0)
+        return bool(_min(total) >= -slack and _max(summed, None) <= rounds + slack)
+
 
 class LazyLearner(ExpertLearner):
     """A chain that decides at the end of each batch; blocks of whole batches are played at once.
 
     Both ways of playing split what waits for a draw at the same rounds, multiples of `self._block`, so that
-    they agree to the last bit. Subclasses call `_begin_chain`, count `self._redraws`, and give `_absorb_whole`.
+    they agree to the last bit. Subclasses call `_begin_chain`, keep rows that wait in the first `self._filled` of
+    `self._rows`, count `self._redraws`, and give `_absorb_whole`.
     """
+
+    _any_shape = ("_rows",)
+    _rows: FloatArray
+    _filled: int
 
     def _begin_chain(self, batch: int, decisions: int, cap: int | None) -> None:
         per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
@@ -197,6 +213,21 @@ class LazyLearner(ExpertLearner):
                 self._absorb_block(block, best, out)
             first += len(block)
         return actions
+
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        content["_rows"] = content["_rows"][: self._filled]  # the others are summed and done with
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter(content)
+        rows, self._rows = self._rows, np.zeros((self._block, self._n))
+        self._rows[: self._filled] = fitting(self._rows[: self._filled], rows)
+
+    def _consistent(self) -> bool:
+        waiting = self._round % self._block
+        capped = self._cap is None or self._redraws <= self._cap
+        return super()._consistent() and self._filled <= waiting and self._redraws <= self._round and capped
 
     @abstractmethod
     def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:

@@ -115,14 +115,18 @@ class HedgeOnSumsLearner(ExpertLearner):
 
     plan: HedgeOnSums
     _stream_names = ("noise", "pad", "draw")
-    _state = ("_sums", "_gumbel")
+    _state = ("_sums", "_gumbel")  # the Gumbel vector, if it is held: a fresh one is used and forgotten
 
     def __init__(self, plan: HedgeOnSums, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         mechanism = plan.mechanism
         self._sums = mechanism.start(self._n, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"]))
-        self._gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
-        self._action = int(np.argmax(self._gumbel))
+        gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
+        self._action = int(np.argmax(gumbel))
+        self._gumbel = gumbel if plan.hold else None
+
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._sums.step == min(self._round, self.plan.rounds - 1)
 
     def _absorb(self, losses: FloatArray) -> None:
         plan = self.plan
@@ -133,9 +137,10 @@ class HedgeOnSumsLearner(ExpertLearner):
         noisy = self._sums.add(losses - 0.5)
         if not plan.mechanism.steady:
             noisy += self._pad(step)
-        if not plan.hold:
-            self._gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
-        self._move(int(np.argmax(self._gumbel - plan.eta * noisy)))
+        gumbel = self._gumbel
+        if gumbel is None:
+            gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
+        self._move(int(np.argmax(gumbel - plan.eta * noisy)))
 
     def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """All rounds at once, unless sums are padded: then round by round."""
@@ -146,9 +151,8 @@ class HedgeOnSumsLearner(ExpertLearner):
             return
         noisy = self._sums.add_many(block[:summed] - 0.5)
         gumbel = self._gumbel
-        if not plan.hold:
+        if gumbel is None:
             gumbel = -np.log(self._streams["draw"].standard_exponential((summed, self._n)))
-            self._gumbel = gumbel[-1]
         held = np.append(self._action, np.argmax(gumbel - plan.eta * noisy, axis=1))
         actions[:] = held[: len(block)]
         self._switches += int(np.count_nonzero(np.diff(held)))

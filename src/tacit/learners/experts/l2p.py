@@ -22,6 +22,7 @@ from tacit.learners.experts.lazy_experts import weights_regret
 from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import wanted_rate
 from tacit.learners.search import Parameters, best_chain, tosses
+from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.mechanisms.selection import exponential_mechanism
@@ -173,6 +174,9 @@ class L2PLearner(ExpertLearner):
         )
         self._action = self._chains.decision
 
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._summable(self._measure.total) and self._action == self._chains.decision
+
     def _absorb(self, losses: FloatArray) -> None:
         self._chains.absorb(losses)
         finished = self._round + 1
@@ -186,6 +190,11 @@ class ExponentialWeights:
     def __init__(self, n: int, eta: float) -> None:
         self._eta = eta
         self._total = np.zeros(n)
+
+    @property
+    def total(self) -> FloatArray:
+        """The cumulative losses. PRIVATE."""
+        return self._total
 
     def absorb(self, feedback: FloatArray) -> None:
         """Add this round's losses."""
@@ -205,7 +214,7 @@ class ExponentialWeights:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        self._total = np.array(state["total"])
+        self._total = np.array(fitting(self._total, state["total"]))
 
 
 def l2p_curve(

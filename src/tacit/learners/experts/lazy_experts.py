@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import exp, log, log1p
+from math import log, log1p
 from typing import Any, ClassVar
 
 import numpy as np
@@ -166,6 +166,9 @@ class LazyExpertsLearner(LazyLearner):
             self._total += np.add.reduce(self._rows[: self._filled], axis=0)
             self._filled = 0
 
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._summable(self._total, self._rows[: self._filled])
+
     def _draw(self) -> None:
         self._redraws += 1
         self._move(exponential_mechanism(-self._eta * self._total, self._streams["draw"]))
@@ -201,10 +204,10 @@ def lazy_curve(n: int, rounds: int, tuned: Parameters, relation: Relation, round
     eta, force, batch, cap = tuned
     # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
     width = (eta if relation is ZERO_OUT else 2 * eta) * rounds_per_person
-    chain = LazyChain(
+    chain = LazyChain.of_hazards(
         decisions=0 if n == 1 else tosses(rounds, batch),
-        keep_low=(1 - force) * exp(-batch * eta),
-        keep_high=1 - force,
+        least=-log1p(-force),
+        spread=batch * eta,
         bit=eta,
         draw=BoundedRange(width),
         batch=batch,

@@ -129,6 +129,9 @@ class ScheduledExpertsLearner(ExpertLearner):
         self._total = np.zeros(self._n)
         self._action = exponential_mechanism(self._total, self._streams["draw"])
 
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._summable(self._total)
+
     def _absorb(self, losses: FloatArray) -> None:
         self._total += losses
         finished = self._round + 1

@@ -271,10 +271,11 @@ class L2PConvexLearner(Learner):
             self._chains.load_state_dict({**self._chains.state_dict(), "reference": problem.domain.centre})
         self._action = self._chains.decision
 
-    def play(self) -> FloatArray:
-        """The decision of this round, as an array of its own."""
-        point: FloatArray = super().play()
-        return point.copy()
+    def _decision(self) -> FloatArray:
+        return np.array(self._action)
+
+    def _consistent(self) -> bool:
+        return self._measure.count == self._round
 
     def _check(self, feedback: Any) -> FloatArray:
         row: FloatArray = self._loss.pack(feedback, self._dimension, many=False)[0]
@@ -286,7 +287,7 @@ class L2PConvexLearner(Learner):
     def _run(self, rows: FloatArray) -> FloatArray:
         points = np.empty((len(rows), self._dimension))
         for index, row in enumerate(rows):
-            points[index] = self.play()
+            points[index] = self._action
             self._finish(row)
         return points
 

@@ -166,13 +166,15 @@ class LipschitzGridLearner(LipschitzLearner):
         self._limits = problem.lipschitz * problem.side * self._transform.distances
         size = self._transform.size
         self._sums = mechanism.start(size, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"]))
-        self._gumbel = -np.log(self._streams["draw"].standard_exponential(size))
-        self._index = int(np.argmax(self._gumbel))
+        gumbel = -np.log(self._streams["draw"].standard_exponential(size))
+        self._index = int(np.argmax(gumbel))
+        self._gumbel = gumbel if plan.hold else None  # a fresh one is used and forgotten
 
-    def play(self) -> FloatArray:
-        """The point of this round, as an array of its own."""
-        super().play()
+    def _decision(self) -> FloatArray:
         return np.array(self.points[self._index])
+
+    def _consistent(self) -> bool:
+        return self._index < len(self.points) and self._sums.step == min(self._round, self.plan.rounds - 1)
 
     def _absorb(self, losses: FloatArray) -> None:
         if self._round + 1 == self.plan.rounds:
@@ -180,9 +182,10 @@ class LipschitzGridLearner(LipschitzLearner):
         differences = self._transform.transform(losses)
         np.clip(differences, -self._limits, self._limits, out=differences)
         noisy = self._transform.inverse(self._sums.add(differences))
-        if not self.plan.hold:
-            self._gumbel = -np.log(self._streams["draw"].standard_exponential(noisy.size))
-        index = int(np.argmax(self._gumbel - self.plan.eta * noisy))
+        gumbel = self._gumbel
+        if gumbel is None:
+            gumbel = -np.log(self._streams["draw"].standard_exponential(noisy.size))
+        index = int(np.argmax(gumbel - self.plan.eta * noisy))
         self._switches += index != self._index
         self._index = index
 

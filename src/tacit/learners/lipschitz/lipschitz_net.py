@@ -135,19 +135,20 @@ class LipschitzNetLearner(LipschitzLearner):
         self._most = plan.experts.problem.width
         self._experts = plan.experts.start(randomness)
 
-    def play(self) -> FloatArray:
-        """The point of this round, as an array of its own."""
-        super().play()
-        return np.array(self.points[self._experts.play()])
+    def _decision(self) -> FloatArray:
+        return np.array(self.points[self._experts._decision()])
+
+    def _consistent(self) -> bool:
+        return self._round == self._experts.rounds and self._experts._consistent()
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._experts.observe(self._relative(losses))
+        self._experts._finish(self._experts._check(self._relative(losses)))
         self._switches = self._experts.switches
 
     def _run(self, rows: Any) -> FloatArray:
         if not isinstance(rows, np.ndarray):
             return super()._run(rows)
-        actions = self._experts.run(self._relative(rows))
+        actions = self._experts._run(self._experts._check_many(self._relative(rows)))
         self._round += len(rows)
         self._played = self._played and not len(rows)
         self._switches = self._experts.switches

@@ -37,7 +37,7 @@ from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_learners import default_norm, default_power, named_learner
 from tacit.learners.stochastic.weighting import clipping_norms, conversion_errors, scheduled_column_norm
 from tacit.learners.target import RegretBound, Target
-from tacit.losses.base import Loss
+from tacit.losses.base import Loss, RowLoss
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
@@ -298,17 +298,40 @@ class OnlineToBatchLearner(Learner):
         """The newest private model; after the last record, the final one."""
         return np.array(self._action)
 
+    @property
+    def _shows(self) -> bool:
+        """A loss of the user's is asked about the models."""
+        return not isinstance(self.plan.problem.loss, RowLoss)
+
     def _check(self, record: Any) -> Any:
-        return self._differences.pack(record)
+        """The record, and the batch's sum of differences if it ends a batch: a user's loss is asked only here."""
+        packed = self._differences.pack(record)
+        if len(self._pending) + 1 < self.plan.batch and self._round + 1 < self.plan.problem.records:
+            return packed, None
+        return packed, self._total(self._differences.stack([*self._pending, packed]))
 
     def _check_many(self, records: Any) -> Any:
-        return self._differences.pack_many(records)
+        return self._differences.pack_many(records) if not self._shows else list(records)
 
-    def _absorb(self, record: Any) -> None:
-        self._pending.append(record)
-        if len(self._pending) == self.plan.batch or self._round + 1 == self.plan.problem.records:
-            self._advance(self._differences.stack(self._pending))
-            self._pending = []
+    def _absorb(self, checked: Any) -> None:
+        record, total = checked
+        if total is None:
+            self._pending.append(record)
+            return
+        self._advance(total)
+        self._pending = []
+
+    def _run_openly(self, rows: Any) -> FloatArray:
+        return np.asarray(super()._run_openly(rows)).reshape(len(rows), self._action.size)
+
+    def _consistent(self) -> bool:
+        plan, waiting = self.plan, len(self._pending)
+        whole = self._round == plan.problem.records or self._round == self._step * plan.batch + waiting
+        return (
+            whole
+            and waiting < plan.batch
+            and self._sums.step == self._step == -(-(self._round - waiting) // plan.batch)
+        )
 
     def _run(self, rows: Any) -> FloatArray:
         """As play and observe, a batch at a time; returns the model that stood in each round."""
@@ -325,7 +348,7 @@ class OnlineToBatchLearner(Learner):
                 self._pending.extend(self._differences.rows_of(part))
                 part = self._differences.stack(self._pending)
             if len(part) == size or last:
-                self._advance(np.array(part) if isinstance(part, np.ndarray) else part)
+                self._advance(self._total(np.array(part)))
                 self._pending = []
             self._round += taken
             self._played = False
@@ -334,21 +357,31 @@ class OnlineToBatchLearner(Learner):
             return np.empty((0, self._action.size))
         return np.repeat(np.array(models), counts, axis=0)
 
-    def _advance(self, records: Any) -> None:
-        """One step of Algorithm 1: clipped differences, noisy sum, learner, average."""
-        plan = self.plan
+    def _weights(self) -> tuple[float, float]:
+        """beta_t and beta_{t-1} of the step to come."""
         t = self._step + 1
-        weight, before = float(t) ** plan.power, float(t - 1) ** plan.power if t > 1 else 0.0
-        x, previous = self._action, self._previous
+        return float(t) ** self.plan.power, float(t - 1) ** self.plan.power if t > 1 else 0.0
+
+    def _clip(self) -> tuple[float, float]:
+        """The clipping norm and the sensitivity of the step to come."""
+        plan, (weight, before) = self.plan, self._weights()
         clip = (weight - before) * plan.lipschitz
-        if t > 1:
-            clip += before * plan.smoothness * plan.norm.size(x - previous)
+        if self._step:
+            clip += before * plan.smoothness * plan.norm.size(self._action - self._previous)
         if plan.scheduled:
-            self._sensitivity = plan.schedule.item(t - 1)
-            clip = min(clip, self._sensitivity)
-        else:
-            self._sensitivity = max(self._sensitivity, clip * ROUND_UP)
-        total = self._differences.total(records, x, previous, weight, before, clip)
+            sensitivity = plan.schedule.item(self._step)
+            return min(clip, sensitivity), sensitivity
+        return clip, max(self._sensitivity, clip * ROUND_UP)
+
+    def _total(self, records: Any) -> FloatArray:
+        """The sum of the batch's clipped differences; nothing changes yet."""
+        return self._differences.total(records, self._action, self._previous, *self._weights(), self._clip()[0])
+
+    def _advance(self, total: FloatArray) -> None:
+        """One step of Algorithm 1: clipped differences, noisy sum, learner, average."""
+        plan, x, t = self.plan, self._action, self._step + 1
+        weight, _ = self._weights()
+        _, self._sensitivity = self._clip()
         noisy = self._sums.add(total / plan.batch, self._sensitivity)
         if self._average:
             self._inner.observe(noisy, average=x, weight=weight)

@@ -112,9 +112,15 @@ class LazyFixedShare(TrackingPlan):
 
     @property
     def expected_switches(self) -> float:
-        """Redraws with probability at most 1 - (1-p) e^{-B eta} each, and at most S planned moves on average."""
+        """Redraws with probability at most 1 - (1-p) e^{-B eta} each, and the moves of the paths between them.
+
+        The Markov prior moves as often whatever was drawn: S times on average. With the uniform one every drawn path
+        may have all of its S moves to come.
+        """
         redraws = self.decisions * self._tuned.redraw
-        return self.problem.switches + (redraws if self.max_redraws is None else min(redraws, self.max_redraws))
+        redraws = redraws if self.max_redraws is None else min(redraws, self.max_redraws)
+        paths = 1 + redraws if self.prior == "uniform" else 1.0
+        return min(self.problem.switches * paths + redraws, self.rounds - 1.0)
 
     @property
     def _tuned(self) -> Parameters:
@@ -183,6 +189,10 @@ class LazyFixedShareLearner(LazyLearner):
                 self._used += self._counting
         if finished % self._block == 0:
             self._flush()
+
+    def _consistent(self) -> bool:
+        used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
+        return super()._consistent() and used
 
     @property
     def _counting(self) -> int:

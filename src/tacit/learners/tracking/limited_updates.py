@@ -13,13 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import log, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
 from tacit.learners.plan import SmallInstance
+from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
@@ -118,6 +119,7 @@ class LimitedUpdatesLearner(ExpertLearner):
 
     _stream_names: ClassVar[tuple[str, ...]] = ("start", "select")
     _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_rows", "_held", "_filled", "_summed")
+    _any_shape: ClassVar[tuple[str, ...]] = ("_rows", "_held")
 
     def __init__(self, plan: ExpertPlan, randomness: Randomness, interval: int, scale: float) -> None:
         super().__init__(plan, randomness)
@@ -134,6 +136,27 @@ class LimitedUpdatesLearner(ExpertLearner):
         self._local = 0
         self._sums = np.zeros(self._n)
         self._summed = self._filled  # rows of the buffer that the window's sums contain, or that are older
+
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        for name in ("_rows", "_held"):  # what lies behind is done with
+            content[name] = content[name][: self._filled]
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter(content)
+        rows, held = self._rows, self._held
+        self._rows, self._held = np.zeros((self._interval, self._n)), np.zeros(self._interval)
+        self._rows[: self._filled] = fitting(self._rows[: self._filled], rows)
+        self._held[: self._filled] = fitting(self._held[: self._filled], held)
+
+    def _consistent(self) -> bool:
+        counted = self._summed <= self._filled and (self._round - self._filled) % self._interval == 0
+        return super()._consistent() and counted and self._local == self._round - self._epoch_start()
+
+    def _epoch_start(self) -> int:
+        """The round from which local time counts."""
+        return 0
 
     def _absorb(self, losses: FloatArray) -> None:
         self._rows[self._filled] = losses
