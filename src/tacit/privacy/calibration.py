@@ -11,9 +11,10 @@ from tacit.privacy.conversion import gaussian_delta
 
 _GOLDEN = (sqrt(5.0) - 1) / 2
 # A search downhill narrows its bracket at most this often: what costs little to be wrong about ends it before.
-_MOST_NARROWINGS = 12
-# Where the cost rises by no more than this to both sides, a parabola through it can be believed.
-_FLAT = 1.05
+_MOST_NARROWINGS = 20
+# Where a cost rises by at most this much of itself, a parabola's bottom is the cost's; where by more than that, next to
+# a wall, parabolas creep and the golden section does not.
+_FLAT, _STEEP = 0.05, 0.5
 
 
 def largest(cost: Callable[[float], float], limit: float, low: float, high: float, tolerance: float = 1e-4) -> float:
@@ -121,11 +122,12 @@ def descend(
     for _ in range(_MOST_NARROWINGS):
         if right - left <= tolerance:
             break
+        rise = max(at(left), at(right)) - at(middle)
         x = _vertex((left, at(left)), (middle, at(middle)), (right, at(right)))
         close = x is not None and abs(x - middle) < tolerance
-        if close and max(at(left), at(right)) <= _FLAT * at(middle):
+        if close and rise <= _FLAT * at(middle):
             break
-        if x is None or close:
+        if x is None or close or not rise <= _STEEP * at(middle):
             x = middle + (1 - _GOLDEN) * ((right if right - middle > middle - left else left) - middle)
         if at(x) < at(middle):
             left, middle, right = (left, x, middle) if x < middle else (middle, x, right)

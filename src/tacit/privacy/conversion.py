@@ -28,9 +28,8 @@ LEAST_DELTA = float(np.nextafter(0.0, 1.0))
 _LEAST_DIVERGENCE = 1e-300
 # Rounding of a sum, relative to the sizes of its terms: what matters where they cancel.
 _CANCELLATION = 4e-15
-
-# Factors around one order, so close to each other that the best of them is within .04% of the smallest epsilon.
-_NEARBY: FloatArray = np.geomspace(1 / 1.7, 1.7, 21)
+# Factors around one order, so close to each other that the best of them is within .05% of the smallest epsilon.
+_NEARBY: FloatArray = np.geomspace(1 / 1.7, 1.7, 31)
 _SPARSE: FloatArray = ORDERS[::3]
 # From the sparse orders the best one is never far.
 _MOST_STEPS = 8
