@@ -4,9 +4,11 @@ from math import inf
 
 import numpy as np
 import pytest
+from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
 
 from tacit.errors import PrivacyError
 from tacit.privacy.calibration import descend, gaussian_mu, largest, minimise, smallest
+from tacit.privacy.conversion import gaussian_delta
 from tacit.privacy.curves import Gaussian
 
 COSTS = {
@@ -73,8 +75,22 @@ def test_smallest_ends():
 def test_gaussian_mu_calibrates_then_prices_below_the_target(epsilon, delta):
     mu = gaussian_mu(epsilon, delta)
     assert Gaussian(mu).delta(epsilon) <= delta
-    assert Gaussian(mu).epsilon(delta) <= epsilon * (1 + 1e-9)
+    assert epsilon * (1 - 1e-9) <= Gaussian(mu).epsilon(delta) <= epsilon
     assert Gaussian(mu * (1 + 1e-6)).delta(epsilon) > delta
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0, 1e3])
+@pytest.mark.parametrize("delta", [1e-100, 1e-12, 1e-6, 0.1, 0.9])
+def test_gaussian_mu_agrees_with_another_library(epsilon, delta):
+    with np.errstate(all="ignore"):
+        assert gaussian_mu(epsilon, delta) == pytest.approx(1 / get_sigma_gaussian(epsilon, delta), rel=1e-7)
+        assert Gaussian(0.3).epsilon(delta) == pytest.approx(get_epsilon_gaussian(1 / 0.3, delta), rel=1e-9, abs=1e-11)
+
+
+def test_gaussian_mu_far_out():
+    for epsilon, delta in ((1e6, 1e-12), (1e6, 0.9), (1e-12, 1e-12), (1e3, 1e-300)):
+        assert gaussian_delta(gaussian_mu(epsilon, delta), epsilon) <= delta
+        assert gaussian_delta(gaussian_mu(epsilon, delta) * (1 + 1e-3), epsilon) > delta
 
 
 def test_gaussian_mu_anchor_and_refusal():

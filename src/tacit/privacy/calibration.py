@@ -4,11 +4,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import exp, inf, isfinite, log, sqrt
 
-import numpy as np
-
 from tacit.errors import PrivacyError
 from tacit.privacy.conversion import gaussian_delta
 
+# Below, a target asks for noise that no float has room for.
+_SMALLEST_MU = 1e-150
+# How closely the Gaussian curve is solved.
+_EXACT = 1e-12
 _GOLDEN = (sqrt(5.0) - 1) / 2
 # A search downhill narrows its bracket at most this often: what costs little to be wrong about ends it before.
 _MOST_NARROWINGS = 20
@@ -34,7 +36,7 @@ def largest(cost: Callable[[float], float], limit: float, low: float, high: floa
     while cost_low < limit * (1 - tolerance) and high > low * (1 + tolerance):
         middle = sqrt(low * high)
         if trial % 3 != 2 and cost_low > 0 and isfinite(cost_high):
-            share = log(goal / cost_low) / log(cost_high / cost_low)
+            share = (log(goal) - log(cost_low)) / (log(cost_high) - log(cost_low))
             middle = low * (high / low) ** min(max(share, 0.0), 1.0)
             middle = min(max(middle, low * (1 + tolerance / 4)), high / (1 + tolerance / 4))
         value = cost(middle)
@@ -64,17 +66,23 @@ def smallest(safe: Callable[[float], bool], low: float, high: float, tolerance: 
 @lru_cache(maxsize=256)
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu whose exact Gaussian curve meets (epsilon, delta)."""
-    from dp_accounting import get_sigma_gaussian
-
     if delta <= 0:
         raise PrivacyError("Gaussian noise needs delta > 0; with delta = 0 use a pure mechanism.")
-    with np.errstate(all="ignore"):  # its bracket search passes through log1p(-1)
-        mu = 1 / float(get_sigma_gaussian(epsilon, delta))
-    step = 1e-9
-    while gaussian_delta(mu, epsilon) > delta:  # the root finder may stop a hair on the wrong side
-        mu /= 1 + step
-        step *= 2
-    return mu
+    room = epsilon * (1 - 2 * _EXACT)  # so that `gaussian_epsilon`, itself rounded up, is not above epsilon
+    low = high = 1.0
+    while gaussian_delta(low, room) > delta and low > _SMALLEST_MU:
+        low, high = low / 2, low
+    while gaussian_delta(high, room) <= delta:
+        low, high = high, high * 2
+    return largest(lambda mu: gaussian_delta(mu, room), delta, low, high, _EXACT)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The smallest epsilon at which the exact Gaussian curve has this delta."""
+    low, high = 0.0, mu
+    while high < inf and gaussian_delta(mu, high) > delta:
+        low, high = high, high * 2
+    return smallest(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, low, high, _EXACT) if high < inf else inf
 
 
 def minimise(cost: Callable[[float], float], low: float, high: float, tolerance: float = 2e-3) -> float:

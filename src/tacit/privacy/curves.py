@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.privacy.calibration import smallest
+from tacit.privacy.calibration import gaussian_epsilon, smallest
 from tacit.privacy.conversion import ROUND_UP as ROUND_UP
 from tacit.privacy.conversion import (
     fail_closed,
@@ -154,15 +154,7 @@ class Gaussian(Curve):
         delta = check_number("Gaussian", "delta", delta, above=0.0, below=1.0, closed_low=True)
         if self.mu == 0 or delta == 0:
             return self.pure()
-        from dp_accounting import get_epsilon_gaussian
-
-        with np.errstate(all="ignore"):  # its bracket search passes through log1p(-1)
-            epsilon = float(get_epsilon_gaussian(1 / self.mu, delta)) * ROUND_UP
-        step = 1e-9
-        while self.delta(epsilon) > delta:  # the root finder may stop a hair on the wrong side
-            epsilon = epsilon * (1 + step) + step * 1e-6
-            step *= 2
-        return epsilon
+        return gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Gaussian", "epsilon", epsilon, above=0.0, closed_low=True)
