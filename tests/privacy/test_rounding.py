@@ -21,7 +21,7 @@ def test_shown_numbers_are_rounded_up(digits):
     for value in VALUES.tolist():
         for text in (rounded_up(value, digits), rounded_up(value, digits, thousands=True).replace(",", "")):
             assert value <= float(text) <= value * (1 + 1.1 * 10.0 ** (1 - digits)) + 5e-324
-    assert rounded_up(0.0) == "0"
+    assert (rounded_up(0.0), rounded_up(0.1, digits), rounded_up(1e-5, digits)) == ("0", "0.1", "1e-05")
     assert rounded_up(float("inf")) == rounded_up(float("nan")) == "inf"
     assert rounded_up(1234567.2, 4, thousands=True) == "1.235e+06"
     assert rounded_up(1234.2, 5, thousands=True) == "1,234.2"

@@ -104,7 +104,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         """Few rounds and experts at its own privacy."""
         rounds = min(FEW_ROUNDS, self.rounds)
         mechanism = replace(self.mechanism, steps=rounds - 1)
-        return sum_instances(self.resized(rounds, n=min(8, self.problem.n), mechanism=mechanism), rounds - 1)
+        return sum_instances(self._resized(rounds, n=min(8, self.problem.n), mechanism=mechanism), rounds - 1)
 
     def _learner(self, randomness: Randomness) -> HedgeOnSumsLearner:
         return HedgeOnSumsLearner(self, randomness)

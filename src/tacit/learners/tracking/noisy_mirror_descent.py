@@ -141,7 +141,7 @@ class NoisyMirrorDescent(TrackingPlan):
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds and experts at its own noise."""
-        small = self.resized(min(FEW_ROUNDS, self.rounds), n=min(8, self.problem.n))
+        small = self._resized(min(FEW_ROUNDS, self.rounds), n=min(8, self.problem.n))
         return (SmallInstance("replayed noise", f"own privacy, T={small.rounds}", small),)
 
     def _learner(self, randomness: Randomness) -> NoisyMirrorDescentLearner:

@@ -125,10 +125,10 @@ class SampledFixedShare(TrackingPlan):
         eta = rates.exact(partial(curve, epoch=epoch), wanted_rate(epochs_complexity(problem, epoch), rounds))
         return cls(problem, eta, epoch, **target.contract)
 
-    def resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
+    def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
         """The same algorithm on so many rounds and experts, with epochs no longer than that."""
         epoch = {"epoch": min(self.epoch, max(2, rounds))}
-        return super().resized(rounds, n, **{**epoch, **changes})
+        return super()._resized(rounds, n, **{**epoch, **changes})
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two experts, and two epochs."""
