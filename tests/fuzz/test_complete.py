@@ -66,7 +66,7 @@ METHODS = {
     "test_geometry": {"minimize_linear", "project", "contains", "to_hull", "from_hull", "lift", "restrict"},
     "sets": {"cube"},
     "test_losses": {"value", "gradient", "values", "gradients", "pack", "constants"},
-    "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "to_json", "from_json"},
+    "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "as_replacement", "to_json", "from_json"},
     "test_environments": {"losses", "data", "means", "best", "functions", "mean_loss"},
     "test_simulation": {"summary", "summaries", "read"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
