@@ -55,7 +55,7 @@ def model_law(plan: Plan, feedback: Feedback) -> Law:
             for row in feedback:
                 learner.play()
                 learner.observe(row)
-            key = (round(float(learner.model[0]), 12),)
+            key = (round(float(learner.release()[0]), 12),)
         law[key] = law.get(key, 0.0) + walk.probability
         waiting += walk.branches
     return law

@@ -78,6 +78,6 @@ def _model(plan: ObjectivePerturbation, records: Any, noise: float) -> float | N
     )
     with swapped(*swaps):
         try:
-            return float(learner.model[0])
+            return float(learner.release()[0])
         except TacitError:
             return None
