@@ -62,7 +62,7 @@ from tacit.losses import (
 )
 from tacit.planning import Candidate, Choice, plan
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
 from tacit.randomness import Randomness
 from tacit.simulation.loop import Simulation, simulate
 from tacit.simulation.records import Sweep
@@ -74,6 +74,7 @@ __all__ = [
     "L2P",
     "REPLACE",
     "ZERO_OUT",
+    "Arms",
     "Assignment",
     "AuditReport",
     "Ball",
