@@ -33,6 +33,7 @@ from tacit.geometry import (
     SpanningTrees,
     SubmodularBase,
 )
+from tacit.learners.arms import BatchedTsallis, PhasedArms
 from tacit.learners.bandit import BanditFW, NoisyOCO, Rounds
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL, LazyOCO
@@ -80,6 +81,7 @@ __all__ = [
     "Ball",
     "Bandit",
     "BanditFW",
+    "BatchedTsallis",
     "BernoulliGap",
     "Birkhoff",
     "Box",
@@ -118,6 +120,7 @@ __all__ = [
     "ObjectivePerturbation",
     "OnlineToBatch",
     "Paths",
+    "PhasedArms",
     "Plan",
     "Polytope",
     "Pricing",

@@ -9,6 +9,8 @@ from io import StringIO
 from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.arms import BatchedTsallis, PhasedArms
+from tacit.learners.arms.common import floor_warning
 from tacit.learners.bandit import BanditFW
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL
@@ -28,7 +30,7 @@ from tacit.learners.tracking import (
     lower_bound_warning,
 )
 from tacit.privacy.guarantee import REPLACE, Guarantee, Relation, as_relation
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
 from tacit.progress import Progress
 from tacit.randomness import Randomness
 from tacit.validation import invalid
@@ -39,6 +41,7 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Convex: (PrivateFTRL, CTRL, L2PConvex),
     Lipschitz: (LipschitzGrid, LipschitzNet),
     Bandit: (BanditFW,),
+    Arms: (PhasedArms, BatchedTsallis),
     Stochastic: (ObjectivePerturbation, OnlineToBatch),
 }
 """Which algorithms apply to which problem; an algorithm joins by standing here."""
@@ -74,6 +77,12 @@ class Candidate:
     def vacuous(self) -> bool:
         """True if the certified regret says nothing."""
         return self.plan.vacuous if self.plan else True
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The candidate of the smallest rank is chosen: certified regret, divided by what favours the algorithm."""
+        favour = self.plan.favour[0] if self.plan and not self.vacuous else 1.0
+        return self.plan is None, float(self.regret_bound) / favour
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; numbers that are not finite become null."""
@@ -115,7 +124,7 @@ class Choice:
         listed = list(candidates) if isinstance(candidates, Sequence) else []
         if not listed or not all(isinstance(candidate, Candidate) for candidate in listed):
             raise invalid("Choice", "candidates", "one Candidate or more", candidates)
-        self.candidates = tuple(sorted(listed, key=lambda c: (c.plan is None, float(c.regret_bound))))
+        self.candidates = tuple(sorted(listed, key=lambda candidate: candidate.rank))
         if self.candidates[0].plan is None:
             reasons = " ".join(_because(candidate) for candidate in self.candidates)
             raise PrivacyError(f"No algorithm meets this target. {reasons}")
@@ -160,6 +169,10 @@ class Choice:
             f"regret against the {self.target.adversary} adversary\n"
         )
         notes = [_because(candidate) for candidate in self.candidates if candidate.reason]
+        if any(float(other.regret_bound) < float(self.regret_bound) for other in self.candidates):
+            factor, reason = self.plan.favour
+            rule = f"chosen while its certificate is at most {factor:g} times the smallest, because {reason}."
+            notes.insert(0, f"{self.algorithm}: {rule}")
         foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes, *(f"Warning: {text}" for text in self.warnings)])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
 
@@ -211,7 +224,7 @@ def plan(
         epsilon: the privacy budget for the whole run.
         delta: the failure probability; 0 asks for pure differential privacy.
         adversary: who makes the losses, for the regret bound: "oblivious" (fixed in advance, the default) or
-            "adaptive" (may react to your decisions); a `Tracking` problem names its own. Privacy holds against both.
+            "adaptive" (may react to your decisions); `Tracking` and `Arms` name their own. Privacy holds against both.
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
         max_switches: a hard limit on how often the decision may change.
@@ -246,8 +259,8 @@ def plan(
             else:
                 reason = f"its regret is not certified against the {target.adversary} adversary."
                 candidates.append(Candidate(algorithm.__name__, None, reason))
-    warning = lower_bound_warning(problem, target.epsilon)
-    return Choice(problem, target, candidates, [warning] if warning else [])
+    warnings = [lower_bound_warning(problem, target.epsilon), floor_warning(problem, target)]
+    return Choice(problem, target, candidates, [warning for warning in warnings if warning])
 
 
 def _because(candidate: Candidate) -> str:
@@ -258,7 +271,7 @@ def _because(candidate: Candidate) -> str:
 
 def _adversary(problem: Problem, asked: str | None) -> str:
     """Whom the regret bound must hold against: the problem's own adversary, if it names one."""
-    if not isinstance(problem, Tracking):
+    if not isinstance(problem, Tracking | Arms):
         return "oblivious" if asked is None else asked
     if asked not in (None, problem.adversary):
         raise invalid("plan", "adversary", f"that of the problem, {problem.adversary!r}, or left out", asked)

@@ -79,8 +79,8 @@ class Doubling(Plan):
         first = self.epoch(0).guarantee
         return replace(
             first,
-            curve=Approximate(self.target.epsilon, self.target.delta),
-            at_delta=self.target.delta,
+            curve=Approximate(self.target.epsilon, first.at_delta),  # 0 where the epochs are pure
+            at_delta=first.at_delta,
             theorem=f"parallel composition over disjoint epochs of: {first.theorem}",
         )
 
@@ -118,6 +118,11 @@ class Doubling(Plan):
         """As for a horizon of REFERENCE_ROUNDS."""
         first = self.epoch(0)
         return first.blind_regret / (first.horizon or 1) * REFERENCE_ROUNDS
+
+    @property
+    def favour(self) -> tuple[float, str]:
+        """As the epochs' plans."""
+        return self.epoch(0).favour
 
     @classmethod
     def _calibrate(cls, problem: Problem, target: Target) -> Plan:

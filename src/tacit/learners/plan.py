@@ -125,6 +125,11 @@ class Plan(ABC):
         """True if the certified regret says nothing: deciding without any data has no more."""
         return not float(self.regret_bound) < self.blind_regret
 
+    @property
+    def favour(self) -> tuple[float, str]:
+        """How many times the smallest certified regret its own may be when it is chosen all the same, and why."""
+        return 1.0, ""
+
     @classmethod
     def calibrate(
         cls,

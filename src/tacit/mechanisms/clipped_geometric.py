@@ -74,12 +74,12 @@ class ClippedGeometric:
         """n, the largest sum of a batch."""
         return self.batch * self.steps_per_round
 
-    @property
+    @cached_property
     def rate(self) -> float:
         """What one step costs: the largest float that m times is at most epsilon."""
         return min(laplace_rate(self.epsilon, self.rounds_per_person), LARGEST_RATE)
 
-    @property
+    @cached_property
     def overshoot(self) -> float:
         """d/n, by how much the ends of the release lie outside [0, 1]."""
         return 1 / (expm1(self.rate) * self.steps)

@@ -1,0 +1,67 @@
+"""Everything random in a learner of arms, exact: bits, two-sided geometric noise, and the draw of an arm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tacit.numerics.decisions import draw_weighted
+from tacit.numerics.discrete_laplace import DiscreteLaplace
+from tacit.numerics.uniforms import Uniforms, fractions
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray
+
+_WHOLE = 2.0**-53
+
+
+class Draws:
+    """The three streams of a learner of arms.
+
+    Only the noise protects anyone: whatever number a loss is rounded by, its bit is 0 or 1; and an arm is drawn from
+    probabilities that are a function of releases.
+
+    Args:
+        randomness: secret or replayable.
+        rate: of the two-sided geometric noise.
+    """
+
+    def __init__(self, randomness: Randomness, rate: float) -> None:
+        self._rate = rate
+        self._open(randomness)
+
+    def _open(self, randomness: Randomness) -> None:
+        self._private = randomness.private
+        self._bits = Uniforms.from_streams(randomness, "bits")
+        self._arms = Uniforms.from_streams(randomness, "arms")
+        self._noise = DiscreteLaplace.from_streams(randomness, "noise", self._rate)
+
+    def bit(self, mean: float) -> int:
+        """1 with probability `mean`, otherwise 0."""
+        return int((self._bits.take_one()[1] >> 11) * _WHOLE < mean)
+
+    def bits(self, means: FloatArray) -> IntArray:
+        """A bit for each mean: the same as `bit` one after the other."""
+        return (fractions(self._bits.take(means.size)[1]) < means).astype(np.int64)
+
+    def noise(self) -> int:
+        """A fresh two-sided geometric variable."""
+        return int(self._noise.draw(1)[0])
+
+    def arm(self, probabilities: FloatArray) -> int:
+        """An arm with these probabilities."""
+        return draw_weighted(self._arms, probabilities)
+
+    def _parts(self) -> dict[str, Any]:
+        return {"bits": self._bits, "arms": self._arms, "noise": self._noise}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing of secret streams: whoever continues draws afresh. Of replayable ones their positions."""
+        return {} if self._private else {name: part.state_dict() for name, part in self._parts().items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`; from a secret one's, which is empty, under fresh keys."""
+        self._open(Randomness.replayable(0) if state else Randomness.secret())
+        if state:
+            for name, part in self._parts().items():
+                part.load_state_dict(state[name])
