@@ -112,10 +112,9 @@ def test_an_index_is_the_smallest_mean_that_chernoff_allows() -> None:
 def test_geometric_noise_has_the_smaller_moments() -> None:
     """E e^{lz} = 1/(1 - sinh^2(l/2)/sinh^2(a/2)) <= 1/(1 - (l/a)^2): the Laplace formulas cover the lattice."""
     for rate in (0.05, 1.0, 3.0):
-        z = np.arange(-20_000, 20_001) if rate < 1 else np.arange(-200, 201)
-        law = np.tanh(rate / 2) * np.exp(-rate * np.abs(z))
+        z = np.arange(-20_000, 20_001)
         for share in (0.1, 0.5, 0.9):
-            moment = law @ np.exp(share * rate * z)
+            moment = np.tanh(rate / 2) * np.exp(share * rate * z - rate * np.abs(z)).sum()
             assert moment == pytest.approx(1 / (1 - np.sinh(share * rate / 2) ** 2 / np.sinh(rate / 2) ** 2), rel=1e-9)
             assert moment <= 1 / (1 - share**2)
 
