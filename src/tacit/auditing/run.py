@@ -18,6 +18,8 @@ from tacit.auditing.scripted import above_threshold, weights
 from tacit.auditing.scripted.enumeration import ExactCurve, transcript_law
 from tacit.auditing.scripted.script import NotEnumerable
 from tacit.errors import InvalidInput
+from tacit.learners.arms import BatchedTsallis
+from tacit.learners.arms.common import ArmPlan
 from tacit.learners.doubling import Doubling
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
@@ -29,6 +31,7 @@ __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit"
 MOST_BUDGET = 1_000.0  # days
 # At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of a one-run audit.
 LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
+ARM_LAWS = 40
 INTEGRATED_LAWS, SUM_RUNS, NORM_COORDINATES = 8, 200_000, 40_000
 # Drawn coordinates of a test of densities, draws of its slower instance, runs of a likelihood-ratio test.
 COORDINATES = {"CTRL": 5_000, "L2PConvex": 18_000}
@@ -88,6 +91,8 @@ class _Attacks:
 
             self._integrated(instances.interval_instance(plan), interval_law, QUADRATURE_SLACK)
             self._densities(plan)
+        elif isinstance(plan, ArmPlan):
+            self._arms(plan)
         elif name == "LipschitzNet":
             self.say("exact enumeration")
             net = instances.net_instance(plan)
@@ -139,6 +144,20 @@ class _Attacks:
         self.say("one run, a canary in every round")
         length = min(self._count(ROUNDS), plan.horizon or ROUNDS)
         found.append(attacks.one_run(_shortened(plan, length).plan, self.seed, rounds=length))
+
+    def _arms(self, plan: ArmPlan) -> None:
+        from tacit.auditing.scripted import arms
+
+        small = arms.arms_instances(plan)
+        for instance in small:
+            self.say(f"exact enumeration, {instance.label}")
+            laws = self._count(ARM_LAWS)
+            self.findings.append(attacks.exact(instance, self.stream(instance.label), laws=laws, law=arms.arms_law))
+        self.say("real runs on the worst neighbours")
+        stream, runs = self.findings[-len(small)].stream, self._count(RUNS)
+        self.findings.append(arms.frequent(small[0], stream, self.seed, runs=runs))
+        if isinstance(plan, BatchedTsallis):
+            self.findings.append(arms.unbiased(plan))
 
     def _noisy(self, plan: Plan) -> None:
         instance = instances.noisy_instance(plan)

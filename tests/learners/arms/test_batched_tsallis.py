@@ -177,7 +177,7 @@ def test_one_step_by_hand() -> None:
     """Noise and draws replaced by known ones: the scores are those of the formula."""
     plan = BatchedTsallis(Arms(n=2, horizon=10), 1.0, 1, 0.5, 0.3, 0.2)
     learner = plan.start(Randomness.replayable(0))
-    learner._draws.noise = lambda: 0  # type: ignore[method-assign]
+    learner._draws.noisy = lambda total: total
     arm = learner.play()
     learner.observe(1.0)
     scale, overshoot = 0.5 / (0.3 * 0.5), 1 / np.expm1(1.0)

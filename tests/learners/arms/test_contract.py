@@ -108,7 +108,7 @@ def test_a_secret_learner_goes_on_with_fresh_secret_noise(plan, losses):
     draws = [Draws(Randomness.secret(), 0.01) for _ in range(2)]
     for one in draws:
         one.load_state_dict({})
-    assert [draws[0].noise() for _ in range(20)] != [draws[1].noise() for _ in range(20)]
+    assert [draws[0].noisy(0) for _ in range(20)] != [draws[1].noisy(0) for _ in range(20)]
 
 
 def test_bad_feedback_raises_and_changes_nothing(plan, losses):
@@ -154,12 +154,12 @@ def test_a_batch_that_the_horizon_cuts_is_never_released():
     plan = BatchedTsallis(Arms(n=2, horizon=10), 1.0, 4, 0.5, 0.05, 0.1)
     learner = start(plan)
     drawn = []
-    honest = learner._draws.noise
-    learner._draws.noise = lambda: drawn.append(1) or honest()
+    honest = learner._draws.noisy
+    learner._draws.noisy = lambda total: drawn.append(1) or honest(total)
     learner.run(np.ones((10, 2)))
     assert len(drawn) == 2
     whole = start(BatchedTsallis(Arms(n=2, horizon=8), 1.0, 4, 0.5, 0.05, 0.1))
-    whole._draws.noise = lambda: drawn.append(1) or 0
+    whole._draws.noisy = lambda total: drawn.append(1) or 0
     whole.run(np.ones((8, 2)))
     assert len(drawn) == 3  # nothing is decided after the last batch: it is not released either
 

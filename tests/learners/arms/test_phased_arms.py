@@ -122,7 +122,7 @@ def test_geometric_noise_has_the_smaller_moments() -> None:
 def test_the_index_of_the_best_arm_is_rarely_too_large() -> None:
     """Step (i): the mean of the largest excess, by simulation, is far below the certified sum."""
     plan = calibrated(20, 20_000)
-    schedule, rng, runs = plan.schedule, np.random.default_rng(5), 150
+    schedule, rng, x
     excess = np.zeros(runs)
     for run in range(runs):
         total = weight = 0.0
@@ -145,7 +145,7 @@ def test_the_schedule() -> None:
 def test_without_noise_it_is_a_deterministic_race() -> None:
     plan = PhasedArms(problem(3, 60), 1.0, 4)
     learner = plan.start(Randomness.replayable(0))
-    learner._draws.noise = lambda: 0  # type: ignore[method-assign]
+    learner._draws.noisy = lambda total: total
     losses = np.tile([1.0, 0.0, 1.0], (60, 1))
     actions = learner.run(losses)
     assert actions[:12].tolist() == [0] * 4 + [1] * 4 + [2] * 4

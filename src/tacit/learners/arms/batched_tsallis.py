@@ -177,7 +177,7 @@ class BatchedTsallisLearner(ArmLearner):
 
     def _release(self, total: int) -> None:
         plan, p, arm = self.plan, self._weights, self._action
-        mean = self._mean.value(total + self._draws.noise())
+        mean = self._mean.value(self._draws.noisy(total))
         baseline = plan.kappa * self._scale() * p**plan.power - self._mean.overshoot
         np.minimum(baseline, 0.5, out=baseline)
         self._scores += baseline - 0.5

@@ -27,14 +27,14 @@ class Draws:
     """
 
     def __init__(self, randomness: Randomness, rate: float) -> None:
-        self._rate = rate
+        self.rate = rate
         self._open(randomness)
 
     def _open(self, randomness: Randomness) -> None:
         self._private = randomness.private
         self._bits = Uniforms.from_streams(randomness, "bits")
         self._arms = Uniforms.from_streams(randomness, "arms")
-        self._noise = DiscreteLaplace.from_streams(randomness, "noise", self._rate)
+        self._noise = DiscreteLaplace.from_streams(randomness, "noise", self.rate)
 
     def bit(self, mean: float) -> int:
         """1 with probability `mean`, otherwise 0."""
@@ -44,9 +44,9 @@ class Draws:
         """A bit for each mean: the same as `bit` one after the other."""
         return (fractions(self._bits.take(means.size)[1]) < means).astype(np.int64)
 
-    def noise(self) -> int:
-        """A fresh two-sided geometric variable."""
-        return int(self._noise.draw(1)[0])
+    def noisy(self, total: int) -> int:
+        """The sum of a batch with fresh two-sided geometric noise: what may be released of it, once."""
+        return total + int(self._noise.draw(1)[0])
 
     def arm(self, probabilities: FloatArray) -> int:
         """An arm with these probabilities."""

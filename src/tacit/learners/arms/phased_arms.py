@@ -215,7 +215,7 @@ class PhasedArmsLearner(ArmLearner):
     def _release(self, total: int) -> None:
         arm, schedule = self._action, self._schedule
         done = int(self._done[arm])
-        mean = (total + self._noise()) / (self._steps * schedule.lengths[done])
+        mean = self._noisy(total) / (self._steps * schedule.lengths[done])
         self._sums[arm] += schedule.precisions[done] * mean
         self._done[arm] += 1
         estimate = float(self._sums[arm] / self._weights[done])
@@ -224,11 +224,11 @@ class PhasedArmsLearner(ArmLearner):
         self._size = schedule.lengths[int(self._done[following])]
         self._move(following)
 
-    def _noise(self) -> float:
-        """Noise of the sum, in steps."""
+    def _noisy(self, total: int) -> float:
+        """The sum with noise, in steps."""
         if self.plan.noise == "geometric":
-            return self._draws.noise()
-        return float(self._streams["gaussian"].standard_normal()) * self.plan.scale * self._steps
+            return self._draws.noisy(total)
+        return total + float(self._streams["gaussian"].standard_normal()) * self.plan.scale * self._steps
 
 
 def switches(arms: int, rounds: int, first: int, ratio: float) -> float:
