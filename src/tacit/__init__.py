@@ -13,6 +13,7 @@ certified price in regret.
 
 from tacit.auditing.report import AuditReport
 from tacit.auditing.run import audit
+from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms, LoggedArms
 from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
@@ -82,6 +83,7 @@ __all__ = [
     "Bandit",
     "BanditFW",
     "BatchedTsallis",
+    "BernoulliArms",
     "BernoulliGap",
     "Birkhoff",
     "Box",
@@ -90,6 +92,8 @@ __all__ = [
     "Convex",
     "ConvexFamily",
     "CustomLoss",
+    "DecoyArms",
+    "DriftingArms",
     "DriftingLosses",
     "DriftingQuadratic",
     "Experts",
@@ -109,6 +113,7 @@ __all__ = [
     "Lipschitz",
     "LipschitzGrid",
     "LipschitzNet",
+    "LoggedArms",
     "LogisticLoss",
     "LogisticStream",
     "Matroid",

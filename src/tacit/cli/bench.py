@@ -16,7 +16,7 @@ from tacit.cli.commands import add_commands
 from tacit.environments.named import fitting_environment, named_environment
 from tacit.learners.bandit import Rounds
 from tacit.learners.plan import Plan
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.progress import Progress
 from tacit.randomness import Randomness
 from tacit.report.tables import Table, Value
@@ -26,6 +26,7 @@ app = typer.Typer(help="Measure how fast every algorithm decides on this machine
 
 FEEDBACK: dict[type[Problem], Callable[[Any, np.random.Generator], Any]] = {
     Experts: lambda world, generator: world.losses(generator),
+    Arms: lambda world, generator: world.losses(generator),
     Tracking: lambda world, generator: world.losses(generator),
     Convex: lambda world, generator: world.data(generator),
     Lipschitz: lambda world, generator: world.functions(generator),

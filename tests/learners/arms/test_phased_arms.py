@@ -122,7 +122,7 @@ def test_geometric_noise_has_the_smaller_moments() -> None:
 def test_the_index_of_the_best_arm_is_rarely_too_large() -> None:
     """Step (i): the mean of the largest excess, by simulation, is far below the certified sum."""
     plan = calibrated(20, 20_000)
-    schedule, rng, x
+    schedule, rng, runs = plan.schedule, np.random.default_rng(5), 60
     excess = np.zeros(runs)
     for run in range(runs):
         total = weight = 0.0
