@@ -1,6 +1,8 @@
 """The one source of randomness: independent, repeatable where asked, and silent about its key."""
 
 import copy
+import json
+import os
 import pickle
 
 import numpy as np
@@ -8,7 +10,20 @@ import pytest
 from scipy.stats import kstest
 
 from tacit import InvalidInput, Randomness
-from tacit.randomness import COMPUTATIONAL, REPLAYABLE, stream_state
+from tacit.randomness import COMPUTATIONAL, REPLAYABLE, Process, Stream
+
+
+def forked(answer):
+    """What `answer` gives in a forked process."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(write, json.dumps(answer()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with os.fdopen(read) as file:
+        return json.loads(file.read())
 
 
 def bits(generator, count=4):
@@ -97,42 +112,90 @@ def test_secret_sources_differ_and_are_private():
     assert Randomness.replayable(0).label == REPLAYABLE == "replayable: not private"
 
 
-def test_a_secret_cannot_be_pickled_or_copied():
-    for action in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(InvalidInput, match="cannot be pickled"):
-            action(Randomness.secret())
-    source = pickle.loads(pickle.dumps(Randomness.replayable(9)))
+COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}
+
+
+def test_a_secret_source_has_no_key_and_may_be_shared():
+    """Measured before: one secret source given to two learners gave both the same noise, and their difference away."""
+    secret = Randomness.secret()
+    shared = [secret, secret, secret.child(0), secret.child(0), *(make(secret) for make in COPIES.values())]
+    draws = {tuple(bits(source.stream("a"))) for source in shared}
+    assert len(draws) == len(shared)
+    assert all(source.private and source.state_dict() == {} for source in shared)
+    with pytest.raises(InvalidInput, match="32 bytes"):
+        Randomness(b"short")
+    assert not Randomness(bytes(32)).private  # a key that somebody named is no secret
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_replayable_sources_and_streams_copy_faithfully(how):
+    source = COPIES[how](Randomness.replayable(9))
     assert bits(source.stream("a")) == bits(Randomness.replayable(9).stream("a"))
     assert not source.private
+    stream = source.stream("a")
+    stream.random(7)
+    other = COPIES[how](stream)
+    assert isinstance(other, Stream)
+    assert bits(other, 20) == bits(stream, 20)
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_secret_streams_are_not_copied(how):
+    stream = Randomness.secret().stream("a")
+    for held in (stream, [stream], {"noise": stream.standard_normal}):
+        if how != "copy" or held is stream:
+            with pytest.raises(InvalidInput, match="used twice"):
+                COPIES[how](held)
+    with pytest.raises(InvalidInput, match="no position"):
+        stream.position()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_other_keys():
+    """Measured before: parent and child drew the same noise, and the difference of their outputs was the data's."""
+    secret, replayed = Randomness.secret().stream("a"), Randomness.replayable(1).stream("a")
+    ours = Process.number
+    answer = forked(lambda: [bits(secret), bits(replayed), Process.number])
+    assert answer[0] != bits(secret)
+    assert answer[1] == bits(replayed)
+    assert answer[2] != ours == Process.number == os.getpid()
 
 
 def test_nothing_shows_the_key():
-    for source in (Randomness.secret(), Randomness.replayable(123456789)):
-        key = source.state_dict()["key"]
-        for text in (repr(source), str(source), f"{source}", source.label):
-            assert key.hex() not in text
-            assert repr(key) not in text
-            assert "123456789" not in text
-        assert not hasattr(source, "__dict__")
+    source = Randomness.replayable(123456789)
+    key = source.state_dict()["key"]
+    for text in (repr(source), str(source), f"{source}", source.label):
+        assert key not in text
+        assert "123456789" not in text
+    assert not hasattr(source, "__dict__")
 
 
 def test_state_restores():
-    for source in (Randomness.secret(), Randomness.replayable(5)):
-        again = Randomness.restore(source.state_dict())
-        assert bits(again.stream("a")) == bits(source.stream("a"))
-        assert again.private == source.private
+    source = Randomness.replayable(5)
+    again = Randomness.restore(json.loads(json.dumps(source.state_dict())))
+    assert bits(again.stream("a")) == bits(source.stream("a"))
+    assert not again.private
+    assert Randomness.restore(Randomness.secret().state_dict()).private
+    for bad in (None, 5, {"key": 5}, {"key": "short"}, {"key": "!" * 44}, {"other": "x"}, [1]):
+        with pytest.raises(InvalidInput):
+            Randomness.restore(bad)
 
 
-def test_stream_state_is_a_copy_that_restores():
+def test_positions_are_copies_and_streams_change_their_kind_with_them():
     stream = Randomness.replayable(5).stream("a")
     stream.random(7)
-    state = stream_state(stream)
-    kept = repr(state)
+    position = stream.position()
+    kept = repr(position)
     wanted = bits(stream, 20)
-    assert repr(state) == kept
-    other = Randomness.replayable(6).stream("b")
-    other.bit_generator.state = state
+    assert repr(position) == kept
+    other = Randomness.secret().stream("b")
+    other.move_to(position)
+    assert not other.private
     assert bits(other, 20) == wanted
+    other.move_to(position)
+    other.renew()
+    assert other.private
+    assert bits(other, 20) != wanted
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "7", None, np.nan])

@@ -24,7 +24,7 @@ class SharedStreams(Randomness):
 
 
 def source(seed):
-    return SharedStreams(Randomness.replayable(seed).state_dict()["key"], private=False)
+    return SharedStreams(Randomness.replayable(seed)._key)
 
 
 def fit(counts, law):

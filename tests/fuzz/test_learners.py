@@ -11,6 +11,7 @@ from fuzz.plans import EXPERT_PLANS, OTHER_PLANS, PLANS, good_rows, made, start
 from fuzz.strategies import N, examples, nearly, odd_arrays, one_of, values
 from tacit.learners.bandit import NoisyOCO
 from tacit.mechanisms.running_sums import Tree
+from tacit.testing.rounds import resealed
 
 # A function of the user's may raise what it likes: it is let through, and the learner must be where it was.
 THEIRS = {
@@ -100,6 +101,7 @@ def test_states(name, data, value):
         if attempt(lambda target=target: target.load_state_dict(spoiled), target) is not REFUSED:
             target.load_state_dict(state)
     attempt(lambda: made(name).restore(spoiled))
+    attempt(lambda: made(name).restore(resealed(state, **{part: value})))
     assert snapshot(learner.state_dict()) == snapshot(state)
     assert snapshot(attempt(lambda: made(name).restore(state)).play()) == snapshot(learner.play())
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from planted_bugs.catalogue import Control, swap
 from tacit.auditing import attacks
-from tacit.auditing.instances import Instance
+from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.arms import arms_alphabet, arms_law, frequent, unbiased
+from tacit.auditing.scripted.arms import arms_law, frequencies_of_arms, unbiased
 from tacit.learners.arms.batched_tsallis import BatchedTsallis, BatchedTsallisLearner
 from tacit.learners.arms.common import ArmLearner, ArmPlan
 from tacit.learners.arms.draws import Draws
@@ -32,15 +32,15 @@ def phased(**contract: Any) -> ArmPlan:
 
 def searched(plan: ArmPlan) -> Finding:
     """Attack by enumeration with a short search."""
-    instance = Instance("planted", plan, arms_alphabet(plan.problem))
+    instance = Instance("planted", plan, alphabet(plan))
     return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=8, law=arms_law)
 
 
 def observed() -> Finding:
     """Attack by real runs: do they have the enumerated law?"""
     plan = tsallis(horizon=4)
-    letters = arms_alphabet(plan.problem)
-    return frequent(Instance("planted", plan, letters), letters.stream([1, 1, 1, 1]), 4, runs=900)
+    letters = alphabet(plan)
+    return frequencies_of_arms(Instance("planted", plan, letters), letters.stream([1, 1, 1, 1]), 4, runs=900)
 
 
 def _loud_rate(honest: Any) -> Any:

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.crowded import crowded_records
 from planted_bugs.sums import replayed
 from tacit.auditing import attacks
+from tacit.auditing.densities.totality import totality
 from tacit.auditing.instances import Instance, alphabet
-from tacit.auditing.replay.norm_noise import sum_noise
+from tacit.auditing.replay.norm_noise import plan_noise
 from tacit.auditing.report import Finding
+from tacit.errors import PrivacyError
 from tacit.geometry import Ball
 from tacit.learners.bandit import bandit_fw
 from tacit.learners.bandit.common import BanditLearner
@@ -21,12 +24,14 @@ from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.lipschitz import lipschitz_grid
 from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.learners.plan import Plan
-from tacit.learners.stochastic import clipping, norms, online_to_batch
+from tacit.learners.stochastic import clipping, norms, objective_perturbation, online_to_batch
 from tacit.learners.two_chains import TwoChains
 from tacit.losses.base import clip_rows, finite_rows
-from tacit.losses.linear_models import LinearLoss, LogisticLoss
+from tacit.losses.linear_models import LinearLoss, LogisticLoss, SmoothedHingeLoss
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
 from tacit.randomness import Randomness
+from tacit.solvers import minimum, newton
+from tacit.solvers.model import model_minimum
 
 PRIVACY: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -74,6 +79,48 @@ def gibbs() -> Finding:
     line = Convex(domain=Ball(1), loss=LogisticLoss(), horizon=2)
     plan = L2PConvex(line, rate=0.4, regularisation=40.0, force=0.1, clip=0.02)
     return integrated(plan, ((0, 0), (3, 0)))
+
+
+def at_the_kinks() -> Finding:
+    """Objective perturbation of the smoothed hinge, at the noises where its solver was once at a loss."""
+    problem = Stochastic(domain=Ball(1), loss=SmoothedHingeLoss(smoothing=0.01), horizon=100)
+    plan = objective_perturbation.ObjectivePerturbation.calibrate(problem, **PRIVACY)
+    return totality(plan, crowded_records(), np.linspace(-0.592, -0.553, 15).tolist())
+
+
+def _gives_up(honest: Any) -> Any:
+    """Steps are judged by the present distance, and a solver that is at a loss says so."""
+
+    def certified(objective: Any, accuracy: float, start: Any) -> Any:
+        current = objective.at(start)
+        for _ in range(100):
+            if current.distance <= accuracy:
+                return current
+            curvature = objective.losses.hessian(current.point)
+            target = model_minimum(objective, current.point, current.of_losses, curvature, current.point)
+            following = objective.at(target)
+            if not following.distance <= current.distance / 2:
+                following = newton.line_search(objective, current, target - current.point)
+            if following is None:
+                break
+            current = following
+        raise PrivacyError("The minimiser could not be certified.")
+
+    return certified
+
+
+def _uncertified(honest: Any) -> Any:
+    """Three steps, and no look at the certificate."""
+
+    def certified(objective: Any, accuracy: float, start: Any) -> Any:
+        current = objective.at(start)
+        for _ in range(3):
+            curvature = objective.losses.hessian(current.point)
+            target = model_minimum(objective, current.point, current.of_losses, curvature, current.point)
+            current = objective.at(target)
+        return current
+
+    return certified
 
 
 def _packed(norm: float | None) -> Any:
@@ -128,7 +175,7 @@ def _norm_noise(power: float) -> Finding:
     """Attack the noise of a pure one-pass plan in this norm."""
     problem = Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=16)
     plan = online_to_batch.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=0.0, norm=norms.Norm(power))
-    return sum_noise(plan, Randomness.replayable(10), coordinates=30_000)
+    return plan_noise(plan, Randomness.replayable(10), coordinates=30_000)
 
 
 def _short_noise(honest: Any) -> Any:
@@ -182,6 +229,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "noise quartered (CTRL)", "convex", swap(ctrl.CTRLLearner, "_deviation", _quarter_noise), perturbed, fast=False,
     ),
+    Control(
+        "a minimiser that raises for some data", "convex", swap(minimum, "_certified", _gives_up), at_the_kinks,
+    ),
+    Control("an iterate without certificate", "convex", swap(minimum, "_certified", _uncertified), at_the_kinks),
     Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", _no_limit), gibbs, fast=False),
     Control(
         "values not clipped (bandit)", "bandit", swap(BanditLearner, "_check", _raw_value),

@@ -17,7 +17,8 @@ from tacit.losses import (
 )
 from tacit.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
-from tacit.solvers.newton import attainable_accuracy, perturbed_minimum
+from tacit.solvers.minimum import perturbed_minimum
+from tacit.solvers.objective import attainable_accuracy
 
 LOSSES = [
     LogisticLoss(), SquaredLoss(), HuberLoss(transition=0.1), SmoothedHingeLoss(smoothing=0.3), LinearLoss(),
@@ -67,7 +68,7 @@ def check_certificates(count, seed):
 
 
 def test_every_release_is_certified():
-    check_certificates(500, 3)
+    check_certificates(200, 3)
 
 
 @pytest.mark.slow
@@ -116,12 +117,12 @@ def test_without_a_domain_a_ridge_is_enough():
 def test_what_cannot_be_certified_is_never_released():
     losses, problem = random_problem(Randomness.replayable(0).stream("never"), rounds=200)
     problem["accuracy"] = 0.0
-    with pytest.raises(PrivacyError, match="could not be certified"):
+    with pytest.raises(PrivacyError, match="whatever the data"):
         perturbed_minimum(losses, **problem)
     problem["accuracy"] = 1e-6
     problem["ridge"] = 0.0  # no curvature to speak of: no certificate exists for linear losses
     linear = loss_sum(LinearLoss(), losses.dimension)
-    with pytest.raises(PrivacyError, match="could not be certified"):
+    with pytest.raises(PrivacyError, match="whatever the data"):
         perturbed_minimum(linear, **problem)
 
 
@@ -148,8 +149,8 @@ def test_gradients_come_with_a_true_error_bound():
     assert error < 1e-9
 
 
-def test_sums_rewind_and_reload():
-    generator = Randomness.replayable(6).stream("rewind")
+def test_sums_have_true_derivatives_and_reload():
+    generator = Randomness.replayable(6).stream("reload")
     for loss in LOSSES:
         domain = Simplex(4)
         vectors = generator.standard_normal((900, 4))
@@ -158,14 +159,13 @@ def test_sums_rewind_and_reload():
         losses, x = loss_sum(loss, 3), np.array([0.1, -0.05, 0.02])
         losses.add(rows[:500])
         before = losses.gradient(x)[0]
-        mark = losses.mark()
-        losses.add(rows[500:])
-        assert not np.array_equal(losses.gradient(x)[0], before)
         copy = loss_sum(loss, 3)
         copy.load_state_dict(losses.state_dict())
+        np.testing.assert_array_equal(copy.gradient(x)[0], before)
+        for total in (copy, losses):
+            total.add(rows[500:])
         np.testing.assert_array_equal(copy.gradient(x)[0], losses.gradient(x)[0])
-        losses.rewind(mark)
-        np.testing.assert_array_equal(losses.gradient(x)[0], before)
+        before = losses.gradient(x)[0]
         h = 1e-6
         for axis in np.eye(3):
             slope = (losses.value(x + h * axis) - losses.value(x - h * axis)) / (2 * h)

@@ -135,6 +135,19 @@ class PrivateLinearModel(BaseEstimator):
             models.append(learner.model)
         return np.array(models)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled or copied: parameters and what was fitted, never the records of a pass or its noise."""
+        state: dict[str, Any] = {**super().__getstate__()}
+        unfinished = state.pop("_pass", None)
+        if unfinished is not None and unfinished.rounds < unfinished.plan.problem.records:
+            warnings.warn(
+                "A copy of this estimator keeps its newest model and not its unfinished pass, because the pass's noise "
+                "must not be used twice: partial_fit of the copy begins a new pass and spends again.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+        return state
+
     def _begin_pass(self, plan: OnlineToBatch) -> OnlineToBatchLearner:
         source = self._randomness()
         self._spend(plan.guarantee.with_randomness(source.label))

@@ -135,13 +135,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             declared = found
         classes = np.unique(np.asarray(declared))
         if len(classes) < 2:
-            raise InvalidInput(
-                f"{type(self).__name__} needs at least 2 classes; the data contain only one class: {classes!r}."
-            )
+            raise InvalidInput(f"{type(self).__name__} needs at least 2 classes; the data contain only one class.")
         unknown = found[~np.isin(found, classes)]
         if len(unknown):
-            name, label = type(self).__name__, unknown.tolist()[0]
-            raise InvalidInput(f"Labels of {name} must be among its classes. Got {label!r} instead.")
+            row = int(np.flatnonzero(~np.isin(labels, classes))[0])
+            raise InvalidInput(
+                f"Labels of {type(self).__name__} must be among its classes; the one of row {row} is not."
+            )
         self.classes_ = classes
         return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
 

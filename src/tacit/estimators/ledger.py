@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from tacit.errors import PrivacyError
 from tacit.learners.stochastic.objective_accounting import GaussianAlternatives, composable, composed
-from tacit.privacy.curves import Curve, Gaussian, compose
+from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError, compose
 from tacit.privacy.guarantee import Guarantee
 from tacit.validation import check_privacy, invalid
 
@@ -118,6 +118,10 @@ def spend(ledger: Ledger | None, name: str, guarantee: Guarantee) -> None:
 
 def total_curve(curves: list[Curve]) -> Curve:
     """The composition, exact for objective perturbation and Gaussian mechanisms together."""
+    errors = [curve for curve in curves if isinstance(curve, SamplerError)]
+    if errors:
+        inner = total_curve([curve.curve if isinstance(curve, SamplerError) else curve for curve in curves])
+        return SamplerError(inner, sum(curve.distance * curve.draws for curve in errors) * ROUND_UP, 1)
     if len(curves) > 1 and all(composable(curve) for curve in curves):
         exact = [curve for curve in curves if isinstance(curve, GaussianAlternatives | Gaussian)]
         if any(isinstance(curve, GaussianAlternatives) for curve in exact) and len(exact) <= 64:

@@ -35,7 +35,7 @@ class SeveralClasses(RowLoss):
         """Rows (features, class number)."""
         owner, width = type(self).__name__, dimension // self.count
         if not isinstance(data, tuple | list) or len(data) != 2:
-            raise InvalidInput(f"The data of {owner} must be a pair (features, class number). Got {data!r} instead.")
+            raise InvalidInput(f"The data of {owner} must be a pair (features, class number).")
         features = finite_rows(owner, "features", data[0], width, many=many)
         codes = finite_rows(owner, "class number", np.reshape(data[1], (1, -1)), len(features), many=True)[0]
         if not np.isin(codes, np.arange(self.count)).all():

@@ -25,7 +25,9 @@ from tacit.privacy.guarantee import Guarantee, Relation
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_number, check_privacy
 
-_RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state")
+# Classes too: candidates with different classes would be compared on different questions, and the number of classes
+# that the search reads off its estimator sets what a candidate may spend.
+_RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes")
 
 
 class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
@@ -33,8 +35,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
     Args:
         estimator: a private model of this package.
-        param_grid: a dictionary of lists, as in scikit-learn; epsilon, delta, relation, random_state and the ledger
-            are the search's own.
+        param_grid: a dictionary of lists, as in scikit-learn; epsilon, delta, relation, random_state, classes and the
+            ledger are the search's own.
         epsilon: budget of the whole search.
         delta: failure probability of the whole search.
         holdout: share of the rows on which candidates are compared.

@@ -61,6 +61,10 @@ class Ball(_CentredSet):
         """-ln(1 - |x|^2/r^2), which is 0 at the origin."""
         return BallBarrier(self.dim, self.radius)
 
+    def barrier_stiffness(self, slope: float) -> float:
+        """With z = |x|/r and t = 1 - z^2: trace hess = (2d + 2d z^2/t + 4 z^2/t^2)/r^2, |grad| = 2z/(t r)."""
+        return (2.0 * self.dim + self.radius * slope) / self.radius
+
     def _minimize(self, direction: FloatArray) -> FloatArray:
         size = np.abs(direction).max()
         if size == 0.0:
@@ -95,6 +99,10 @@ class L1Ball(_CentredSet):
     def barrier(self) -> Barrier:
         """The barrier of `L1Barrier`, which is 0 at the origin."""
         return L1Barrier(self.dim, self.radius)
+
+    def barrier_stiffness(self, slope: float) -> float:
+        """As for logarithms, in the lifted space, where all slacks of (0, u) with u_i = r/(d+1) are r/(d+1)."""
+        return (self.barrier.parameter + self.radius * slope) * (self.dim + 1) / self.radius
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
         vertex = np.zeros(self.dim)

@@ -175,6 +175,14 @@ class BarrierSet(ProjectableSet):
         """The barrier as a function of hull coordinates."""
         return HullBarrier(self.barrier, self.from_hull, self.restrict)
 
+    def barrier_stiffness(self, slope: float) -> float:
+        """A bound on sqrt(trace hess) of the barrier at points where its gradient within the hull is at most `slope`.
+
+        For logarithms of slacks s_i = b_i - <a_i, x>: <grad, x - centre> = sum s_i(centre)/s_i - nu, where
+        s_i(centre) >= |a_i| times the inner radius, and sqrt(trace hess) <= sum |a_i|/s_i.
+        """
+        return (self.barrier.parameter + self.radius * slope) / self.inner_radius
+
 
 @dataclass(frozen=True, eq=False)
 class FullDimensionalSet(ConvexSet):

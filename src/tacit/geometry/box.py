@@ -70,6 +70,11 @@ class Box(FullDimensionalSet, BarrierSet):
         """-sum ln((x - low)(high - x)), shifted to 0 at the centre."""
         return BoxBarrier(self.low, self.high)
 
+    def barrier_stiffness(self, slope: float) -> float:
+        """Each coordinate by itself: the smaller slack s has 1/s <= |grad_i| + 1/h_i, h half of the side."""
+        half = self.high / 2.0 - self.low / 2.0
+        return math.sqrt(2.0) * (slope + float(np.linalg.norm(1.0 / half)))
+
     def _minimize(self, direction: FloatArray) -> FloatArray:
         return np.where(direction > 0.0, self.low, self.high)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
+from tacit.learners.plan import Plan, SmallInstance
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.privacy.curves import Approximate
 from tacit.privacy.guarantee import Guarantee
@@ -42,6 +42,13 @@ class Doubling(Plan):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_many_rounds("An unknown horizon", self.target)
+        if self.target.max_switches is not None:
+            # A limit for each epoch is none for all of them, and no positive share is left for the last of
+            # infinitely many; an epoch that starts with the old decision has another law than the one it is proved for.
+            raise PrivacyError(
+                f"An unknown horizon cannot promise max_switches={self.target.max_switches}: every epoch begins with a "
+                "new draw, and there is no last epoch. Plan for a horizon, or leave the limit out."
+            )
 
     @property
     def algorithm(self) -> str:
@@ -133,6 +140,12 @@ class Doubling(Plan):
         """As the epochs' plans."""
         return self.epoch(0).released_streams
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """The border between two epochs, and the first epoch's plan."""
+        first = self.epoch(0)
+        border = SmallInstance("epochs", f"epochs of {first.horizon} rounds", self)
+        return (border, *first.small_instances(most_rounds))
+
     def _learner(self, randomness: Randomness) -> DoublingLearner:
         return DoublingLearner(self, randomness)
 
@@ -152,6 +165,13 @@ class DoublingLearner(Learner):
         self._inner = plan.epoch(0).start(randomness.child(0))
         self._action = self._inner._action
 
+    def _decision(self) -> Any:
+        return self._inner._decision()
+
+    @property
+    def _shows(self) -> bool:
+        return self._inner._shows
+
     def _check(self, feedback: Any) -> Any:
         return self._inner._check(feedback)
 
@@ -159,22 +179,40 @@ class DoublingLearner(Learner):
         return self._inner._check_many(feedback)
 
     def _absorb(self, feedback: Any) -> None:
-        self._inner.play()
         self._inner._finish(feedback)
         self._follow()
 
     def _run(self, rows: Any) -> Any:
+        return self._run_epochs(rows, lambda part: self._inner._run(part))
+
+    def _run_openly(self, rows: Any) -> Any:
+        try:
+            return self._run_epochs(rows, lambda part: self._inner._run_openly(part))
+        except BaseException:  # what the epoch has shown stays shown
+            if self._process is not None:
+                self._count()
+                over = self._inner.rounds == self._inner.plan.horizon
+                self._process = None if over else self._inner._process
+            raise
+
+    def _run_epochs(self, rows: Any, run: Callable[[Any], Any]) -> Any:
         parts, first = [], 0
         while first < len(rows):
             left = (self._inner.plan.horizon or 0) - self._inner.rounds
             part = rows[first : first + left]
-            self._inner._first_row = first
-            parts.append(self._inner.run(part))
-            self._round += len(part)
-            self._played = False
+            self._inner._first_row, self._inner._played = first, self._played
+            parts.append(run(part))
             first += len(part)
+            process, self._process = self._process, None
+            self._count()
             self._follow()
+            self._process = process
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+    def _count(self) -> None:
+        """As many rounds as the epochs before this one and this one have."""
+        self._round = FIRST_EPOCH * (2**self._index - 1) + self._inner._round
+        self._played = self._inner._played
 
     def _follow(self) -> None:
         if self._inner.rounds == self._inner.plan.horizon:
@@ -188,20 +226,21 @@ class DoublingLearner(Learner):
         """How often the decision has changed inside epochs."""
         return self._switches + self._inner.switches
 
-    def state_dict(self) -> dict[str, Any]:
-        """The epoch, its learner's state, and the key of the epochs to come. PRIVATE."""
-        own = {"epoch": self._index, "source": self._source.state_dict(), "inner": self._inner.state_dict()}
-        return {**super().state_dict(), **own}
+    def _gather(self) -> dict[str, Any]:
+        """The epoch, its learner's state, and the key of the epochs to come if they may be replayed."""
+        own = {"epoch": self._index, "source": self._source.state_dict(), "inner_plan": self._inner.plan.signature}
+        return {**super()._gather(), **own, "inner": self._inner._gather()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a state saved by a learner of the same plan."""
-        own = {"epoch", "source", "inner"}
-        missing = own - set(state) if isinstance(state, dict) else own
-        if missing:
-            raise InvalidInput(f"This is not the state of a {self.plan.algorithm} learner: it lacks {sorted(missing)}.")
-        # The inner state is checked first: if it does not fit, nothing has changed.
-        index = check_integer("load_state_dict", "epoch", state["epoch"], at_least=0, at_most=63)
-        inner = self.plan.epoch(index).restore(state["inner"])
-        source = Randomness.restore(state["source"])
-        super().load_state_dict(state)
-        self._index, self._source, self._inner = index, source, inner
+    def _scatter(self, content: dict[str, Any]) -> None:
+        index = check_integer("load_state_dict", "epoch", content["epoch"], at_least=0, at_most=63)
+        inner = self._inner if index == self._index else self.plan.epoch(index)._learner(Randomness.secret())
+        if content["inner_plan"] != inner.plan.signature:
+            raise InvalidInput("The epoch of this state was saved by another plan.")
+        inner._scatter(content["inner"])
+        super()._scatter(content)
+        self._index, self._source, self._inner = index, Randomness.restore(content["source"]), inner
+
+    def _consistent(self) -> bool:
+        before = FIRST_EPOCH * (2**self._index - 1)
+        kinds = {self._private, self._source.private, self._inner._private}
+        return len(kinds) == 1 and self._round == before + self._inner._round and self._inner._consistent()

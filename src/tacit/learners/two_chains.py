@@ -12,11 +12,14 @@ as `slack=2`); privacy is the random-draw Renyi composition, without the conditi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from math import exp, log1p
 from typing import Any, Protocol
 
 import numpy as np
 
+from tacit.learners.states import fitting
 from tacit.privacy.curves import Curve, Repeated, Sometimes, compose
 from tacit.privacy.lazy import LazyChain
 
@@ -46,7 +49,7 @@ class TwoChains:
         slack: float,
         force: float,
         reference_force: float,
-        streams: dict[str, np.random.Generator],
+        streams: Mapping[str, np.random.Generator],
     ) -> None:
         self._measure = measure
         self._limit = limit
@@ -76,11 +79,13 @@ class TwoChains:
 
     def state_dict(self) -> dict[str, Any]:
         """PRIVATE: the reference and the running ratio are not covered by the guarantee."""
-        return {"decision": self.decision, "reference": self._reference, "ratio": self._ratio}
+        return {"decision": copy(self.decision), "reference": copy(self._reference), "ratio": self._ratio}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict` (the measure restores itself)."""
-        self.decision, self._reference, self._ratio = state["decision"], state["reference"], state["ratio"]
+        decision, reference = fitting(self.decision, state["decision"]), fitting(self._reference, state["reference"])
+        self._ratio = fitting(self._ratio, state["ratio"])
+        self.decision, self._reference = copy(decision), copy(reference)
 
 
 CHAIN_STREAMS = ("keep", "draw", "reference keep", "reference draw")

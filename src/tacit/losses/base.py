@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,13 @@ class Constants:
 
 
 class LossFamily(ABC):
-    """A set of losses known by its constants: enough to plan."""
+    """A set of losses known by its constants: enough to plan.
+
+    Attributes:
+        bend: how fast curvature changes: c with |f'''| <= c f'' along the margin (None: it may jump, or nobody knows).
+    """
+
+    bend: ClassVar[float | None] = None
 
     @property
     @abstractmethod
@@ -157,9 +163,8 @@ def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: b
     if not np.isfinite(total):  # one sum decides, unless it overflows
         bad = np.argwhere(~np.isfinite(array))
         if bad.size:
-            where = f" in round {bad[0][0]}" if many else ""
-            got = float(array[tuple(bad[0])])
-            raise InvalidInput(f"The '{name}' of {owner} must be finite numbers. Got {got!r}{where} instead.")
+            where = f"; those of round {bad[0][0]} are not" if many else ""
+            raise InvalidInput(f"The '{name}' of {owner} must be finite numbers{where}.")
     return array if many else array[None, :]
 
 

@@ -56,7 +56,8 @@ class CustomLoss(Loss):
         try:
             rows = finite_rows("CustomLoss", "gradient", self.gradient_of(point, data), point.size, many=False)
         except (TypeError, ArithmeticError) as error:
-            raise InvalidInput(f"The gradient of this CustomLoss cannot be taken at these data ({error}).") from error
+            name = type(error).__name__
+            raise InvalidInput(f"The gradient of this CustomLoss cannot be taken at these data ({name}).") from error
         gradient: FloatArray = clip_rows(rows, self.lipschitz)[0]
         return gradient
 

@@ -29,6 +29,7 @@ class LinearLoss(RowLoss):
 
     lipschitz: float = 1.0
     family: ClassVar[str] = "linear"
+    bend: ClassVar[float | None] = 0.0
 
     def __post_init__(self) -> None:
         check_positive("LinearLoss", "lipschitz", self.lipschitz)
@@ -125,6 +126,7 @@ class SquaredLoss(LinkLoss):
     """
 
     label_bound: float = 1.0
+    bend: ClassVar[float | None] = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,6 +162,7 @@ class HuberLoss(SquaredLoss):
     """
 
     transition: float = 1.0
+    bend: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -192,6 +195,7 @@ class LogisticLoss(LinkLoss):
     0.6931
     """
 
+    bend: ClassVar[float | None] = 1.0
     label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
@@ -247,4 +251,4 @@ class SmoothedHingeLoss(LinkLoss):
 
 
 def _short(data: Any) -> str:
-    return f"an array of shape {np.shape(data)}" if isinstance(data, np.ndarray) else repr(data)[:60]
+    return f"an array of shape {np.shape(data)}" if isinstance(data, np.ndarray) else f"a {type(data).__name__}"

@@ -27,6 +27,7 @@ class QuadraticLoss(RowLoss):
     strength: float = 1.0
     data_norm: float = 1.0
     family: ClassVar[str] = "general"
+    bend: ClassVar[float | None] = 0.0
 
     def __post_init__(self) -> None:
         check_positive("QuadraticLoss", "strength", self.strength)

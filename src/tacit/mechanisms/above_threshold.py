@@ -6,6 +6,7 @@ Lap(width/eps2) cost eps1 + eps2 in all, until the first "above". (The generic f
 move by up to w in either direction, has width 2w.) After "above" the instance is spent.
 """
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -62,4 +63,6 @@ class AboveThreshold:
             noisy, spent = float(state["noisy_threshold"]), bool(state["spent"])
         except MALFORMED as error:
             raise InvalidInput(f"This is not the state of an above-threshold instance ({error!r}).") from None
+        if not isfinite(noisy):
+            raise InvalidInput("The noisy threshold of an above-threshold instance must be finite.")
         self._noisy_threshold, self._spent = noisy, spent

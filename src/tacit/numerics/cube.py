@@ -33,7 +33,7 @@ class CubeRadius(PooledNoise):
     """
 
     def __init__(self, sizes: Uniforms, coins: Uniforms, rate: float, dimension: int) -> None:
-        super().__init__(private=sizes.private or coins.private)
+        super().__init__()
         self.rate = check_number("CubeRadius", "rate", rate, above=SMALLEST_RATE, closed_low=True)
         self.dimension = check_dimension("CubeRadius", "dimension", dimension)
         if rate * dimension > LARGEST_EXPONENT:
@@ -77,7 +77,7 @@ class CubeNoise(PooledNoise):
     """
 
     def __init__(self, radii: CubeRadius, points: Uniforms) -> None:
-        super().__init__(private=radii.private or points.private)
+        super().__init__()
         self.dimension = radii.dimension
         self._radii, self._points = radii, points
 

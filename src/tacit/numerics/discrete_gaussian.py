@@ -9,13 +9,12 @@ first, for each digit that is still undecided: one in 2^51.9). No logarithm or e
 
 from __future__ import annotations
 
-from typing import Any, Self
-
-import numpy as np
+from typing import Self
 
 from tacit.numerics.digits import WEIGHTS, digit_of, kernels
 from tacit.numerics.gaussian_table import LARGEST, gaussian_table
-from tacit.numerics.source import PooledNoise, Streams, Words, load_streams, raw_words, saved_streams
+from tacit.numerics.source import OnStreams, PooledNoise, Streams, Words, raw_words
+from tacit.randomness import Stream
 from tacit.validation import IntArray
 
 SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2)
@@ -23,7 +22,7 @@ LARGEST_DRAW = LARGEST * sum(WEIGHTS)
 WIDE_FACTOR = 2**28
 
 
-class DiscreteGaussian(PooledNoise):
+class DiscreteGaussian(OnStreams, PooledNoise):
     """Independent draws of the discrete Gaussian.
 
     Adding one to an integer that two neighbours move by at most D hides it like Gaussian noise of standard
@@ -35,17 +34,13 @@ class DiscreteGaussian(PooledNoise):
     (dtype('int64'), True)
     """
 
-    def __init__(
-        self, words: np.random.Generator, more: np.random.Generator, most: np.random.Generator, *, private: bool
-    ) -> None:
-        super().__init__(private=private)
-        self._streams = (words, more, most)
+    def __init__(self, words: Stream, more: Stream, most: Stream) -> None:
+        super().__init__(words, more, most)
 
     @classmethod
     def from_streams(cls, streams: Streams, name: str) -> Self:
         """The source on the streams `name`, `name/48` and `name/128`."""
-        parts = (streams.stream(name), streams.stream(f"{name}/48"), streams.stream(f"{name}/128"))
-        return cls(*parts, private=streams.private)
+        return cls(streams.stream(name), streams.stream(f"{name}/48"), streams.stream(f"{name}/128"))
 
     def draw_wide(self, count: int) -> IntArray:
         """`count` integers z + 2^28 z', each of two draws: standard deviation 2^57.00004, at most 2^61.06."""
@@ -71,10 +66,3 @@ class DiscreteGaussian(PooledNoise):
             high = int(digit) << 48 | int(middle) >> 16
             draw = table.base_draw(high << 128 | int(low[0]) << 64 | int(low[1]))
             sums[place // 4] += draw * WEIGHTS[place % 4]
-
-    def _saved(self) -> dict[str, Any]:
-        return {**super()._saved(), "streams": saved_streams(self._streams)}
-
-    def _load(self, state: dict[str, Any]) -> None:
-        super()._load(state)
-        load_streams(self._streams, state["streams"])

@@ -91,7 +91,7 @@ class DiscreteLaplace(PooledNoise):
     """
 
     def __init__(self, uniforms: Uniforms, rate: float) -> None:
-        super().__init__(private=uniforms.private)
+        super().__init__()
         self.rate = check_number("DiscreteLaplace", "rate", rate, above=SMALLEST_RATE, below=LARGEST, closed_low=True)
         self._uniforms = uniforms
 

@@ -1,15 +1,15 @@
 """What every source of exact draws has in common: one process, no copies of secrets, draws that can be forgotten.
 
 The draws a source will make are independent of those it has made, so a secret source has no state worth
-keeping: `state_dict` is empty, draws made ahead are dropped, and a learner that is restored goes on with fresh
-keys and the same law. A replayable source saves its streams and what it has drawn ahead, and goes on bit for
-bit. A secret source refuses to be copied, pickled, or used in a process other than its own: the copy would draw
-the same noise a second time, and the difference of two releases with one noise is the difference of the data.
+keeping: `state_dict` is empty, and whatever loads an empty state goes on with fresh keys and the same law, having
+dropped what was drawn ahead. A replayable source saves its streams and what it has drawn ahead, and whatever loads
+that goes on bit for bit, and is replayable. A secret source refuses to be copied, pickled, or used in a process
+other than its own: the copy would draw the same noise a second time, and the difference of two releases with one
+noise is the difference of the data.
 """
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Protocol, SupportsIndex
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.randomness import stream_state
+from tacit.randomness import Process, Stream
 from tacit.validation import MALFORMED, IntArray, check_integer
 
 FIRST_POOL, POOL = 2**7, 2**14
@@ -31,25 +31,24 @@ class Streams(Protocol):
     def private(self) -> bool:
         """Whether the key is secret."""
 
-    def stream(self, name: str) -> np.random.Generator:
+    def stream(self, name: str) -> Stream:
         """The generator of that name."""
 
 
 class Source(ABC):
-    """A source of draws, secret (`private`) or replayable."""
+    """A source of draws, secret or replayable as its streams are."""
 
-    def __init__(self, *, private: bool) -> None:
-        self._private = private
-        self._process = os.getpid()
+    def __init__(self) -> None:
+        self._process = Process.number
 
     @property
+    @abstractmethod
     def private(self) -> bool:
         """Whether the keys behind the draws are secret."""
-        return self._private
 
     @abstractmethod
-    def forget(self) -> None:
-        """Drop the draws that were made ahead: the next ones are fresh."""
+    def renew(self) -> None:
+        """Go on under fresh keys of the operating system; draws that were made ahead are dropped."""
 
     @abstractmethod
     def _saved(self) -> dict[str, Any]:
@@ -61,33 +60,31 @@ class Source(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """Nothing for a secret source; for a replayable one, all it needs to go on bit for bit, keys included."""
-        return {} if self._private else self._saved()
+        return {} if self.private else self._saved()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from `state_dict`; from an empty state with the streams that are here, and fresh draws."""
+        """Go on from `state_dict`: replayable from a replayable state, under fresh keys from an empty one."""
+        self._process = Process.number
         if state == {}:
-            self.forget()
+            self.renew()
             return
-        name = type(self).__name__
-        if self._private:
-            raise InvalidInput(f"A secret {name} has no state: its keys are never saved. Got a replayable one's.")
-        saved = self._saved()
+        saved = self.state_dict()
         try:
             self._load(state)
         except MALFORMED:
-            self._load(saved)
-            raise InvalidInput(f"This is not the state of a {name}.") from None
+            self.load_state_dict(saved)
+            raise InvalidInput(f"This is not the state of a {type(self).__name__}.") from None
 
     def _check_process(self) -> None:
         """Refuse to draw in a child that has inherited the secret keys of its parent."""
-        if self._private and os.getpid() != self._process:
+        if self._process != Process.number and self.private:
             raise ProtocolError(
                 f"A secret {type(self).__name__} draws only in the process that made it: another one would repeat its "
                 "noise. Start a learner there, or restore one from state_dict()."
             )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self._private:
+        if self.private:
             raise InvalidInput(
                 f"A secret {type(self).__name__} cannot be copied or pickled, since the copy would repeat its noise: "
                 "use state_dict() and restore."
@@ -103,8 +100,8 @@ class Pooled(Source):
 
     _kind: ClassVar[type[np.generic]] = np.int64
 
-    def __init__(self, *, private: bool) -> None:
-        super().__init__(private=private)
+    def __init__(self) -> None:
+        super().__init__()
         self._ahead, self._most = FIRST_POOL, POOL
         self._pool: NDArray[Any] = np.empty(0, dtype=self._kind)
         self._next = 0
@@ -144,10 +141,14 @@ class Pooled(Source):
         """The sources that this one draws from, by name."""
         return {}
 
-    def forget(self) -> None:
+    @property
+    def private(self) -> bool:
+        return any(part.private for part in self._parts().values())
+
+    def renew(self) -> None:
         self._drop()
         for part in self._parts().values():
-            part.forget()
+            part.renew()
 
     def _saved(self) -> dict[str, Any]:
         parts = {name: part.state_dict() for name, part in self._parts().items()}
@@ -170,15 +171,29 @@ class PooledNoise(Pooled):
         return self._take(count)
 
 
-def saved_streams(streams: tuple[np.random.Generator, ...]) -> list[dict[str, Any]]:
-    """The positions of streams, keys included."""
-    return [stream_state(stream) for stream in streams]
+class OnStreams(Pooled):
+    """A pooled source that reads streams of its own."""
 
+    def __init__(self, *streams: Stream) -> None:
+        super().__init__()
+        self._streams = streams
 
-def load_streams(streams: tuple[np.random.Generator, ...], saved: list[dict[str, Any]]) -> None:
-    """Put streams where they were; in place, since others may hold the same generators."""
-    for stream, state in zip(streams, saved, strict=True):
-        stream.bit_generator.state = state
+    @property
+    def private(self) -> bool:
+        return any(stream.private for stream in self._streams)
+
+    def renew(self) -> None:
+        super().renew()
+        for stream in self._streams:
+            stream.renew()
+
+    def _saved(self) -> dict[str, Any]:
+        return {**super()._saved(), "streams": [stream.position() for stream in self._streams]}
+
+    def _load(self, state: dict[str, Any]) -> None:
+        super()._load(state)
+        for stream, position in zip(self._streams, state["streams"], strict=True):
+            stream.move_to(position)
 
 
 def raw_words(stream: np.random.Generator, count: int) -> Words:

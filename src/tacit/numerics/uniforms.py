@@ -17,7 +17,8 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.numerics.libm import check_libm
-from tacit.numerics.source import Pooled, Streams, Words, load_streams, raw_words, saved_streams
+from tacit.numerics.source import OnStreams, Streams, Words, raw_words
+from tacit.randomness import Stream
 from tacit.validation import FloatArray, IntArray, check_integer
 
 KEY_BYTES = 32
@@ -39,30 +40,26 @@ class Digits:
         self.value, self.length = self.value << 64 | int.from_bytes(digit, "little"), self.length + 64
 
 
-class Uniforms(Pooled):
+class Uniforms(OnStreams):
     """A stream of uniforms for decisions.
 
     Args:
-        generator: gives the words.
-        key: 32 bytes for the digits after the first 64 bits, independent of the generator's key.
-        private: whether both are secret.
+        words: the stream of the words.
+        digits: gives the key of the digits after the first 64 bits, independent of the words.
     """
 
     _kind = np.uint64
 
-    def __init__(self, generator: np.random.Generator, key: bytes, *, private: bool) -> None:
-        super().__init__(private=private)
-        if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-            raise InvalidInput(f"The 'key' parameter of Uniforms must be {KEY_BYTES} bytes.")
+    def __init__(self, words: Stream, digits: Stream) -> None:
+        super().__init__(words, digits)
         check_libm()
-        self._streams = (generator,)
-        self._key = key
+        self._key = digits.bytes(KEY_BYTES)
         self._drawn = 0
 
     @classmethod
     def from_streams(cls, streams: Streams, name: str) -> Self:
         """The source on the stream `name`, with the beginning of the stream `name/digits` as its key."""
-        return cls(streams.stream(name), streams.stream(f"{name}/digits").bytes(KEY_BYTES), private=streams.private)
+        return cls(streams.stream(name), streams.stream(f"{name}/digits"))
 
     def take(self, count: int) -> tuple[int, Words]:
         """The index of the next uniform, and the words of the next `count` ones."""
@@ -109,16 +106,18 @@ class Uniforms(Pooled):
         self._drawn += count
         return words
 
+    def renew(self) -> None:
+        super().renew()
+        self._key, self._drawn = self._streams[1].bytes(KEY_BYTES), 0
+
     def _saved(self) -> dict[str, Any]:
-        rest = {"streams": saved_streams(self._streams), "key": self._key, "drawn": self._drawn}
-        return {**super()._saved(), **rest}
+        return {**super()._saved(), "key": self._key.hex(), "drawn": self._drawn}
 
     def _load(self, state: dict[str, Any]) -> None:
-        key, drawn = state["key"], check_integer("Uniforms", "drawn", state["drawn"], at_least=0)
-        if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+        key, drawn = bytes.fromhex(state["key"]), check_integer("Uniforms", "drawn", state["drawn"], at_least=0)
+        if len(key) != KEY_BYTES:
             raise TypeError("key expected")
         super()._load(state)
-        load_streams(self._streams, state["streams"])
         self._key, self._drawn = key, drawn
 
 

@@ -20,10 +20,12 @@ ROUND_UP = 1.0 + 1e-11
 Renyi = Callable[[FloatArray], FloatArray]
 
 
-def renyi_epsilon(renyi: Renyi, delta: float) -> float:
-    """The smallest epsilon at this delta that the divergences prove."""
+def renyi_epsilon(renyi: Renyi, delta: float, orders: FloatArray | None = None) -> float:
+    """The smallest epsilon at this delta that the divergences prove (at these orders alone, if given)."""
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
+    if orders is not None:
+        return float(compute_epsilon(orders, renyi(orders), delta)[0]) * ROUND_UP
     epsilon, best = compute_epsilon(ORDERS, renyi(ORDERS), delta)
     fine = _around(best)
     refined, _ = compute_epsilon(fine, renyi(fine), delta)

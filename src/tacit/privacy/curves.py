@@ -345,7 +345,8 @@ class SamplerError(Curve):
         if not start < stop:
             return float("inf")
         previous = start
-        for trial in np.linspace(start, stop, 257)[1:].tolist():
+        near = [start + (stop - start) * share for share in (1e-9, 1e-6)]  # enough for the smallest errors
+        for trial in (*near, *np.linspace(start, stop, 257)[1:].tolist()):
             if self.delta(trial) <= delta:
                 return smallest(lambda e: self.delta(e) <= delta, previous, trial)
             previous = trial

@@ -13,10 +13,10 @@ from math import sqrt
 
 import numpy as np
 
+from tacit.comparison import Comparison
 from tacit.environments.arms import LoggedArms
 from tacit.errors import InvalidInput
 from tacit.learners.plan import Plan
-from tacit.planning import Choice
 from tacit.problems import Arms
 from tacit.randomness import Randomness
 from tacit.validation import IntArray, check_integer, invalid
@@ -41,7 +41,7 @@ class LogEstimate:
     actions: IntArray
 
 
-def evaluate(plan: Plan | Choice, log: LoggedArms, *, seed: int = 0) -> LogEstimate:
+def evaluate(plan: Plan | Comparison, log: LoggedArms, *, seed: int = 0) -> LogEstimate:
     """Estimate what a plan pays from a log. The result is made from the log itself and is not private.
 
     Args:
@@ -49,7 +49,7 @@ def evaluate(plan: Plan | Choice, log: LoggedArms, *, seed: int = 0) -> LogEstim
         log: arms chosen uniformly at random, and what they cost.
         seed: of the learner's draws.
     """
-    chosen = plan.plan if isinstance(plan, Choice) else plan
+    chosen = plan.plan if isinstance(plan, Comparison) else plan
     if not isinstance(chosen, Plan) or not isinstance(chosen.problem, Arms):
         raise invalid("evaluate", "plan", "a plan for Arms", plan)
     if not isinstance(log, LoggedArms) or log.n != chosen.problem.n:

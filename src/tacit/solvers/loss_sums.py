@@ -38,8 +38,13 @@ class LossSum(ABC):
 
     @property
     def modulus(self) -> float:
-        """A lower bound on the curvature of the sum."""
+        """A lower bound on the curvature of the sum: a public number."""
         return 0.0
+
+    @property
+    def smoothness(self) -> float:
+        """An upper bound on the curvature of the sum: a public number."""
+        return self.modulus
 
     @abstractmethod
     def add(self, rows: FloatArray) -> None:
@@ -54,16 +59,8 @@ class LossSum(ABC):
         """The gradient at x, and a bound on the norm of its rounding error."""
 
     @abstractmethod
-    def hessian(self, x: FloatArray) -> FloatArray:
-        """The Hessian at x."""
-
-    @abstractmethod
-    def mark(self) -> tuple[Any, ...]:
-        """Where the sum stands, for `rewind`."""
-
-    @abstractmethod
-    def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Forget what was added since `mark`."""
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
+        """The Hessian at x of the losses after the first `since`."""
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on. PRIVATE."""
@@ -91,16 +88,8 @@ class CompensatedSum(LossSum):
             part = total - self._high
             self._low += (self._high - (total - part)) + (row - part)
             self._high = total
-        self._size += np.add.reduce(np.abs(rows), axis=None)
+            self._size += np.add.reduce(np.abs(row))  # row by row: the same bits however the rows arrive
         self.count += len(rows)
-
-    def mark(self) -> tuple[Any, ...]:
-        """Copies of the sums."""
-        return self.count, self._high.copy(), self._low.copy(), self._size.copy()
-
-    def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Back to the copies."""
-        self.count, self._high, self._low, self._size = mark
 
     def _total(self) -> FloatArray:
         return self._high + self._low
@@ -120,7 +109,7 @@ class LinearSum(CompensatedSum):
         """The sum of the g."""
         return self._total(), self._error()
 
-    def hessian(self, x: FloatArray) -> FloatArray:
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
         """Zero."""
         return np.zeros((self.dimension, self.dimension))
 
@@ -146,9 +135,9 @@ class QuadraticSum(CompensatedSum):
         error = 4 * UNIT * self.count * float(np.sqrt(x @ x)) + self._error()
         return self._strength * (self.count * x - self._total()), self._strength * error
 
-    def hessian(self, x: FloatArray) -> FloatArray:
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
         """A multiple of the identity."""
-        return np.asarray(self.modulus * np.eye(self.dimension))
+        return np.asarray(self._strength * (self.count - since) * np.eye(self.dimension))
 
 
 class LinkSum(LossSum):
@@ -159,6 +148,11 @@ class LinkSum(LossSum):
         self._loss = loss
         self._rows = np.empty((0, dimension + 2))
 
+    @property
+    def smoothness(self) -> float:
+        """The largest curvature of a round, times their number."""
+        return self.count * self._loss.data_norm**2 * self._loss.link_constants(float("inf"))[1]
+
     def add(self, rows: FloatArray) -> None:
         """Keep the rows; memory doubles when it is full."""
         needed = self.count + len(rows)
@@ -168,14 +162,6 @@ class LinkSum(LossSum):
             self._rows = grown
         self._rows[self.count : needed] = rows
         self.count = needed
-
-    def mark(self) -> tuple[Any, ...]:
-        """The number of rows."""
-        return (self.count,)
-
-    def rewind(self, mark: tuple[Any, ...]) -> None:
-        """Drop the rows after it."""
-        (self.count,) = mark
 
     def value(self, x: FloatArray) -> float:
         """The sum of the losses."""
@@ -194,19 +180,19 @@ class LinkSum(LossSum):
         error = norm * ((SUM_ERROR + 8 * UNIT) * size + self.count * curvature * (d + 4) * UNIT * reach)
         return total, error * np.sqrt(d)
 
-    def hessian(self, x: FloatArray) -> FloatArray:
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
         """The sum of f'' v v^T."""
-        margins, labels, features = self._at(x)
+        margins, labels, features = self._at(x, since)
         roots = np.sqrt(self._loss.curvature(margins, labels))
         total = np.zeros((self.dimension, self.dimension))
-        for first in range(0, self.count, _CHUNK):
+        for first in range(0, len(roots), _CHUNK):
             weighted = features[first : first + _CHUNK] * roots[first : first + _CHUNK, None]
             blocks, rest = _blocks(weighted)
             total += np.add.reduce(np.matmul(blocks.transpose(0, 2, 1), blocks), axis=0) + rest.T @ rest
         return total
 
-    def _at(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        rows = self._rows[: self.count]
+    def _at(self, x: FloatArray, since: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
+        rows = self._rows[since : self.count]
         features = rows[:, :-2]
         blocks, rest = _blocks(features)
         margins = np.concatenate([np.matmul(blocks, x).ravel(), rest @ x]) + rows[:, -2]

@@ -106,8 +106,10 @@ def test_a_secret_learner_goes_on_with_fresh_secret_noise(plan, losses):
     if "tsallis" in plan.algorithm.lower():  # phased arms may well agree on every batch
         assert continued[0] != continued[1]
     draws = [Draws(Randomness.secret(), 0.01) for _ in range(2)]
+    saved = draws[0].state_dict()
+    assert saved == {"bits": {}, "arms": {}, "noise": {}}  # no keys
     for one in draws:
-        one.load_state_dict({})
+        one.load_state_dict(saved)
     assert [draws[0].noisy(0) for _ in range(20)] != [draws[1].noisy(0) for _ in range(20)]
 
 
@@ -129,7 +131,20 @@ def test_bad_feedback_raises_and_changes_nothing(plan, losses):
         learner.run(losses[:, :3])
     assert repr(learner.state_dict()) == before
     with pytest.raises(ProtocolError):
-        learner.run(np.zeros((10**6, 4))) if plan.horizon else start(plan).observe(0.5)
+        start(plan).observe(0.5)
+
+
+def test_contradictory_states_are_refused(plan, losses):
+    learner = start(plan)
+    learner.run(losses[:37])
+    if plan.horizon is None:
+        return
+    good = learner._gather()
+    for name, value in (("_filled", 10**6), ("_total", 10**6), ("_size", 10**6), ("action", 9), ("round", 36)):
+        learner._scatter({**good, name: value})
+        assert not learner._consistent()
+    learner._scatter(good)
+    assert learner._consistent()
 
 
 def test_missing_feedback_counts_as_a_round(plan):

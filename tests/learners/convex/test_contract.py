@@ -1,18 +1,23 @@
 """One contract for FTRL, CTRL and LazyOCO: the order of calls, arrays against single rounds, states, bad feedback."""
 
+from dataclasses import replace
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from tacit.errors import InvalidInput, ProtocolError
+from learners.contract import LearnerContract, pairs, pytest_generate_tests, vectors
 from tacit.geometry import Ball, Box, Simplex
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL, LazyOCO
+from tacit.learners.l2p_convex import L2PConvex
 from tacit.losses import CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.mechanisms.running_sums import LaplaceTree, Tree
 from tacit.problems import Convex
 from tacit.randomness import Randomness
+
+__all__ = ["pytest_generate_tests"]
 
 ROUNDS = 150
 LOGISTIC = Convex(domain=Ball(3), loss=LogisticLoss(), horizon=ROUNDS)
@@ -39,6 +44,40 @@ MAKERS = {
 }
 made = cache(lambda name: MAKERS[name]())
 every = pytest.mark.parametrize("name", MAKERS)
+
+
+def short(problem, rounds=12):
+    return replace(problem, horizon=rounds)
+
+
+class TestContract(LearnerContract):
+    """Short streams: minimisers are slow."""
+
+    cases: ClassVar = {
+        "FTRL": lambda: (PrivateFTRL.calibrate(short(LOGISTIC), epsilon=1.0, delta=1e-6), pairs(3, 12)),
+        "FTRL, custom": lambda: (PrivateFTRL.calibrate(short(CUSTOM), epsilon=1.0, delta=1e-6), vectors(2, 12)),
+        "FTRL, pure": lambda: (
+            PrivateFTRL(short(LINEAR), 0.1, LaplaceTree.best(11), privacy=1.0, delta=0.0),
+            vectors(2, 12),
+        ),
+        "CTRL": lambda: (CTRL(short(LOGISTIC), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), pairs(3, 12)),
+        "CTRL, linear": lambda: (CTRL(short(LINEAR), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), vectors(2, 12)),
+        "lazy": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=6), pairs(3, 12)),
+        "lazy, strongly convex": lambda: (
+            LazyOCO(short(QUADRATIC), sigma=5.0, eta=float("inf"), switches=12.0),
+            vectors(2, 12),
+        ),
+        "Gibbs, interval": lambda: (
+            L2PConvex.calibrate(
+                Convex(domain=Box([-1.0], [1.0]), loss=LogisticLoss(), horizon=12), epsilon=1.0, delta=1e-6
+            ),
+            pairs(1, 12),
+        ),
+        "Gibbs, ball": lambda: (
+            L2PConvex.calibrate(short(LOGISTIC), epsilon=1.0, delta=1e-6),
+            pairs(3, 12),
+        ),
+    }
 
 
 def feedback(problem, rounds=ROUNDS):
@@ -89,83 +128,6 @@ def test_actions_are_feasible_and_play_is_idempotent(name):
     assert np.abs(again).max() < 50
     for action in learner.run(data):
         assert plan.problem.domain.contains(action, 1e-9)
-
-
-@every
-def test_state_round_trip_in_mid_stream(name):
-    plan = made(name)
-    data = feedback(plan.problem)
-    learner = start(plan)
-    learner.run(part(data, slice(0, 77)))
-    state = learner.state_dict()
-    rest = learner.run(part(data, slice(77, ROUNDS)))
-    np.testing.assert_array_equal(plan.restore(state).run(part(data, slice(77, ROUNDS))), rest)
-    np.testing.assert_array_equal(plan.restore(state).run(part(data, slice(77, ROUNDS))), rest)  # not used up
-
-
-@every
-def test_protocol(name):
-    plan = made(name)
-    data = feedback(plan.problem)
-    learner = start(plan)
-    with pytest.raises(ProtocolError, match="before play"):
-        learner.observe(single(data, 0))
-    learner.run(part(data, slice(0, ROUNDS - 1)))
-    with pytest.raises(ProtocolError, match="1 are left"):
-        learner.run(part(data, slice(0, 2)))
-    learner.play()
-    learner.observe(single(data, ROUNDS - 1))
-    with pytest.raises(ProtocolError, match="played them all"):
-        learner.play()
-
-
-@every
-def test_bad_feedback_changes_nothing(name):
-    plan = made(name)
-    data = feedback(plan.problem)
-    learner = start(plan)
-    learner.run(part(data, slice(0, 30)))
-    before = learner.state_dict()
-    poisoned = np.array(data[0] if isinstance(data, tuple) else data)
-    poisoned[5] = np.nan
-    bad = (poisoned, data[1]) if isinstance(data, tuple) else poisoned
-    with pytest.raises(InvalidInput):
-        learner.run(part(bad, slice(0, 20)))
-    after = learner.state_dict()
-    assert after["round"] == before["round"] == 30
-    learner.play()
-    with pytest.raises(InvalidInput):
-        learner.observe(single(bad, 5))
-    learner.observe(single(data, 30))
-    whole = start(plan).run(part(data, slice(0, 31)))
-    assert learner.rounds == 31
-    np.testing.assert_array_equal(
-        learner.run(part(data, slice(31, 40))), start(plan).run(part(data, slice(0, 40)))[31:]
-    )
-    assert len(whole) == 31
-
-
-@every
-def test_inputs_are_not_kept(name):
-    plan = made(name)
-    data = feedback(plan.problem)
-    expected = start(plan).run(data)
-    learner = start(plan)
-    scratch = np.array(data[0] if isinstance(data, tuple) else data)
-    for t in range(40):
-        learner.play()
-        row = scratch[t]
-        learner.observe((row, data[1][t]) if isinstance(data, tuple) else row)
-        row[:] = 0.0
-    np.testing.assert_array_equal(learner.play(), expected[40])
-
-
-@every
-def test_secret_by_default_and_stamped_when_not(name):
-    plan = made(name)
-    assert start(plan).guarantee.private is False
-    assert plan.start().guarantee.private is True
-    assert "epsilon=" in plan.explain()
 
 
 def test_one_round_and_two_rounds():

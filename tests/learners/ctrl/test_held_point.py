@@ -9,7 +9,7 @@ from tacit.learners.ctrl.held_point import Coins, held_point
 from tacit.losses import ConvexFamily, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
-from tacit.solvers.newton import perturbed_minimum
+from tacit.solvers.minimum import perturbed_minimum
 
 RIDGE, WEIGHT = 5.0, 0.3
 

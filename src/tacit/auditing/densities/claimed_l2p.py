@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
-from tacit.auditing.densities.claimed_ctrl import Claim
+from tacit.auditing.densities.claimed_ctrl import Claim, Draw
 from tacit.geometry import Ball, Box
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.losses.linear_models import LinkLoss
 from tacit.validation import FloatArray
 
 NODES = 24
-MOST_DIMENSIONS = 3
+# Error in probability of a Rosenblatt transform by quadrature (losses with kinks in their curvature; else far less).
+QUADRATURE = 2e-3
+# A section of a ball at its boundary has no width: the smallest double in its place.
+TINY = float(np.finfo(np.float64).tiny)
 # Leaves of the nested rules that are evaluated together.
 _CHUNK = 200_000
 
@@ -37,6 +40,7 @@ class Gibbs(Claim):
         self.log_force = log1p(-plan.force) if plan.force < 1 else -np.inf
         self.half_range = plan.batch * plan.clip
         self.reference_keep = 1 - plan.reference_force if plan.force < 1 else 1.0
+        self.transform_error, self.draw_error = QUADRATURE, plan.sampler_distance
         self._unit, weights = np.polynomial.legendre.leggauss(nodes)
         self._log_weights = np.log(weights * pi / 2 * np.cos(pi / 2 * self._unit))
         degrees = np.arange(nodes)
@@ -45,17 +49,18 @@ class Gibbs(Claim):
         )
         self._constants: dict[int, float] = {}
 
-    def log_density(self, point: FloatArray, finished: int) -> float:
+    def log_density(self, draw: Draw) -> float:
+        point, finished = draw.point, draw.finished
         if finished not in self._constants:
             self._constants[finished] = float(self._log_mass(np.empty((1, 0)), finished)[0])
         return -float(self.potential(point[None, :], finished)[0]) - self._constants[finished]
 
-    def log_keep(self, point: FloatArray, reference: FloatArray | None, finished: int) -> float:
+    def log_keep(self, held: Draw, reference: FloatArray | None, finished: int) -> float:
         if self.log_force == -np.inf:
             return -np.inf
         assert reference is not None
         rows = self.rows[finished - self.plan.batch : finished]
-        ratios = self.plan.rate * (self.loss.values(reference, rows) - self.loss.values(point, rows))
+        ratios = self.plan.rate * (self.loss.values(reference, rows) - self.loss.values(held.point, rows))
         return self.log_force - self.half_range + float(np.sum(np.clip(ratios, -self.plan.clip, self.plan.clip)))
 
     def potential(self, points: FloatArray, finished: int) -> FloatArray:
@@ -71,7 +76,8 @@ class Gibbs(Claim):
                 total += loss.values(points, np.broadcast_to(row, points.shape))
         return np.asarray(self.plan.rate * total)
 
-    def normals(self, points: FloatArray, finished: int) -> FloatArray:
+    def normals(self, draws: Sequence[Draw]) -> FloatArray:
+        points, finished = np.array([draw.point for draw in draws]), draws[0].finished
         uniform = np.column_stack([self._below(points, k, finished) for k in range(points.shape[1])])
         return np.asarray(ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)))
 
@@ -82,7 +88,7 @@ class Gibbs(Claim):
         values = np.exp(logs - logs.max(axis=1, keepdims=True)) * np.cos(pi / 2 * self._unit)
         coefficients = values @ self._analysis
         low, high = self._bounds(points[:, :k])
-        half = np.maximum((high - low) / 2, 1e-300)
+        half = np.maximum((high - low) / 2, TINY)
         u = 2 / pi * np.arcsin(np.clip((points[:, k] - (low + high) / 2) / half, -1.0, 1.0))
         size = len(self._unit)
         legendre = np.polynomial.legendre.legvander(u, size)
@@ -97,7 +103,7 @@ class Gibbs(Claim):
             return -self.potential(prefix, finished)
         low, high = self._bounds(prefix)
         logs = self._at_nodes(prefix, finished) + self._log_weights
-        return np.asarray(logsumexp(logs, axis=1) + np.log(np.maximum((high - low) / 2, 1e-300)))
+        return np.asarray(logsumexp(logs, axis=1) + np.log(np.maximum((high - low) / 2, TINY)))
 
     def _at_nodes(self, prefix: FloatArray, finished: int) -> FloatArray:
         """`_log_mass` with one coordinate more, at each of its nodes: of shape (prefixes, nodes)."""

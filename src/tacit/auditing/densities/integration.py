@@ -4,7 +4,7 @@ In one dimension a draw has a density that the learner's own state determines. R
 nodes, each as likely as its weight times its density, turns the learner into one with finite outputs, and
 the enumeration of scripted/enumeration.py then integrates the hockey stick over all draws of the transcript. Coins,
 clipping, measures and gradients are the shipped code's; only "draw from this density" is taken on trust here, and
-tested by draw_law.py in one and more dimensions.
+tested by draws.py in one and more dimensions.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.auditing.densities.coins import hazard
+from tacit.auditing.densities.keep_probabilities import hazard
 from tacit.auditing.scripted.enumeration import Feedback, Law, transcript_law
 from tacit.auditing.scripted.script import Stream
-from tacit.auditing.swaps import swapped
+from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.ctrl import coupled, held_point
 from tacit.learners.l2p_convex import measure
 from tacit.learners.plan import Plan
@@ -58,16 +58,19 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
         points = unit * (1 - 1e-9)
         barrier = self._set.hull_barrier
 
+        def slope(x: FloatArray) -> FloatArray:
+            return np.asarray(self._sums.gradient(x)[0] + self._ridge * x + self._weight * barrier.gradient(x))
+
         def masses() -> FloatArray:
             slopes, curvatures = np.empty(nodes), np.empty(nodes)
             for index, x in enumerate(points[:, None]):
-                slope = self._sums.gradient(x)[0] + self._ridge * x + self._weight * barrier.gradient(x)
                 bend = self._sums.hessian(x) + self._weight * barrier.hessian(x)
-                slopes[index], curvatures[index] = slope[0], bend[0, 0] + self._ridge
+                slopes[index], curvatures[index] = slope(x)[0], bend[0, 0] + self._ridge
             deviation = self._deviation(self._sums.count)
             return np.asarray(weights * curvatures * np.exp(-((slopes / deviation) ** 2) / 2))
 
-        self._hold(points[[_ask(self._streams["noise"], masses)]])
+        x = points[[_ask(self._streams["noise"], masses)]]
+        self._hold(self._set.from_hull(x), x, -slope(x))
 
     scripted: list[Stream] = []
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import chdtr, ndtr
 
-from tacit.auditing.densities.claimed_ctrl import Claim, PerturbedMinimiser, stacked
+from tacit.auditing.densities.claimed_ctrl import Claim, Draw, PerturbedMinimiser, stacked
 from tacit.auditing.densities.claimed_l2p import Gibbs
-from tacit.auditing.densities.residuals import Surprise, coin_surprise, normal_surprises
+from tacit.auditing.densities.goodness_of_fit import Surprise, coin_surprise, normal_surprises
+from tacit.auditing.swapped_attributes import swapped
+from tacit.errors import InvalidInput
+from tacit.learners.ctrl import coupled
 from tacit.learners.ctrl.ctrl import CTRL
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex, L2PConvexLearner
 from tacit.learners.learner import Learner
@@ -19,24 +23,20 @@ from tacit.learners.plan import Plan
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
-# Error in probability of a Rosenblatt transform by quadrature (losses with kinks in their curvature; else far less).
-QUADRATURE = 2e-3
-
 
 @dataclass(frozen=True)
 class Transcript:
-    """The point of every round; with a second chain also the reference, which stood beside it."""
+    """The point of every round; with a second chain also the reference, which stood beside it.
+
+    Attributes:
+        points: what was played.
+        references: what stood beside it.
+        minima: noise and minimiser of every draw, in order, of learners that have them. Never released.
+    """
 
     points: FloatArray
     references: FloatArray | None = None
-
-
-@dataclass(frozen=True)
-class Draw:
-    """A point that was drawn after `finished` rounds."""
-
-    finished: int
-    point: FloatArray
+    minima: tuple[tuple[FloatArray, FloatArray], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,34 @@ def claim_of(plan: Plan, feedback: Sequence[Any]) -> Claim:
     """The claim of a plan about this stream."""
     if isinstance(plan, CTRL):
         return PerturbedMinimiser(plan, feedback)
-    assert isinstance(plan, L2PConvex)
-    return Gibbs(plan, feedback)
+    if isinstance(plan, L2PConvex):
+        return Gibbs(plan, feedback)
+    raise InvalidInput(f"No audit knows which densities {plan.algorithm} claims for its draws.")
 
 
 def transcript(plan: Plan, feedback: Sequence[Any], source: Randomness) -> Transcript:
     """One run of the shipped learner."""
-    learner = plan.start(source)
-    if isinstance(learner, L2PConvexLearner) and learner._chains is not None:
-        return stepwise(learner, feedback)
-    return Transcript(np.asarray(learner.run(stacked(feedback))))
+    with recorded_minima() as minima:
+        learner = plan.start(source)
+        if isinstance(learner, L2PConvexLearner) and learner._chains is not None:
+            return stepwise(learner, feedback)
+        points = np.asarray(learner.run(stacked(feedback)))
+    return Transcript(points, minima=tuple(minima))
+
+
+@contextmanager
+def recorded_minima() -> Iterator[list[tuple[FloatArray, FloatArray]]]:
+    """The noise and the certified minimiser of every draw in this context, in order."""
+    honest: Callable[..., Any] = vars(coupled)["perturbed_minimum"]
+    seen: list[tuple[FloatArray, FloatArray]] = []
+
+    def minimum(losses: Any, *, noise: FloatArray, **settings: Any) -> Any:
+        found = honest(losses, noise=noise, **settings)
+        seen.append((np.copy(noise), np.copy(found.point)))
+        return found
+
+    with swapped((coupled, "perturbed_minimum", minimum)):
+        yield seen
 
 
 def stepwise(learner: Learner, feedback: Sequence[Any]) -> Transcript:
@@ -99,11 +117,12 @@ def read(claim: Claim, seen: Transcript, reading: Reading | None = None) -> floa
     noted = Reading() if reading is None else reading
     references = seen.references
     second = references is not None and claim.reference_keep < 1
-    total = _drawn(claim, noted, seen.points[0], 0)
+    minimisers = iter([minimiser for _, minimiser in seen.minima])
+    total = _drawn(claim, noted, Draw(0, seen.points[0], next(minimisers, None)))
     held = len(noted.draws) - 1
     reference_held = held
     if references is not None and second:
-        total += _drawn(claim, noted, references[0], 0)
+        total += _drawn(claim, noted, Draw(0, references[0]))
         reference_held = len(noted.draws) - 1
     for finished in range(1, len(seen.points)):
         point, following = seen.points[finished - 1], seen.points[finished]
@@ -112,12 +131,13 @@ def read(claim: Claim, seen: Transcript, reading: Reading | None = None) -> floa
             if not kept:
                 return -np.inf  # a point that moves where nothing is decided
             continue
-        log_keep = claim.log_keep(point, None if references is None else references[finished - 1], finished)
+        beside_it = None if references is None else references[finished - 1]
+        log_keep = claim.log_keep(noted.draws[held], beside_it, finished)
         position = 1 + (log_keep - claim.log_force) / claim.half_range if log_keep > -np.inf else 0.0
         noted.tosses.append(Toss(kept, log_keep, position, held))
         total += _log_bit(kept, log_keep)
         if not kept:
-            total += _drawn(claim, noted, following, finished)
+            total += _drawn(claim, noted, Draw(finished, following, next(minimisers, None)))
             held = len(noted.draws) - 1
         if references is None or not second:
             continue
@@ -127,14 +147,14 @@ def read(claim: Claim, seen: Transcript, reading: Reading | None = None) -> floa
         noted.tosses.append(Toss(kept, log_keep, beside, reference_held, reference=True))
         total += _log_bit(kept, log_keep)
         if not kept:
-            total += _drawn(claim, noted, references[finished], finished)
+            total += _drawn(claim, noted, Draw(finished, references[finished]))
             reference_held = len(noted.draws) - 1
     return total
 
 
-def _drawn(claim: Claim, reading: Reading, point: FloatArray, finished: int) -> float:
-    reading.draws.append(Draw(finished, point))
-    return claim.log_density(point, finished)
+def _drawn(claim: Claim, reading: Reading, draw: Draw) -> float:
+    reading.draws.append(draw)
+    return claim.log_density(draw)
 
 
 def _log_bit(kept: bool, log_keep: float) -> float:
@@ -146,11 +166,10 @@ def _log_bit(kept: bool, log_keep: float) -> float:
 def normals_of(claim: Claim, draws: Sequence[Draw]) -> FloatArray:
     """The standard normal vector of each draw."""
     times = np.array([draw.finished for draw in draws])
-    points = np.array([draw.point for draw in draws])
-    made = np.empty((len(draws), claim.normals(points[:1], int(times[0])).shape[1]))
+    made = np.empty((len(draws), claim.domain.hull_dimension))
     for finished in np.unique(times):
-        here = times == finished
-        made[here] = claim.normals(points[here], int(finished))
+        here = np.flatnonzero(times == finished)
+        made[here] = claim.normals([draws[int(index)] for index in here])
     return made
 
 

@@ -6,28 +6,23 @@ and how likely. Each noisy sum counts as released, whatever the learner makes of
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import product
 from math import exp, log, tanh
 from typing import Any
 
 import numpy as np
 
 from tacit.auditing.instances import Instance
-from tacit.auditing.neighbours import Alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.scripted.enumeration import MOST_TRANSCRIPTS, Feedback, Law, Walk
 from tacit.auditing.scripted.script import NotEnumerable, Script
 from tacit.auditing.statistics import FAILURE
-from tacit.auditing.swaps import swapped
+from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.arms import BatchedTsallis, PhasedArms, common
 from tacit.learners.arms.common import ArmPlan
 from tacit.learners.plan import Plan
-from tacit.problems import Arms
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
-LOUD = {"epsilon": 1.0, "batch": 1, "power": 0.5, "eta": 0.3, "kappa": 0.2}
 MARGIN = 2  # noisy sums so far outside the possible ones are told apart
 _SOURCE = Randomness.replayable(0)
 
@@ -120,29 +115,9 @@ def arms_played(learner: Any, feedback: Feedback) -> tuple[int, ...]:
     return tuple(actions)
 
 
-def arms_alphabet(problem: Arms) -> Alphabet:
-    """All rows of extreme losses; the public feedback is none."""
-    rows = [np.array(row) for row in product(problem.loss_range, repeat=problem.n)]
-    return Alphabet(tuple(rows), None)
-
-
-def arms_instances(plan: ArmPlan) -> list[Instance]:
-    """Two arms and four rounds, with loud parameters and with the plan's own privacy."""
-    if isinstance(plan, PhasedArms) and plan.noise == "gaussian":
-        plan = replace(plan, noise="geometric")  # normal noise has no finite set of outcomes; the sums are the same
-    problem = Arms(n=2, horizon=4, loss_range=plan.problem.loss_range, adversary=plan.problem.adversary)
-    own: dict[str, Any] = {"first": 1} if isinstance(plan, PhasedArms) else {"batch": 1, "eta": 0.05, "kappa": 0.1}
-    loud = LOUD if isinstance(plan, BatchedTsallis) else {"first": 1, "epsilon": 1.0}
-    small = [
-        ("loud parameters", replace(plan, problem=problem, **loud)),
-        ("own privacy", replace(plan, problem=problem, **own)),
-    ]
-    small = small[: 1 if small[0][1] == small[1][1] else 2]
-    return [Instance(f"{label}, K=2, T=4", made, arms_alphabet(problem)) for label, made in small]
-
-
-def unbiased(plan: BatchedTsallis) -> Finding:
+def unbiased(plan: Plan) -> Finding:
     """Whether the release of a batch has the mean of its sum, for each sum, by enumeration of the noise."""
+    assert isinstance(plan, BatchedTsallis)
     release, worst = plan.loss.release, 0.0
     q, n = exp(-release.rate), release.steps
     far = max(1, round(40 / release.rate))
@@ -157,7 +132,7 @@ def unbiased(plan: BatchedTsallis) -> Finding:
     )  # fmt: skip
 
 
-def frequent(instance: Instance, feedback: Feedback, seed: int, *, runs: int) -> Finding:
+def frequencies_of_arms(instance: Instance, feedback: Feedback, seed: int, *, runs: int) -> Finding:
     """Whether real runs take their first arms and later decisions as often as the enumerated law says."""
     law: dict[tuple[int, ...], float] = {}
     rounds = int(instance.plan.horizon or 1)

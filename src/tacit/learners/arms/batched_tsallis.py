@@ -30,6 +30,7 @@ from tacit.learners.arms.tsallis_regret import (
     decreasing_regret,
     fixed_regret,
 )
+from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.clipped_geometric import ClippedGeometric
 from tacit.problems import Arms
@@ -147,6 +148,13 @@ class BatchedTsallis(ArmPlan):
         rate = best if eta is None else check_positive("calibrate", "eta", eta)
         return cls(problem, target.epsilon, loss.release.batch, loss.power, rate, loss.kappa, rates, **pure(target))
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two arms and batches of one round; the release of its own batches has no bias."""
+        loud = {"epsilon": 1.0, "batch": 1, "power": 0.5, "eta": 0.3, "kappa": 0.2, "rates": "fixed"}
+        own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "rates": "fixed"}
+        biased = SmallInstance("unbiased release", f"batches of {self.batch}", self)
+        return (*self._enumerable(loud, own), biased)
+
     def _learner(self, randomness: Randomness) -> BatchedTsallisLearner:
         return BatchedTsallisLearner(self, randomness)
 
@@ -166,7 +174,7 @@ class BatchedTsallisLearner(ArmLearner):
         self._scales = [plan.power / (eta * (1 - plan.power)) for eta in rates]
         self._batch = 0
         self._scores = np.zeros(self._n)
-        self._level = -np.inf
+        self._level = -self._scales[0] * float(self._n) ** (1 - plan.power)  # that of equal scores
         self._weights = np.full(self._n, 1 / self._n)
         self._action = self._draws.arm(self._weights)
 
@@ -174,6 +182,11 @@ class BatchedTsallisLearner(ArmLearner):
     def probabilities(self) -> FloatArray:
         """The law from which the arm in hand was drawn: a function of what was released."""
         return self._weights.copy()
+
+    def _consistent(self) -> bool:
+        law = bool(np.all(self._weights >= 0) and abs(self._weights.sum() - 1) < 1e-9)
+        counted = self._size == self.plan.batch and self._batch * self._size + self._filled == self._round
+        return super()._consistent() and law and counted
 
     def _release(self, total: int) -> None:
         plan, p, arm = self.plan, self._weights, self._action
@@ -199,7 +212,7 @@ def leader(scores: FloatArray, scale: float, power: float, level: float) -> tupl
     """
     exponent = 1 / (1 - power)
     top = float(_min(scores)) - scale
-    nu = min(level, top) if level > -np.inf else top
+    nu = min(level, top)
     for _ in range(_MOST_STEPS):
         ratios = scale / (scores - nu)
         weights = ratios**exponent

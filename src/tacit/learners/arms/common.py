@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from tacit.errors import InvalidInput
 from tacit.learners.arms.draws import Draws
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.plan import PrivatePlan, SmallInstance
 from tacit.learners.target import Target
 from tacit.mechanisms.clipped_geometric import ClippedGeometric
 from tacit.privacy.curves import Curve, Pure
@@ -67,6 +67,16 @@ class ArmPlan(PrivatePlan):
     def guarantee(self) -> Guarantee:
         """The privacy contract."""
         return replace(super().guarantee, numerics=self.numerics)
+
+    def _enumerable(self, loud: dict[str, Any], own: dict[str, Any]) -> tuple[SmallInstance, ...]:
+        """Two arms and four rounds, with loud parameters and with the plan's own privacy; real runs of the first."""
+        problem = replace(self.problem, n=2, horizon=4)
+        made = {"loud parameters": replace(self, problem=problem, **loud)}
+        small = replace(self, problem=problem, **own)
+        if small != made["loud parameters"]:
+            made["own privacy"] = small
+        counted = [SmallInstance("enumerated arms", f"{label}, K=2, T=4", plan) for label, plan in made.items()]
+        return (*counted, replace(counted[0], attack="frequencies of arms"))
 
     @property
     def trivial_regret(self) -> float:
@@ -165,6 +175,11 @@ class ArmLearner(Learner):
             return  # a batch that the horizon cuts is never released, nor one after which nothing is decided
         total, self._total, self._filled = self._total, 0, 0
         self._release(total)
+
+    def _consistent(self) -> bool:
+        arm, filled = self._action, self._filled
+        inside = isinstance(arm, int) and 0 <= arm < self._n and 0 <= self._total <= filled * self._steps
+        return super()._consistent() and inside and 0 <= filled <= self._size
 
     @abstractmethod
     def _release(self, total: int) -> None:

@@ -28,13 +28,9 @@ class Draws:
 
     def __init__(self, randomness: Randomness, rate: float) -> None:
         self.rate = rate
-        self._open(randomness)
-
-    def _open(self, randomness: Randomness) -> None:
-        self._private = randomness.private
         self._bits = Uniforms.from_streams(randomness, "bits")
         self._arms = Uniforms.from_streams(randomness, "arms")
-        self._noise = DiscreteLaplace.from_streams(randomness, "noise", self.rate)
+        self._noise = DiscreteLaplace.from_streams(randomness, "noise", rate)
 
     def bit(self, mean: float) -> int:
         """1 with probability `mean`, otherwise 0."""
@@ -56,12 +52,10 @@ class Draws:
         return {"bits": self._bits, "arms": self._arms, "noise": self._noise}
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing of secret streams: whoever continues draws afresh. Of replayable ones their positions."""
-        return {} if self._private else {name: part.state_dict() for name, part in self._parts().items()}
+        """Nothing of secret streams, since whoever continues draws afresh; of replayable ones their positions."""
+        return {name: part.state_dict() for name, part in self._parts().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`; from a secret one's, which is empty, under fresh keys."""
-        self._open(Randomness.replayable(0) if state else Randomness.secret())
-        if state:
-            for name, part in self._parts().items():
-                part.load_state_dict(state[name])
+        """Continue from `state_dict`."""
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from tacit.errors import PrivacyError
 from tacit.learners.arms.common import ArmLearner, ArmPlan, pure
 from tacit.learners.arms.phased_regret import Phases
+from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import Curve, Gaussian, Pure
@@ -33,6 +34,7 @@ from tacit.validation import FloatArray, check_choice, check_integer, check_leve
 NOISES = ("geometric", "gaussian")
 FIRST_BATCHES = (4, 8, 16)  # times the scale of the noise
 MOST_RATIO = 16.0
+UNSEEN = -1.0  # an index below all others
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,11 @@ class PhasedArms(ArmPlan):
         found = min((make(length) for length in sorted(lengths)), key=lambda plan: float(plan.regret_bound))
         return _within(found, target)
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two arms with first batches of one round; normal noise has no finite law, but hides the same sums."""
+        counted = {"first": 1, "noise": "geometric", "delta": 0.0}
+        return self._enumerable({**counted, "epsilon": 1.0}, counted)
+
     def _learner(self, randomness: Randomness) -> PhasedArmsLearner:
         return PhasedArmsLearner(self, randomness)
 
@@ -194,7 +201,7 @@ class PhasedArmsLearner(ArmLearner):
         self._weights = np.cumsum(plan.schedule.precisions)
         self._done = np.zeros(self._n, dtype=np.int64)  # batches of each arm
         self._sums = np.zeros(self._n)  # of their means, times their precisions
-        self._indices = np.full(self._n, -np.inf)
+        self._indices = np.full(self._n, UNSEEN)
         self._size = plan.first
         self._action = 0
 
@@ -209,8 +216,16 @@ class PhasedArmsLearner(ArmLearner):
 
     @property
     def indices(self) -> FloatArray:
-        """The lower confidence bound of each arm, in [0, 1]; minus infinity before its first batch is released."""
+        """The lower confidence bound of each arm, in [0, 1]; -1 before its first batch is released."""
         return self._indices.copy()
+
+    def _consistent(self) -> bool:
+        lengths, ends = self._schedule.lengths, (0, *self._schedule.ends)
+        if not (np.all(self._done >= 0) and np.all(self._done < len(lengths))):
+            return False
+        played = sum(ends[int(done)] for done in self._done) + self._filled
+        open_ = self._size == lengths[int(self._done[self._action])]
+        return super()._consistent() and open_ and played == self._round
 
     def _release(self, total: int) -> None:
         arm, schedule = self._action, self._schedule

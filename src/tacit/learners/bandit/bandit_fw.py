@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from tacit.learners.bandit.search import (
     too_short,
 )
 from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import few_rounds
+from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -68,6 +71,9 @@ class BanditFW(RunningSumPlan):
     central baseline, m times it for m rounds per person. Adaptive adversaries. Enforced: values are clipped to
     `value_range`, values that are not finite raise. Numerics: idealized.
     Regret (oblivious, convex, L-Lipschitz losses within the range on the set): `calibration.py` has the formula.
+
+    Reference: Ene, Nguyen and Vladu (2021), "Projection-Free Bandit Optimization with Privacy Guarantees",
+    https://arxiv.org/abs/2012.12138.
 
     Attributes:
         zeta: smoothing radius, below the inner radius of the set.
@@ -227,6 +233,11 @@ class BanditFW(RunningSumPlan):
             best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Eight batches at its own privacy."""
+        problem = few_rounds(self.problem, 64)
+        return self._summed(problem, batches_of(problem.horizon or 1)[0] - 1 - DELAY)
+
     def _learner(self, randomness: Randomness) -> BanditFWLearner:
         return BanditFWLearner(self, randomness)
 
@@ -237,6 +248,7 @@ class BanditFWLearner(BanditLearner):
     plan: BanditFW
     _stream_names = ("noise", "directions")
     _state = ("_core", "_solver", "_calls", "_points", "_filled", "_directions", "_values", "_gradient", "_done")
+    _any_shape = ("_points", "_directions", "_values")  # the last blocks may be shorter
 
     def __init__(self, plan: BanditFW, randomness: Randomness) -> None:
         super().__init__(plan, plan.problem, randomness)
@@ -252,8 +264,25 @@ class BanditFWLearner(BanditLearner):
             delay=DELAY,
         )
         self._gradient = np.zeros(self._n)
+        self._values: FloatArray = np.zeros(0)
         self._done = 0  # rounds of all blocks that are complete
         self._open()
+
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        content["_values"] = content["_values"][: self._filled]  # behind them lies memory that was never written
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter(content)
+        values, self._values = self._values, np.zeros(len(self._points))
+        self._values[: self._filled] = fitting(self._values[: self._filled], values)
+
+    def _consistent(self) -> bool:
+        block = len(self._directions) == len(self._points) and self._filled <= len(self._points)
+        steps = min(self._done // self.plan.batch_length, self.plan.batches)
+        counted = self._round == self._done + (self._filled if self._done < self.plan.rounds else 0)
+        return block and counted and self._core.step == steps
 
     @property
     def oracle_calls(self) -> int:
@@ -285,7 +314,7 @@ class BanditFWLearner(BanditLearner):
             self._directions = np.zeros((size, self._n))
             self._points = domain.from_hull(np.tile(self._core.point, (size, 1)))
         self._points.setflags(write=False)
-        self._values = np.empty(size)
+        self._values = np.zeros(size)
         self._filled = 0
         self._action = self._points[0]
 

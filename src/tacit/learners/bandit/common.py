@@ -14,7 +14,7 @@ from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
 from tacit.problems import Bandit
-from tacit.randomness import Randomness
+from tacit.randomness import Process, Randomness
 from tacit.validation import FloatArray, check_integer, check_number, real_array
 
 Values = Callable[[FloatArray, int], ArrayLike]
@@ -69,23 +69,31 @@ class BanditLearner(Learner):
         self._points = np.empty((0, problem.domain.dimension))
         self._filled = 0
 
-    def play(self) -> FloatArray:
-        """The point of this round, as a new array; the same one until `observe` ends the round."""
-        return np.array(super().play())
+    def _decision(self) -> FloatArray:
+        return np.array(self._action)
+
+    @property
+    def _shows(self) -> bool:
+        """The function that gives the values is shown the points."""
+        return True
 
     def run(self, feedback: Any) -> FloatArray:
         """Play many rounds: the same decisions as play/observe, returned as an array of points.
 
         `feedback` is `Rounds`, or a function (points, first round) -> values for all rounds that are left. If any
-        value is bad, or the function raises, the learner is where it was before the call.
+        value is bad, or the function raises, the points it saw are not taken back: the rounds before them are
+        complete, and the first of them is the round in hand.
         """
         points: FloatArray = super().run(feedback)
         return points
 
     def _check(self, value: Any) -> float:
-        number = value if type(value) is float else check_number(self.plan.algorithm, "value", value)
+        try:
+            number = value if type(value) is float else check_number(self.plan.algorithm, "value", value)
+        except InvalidInput:
+            number = np.nan
         if not (-np.inf < number < np.inf):
-            raise InvalidInput(f"Values of {self.plan.algorithm} must be finite. Got {value!r} instead.")
+            raise InvalidInput(f"Values of {self.plan.algorithm} must be finite numbers.")
         return min(max(number, self._low), self._high)
 
     def _check_many(self, feedback: Any) -> Rounds:
@@ -94,7 +102,7 @@ class BanditLearner(Learner):
         if not callable(feedback):
             raise InvalidInput(
                 f"run of {self.plan.algorithm} takes Rounds or a function (points, first round) -> values. "
-                f"Got {feedback!r} instead."
+                f"Got a {type(feedback).__name__} instead."
             )
         return Rounds(feedback, (self._horizon or 0) - self._round, self._round)
 
@@ -103,12 +111,11 @@ class BanditLearner(Learner):
         if not np.isfinite(checked).all():
             where = int(np.flatnonzero(~np.isfinite(checked))[0])
             raise InvalidInput(
-                f"Values of {self.plan.algorithm} must be finite. "
-                f"Got {checked[where]} in round {first + where} instead."
+                f"Values of {self.plan.algorithm} must be finite numbers; the one of round {first + where} is not."
             )
         return np.clip(checked, self._low, self._high)
 
-    def _run(self, rows: Rounds) -> FloatArray:
+    def _run_openly(self, rows: Rounds) -> FloatArray:
         kept = np.empty((len(rows) if rows.keep else 0, self._points.shape[1]))
         done = 0
         while done < len(rows):
@@ -116,10 +123,14 @@ class BanditLearner(Learner):
             if rows.keep:
                 kept[done : done + len(points)] = points
             first = rows.first + done
-            self._fill(self._check_values(rows.values(points, first), len(points), first))
+            self._played = True
+            values = self._check_values(rows.values(points, first), len(points), first)
+            self._process = None
+            self._fill(values)
             self._round += len(points)
             done += len(points)
             self._played = False
+            self._process = Process.number
         return kept
 
     def _absorb(self, value: float) -> None:

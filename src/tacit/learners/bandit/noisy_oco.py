@@ -142,7 +142,7 @@ class NoisyOCO:
         try:
             step = int(state["step"])
             points = [real_array("NoisyOCO", "next", point, shape).copy() for point in state["next"]]
-            if not (points and 0 <= step <= self._steps):
+            if not (points and np.isfinite(points).all() and 0 <= step <= self._steps):
                 raise InvalidInput(f"This NoisyOCO has {self._steps} steps; the state is at step {step}.")
             self._sums.load_state_dict(state["sums"])
         except InvalidInput:

@@ -58,9 +58,13 @@ class ConvexLearner(Learner):
         self._loss = plan.playable_loss()
         self._domain = plan.problem.domain
 
-    def play(self) -> FloatArray:
-        """The point of this round, as a new array; the same one until `observe` ends the round."""
-        return np.array(super().play())
+    def _decision(self) -> FloatArray:
+        return np.array(self._action)
+
+    @property
+    def _shows(self) -> bool:
+        """A loss made of callables is asked about the points that were played."""
+        return not isinstance(self._loss, RowLoss)
 
     def _check(self, feedback: Any) -> Any:
         if isinstance(self._loss, RowLoss):
@@ -71,6 +75,9 @@ class ConvexLearner(Learner):
         if isinstance(self._loss, RowLoss):
             return self._loss.pack(feedback, self._domain.dimension, many=True)
         return list(feedback)
+
+    def _run_openly(self, rows: Any) -> FloatArray:
+        return np.asarray(super()._run_openly(rows)).reshape(len(rows), self._domain.dimension)
 
     def _absorb(self, rows: Any) -> None:
         self._absorb_rows(rows, np.empty((1, self._domain.dimension)), self._round)

@@ -23,6 +23,8 @@ from tacit.geometry.base import ProjectableSet
 from tacit.learners.convex.common import ConvexLearner, ConvexPlan
 from tacit.learners.ctrl.accounting import chi_mean
 from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import RowLoss
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
@@ -45,6 +47,9 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     idealized.
     Regret: R sqrt(G^2 T + 2 G E[chi_d] sum of deviations), adaptive; R sqrt(G^2 T + d sigma_T^2) for linear losses
     and oblivious adversaries.
+
+    Reference: Kairouz, McMahan, Song, Thakkar, Thakurta and Xu (2021), "Practical and Private (Deep) Learning
+    without Sampling or Shuffling", https://arxiv.org/abs/2103.00039.
 
     Attributes:
         eta: learning rate; `calibrate` takes the one with the smallest certified regret, or `eta=` as it is given.
@@ -141,6 +146,10 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.
         return make(problem.domain.radius / sqrt(make(1.0)._variation) if eta is None else eta)
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few rounds at its own privacy."""
+        return self._summed(few_rounds(clipped_losses(self.problem)))
+
     def _learner(self, randomness: Randomness) -> PrivateFTRLLearner:
         return PrivateFTRLLearner(self, randomness)
 
@@ -162,20 +171,27 @@ class PrivateFTRLLearner(ConvexLearner):
         self._norm = plan.problem.lipschitz
         self._action = np.array(self._domain.centre)
 
+    def _check(self, feedback: Any) -> Any:
+        if isinstance(self._loss, RowLoss):
+            return super()._check(feedback)
+        # The user's function is asked here, about the point of the round in hand, before anything changes.
+        return [self._loss.gradient(self._action, feedback)]
+
+    def _consistent(self) -> bool:
+        return self._sums.step == min(self._round, self.plan.rounds - 1)
+
     def _absorb_rows(self, rows: Any, actions: FloatArray, first: int) -> None:
         packed = isinstance(self._loss, RowLoss)
         for index in range(len(rows)):
             actions[index] = self._action
             if first + index + 1 == self.plan.rounds:
                 return
-            data = rows[index : index + 1] if packed else rows[index]
-            gradient = self._gradient(data)
+            gradient = self._gradient(rows[index : index + 1]) if packed else rows[index]
             noisy = self._sums.add(self._domain.restrict(gradient))
             self._move(self._projection.project(self._domain.from_hull(-self.plan.eta * noisy)))
 
-    def _gradient(self, data: Any) -> FloatArray:
-        if not isinstance(self._loss, RowLoss):
-            return self._loss.gradient(self._action, data)
+    def _gradient(self, data: FloatArray) -> FloatArray:
+        assert isinstance(self._loss, RowLoss)
         gradient: FloatArray = self._loss.gradients(self._action, data)[0]
         # The constants hold up to rounding; the clip makes the sensitivity exact.
         size = sqrt(float(gradient @ gradient))

@@ -91,11 +91,13 @@ def ctrl_chain(
     shift: float,
     relation: Relation,
     rounds_per_person: int,
+    coin_error: float = 0.0,
 ) -> LazyChain:
     """The chain of CTRL: coins in (1-p)[Phi^-2, 1]; later coins drift by the second-order bound.
 
     The coin of a changed round may move over its whole range, 2 log Phi. Later coins see the change only in
-    grad J and hess J: by at most m s2 = m (k/m)(G/sigma)^2 + m eta^2 beta^2 d (d = 1 for linear models).
+    grad J and hess J: by at most m s2 = m (k/m)(G/sigma)^2 + m eta^2 beta^2 d (d = 1 for linear models), and by
+    what is wrong with the two coins themselves, `coin_error` each.
     """
     m = rounds_per_person
     sides = 1 if relation is ZERO_OUT else 2
@@ -111,7 +113,7 @@ def ctrl_chain(
         bit=2 * log_phi,
         draw=draw,
         rounds_per_person=m,
-        drift=min(drift, 2 * log_phi),
+        drift=min(drift + 2 * coin_error, 2 * log_phi),
     )
 
 

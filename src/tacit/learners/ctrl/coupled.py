@@ -16,20 +16,22 @@ from tacit.losses.base import CONSTRUCTED, RowLoss
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
-from tacit.solvers.newton import perturbed_minimum
+from tacit.solvers.minimum import perturbed_minimum, truncated_normal
 from tacit.validation import FloatArray
 
 # Rounds that are looked at together: more than a hold lasts would be thrown away.
 _SCAN = 64
-# Released points stay this far (relatively) from the boundary, where the barrier is finite.
-_MARGIN = 1e-9
+RENEWAL = 1024
+"""After so many held rounds an inverse Hessian that is updated round by round is computed anew."""
 
 
 class CoupledLearner(ConvexLearner):
     """Holds the minimiser of losses + ridge + barrier + noise; each coin compares consecutive laws of it."""
 
     _stream_names: ClassVar[tuple[str, ...]] = ("noise", "keep", "release")
-    _state: ClassVar[tuple[str, ...]] = ("_sums", "_held")
+    _state: ClassVar[tuple[str, ...]] = (
+        "_sums", "_held", "_minimiser", "_curvature", "_renewed", "_substitutes",
+    )  # fmt: skip
 
     def __init__(
         self, plan: ConvexPlan, randomness: Randomness, *, ridge: float, weight: float, accuracy: float, blur: float
@@ -40,6 +42,13 @@ class CoupledLearner(ConvexLearner):
         dimension = self._set.hull_dimension
         self._sums = loss_sum(self._loss, dimension)
         self._held = held_point(self._loss, dimension)
+        self._minimiser = np.zeros(dimension)  # of the last draw, before its release noise
+        self._curvature = np.eye(dimension)  # of ridge and losses at what is held, after `_renewed` rounds
+        self._renewed = 0
+        self._substitutes = 0  # minimisers without the losses: none, unless the solver is broken
+
+    def _consistent(self) -> bool:
+        return self._sums.count == self._round
 
     @abstractmethod
     def _deviation(self, rounds: int) -> float:
@@ -51,7 +60,7 @@ class CoupledLearner(ConvexLearner):
 
     def _draw(self) -> None:
         """A fresh perturbed minimiser of everything observed, released."""
-        noise = self._deviation(self._sums.count) * self._streams["noise"].standard_normal(self._sums.dimension)
+        noise = self._deviation(self._sums.count) * truncated_normal(self._streams["noise"], self._sums.dimension)
         found = perturbed_minimum(
             self._sums,
             ridge=self._ridge,
@@ -59,30 +68,38 @@ class CoupledLearner(ConvexLearner):
             accuracy=self._accuracy,
             domain=self._set,
             weight=self._weight,
-            start=self._held.x,
+            start=self._minimiser,
         )
-        self._hold(self._released(found.point))
+        self._substitutes += found.substitute
+        self._hold(self._released(found.point), found.point, noise)
 
-    def _released(self, point: FloatArray) -> FloatArray:
-        """The point with its covering noise, pulled into a fixed compact subset of the interior."""
+    def _released(self, minimiser: FloatArray) -> FloatArray:
+        """The point of the domain that is nearest to the minimiser with its covering noise."""
         if self._blur > 0:
-            point = point + self._blur * self._streams["release"].standard_normal(point.size)
-        barrier, domain = self._set.hull_barrier, self._set
-        if not barrier.value(point / (1 - _MARGIN)) < np.inf:
-            nearest = domain.to_hull(domain.project(domain.from_hull(point / (1 - _MARGIN))))
-            point = nearest * (1 - _MARGIN)
-        while not barrier.value(point) < np.inf:  # projections are only as good as their rounding
-            point = point * (1 - _MARGIN)
-        return point
+            minimiser = minimiser + self._blur * self._streams["release"].standard_normal(minimiser.size)
+        return self._set.project(self._set.from_hull(minimiser))
 
-    def _hold(self, x: FloatArray) -> None:
-        gradient, _ = self._sums.gradient(x)
-        barrier = self._set.hull_barrier
-        gradient = gradient + self._ridge * x + self._weight * barrier.gradient(x)
-        curvature = self._sums.hessian(x) + self._weight * barrier.hessian(x)
-        curvature[np.diag_indices(x.size)] += self._ridge
-        self._held.reset(x, gradient, curvature)
-        self._move(self._set.from_hull(x))
+    def _hold(self, point: FloatArray, minimiser: FloatArray, noise: FloatArray) -> None:
+        """Hold a released point: coins see the losses there, and the barrier at the minimiser, which stays inside.
+
+        The gradient of the objective at the exact minimiser is minus the noise: nothing to compute.
+        """
+        x = self._set.to_hull(point)
+        self._minimiser = minimiser
+        self._curvature = self._sums.hessian(x)
+        self._curvature[np.diag_indices(x.size)] += self._ridge
+        self._renewed = self._sums.count
+        self._held.reset(x, -noise, self._curvature + self._barrier_curvature())
+        self._move(point)
+
+    def _barrier_curvature(self) -> FloatArray:
+        return np.asarray(self._weight * self._set.hull_barrier.hessian(self._minimiser))
+
+    def _renew(self) -> None:
+        """The curvature at the held point with all rounds since it was last summed."""
+        self._curvature = self._curvature + self._sums.hessian(self._held.x, since=self._renewed)
+        self._renewed = self._sums.count
+        self._held.renew(self._curvature + self._barrier_curvature())
 
     def _absorb_rows(self, rows: FloatArray, actions: FloatArray, first: int) -> None:
         assert isinstance(self._loss, RowLoss)
@@ -100,18 +117,16 @@ class CoupledLearner(ConvexLearner):
     def _absorb_block(self, block: FloatArray, coins: Coins, actions: FloatArray) -> None:
         done = 0
         while done < len(block):
-            kept = self._held.scan(block[done:], coins.after(done))
-            drawn = done + kept < len(block)
+            last = min(len(block), done + RENEWAL - (self._sums.count - self._renewed))
+            kept = self._held.scan(block[done:last], coins.part(done, last))
+            drawn = done + kept < last
             following = done + kept + drawn
             actions[done:following] = self._action
-            saved = self._sums.mark()
             self._sums.add(block[done:following])
             if drawn:
-                try:
-                    self._draw()
-                except PrivacyError:
-                    self._sums.rewind(saved)  # nothing was released and the round is not over
-                    raise
+                self._draw()
+            elif self._sums.count - self._renewed == RENEWAL:
+                self._renew()
             done = following
 
 

@@ -1,13 +1,17 @@
 """The held point and its coins: log ratios of consecutive laws of a perturbed minimiser, kept incrementally.
 
-With g = grad J(x) and H = hess J(x) at the held x, a round of gradient u and Hessian E, and noise whose variance
-goes from v to v' (CTRL: v = v'), the law of the minimiser changes at x by the log ratio
+With g = grad J and H = hess J at the minimiser, a round of gradient u and Hessian E, and noise whose variance goes from
+v to v' (CTRL: v = v'), the law of the minimiser changes there by the log ratio
 
     |g|^2/(2v) - |g + u|^2/(2v') - (d/2) ln(v'/v) + ln det(H + E) - ln det H
 
 (the paper has the sign of 2<g, u> wrong). The coin keeps x with probability (1-p) exp(clip(log ratio - log Phi,
 -2 log Phi, 0)). Only differences are ever computed: 2<g, u> + |u|^2, and ln(1 + f'' v.H^-1 v) with a rank-one
 update of H^-1 for generalised linear losses. The same sums are made whether rounds come alone or in blocks.
+
+u and E are those of the released point x, which is public; g starts at minus the noise of the draw, which is the
+gradient at the exact minimiser, and H has its barrier at the minimiser that was found. None of them is looked at near
+the boundary of the domain, where the barrier at x would say nothing about the law.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dsymv, dsyr
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from tacit.errors import PrivacyError
 from tacit.losses.base import Loss
@@ -47,11 +52,12 @@ class Coins:
     drop: FloatArray
     spread: FloatArray
 
-    def after(self, count: int) -> Coins:
-        """The coins of the rounds after the first `count`."""
+    def part(self, first: int, last: int) -> Coins:
+        """The coins of the rounds from `first` up to, not with, `last`."""
+        here = slice(first, last)
         return Coins(
-            self.clocks[count:], self.hazard, self.log_phi[count:],
-            self.precision[count:], self.drop[count:], self.spread[count:],
+            self.clocks[here], self.hazard, self.log_phi[here],
+            self.precision[here], self.drop[here], self.spread[here],
         )  # fmt: skip
 
 
@@ -63,9 +69,13 @@ class Held(ABC):
         self._gradient = np.zeros(dimension)
 
     def reset(self, x: FloatArray, gradient: FloatArray, curvature: FloatArray) -> None:
-        """Hold x; `gradient` and `curvature` are those of the objective without noise at x."""
+        """Hold x; `gradient` and `curvature` are those of the objective without noise at the minimiser."""
         self.x = x
         self._gradient = gradient
+        self.renew(curvature)
+
+    def renew(self, curvature: FloatArray) -> None:  # noqa: B027 (nothing to do without determinants)
+        """The curvature of the objective at what is held, summed anew."""
 
     @abstractmethod
     def scan(self, rows: FloatArray, coins: Coins) -> int:
@@ -117,9 +127,8 @@ class HeldQuadratic(Held):
         self._strength = strength
         self._eigenvalues: FloatArray = np.ones(dimension)
 
-    def reset(self, x: FloatArray, gradient: FloatArray, curvature: FloatArray) -> None:
-        """Hold x and diagonalise its Hessian once."""
-        super().reset(x, gradient, curvature)
+    def renew(self, curvature: FloatArray) -> None:
+        """Diagonalise the Hessian once."""
         self._eigenvalues = np.asarray(np.linalg.eigvalsh(curvature), dtype=np.float64)
 
     def scan(self, rows: FloatArray, coins: Coins) -> int:
@@ -143,10 +152,11 @@ class HeldLink(Held):
         self._loss = loss
         self._inverse = np.asfortranarray(np.eye(dimension))
 
-    def reset(self, x: FloatArray, gradient: FloatArray, curvature: FloatArray) -> None:
-        """Hold x and invert its Hessian once."""
-        super().reset(x, gradient, curvature)
-        self._inverse = np.asfortranarray(np.linalg.inv(curvature))
+    def renew(self, curvature: FloatArray) -> None:
+        """Invert the Hessian by Cholesky's factors: plans refuse what these could not factor."""
+        root, failed = dpotrf(curvature, lower=1)
+        inverse, _ = dpotri(root, lower=1)
+        self._inverse = np.asfortranarray(np.eye(self.x.size) / np.trace(curvature) if failed else inverse)
 
     def scan(self, rows: FloatArray, coins: Coins) -> int:
         """Slopes and gradients of the block at once; the inverse round by round."""

@@ -25,16 +25,17 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.convex.common import ConvexPlan
 from tacit.learners.ctrl.accounting import chi_mean, chi_quantile
+from tacit.learners.ctrl.certificate import Facts
 from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
-from tacit.learners.ctrl.ctrl import ctrl_log_phi
 from tacit.learners.ctrl.held_point import Coins
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.calibration import minimise, smallest
 from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.guarantee import REPLACE, Guarantee
 from tacit.problems import Convex
 from tacit.randomness import Randomness
-from tacit.solvers.newton import attainable_accuracy
+from tacit.solvers.minimum import truncated_norm
+from tacit.solvers.objective import attainable_accuracy
 from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive
 
 # Rounds up to which expected switches are summed one by one.
@@ -65,6 +66,9 @@ class LazyOCO(ConvexPlan):
 
     Made by `LazyOCO.for_budget(problem, switches=...)`; `calibrate` refuses, because no epsilon is ever met.
     Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses.
+
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
 
     Attributes:
         sigma: standard deviation of the noise (of the first round's, if it grows).
@@ -108,12 +112,18 @@ class LazyOCO(ConvexPlan):
             theorem="none: a lazy learner, not a private one",
         )  # fmt: skip
 
+    @property
+    def _log_phi(self) -> float:
+        """The range that consecutive laws leave with probability at most 1/T^2."""
+        facts = Facts(self.problem, REPLACE, 1)
+        return facts.log_range(self.eta, self.sigma, 1 / (self.problem.horizon or 1) ** 2)
+
     @cached_property
     def log_phis(self) -> FloatArray:
         """Half the range of each round's coin (infinite: always redraw)."""
         decisions = max(self.rounds - 1, 0)
         if not self.grows:
-            return np.full(decisions, ctrl_log_phi(self.problem, self.eta, self.sigma))
+            return np.full(decisions, self._log_phi)
         return growing_ranges(self.problem, self.sigma, np.arange(1, decisions + 1), decisions)
 
     @cached_property
@@ -121,7 +131,7 @@ class LazyOCO(ConvexPlan):
         """The sum over coins of 1 - 1/Phi^2, for growing noise rounded up by at most 0.1%."""
         decisions = max(self.rounds - 1, 0)
         if not self.grows:
-            return float(-decisions * np.expm1(-2 * ctrl_log_phi(self.problem, self.eta, self.sigma)))
+            return float(-decisions * np.expm1(-2 * self._log_phi))
         # The ranges fall with t: the first coin of a stretch bounds all of it.
         firsts = np.arange(1, decisions + 1)
         if decisions > _STRETCHED:
@@ -215,7 +225,7 @@ class LazyOCOLearner(CoupledLearner):
             lipschitz=problem.lipschitz,
             smoothness=problem.smoothness,
             ridge=problem.strong_convexity if plan.grows else 1 / plan.eta,
-            noise=plan.sigma * (sqrt(rounds) if plan.grows else 1.0) * chi_quantile(d, 1e-18),
+            noise=plan.sigma * (sqrt(rounds) if plan.grows else 1.0) * truncated_norm(d),
             domain=domain,
             weight=weight,
         )
@@ -223,7 +233,8 @@ class LazyOCOLearner(CoupledLearner):
             plan, randomness, ridge=0.0 if plan.grows else 1 / plan.eta, weight=weight, accuracy=accuracy, blur=0.0
         )
         if plan.grows:
-            self._hold(np.zeros(d))  # no losses and no noise yet: the barrier alone, held at the centre
+            # No losses and no noise yet: the barrier alone, held at the centre.
+            self._hold(domain.from_hull(np.zeros(d)), np.zeros(d), np.zeros(d))
         else:
             self._draw()
 

@@ -1,86 +1,65 @@
-"""The public search behind CTRL: regulariser, noise and forced redraws of the smallest certified regret.
+"""The public search behind CTRL: regulariser, noise, forced redraws and the coins' range of the smallest regret.
 
-The printed parameters (Theorems 8 and 11) stay available for comparison; their constants of 1000 make the printed
-regret bound vacuous for every horizon up to a million.
+It compares certificates, that is numbers; the plan is made once, in the end. The printed parameters (Theorems 8 and 11)
+stay available for comparison; their constants of 1000 make the printed regret bound vacuous for every horizon up to a
+million.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import log, sqrt
-from typing import TYPE_CHECKING
+from math import exp, inf, log, sqrt
 
 import numpy as np
+from scipy.optimize import minimize
 
 from tacit.errors import PrivacyError
+from tacit.learners.ctrl.certificate import Certificate, Facts
 from tacit.learners.target import Target
-from tacit.privacy.calibration import largest, minimise
-from tacit.privacy.curves import Curve
-from tacit.problems import Convex
+from tacit.privacy.calibration import largest
+from tacit.privacy.conversion import renyi_epsilon
+from tacit.solvers.minimum import TRUNCATION
+from tacit.validation import FloatArray
 
-if TYPE_CHECKING:
-    from tacit.learners.ctrl.ctrl import CTRL
+# A calibrated epsilon stays this much below its target: conversions to and fro may differ in their last digits.
+_BELOW = 1 - 1e-7
+# The range of the force, and that of the probability with which a coin leaves its own range.
+_FORCE, _MISS = (1e-4, 0.7), (1e-8, 1e-4)
 
-Make = Callable[..., "CTRL"]
 
+def best_parameters(facts: Facts, target: Target) -> Certificate:
+    """Minimise the certified regret over eta, force and clipping; the noise is the smallest that meets the target."""
+    search = _Search(facts, target)
+    widest = facts.domain.radius / (facts.lipschitz * sqrt(2 * facts.rounds))  # the best eta without privacy
+    low = np.log([widest * 1e-4, _FORCE[0], _MISS[0]])
+    high = np.log([widest, _FORCE[1], _MISS[1]])
 
-def best_parameters(make: Make, problem: Convex, target: Target) -> CTRL:
-    """Minimise the certified regret over eta and the force; the noise is the smallest that meets the target."""
-    g, radius, rounds = problem.lipschitz, problem.domain.radius, problem.horizon or 1
-    # Few orders around the one that the Gaussian part alone would choose: fewer orders only cost regret.
-    centre = 2 * log(1 / target.delta) / target.epsilon
-    orders = 1 + centre * np.geomspace(0.1, 4.0, 12)
-    start = 1e-3 / g  # inverse noise at which the next search begins
+    def regret(logs: FloatArray) -> float:
+        eta, force, miss = np.exp(np.clip(logs, low, high)).tolist()
+        outside = float(np.sum(np.abs(logs - np.clip(logs, low, high))))  # leads back into the box
+        found = search.least_noise(eta, force, miss, 2e-3)
+        return (log(found.regret) if found is not None and found.regret < inf else 100.0 - log(eta)) + outside
 
-    def inverse_noise(eta: float, force: float, tolerance: float) -> float:
-        nonlocal start
-
-        def cost(inverse: float) -> float:
-            return _epsilon(make(eta, 1 / inverse, force).curve, orders, target.delta)
-
-        low, high = start / 2, start * 2
-        while low > 1e-9 * start / g and cost(low) > target.epsilon:
-            low, high = low / 8, low
-        while cost(high) <= target.epsilon and high < 10 / g:
-            low, high = high, high * 2
-        try:
-            start = largest(cost, target.epsilon, low, high, tolerance)
-        except PrivacyError:
-            return 0.0
-        return start
-
-    def best_force(eta: float) -> float:
-        def cost(force: float) -> float:
-            inverse = inverse_noise(eta, force, 3e-3)
-            return 1 / inverse if inverse > 0 else 1e300 / force
-
-        return minimise(cost, 1e-4, 0.7, 0.25)
-
-    def regret(eta: float) -> float:
-        force = best_force(eta)
-        inverse = inverse_noise(eta, force, 1e-3)
-        return float(make(eta, 1 / inverse, force).regret_bound) if inverse > 0 else 1e300 * eta
-
-    widest = radius / (g * sqrt(2 * rounds))  # the best eta without privacy
-    eta = minimise(regret, widest * 1e-3, widest, 0.06)
-    force = best_force(eta)
-
-    def price(inverse: float) -> float:
-        return make(eta, 1 / inverse, force).curve.epsilon(target.delta)
-
-    around = inverse_noise(eta, force, 1e-3)
-    if not around > 0:
+    starts = [np.log([widest * share, 0.03, 1e-6]) for share in (0.3, 0.02)]
+    start = min(starts, key=regret)
+    simplex = np.vstack([start, start + np.diag([0.7, 0.7, 1.5])])
+    best = minimize(
+        regret,
+        start,
+        method="Nelder-Mead",
+        options={"initial_simplex": simplex, "xatol": 0.04, "fatol": 1e-4, "maxfev": 160},
+    ).x
+    eta, force, miss = np.exp(np.clip(best, low, high)).tolist()
+    rough = search.least_noise(eta, force, miss, 1e-3)
+    if rough is None:
         raise PrivacyError(
-            f"CTRL finds no parameters for epsilon={target.epsilon:g}, delta={target.delta:g}, {rounds} rounds."
+            f"CTRL finds no parameters for epsilon={target.epsilon:g}, delta={target.delta:g}, {facts.rounds} rounds."
         )
-    return make(eta, 1 / largest(price, target.epsilon, around * 0.99, around * 1.05, 1e-4), force)
+    return search.refined(rough, miss)
 
 
-def paper_parameters(make: Make, problem: Convex, target: Target) -> CTRL:
+def paper_parameters(facts: Facts, target: Target) -> Certificate:
     """Theorems 8 and 11 as printed, run with this library's sound accounting."""
-    from tacit.learners.ctrl.ctrl import ctrl_log_phi
-
-    rounds, epsilon, delta = problem.horizon or 1, target.epsilon, target.delta
+    rounds, epsilon, delta = facts.rounds, target.epsilon, target.delta
     if epsilon > 1 or delta > 0.5 or rounds < 12 * log(1 / delta):
         raise PrivacyError(
             "The paper's parameters need epsilon <= 1, delta <= 1/2 and T >= 12 ln(1/delta). "
@@ -88,9 +67,8 @@ def paper_parameters(make: Make, problem: Convex, target: Target) -> CTRL:
         )
     if target.rounds_per_person > 1 or str(target.relation) != "replace":
         raise PrivacyError("The paper's parameters are for one replaced round per person.")
-    d = problem.domain.hull_dimension if problem.loss.family == "general" else 1
-    g, big = problem.lipschitz, problem.domain.diameter
-    beta = max(problem.smoothness, 1e-300)
+    d, g, big = facts.degrees, facts.lipschitz, facts.domain.diameter
+    beta = max(facts.smoothness, 1e-300)
     spread = sqrt(log(rounds / delta))
     eta = min(
         big / (2 * g * sqrt(rounds)),
@@ -102,15 +80,62 @@ def paper_parameters(make: Make, problem: Convex, target: Target) -> CTRL:
     miss = delta / rounds**2 / 60
     tail = sqrt(2 * d * log(2 / miss))
     log_phi = 2 * (2 * eta * beta * d + (9 * g**2 + 6 * g * sigma * tail) / (2 * sigma**2))
-    plan = make(eta, sigma, rounds ** (-1 / 3), max(log_phi, ctrl_log_phi(problem, eta, sigma, miss)))
-    if plan.guarantee.epsilon(delta) > epsilon:
+    log_phi = max(log_phi, facts.log_range(eta, sigma, miss))
+    printed = Certificate(facts, eta, sigma, rounds ** (-1 / 3), log_phi)
+    spent = printed.chain.epsilon(_Search(facts, target).delta)
+    if spent > epsilon:
         raise PrivacyError(
-            f"The paper's parameters leak epsilon={plan.guarantee.epsilon(delta):.3g} at delta={delta:g} by this "
-            f"library's accounting, above the target {epsilon:g}."
+            f"The paper's parameters leak epsilon={spent:.3g} at delta={delta:g} by this library's accounting, above "
+            f"the target {epsilon:g}."
         )
-    return plan
+    return printed
 
 
-def _epsilon(curve: Curve, orders: np.ndarray, delta: float) -> float:
-    values = curve.renyi(orders) + np.log1p(-1 / orders) - (log(delta) + np.log(orders)) / (orders - 1)
-    return max(0.0, float(np.min(values)))
+class _Search:
+    """Finds the noise that meets a target, each time from where it was found before."""
+
+    def __init__(self, facts: Facts, target: Target) -> None:
+        self._facts, self._epsilon = facts, target.epsilon * _BELOW
+        self.delta = target.delta - (1 + exp(min(target.epsilon, 700.0))) * facts.rounds * TRUNCATION * (1 + 1e-9)
+        if not self.delta > 0:
+            raise PrivacyError(
+                f"delta={target.delta:g} is less than CTRL needs to cut off its noise: (1 + e^epsilon) T 1e-18."
+            )
+        # Few orders around the one that the Gaussian part alone would choose: fewer orders only cost regret.
+        centre = 2 * log(1 / target.delta) / target.epsilon
+        self._orders = 1 + centre * np.geomspace(0.1, 4.0, 12)
+        self._start = 1e-3 / facts.lipschitz  # inverse noise at which the next search begins
+
+    def least_noise(self, eta: float, force: float, miss: float, tolerance: float) -> Certificate | None:
+        """The certificate with the least noise at these parameters (None: no noise is enough)."""
+
+        def cost(inverse: float) -> float:
+            tried = self._at(eta, 1 / inverse, force, miss)
+            return renyi_epsilon(tried.chain.renyi, self.delta, self._orders) if tried.representable else inf
+
+        low, high = self._start / 1.2, self._start * 1.2
+        floor, ceiling = 1e-12 / self._facts.lipschitz, 10 / self._facts.lipschitz
+        while low > floor and cost(low) > self._epsilon:
+            low, high = low / 4, low
+        while high < ceiling and cost(high) <= self._epsilon:
+            low, high = high, high * 2
+        try:
+            inverse = largest(cost, self._epsilon, low, high, tolerance)
+        except PrivacyError:
+            return None
+        self._start = inverse
+        return self._at(eta, 1 / inverse, force, miss)
+
+    def refined(self, rough: Certificate, miss: float) -> Certificate:
+        """The same parameters with the noise that all orders together ask for."""
+
+        def price(inverse: float) -> float:
+            tried = self._at(rough.eta, 1 / inverse, rough.force, miss)
+            return tried.chain.epsilon(self.delta) if tried.representable else inf
+
+        around = 1 / rough.sigma
+        inverse = largest(price, self._epsilon, around * 0.99, around * 1.05, 1e-4)
+        return self._at(rough.eta, 1 / inverse, rough.force, miss)
+
+    def _at(self, eta: float, sigma: float, force: float, miss: float) -> Certificate:
+        return Certificate(self._facts, eta, sigma, force, self._facts.log_range(eta, sigma, miss))

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
-from tacit.problems import Experts, Problem
+from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
+from tacit.learners.states import fitting
+from tacit.problems import Experts, Problem, Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, first_position, real_array
 
 # Rows of losses are processed in blocks that stay in cache; about this many entries at a time.
 BLOCK_ENTRIES = 1 << 18
+
+# Rounds of the run that audits replay: long enough for a history, short enough to replay hundreds of times.
+_REPLAYED_ROUNDS = 60
 
 # The reductions themselves: the methods of arrays cost a microsecond more a call.
 _min, _max = np.minimum.reduce, np.maximum.reduce
@@ -38,6 +42,46 @@ class ExpertPlan(PrivatePlan):
     def blind_regret(self) -> float:
         """Every round a uniform draw: the comparator's expert is missed with probability 1 - 1/N."""
         return self.trivial_regret * (1 - 1 / self.problem.n)
+
+    def resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
+        """The same algorithm on so many rounds and experts (None: as many as now), with other parameters."""
+        size: dict[str, Any] = {"horizon": rounds, "n": self.problem.n if n is None else n}
+        if isinstance(self.problem, Tracking):
+            size["switches"] = min(self.problem.switches, rounds - 1, max(1, rounds // 10))
+        return replace(self, problem=replace(self.problem, **size), **changes)
+
+    def _enumerable(
+        self,
+        most_rounds: int,
+        loud: dict[str, Any],
+        own: dict[str, Any] | None = None,
+        *,
+        rounds: int = 6,
+        also: tuple[Attack, ...] = (),
+    ) -> tuple[SmallInstance, ...]:
+        """The instances of a learner whose outcomes can be counted.
+
+        Args:
+            most_rounds: as long as the longest of them may be.
+            loud: parameters at which mistakes show.
+            own: what changes at a small size if the other parameters are the plan's own.
+            rounds: so many make transcripts that are counted in hundreds (batches of two: three batches).
+            also: further attacks on the loud instance.
+        """
+        found: dict[str, ExpertPlan] = {}
+        for name, changes in (("loud parameters", loud), ("own parameters", own or {})):
+            length = rounds if changes.get("batch", 1) == 1 else 6
+            small = self.resized(length, n=2, **changes)
+            if small not in found.values():
+                found[f"{name}, N=2, T={length}"] = small
+        label, first = next(iter(found.items()))
+        replayed, played = min(_REPLAYED_ROUNDS, self.rounds), min(most_rounds, self.rounds)
+        return (
+            *(SmallInstance("enumeration", name, small) for name, small in found.items()),
+            *(SmallInstance(attack, label, first) for attack in also),
+            SmallInstance("replayed choices", f"own parameters, T={replayed}", self.resized(replayed)),
+            SmallInstance("canaries", f"own parameters, T={played}", self.resized(played)),
+        )
 
 
 class ExpertLearner(Learner):
@@ -87,9 +131,10 @@ class ExpertLearner(Learner):
     def _reject(self, losses: FloatArray, first: int | None) -> None:
         where = first_position(losses, lambda x: ~((x >= self._low) & (x <= self._high)))
         row = "" if first is None else f" in row {self._first_row + first + where[0]}"
+        # Where, never what: a refused loss is as private as any other.
         raise InvalidInput(
-            f"Losses of {self.plan.algorithm} must be finite numbers in [{self._low:g}, {self._high:g}]. "
-            f"Got {float(losses[where])!r} for expert {where[-1]}{row} instead."
+            f"Losses of {self.plan.algorithm} must be finite numbers in [{self._low:g}, {self._high:g}]; "
+            f"the one of expert {where[-1]}{row} is not."
         )
 
     def _run(self, rows: FloatArray) -> IntArray:
@@ -103,7 +148,7 @@ class ExpertLearner(Learner):
     def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """Play the rounds of a checked block and write their actions."""
         for row, losses in enumerate(block):
-            actions[row] = self.play()
+            actions[row] = self._action
             self._best = best.item(row)
             self._finish(losses)
 
@@ -116,13 +161,27 @@ class ExpertLearner(Learner):
     @abstractmethod
     def _absorb(self, losses: FloatArray) -> None: ...
 
+    def _consistent(self) -> bool:
+        return 0 <= self._action < self._n and self._switches <= self._round
+
+    def _summable(self, total: FloatArray, waiting: FloatArray | float = 0.0) -> bool:
+        """Whether losses in [0, 1] of the rounds so far can have this sum, and these rows that are not yet in it."""
+        rounds, slack = self._round, 1e-9 * (1 + self._round)
+        summed = total + np.add.reduce(np.atleast_2d(waiting), axis=0)
+        return bool(_min(total) >= -slack and _max(summed, None) <= rounds + slack)
+
 
 class LazyLearner(ExpertLearner):
     """A chain that decides at the end of each batch; blocks of whole batches are played at once.
 
     Both ways of playing split what waits for a draw at the same rounds, multiples of `self._block`, so that
-    they agree to the last bit. Subclasses call `_begin_chain`, count `self._redraws`, and give `_absorb_whole`.
+    they agree to the last bit. Subclasses call `_begin_chain`, keep rows that wait in the first `self._filled` of
+    `self._rows`, count `self._redraws`, and give `_absorb_whole`.
     """
+
+    _any_shape = ("_rows",)
+    _rows: FloatArray
+    _filled: int
 
     def _begin_chain(self, batch: int, decisions: int, cap: int | None) -> None:
         per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
@@ -154,6 +213,21 @@ class LazyLearner(ExpertLearner):
                 self._absorb_block(block, best, out)
             first += len(block)
         return actions
+
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        content["_rows"] = content["_rows"][: self._filled]  # the others are summed and done with
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter(content)
+        rows, self._rows = self._rows, np.zeros((self._block, self._n))
+        self._rows[: self._filled] = fitting(self._rows[: self._filled], rows)
+
+    def _consistent(self) -> bool:
+        waiting = self._round % self._block
+        capped = self._cap is None or self._redraws <= self._cap
+        return super()._consistent() and self._filled <= waiting and self._redraws <= self._round and capped
 
     @abstractmethod
     def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:

@@ -10,7 +10,7 @@ Close to the non-private floor when N is small; drawing the expert is post-proce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, log1p, sqrt
 from typing import ClassVar
 
@@ -18,7 +18,9 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
-from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.on_sums import RunningSumPlan, sum_instances
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -36,6 +38,9 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     DP with Laplace trees (l1 sensitivity N). Adaptive adversaries. Enforced: losses in their range (others
     raise). Numerics: idealized.
     Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian noise of last deviation sigma_T.
+
+    Reference: Agarwal and Singh (2017), "The Price of Differential Privacy for Online Learning",
+    https://arxiv.org/abs/1701.07953.
 
     Attributes:
         eta: learning rate.
@@ -99,6 +104,12 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         ceiling = 1 / make(1.0).scale if laplace and steps else 10.0
         return make(minimise(lambda eta: float(make(eta).regret_bound), ceiling * 1e-9, ceiling, 1e-3))
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few rounds and experts at its own privacy."""
+        rounds = min(FEW_ROUNDS, self.rounds)
+        mechanism = replace(self.mechanism, steps=rounds - 1)
+        return sum_instances(self.resized(rounds, n=min(8, self.problem.n), mechanism=mechanism), rounds - 1)
+
     def _learner(self, randomness: Randomness) -> HedgeOnSumsLearner:
         return HedgeOnSumsLearner(self, randomness)
 
@@ -108,14 +119,18 @@ class HedgeOnSumsLearner(ExpertLearner):
 
     plan: HedgeOnSums
     _stream_names = ("noise", "pad", "draw")
-    _state = ("_sums", "_gumbel")
+    _state = ("_sums", "_gumbel")  # the Gumbel vector, if it is held: a fresh one is used and forgotten
 
     def __init__(self, plan: HedgeOnSums, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         mechanism = plan.mechanism
         self._sums = mechanism.start(self._n, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"]))
-        self._gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
-        self._action = int(np.argmax(self._gumbel))
+        gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
+        self._action = int(np.argmax(gumbel))
+        self._gumbel = gumbel if plan.hold else None
+
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._sums.step == min(self._round, self.plan.rounds - 1)
 
     def _absorb(self, losses: FloatArray) -> None:
         plan = self.plan
@@ -126,9 +141,10 @@ class HedgeOnSumsLearner(ExpertLearner):
         noisy = self._sums.add(losses - 0.5)
         if not plan.mechanism.steady:
             noisy += self._pad(step)
-        if not plan.hold:
-            self._gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
-        self._move(int(np.argmax(self._gumbel - plan.eta * noisy)))
+        gumbel = self._gumbel
+        if gumbel is None:
+            gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
+        self._move(int(np.argmax(gumbel - plan.eta * noisy)))
 
     def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """All rounds at once, unless sums are padded: then round by round."""
@@ -139,9 +155,8 @@ class HedgeOnSumsLearner(ExpertLearner):
             return
         noisy = self._sums.add_many(block[:summed] - 0.5)
         gumbel = self._gumbel
-        if not plan.hold:
+        if gumbel is None:
             gumbel = -np.log(self._streams["draw"].standard_exponential((summed, self._n)))
-            self._gumbel = gumbel[-1]
         held = np.append(self._action, np.argmax(gumbel - plan.eta * noisy, axis=1))
         actions[:] = held[: len(block)]
         self._switches += int(np.count_nonzero(np.diff(held)))

@@ -19,7 +19,9 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_chain, best_rate
+from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.mechanisms.selection import exponential_mechanism
@@ -51,6 +53,9 @@ class L2P(ExpertPlan):
     coin moves by at most 2 eta, once. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics:
     idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
+
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
 
     Attributes:
         eta: learning rate.
@@ -154,6 +159,12 @@ class L2P(ExpertPlan):
 
         return best_chain(rounds, target, probe)
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts; two chains have many outcomes."""
+        loud = {"eta": 0.3, "force": 0.3, "batch": 1}
+        own = {"batch": min(2, self.batch)}
+        return self._enumerable(most_rounds, loud, own, rounds=4, also=("exponential weights",))
+
     def _learner(self, randomness: Randomness) -> L2PLearner:
         return L2PLearner(self, randomness)
 
@@ -181,6 +192,9 @@ class L2PLearner(ExpertLearner):
         )
         self._action = self._chains.decision
 
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._summable(self._measure.total) and self._action == self._chains.decision
+
     def _absorb(self, losses: FloatArray) -> None:
         self._chains.absorb(losses)
         finished = self._round + 1
@@ -194,6 +208,11 @@ class ExponentialWeights:
     def __init__(self, n: int, eta: float) -> None:
         self._eta = eta
         self._total = np.zeros(n)
+
+    @property
+    def total(self) -> FloatArray:
+        """The cumulative losses. PRIVATE."""
+        return self._total
 
     def absorb(self, feedback: FloatArray) -> None:
         """Add this round's losses."""
@@ -213,7 +232,7 @@ class ExponentialWeights:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        self._total = np.array(state["total"])
+        self._total = np.array(fitting(self._total, state["total"]))
 
 
 def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, int]:

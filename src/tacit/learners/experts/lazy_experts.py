@@ -15,11 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log, log1p, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import ExpertPlan, LazyLearner
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_chain, best_rate, cap_probability
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
@@ -39,6 +40,9 @@ class LazyExperts(ExpertPlan):
     probabilities in [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta. Adaptive adversaries.
     Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
+
+    Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
+    https://arxiv.org/abs/2406.03620.
 
     Attributes:
         eta: learning rate.
@@ -137,6 +141,14 @@ class LazyExperts(ExpertPlan):
 
         return best_chain(rounds, target, probe)
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, with a cap that binds if there is one; without, the law is exponential weights."""
+        loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
+        own = {"batch": min(2, self.batch)}
+        if self.max_switches is not None:
+            return self._enumerable(most_rounds, {**loud, "max_switches": 1}, own)
+        return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
+
     def _learner(self, randomness: Randomness) -> LazyExpertsLearner:
         return LazyExpertsLearner(self, randomness)
 
@@ -182,6 +194,9 @@ class LazyExpertsLearner(LazyLearner):
         if self._filled:
             self._total += np.add.reduce(self._rows[: self._filled], axis=0)
             self._filled = 0
+
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._summable(self._total, self._rows[: self._filled])
 
     def _draw(self) -> None:
         self._redraws += 1

@@ -17,6 +17,7 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_batch, best_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
@@ -34,6 +35,9 @@ class ScheduledExperts(ExpertPlan):
     Privacy contract: every decision; each of the ceil(T/B) - 1 draws that see data has bounded range 2 eta.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: ln N/eta + eta T B/8; for B = 1 against adaptive adversaries too.
+
+    Reference: McSherry and Talwar (2007), "Mechanism Design via Differential Privacy",
+    https://doi.org/10.1109/FOCS.2007.66.
 
     >>> plan = ScheduledExperts(Experts(n=10, horizon=1000), eta=0.02)
     >>> plan.certified_against
@@ -101,6 +105,11 @@ class ScheduledExperts(ExpertPlan):
             raise PrivacyError("ScheduledExperts cannot meet the limit on switches with a fresh draw every round.")
         return found
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts; the law is exponential weights."""
+        loud, own = {"eta": 0.3, "batch": 1}, {"batch": min(2, self.batch)}
+        return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
+
     def _learner(self, randomness: Randomness) -> ScheduledExpertsLearner:
         return ScheduledExpertsLearner(self, randomness)
 
@@ -116,6 +125,9 @@ class ScheduledExpertsLearner(ExpertLearner):
         super().__init__(plan, randomness)
         self._total = np.zeros(self._n)
         self._action = exponential_mechanism(self._total, self._streams["draw"])
+
+    def _consistent(self) -> bool:
+        return super()._consistent() and self._summable(self._total)
 
     def _absorb(self, losses: FloatArray) -> None:
         self._total += losses

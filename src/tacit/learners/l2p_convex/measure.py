@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit.errors import InvalidInput
 from tacit.geometry import Ball, Box
 from tacit.geometry.base import ConvexSet
 from tacit.learners.l2p_convex.interval import sample_interval
 from tacit.learners.l2p_convex.proximal import ProximalSampler, certified_sampler
+from tacit.learners.states import fitting
 from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.problems import Convex
@@ -75,8 +77,10 @@ class History:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        self._rows = np.array(state["rows"], dtype=np.float64)
-        self.count = len(self._rows)
+        rows = np.array(state["rows"], dtype=np.float64)
+        if rows.ndim != 2 or not np.isfinite(rows).all():
+            raise InvalidInput("The rows in the state of a measure must be finite.")
+        self._rows, self.count = rows, len(rows)
 
 
 class GibbsMeasure:
@@ -88,6 +92,11 @@ class GibbsMeasure:
         self._regularisation = regularisation
         self._domain: ConvexSet = problem.domain
         self._history = History(loss, problem.domain.dimension)
+
+    @property
+    def count(self) -> int:
+        """How many rounds are in it."""
+        return self._history.count
 
     def absorb(self, feedback: FloatArray) -> None:
         """Add this round's packed row."""
@@ -140,7 +149,8 @@ class IntervalMeasure(GibbsMeasure):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
         super().load_state_dict(state)
-        self._sums, self._summed = np.array(state["sums"]), int(state["summed"])
+        self._sums = np.array(fitting(self._sums, state["sums"]))
+        self._summed = fitting(self._summed, state["summed"])
 
 
 class ProximalMeasure(GibbsMeasure):

@@ -52,14 +52,14 @@ class LipschitzLearner(Learner):
             where = np.argwhere(~np.isfinite(values))[0]
             row = f" in row {where[0]}" if values.ndim == 2 else ""
             raise InvalidInput(
-                f"Losses of {self.plan.algorithm} must be finite numbers. "
-                f"Got {float(values[tuple(where)])!r} at point {where[-1]}{row} instead."
+                f"Losses of {self.plan.algorithm} must be finite numbers; the one at point {where[-1]}{row} is not."
             )
         return values
 
     def _run(self, rows: Any) -> FloatArray:
         played = np.empty((len(rows), self.points.shape[1]))
         for index, row in enumerate(rows):
-            played[index] = self.play()
-            self.observe(row)
+            checked = self._check(row)
+            played[index] = self._decision()
+            self._finish(checked)
         return played

@@ -26,6 +26,8 @@ from tacit.learners.experts.hedge_on_sums import hedge_regret
 from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -47,6 +49,9 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     idealized.
     Regret (oblivious, G-Lipschitz losses): W (ln N/eta' + eta' T/8) + eta k sigma_T^2/2 + T G diagonal/2^{k+1},
     W = G diagonal, eta' = eta W, N grid points; k + 1 in place of k on the noise in two dimensions.
+
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
 
     Attributes:
         eta: learning rate, in inverse units of loss.
@@ -143,6 +148,10 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         best = min(float(plan.regret_bound) for plan in found)
         return next(plan for plan in found if float(plan.regret_bound) <= CLOSE * best)
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few rounds at its own privacy."""
+        return self._summed(few_rounds(self.problem))
+
     def _learner(self, randomness: Randomness) -> LipschitzGridLearner:
         return LipschitzGridLearner(self, randomness)
 
@@ -162,13 +171,15 @@ class LipschitzGridLearner(LipschitzLearner):
         self._limits = problem.lipschitz * problem.side * self._transform.distances
         size = self._transform.size
         self._sums = mechanism.start(size, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"]))
-        self._gumbel = -np.log(self._streams["draw"].standard_exponential(size))
-        self._index = int(np.argmax(self._gumbel))
+        gumbel = -np.log(self._streams["draw"].standard_exponential(size))
+        self._index = int(np.argmax(gumbel))
+        self._gumbel = gumbel if plan.hold else None  # a fresh one is used and forgotten
 
-    def play(self) -> FloatArray:
-        """The point of this round, as an array of its own."""
-        super().play()
+    def _decision(self) -> FloatArray:
         return np.array(self.points[self._index])
+
+    def _consistent(self) -> bool:
+        return self._index < len(self.points) and self._sums.step == min(self._round, self.plan.rounds - 1)
 
     def _absorb(self, losses: FloatArray) -> None:
         if self._round + 1 == self.plan.rounds:
@@ -176,8 +187,9 @@ class LipschitzGridLearner(LipschitzLearner):
         differences = self._transform.transform(losses)
         np.clip(differences, -self._limits, self._limits, out=differences)
         noisy = self._transform.inverse(self._sums.add(differences))
-        if not self.plan.hold:
-            self._gumbel = -np.log(self._streams["draw"].standard_exponential(noisy.size))
-        index = int(np.argmax(self._gumbel - self.plan.eta * noisy))
+        gumbel = self._gumbel
+        if gumbel is None:
+            gumbel = -np.log(self._streams["draw"].standard_exponential(noisy.size))
+        index = int(np.argmax(gumbel - self.plan.eta * noisy))
         self._switches += index != self._index
         self._index = index

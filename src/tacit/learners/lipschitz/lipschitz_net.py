@@ -8,7 +8,7 @@ Online Convex Optimization", COLT 2023) does not have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ import numpy as np
 from tacit.geometry.base import read_only
 from tacit.learners.experts.lazy_experts import LazyExperts
 from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
+from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Experts, Lipschitz
@@ -31,6 +32,9 @@ class LipschitzNet(LipschitzPlan):
     Privacy contract, numerics: those of `LazyExperts`. Enforced: a round's losses are taken relative to the smallest
     one on the net and clipped to the range that a G-Lipschitz loss has there.
     Regret (oblivious, G-Lipschitz losses): that of the experts, plus T G diagonal/(2 cells).
+
+    Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
+    Optimization", https://proceedings.mlr.press/v195/.
 
     Attributes:
         cells: cells in each coordinate.
@@ -105,6 +109,13 @@ class LipschitzNet(LipschitzPlan):
             best = found
         return best
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """A net of two points, loud."""
+        problem = replace(self.problem, horizon=5, dimension=1)
+        experts = replace(self.experts, problem=net_experts(problem, 2), eta=0.3, force=0.3, batch=1)
+        small = replace(self, problem=problem, cells=2, experts=experts)
+        return (SmallInstance("enumeration", "loud parameters, a net of two points, T=5", small),)
+
     def _learner(self, randomness: Randomness) -> LipschitzNetLearner:
         return LipschitzNetLearner(self, randomness)
 
@@ -124,19 +135,20 @@ class LipschitzNetLearner(LipschitzLearner):
         self._most = plan.experts.problem.width
         self._experts = plan.experts.start(randomness)
 
-    def play(self) -> FloatArray:
-        """The point of this round, as an array of its own."""
-        super().play()
-        return np.array(self.points[self._experts.play()])
+    def _decision(self) -> FloatArray:
+        return np.array(self.points[self._experts._decision()])
+
+    def _consistent(self) -> bool:
+        return self._round == self._experts.rounds and self._experts._consistent()
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._experts.observe(self._relative(losses))
+        self._experts._finish(self._experts._check(self._relative(losses)))
         self._switches = self._experts.switches
 
     def _run(self, rows: Any) -> FloatArray:
         if not isinstance(rows, np.ndarray):
             return super()._run(rows)
-        actions = self._experts.run(self._relative(rows))
+        actions = self._experts._run(self._experts._check_many(self._relative(rows)))
         self._round += len(rows)
         self._played = self._played and not len(rows)
         self._switches = self._experts.switches

@@ -8,7 +8,8 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.stochastic.norms import Norm
-from tacit.losses.base import Loss, RowLoss
+from tacit.losses.base import Loss, RowLoss, clip_rows
+from tacit.losses.custom import CustomLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.validation import FloatArray
 
@@ -29,8 +30,13 @@ class ClippedDifferences:
         """One checked record."""
         if isinstance(self._loss, RowLoss):
             return self._loss.pack(record, self._dimension, many=False)[0]
-        # Whether a gradient can be taken is found out before anything changes.
-        self._gradient(np.zeros(self._dimension), record)
+        # Whether there is a gradient at all is found out before anything changes.
+        gradient = self._raw(np.zeros(self._dimension), record)
+        if gradient.shape != (self._dimension,):
+            raise InvalidInput(
+                f"A gradient of {self._loss!r} must be {self._dimension} numbers. "
+                f"Got an array of shape {gradient.shape} instead."
+            )
         return record
 
     def pack_many(self, records: Any) -> Any:
@@ -54,10 +60,12 @@ class ClippedDifferences:
         """The sum of the clipped differences."""
         if isinstance(self._loss, LinkLoss):
             return self._link_total(self._loss, records, x, previous, weight, before, clip)
-        differences = weight * self._gradients(x, records)
-        if before:
-            differences -= before * self._gradients(previous, records)
-        sizes = self._norm.dual_sizes(differences)
+        with np.errstate(over="ignore", invalid="ignore"):  # differences too large to be squared have share 0
+            differences = weight * self._gradients(x, records)
+            if before:
+                differences -= before * self._gradients(previous, records)
+            differences[~np.isfinite(differences).all(axis=1)] = 0.0
+            sizes = self._norm.dual_sizes(differences)
         return np.asarray(_shares(sizes, clip) @ differences)
 
     def _link_total(
@@ -82,12 +90,23 @@ class ClippedDifferences:
         return np.array([self._gradient(x, record) for record in records])
 
     def _gradient(self, x: FloatArray, record: Any) -> FloatArray:
-        gradient = np.asarray(self._loss.gradient(x, record), dtype=np.float64)
+        """The user's gradient; what is no vector of finite numbers counts as 0, a public constant."""
+        gradient = self._raw(x, record)
         if gradient.shape != (self._dimension,) or not np.isfinite(gradient).all():
-            raise InvalidInput(
-                f"A gradient of {self._loss!r} must be {self._dimension} finite numbers. Got {gradient!r} instead."
-            )
-        return gradient
+            return np.zeros(self._dimension)
+        clip = self._loss.lipschitz if isinstance(self._loss, CustomLoss) else None
+        return gradient if clip is None else clip_rows(gradient[None], clip)[0]
+
+    def _raw(self, x: FloatArray, record: Any) -> FloatArray:
+        ask = self._loss.gradient_of if isinstance(self._loss, CustomLoss) else self._loss.gradient
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(ask(x.copy(), record), dtype=np.float64)
+        except ArithmeticError:
+            return np.full(self._dimension, np.nan)
+        except (TypeError, ValueError) as error:
+            name = type(error).__name__
+            raise InvalidInput(f"The gradient of {self._loss!r} cannot be taken at this record ({name}).") from error
 
 
 def _shares(sizes: FloatArray, clip: float) -> FloatArray:

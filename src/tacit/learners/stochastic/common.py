@@ -6,6 +6,7 @@ bounds on the gradients to come. `OnlineToBatch` shows it noisy gradients only, 
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import ProjectableSet
+from tacit.learners.states import fitting
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray, real_array
@@ -96,7 +98,7 @@ class OnlineLearner(ABC):
         if not (type(gradient) is np.ndarray and gradient.dtype == np.float64 and gradient.shape == self._point.shape):
             gradient = real_array(type(self).__name__, "gradient", gradient, self._point.shape)
         if not np.isfinite(np.add.reduce(gradient)) and not np.isfinite(gradient).all():
-            raise InvalidInput(f"The 'gradient' of {type(self).__name__} must be finite. Got {gradient!r} instead.")
+            raise InvalidInput(f"The 'gradient' of {type(self).__name__} must be finite numbers.")
         checked: FloatArray = gradient
         return checked
 
@@ -129,6 +131,24 @@ class OnlineLearner(ABC):
     def risk_formula(self) -> str:
         """The bound of `excess_risk` in words."""
         return "(regret of the learner + radius * sum of the sampling errors and of the noise)/sum of the weights"
+
+    def state_dict(self) -> dict[str, Any]:
+        """Every number, array and inner learner among the attributes; what else there is must not change."""
+        values = vars(self).items()
+        return {
+            name: value.state_dict() if isinstance(value, OnlineLearner) else copy.deepcopy(value)
+            for name, value in values
+            if isinstance(value, int | float | np.ndarray | OnlineLearner)
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        for name in self.state_dict():
+            current = getattr(self, name)
+            if isinstance(current, OnlineLearner):
+                current.load_state_dict(state[name])
+            else:
+                setattr(self, name, copy.deepcopy(fitting(current, state[name])))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._shown()})"

@@ -9,6 +9,7 @@ or Gaussian, has another density for q > 2 and no pure guarantee.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import gammaln
@@ -79,17 +80,17 @@ class Norm:
 
     def exponential_noise(self, generator: np.random.Generator) -> NoiseSource:
         """Draws vectors of the density proportional to exp(-|z|_q)."""
-        q = self.dual
+        # No closure: a copy of what holds this must draw from its own copy of the generator.
+        return partial(_exponential, self.dual, generator)
 
-        def draw(count: int) -> FloatArray:
-            if q == 2.0:
-                direction = generator.standard_normal(count)
-            else:
-                direction = generator.standard_gamma(1 / q, count) ** (1 / q)
-                direction *= 2.0 * generator.integers(0, 2, count) - 1.0
-            return np.asarray(direction * (generator.standard_gamma(count) / length(direction, q)))
 
-        return draw
+def _exponential(q: float, generator: np.random.Generator, count: int) -> FloatArray:
+    if q == 2.0:
+        direction = generator.standard_normal(count)
+    else:
+        direction = generator.standard_gamma(1 / q, count) ** (1 / q)
+        direction *= 2.0 * generator.integers(0, 2, count) - 1.0
+    return np.asarray(direction * (generator.standard_gamma(count) / length(direction, q)))
 
 
 def length(x: FloatArray, power: float) -> float:

@@ -17,7 +17,7 @@ running sum of them is all the learner sees. Different from the print:
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
 from typing import Any, ClassVar
@@ -28,14 +28,16 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import L1Ball, Simplex
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.on_sums import sum_instances
+from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_learners import default_norm, default_power, named_learner
 from tacit.learners.stochastic.weighting import clipping_norms, conversion_errors, scheduled_column_norm
 from tacit.learners.target import RegretBound, Target
-from tacit.losses.base import Loss
+from tacit.losses.base import Loss, RowLoss
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.privacy.calibration import gaussian_mu
@@ -58,6 +60,9 @@ class OnlineToBatch(PrivatePlan):
     noise on a tree. Adaptive adversaries. Enforced: each record's gradient difference is clipped to its public
     bound, whatever the loss does. Assumed: nothing; for the excess risk, independent records and a convex loss that
     keeps its constants. Numerics: idealized.
+
+    Reference: Zhang, Tran and Cutkosky (2022), "Differentially Private Online-to-Batch for Smooth Losses",
+    https://arxiv.org/abs/2210.06593.
 
     Attributes:
         learner: a fresh learner, copied at the start; anything with play() and observe(gradient).
@@ -244,6 +249,16 @@ class OnlineToBatch(PrivatePlan):
             return min([first, *others], key=lambda plan: float(plan.regret_bound))
         return cls(problem, named_learner(learner, problem, common["norm"], first.errors), **common)
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few records at its own privacy; pure plans draw noise with the density of a norm."""
+        problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
+        steps = ceil(problem.records / batch)
+        small = replace(self, problem=problem, batch=batch, mechanism=replace(self.mechanism, steps=steps))
+        found = sum_instances(small, steps)
+        if self.mechanism.noise == "gaussian":
+            return found
+        return (*found, SmallInstance("norm noise", found[0].label, small))
+
     def _learner(self, randomness: Randomness) -> OnlineToBatchLearner:
         return OnlineToBatchLearner(self, randomness)
 
@@ -283,17 +298,40 @@ class OnlineToBatchLearner(Learner):
         """The newest private model; after the last record, the final one."""
         return np.array(self._action)
 
+    @property
+    def _shows(self) -> bool:
+        """A loss of the user's is asked about the models."""
+        return not isinstance(self.plan.problem.loss, RowLoss)
+
     def _check(self, record: Any) -> Any:
-        return self._differences.pack(record)
+        """The record, and the batch's sum of differences if it ends a batch: a user's loss is asked only here."""
+        packed = self._differences.pack(record)
+        if len(self._pending) + 1 < self.plan.batch and self._round + 1 < self.plan.problem.records:
+            return packed, None
+        return packed, self._total(self._differences.stack([*self._pending, packed]))
 
     def _check_many(self, records: Any) -> Any:
-        return self._differences.pack_many(records)
+        return self._differences.pack_many(records) if not self._shows else list(records)
 
-    def _absorb(self, record: Any) -> None:
-        self._pending.append(record)
-        if len(self._pending) == self.plan.batch or self._round + 1 == self.plan.problem.records:
-            self._advance(self._differences.stack(self._pending))
-            self._pending = []
+    def _absorb(self, checked: Any) -> None:
+        record, total = checked
+        if total is None:
+            self._pending.append(record)
+            return
+        self._advance(total)
+        self._pending = []
+
+    def _run_openly(self, rows: Any) -> FloatArray:
+        return np.asarray(super()._run_openly(rows)).reshape(len(rows), self._action.size)
+
+    def _consistent(self) -> bool:
+        plan, waiting = self.plan, len(self._pending)
+        whole = self._round == plan.problem.records or self._round == self._step * plan.batch + waiting
+        return (
+            whole
+            and waiting < plan.batch
+            and self._sums.step == self._step == -(-(self._round - waiting) // plan.batch)
+        )
 
     def _run(self, rows: Any) -> FloatArray:
         """As play and observe, a batch at a time; returns the model that stood in each round."""
@@ -310,7 +348,7 @@ class OnlineToBatchLearner(Learner):
                 self._pending.extend(self._differences.rows_of(part))
                 part = self._differences.stack(self._pending)
             if len(part) == size or last:
-                self._advance(np.array(part) if isinstance(part, np.ndarray) else part)
+                self._advance(self._total(np.array(part)))
                 self._pending = []
             self._round += taken
             self._played = False
@@ -319,21 +357,31 @@ class OnlineToBatchLearner(Learner):
             return np.empty((0, self._action.size))
         return np.repeat(np.array(models), counts, axis=0)
 
-    def _advance(self, records: Any) -> None:
-        """One step of Algorithm 1: clipped differences, noisy sum, learner, average."""
-        plan = self.plan
+    def _weights(self) -> tuple[float, float]:
+        """beta_t and beta_{t-1} of the step to come."""
         t = self._step + 1
-        weight, before = float(t) ** plan.power, float(t - 1) ** plan.power if t > 1 else 0.0
-        x, previous = self._action, self._previous
+        return float(t) ** self.plan.power, float(t - 1) ** self.plan.power if t > 1 else 0.0
+
+    def _clip(self) -> tuple[float, float]:
+        """The clipping norm and the sensitivity of the step to come."""
+        plan, (weight, before) = self.plan, self._weights()
         clip = (weight - before) * plan.lipschitz
-        if t > 1:
-            clip += before * plan.smoothness * plan.norm.size(x - previous)
+        if self._step:
+            clip += before * plan.smoothness * plan.norm.size(self._action - self._previous)
         if plan.scheduled:
-            self._sensitivity = plan.schedule.item(t - 1)
-            clip = min(clip, self._sensitivity)
-        else:
-            self._sensitivity = max(self._sensitivity, clip * ROUND_UP)
-        total = self._differences.total(records, x, previous, weight, before, clip)
+            sensitivity = plan.schedule.item(self._step)
+            return min(clip, sensitivity), sensitivity
+        return clip, max(self._sensitivity, clip * ROUND_UP)
+
+    def _total(self, records: Any) -> FloatArray:
+        """The sum of the batch's clipped differences; nothing changes yet."""
+        return self._differences.total(records, self._action, self._previous, *self._weights(), self._clip()[0])
+
+    def _advance(self, total: FloatArray) -> None:
+        """One step of Algorithm 1: clipped differences, noisy sum, learner, average."""
+        plan, x, t = self.plan, self._action, self._step + 1
+        weight, _ = self._weights()
+        _, self._sensitivity = self._clip()
         noisy = self._sums.add(total / plan.batch, self._sensitivity)
         if self._average:
             self._inner.observe(noisy, average=x, weight=weight)

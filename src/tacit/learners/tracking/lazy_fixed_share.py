@@ -18,12 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log1p, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import LazyLearner
 from tacit.learners.experts.lazy_experts import lazy_curve
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_chain, best_rate, cap_probability
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
@@ -45,6 +46,8 @@ class LazyFixedShare(TrackingPlan):
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
     Regret: complexity/eta + eta T B/8 (oblivious), complexity = -ln of the prior weight of the best sequence.
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         eta: learning rate.
@@ -152,6 +155,12 @@ class LazyFixedShare(TrackingPlan):
 
         return best_chain(rounds, target, probe)
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, with a cap that binds if there is one."""
+        loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
+        loud |= {} if self.max_redraws is None else {"max_redraws": 1}
+        return self._enumerable(most_rounds, loud, {"batch": min(2, self.batch)}, rounds=4)
+
     def _learner(self, randomness: Randomness) -> LazyFixedShareLearner:
         return LazyFixedShareLearner(self, randomness)
 
@@ -200,6 +209,10 @@ class LazyFixedShareLearner(LazyLearner):
                 self._used += self._counting
         if finished % self._block == 0:
             self._flush()
+
+    def _consistent(self) -> bool:
+        used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
+        return super()._consistent() and used
 
     @property
     def _counting(self) -> int:

@@ -13,12 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import log, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
+from tacit.learners.plan import SmallInstance
+from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
@@ -36,6 +38,8 @@ class LimitedUpdates(ExpertPlan):
     whole budget; a person who stands in k of a window's rounds costs k/m of it, hence m rounds cost epsilon
     however they are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
     Assumed for the regret: independent losses from one distribution. Numerics: idealized.
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         epsilon: privacy of the whole run.
@@ -96,6 +100,10 @@ class LimitedUpdates(ExpertPlan):
             )
         return plan
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, and three selections: it has no other parameter than epsilon."""
+        return self._enumerable(most_rounds, {}, rounds=8)
+
     def _learner(self, randomness: Randomness) -> LimitedUpdatesLearner:
         interval = max(1, min(1024, BLOCK_ENTRIES // self.problem.n))
         scale = noise_mean(self.epsilon, self.relation, self.rounds_per_person)
@@ -111,6 +119,7 @@ class LimitedUpdatesLearner(ExpertLearner):
 
     _stream_names: ClassVar[tuple[str, ...]] = ("start", "select")
     _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_rows", "_held", "_filled", "_summed")
+    _any_shape: ClassVar[tuple[str, ...]] = ("_rows", "_held")
 
     def __init__(self, plan: ExpertPlan, randomness: Randomness, interval: int, scale: float) -> None:
         super().__init__(plan, randomness)
@@ -127,6 +136,27 @@ class LimitedUpdatesLearner(ExpertLearner):
         self._local = 0
         self._sums = np.zeros(self._n)
         self._summed = self._filled  # rows of the buffer that the window's sums contain, or that are older
+
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        for name in ("_rows", "_held"):  # what lies behind is done with
+            content[name] = content[name][: self._filled]
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter(content)
+        rows, held = self._rows, self._held
+        self._rows, self._held = np.zeros((self._interval, self._n)), np.zeros(self._interval)
+        self._rows[: self._filled] = fitting(self._rows[: self._filled], rows)
+        self._held[: self._filled] = fitting(self._held[: self._filled], held)
+
+    def _consistent(self) -> bool:
+        counted = self._summed <= self._filled and (self._round - self._filled) % self._interval == 0
+        return super()._consistent() and counted and self._local == self._round - self._epoch_start()
+
+    def _epoch_start(self) -> int:
+        """The round from which local time counts."""
+        return 0
 
     def _absorb(self, losses: FloatArray) -> None:
         self._rows[self._filled] = losses

@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean
@@ -59,6 +60,8 @@ class RestartOnShift(TrackingPlan):
     Regret: `regret_after` certifies a finished run, for any losses, from the number of its restarts; the
     bound in advance assumes at most S of them. Only thresholds="certified", several times larger than the
     tuned ones, make that provable for independent losses.
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         epsilon: privacy of the whole run.
@@ -130,7 +133,10 @@ class RestartOnShift(TrackingPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """For any losses, if at most S restarts happen; without that if false alarms are provably rare.
+        """For any losses over the runs with at most S restarts; over all runs if false alarms are provably rare.
+
+        The first is E[regret; restarts <= S]: the regret counts as 0 where there are more. It is not the expectation
+        given that there are at most S, which may be larger by a factor 1/P[restarts <= S].
 
         A run with R restarts has S + 1 + R stretches in which no test raised an alarm, hence `regret_after`.
         With thresholds="certified" an epoch without a shift ends in an alarm with probability at most fa, so
@@ -146,7 +152,7 @@ class RestartOnShift(TrackingPlan):
             return RegretBound(
                 self.problem.width * value,
                 formula,
-                ("any losses", "expectation", after),
+                ("any losses", "E[regret; restarts <= S], not a conditional expectation", after),
                 "there are at most S restarts",
             )
         value = expected_stretches_regret(self.detector, self.slope, self.margin, _pieces(self.problem.switches))
@@ -187,6 +193,11 @@ class RestartOnShift(TrackingPlan):
             return make(*certified(detector, _pieces(problem.switches)))
         return make(*tuned(detector))
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, tested after every round, with thresholds that are often exceeded."""
+        loud = {"interval": 1, "slope": 0.5, "margin": 0.0}
+        return self._enumerable(most_rounds, loud, {"interval": 1}, rounds=4, also=("restarts",))
+
     def _learner(self, randomness: Randomness) -> RestartOnShiftLearner:
         return RestartOnShiftLearner(self, randomness)
 
@@ -209,6 +220,13 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
     def restarts(self) -> list[int]:
         """The rounds (counted from 0) from which the learner started again. Released."""
         return list(self._restarts)
+
+    def _consistent(self) -> bool:
+        rounds = [0, *self._restarts, self._round]
+        return super()._consistent() and all(type(r) is int for r in rounds) and rounds == sorted(rounds)
+
+    def _epoch_start(self) -> int:
+        return self._restarts[-1] if self._restarts else 0
 
     def _begin(self) -> None:
         super()._begin()

@@ -20,6 +20,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -89,9 +90,8 @@ class RunningSum(ABC):
 
     def noise_from(self, generator: np.random.Generator) -> NoiseSource:
         """The unit noise that this mechanism adds, drawn from `generator`."""
-        if self.noise == "laplace":
-            return lambda count: generator.laplace(0.0, 1.0, count)
-        return generator.standard_normal
+        # No closure: a copy of what holds this must draw from its own copy of the generator.
+        return partial(_laplace, generator) if self.noise == "laplace" else generator.standard_normal
 
     def scale(self, privacy: float, sensitivity: float = 1.0) -> float:
         """Noise scale that gives `privacy` (mu for Gaussian, epsilon for Laplace noise)."""
@@ -213,6 +213,8 @@ class Accumulator(ABC):
                     f"This running sum has {self._steps} steps of dimension {self.dimension}; "
                     f"the state is at step {step} of dimension {exact.size}."
                 )
+            if not (np.isfinite(exact).all() and 0.0 <= sensitivity <= LARGEST):
+                raise InvalidInput("The sum and the sensitivity in the state of a running sum must be finite.")
             self._load_noise_state(state, step)
         except InvalidInput:
             raise
@@ -236,7 +238,13 @@ class Accumulator(ABC):
                 f"The '{name}' of this running sum's state must have shape {(rows, self.dimension)}. "
                 f"Got {array.shape} instead."
             )
+        if not np.isfinite(array).all():
+            raise InvalidInput(f"The '{name}' of this running sum's state must be finite.")
         return array
+
+
+def _laplace(generator: np.random.Generator, count: int) -> FloatArray:
+    return generator.laplace(0.0, 1.0, count)
 
 
 def lower_toeplitz(coefficients: FloatArray) -> FloatArray:

@@ -6,7 +6,8 @@ import pytest
 
 import tacit
 from planted_bugs.arms import CONTROLS
-from tacit.auditing.scripted.arms import arms_alphabet, arms_law
+from tacit.auditing.instances import alphabet
+from tacit.auditing.scripted.arms import arms_law
 from tacit.auditing.scripted.enumeration import ExactCurve
 from tacit.learners.arms import BatchedTsallis, PhasedArms
 from tacit.problems import Arms
@@ -23,7 +24,7 @@ def pairs(size, rounds, public=False):
 
 def worst(plan, rounds, *, decisions=False):
     """The largest loss and the largest delta(1/4) of all neighbouring pairs."""
-    letters = arms_alphabet(plan.problem)
+    letters = alphabet(plan)
     laws = {}
 
     def law(stream):

@@ -1,0 +1,155 @@
+"""The life of noise: shared sources, copies, second processes, interrupts."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from tacit.learners.bandit.common import BanditLearner
+from tacit.learners.learner import Learner
+from tacit.randomness import Randomness
+from tacit.testing.rounds import Case, content, parts, refused, streams
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda value: pickle.loads(pickle.dumps(value)),
+}
+
+
+def shared_secrets_share_no_noise(case: Case) -> None:
+    """One secret source given to two learners gives each its own noise."""
+    secret = Randomness.secret()
+    learners = [case.plan.start(secret), case.plan.start(secret), case.plan.start(secret.child(0))]
+    draws = [tuple(stream.random(4)) for learner in learners for stream in streams(learner)]
+    assert len(set(draws)) == len(draws), "two learners of one secret source draw the same noise"
+
+
+def secrets_are_not_copied(case: Case) -> None:
+    """No copy, no pickle: the sentence names the way that is open."""
+    learner = case.advanced(None)
+    for how, make in COPIES.items():
+        with refused(f"{how} of a secret learner", "state_dict", "restore"):
+            make(learner)
+
+
+def replayables_copy_faithfully(case: Case) -> None:
+    """A copy in mid-stream goes on as the learner does, and neither moves the other."""
+    for how, make in COPIES.items():
+        learner = case.advanced()
+        try:
+            twin = make(learner)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            assert how == "pickle", f"{how} of a replayable learner fails"
+            continue  # functions of the user's are not pickled
+        wanted = case.loop(learner, case.middle)
+        assert case.loop(twin, case.middle) == wanted, f"a {how} plays otherwise"
+        assert content(twin) == content(learner), f"a {how} ends in another state"
+
+
+def another_process_is_refused(case: Case) -> None:
+    """A forked process may not go on with secret noise; replayable noise may be used anywhere."""
+    if not hasattr(os, "fork"):
+        return
+    secret, replayable = case.advanced(None), case.advanced()
+
+    def tried() -> str:
+        for call in (secret.state_dict, lambda: case.loop(secret, case.middle), lambda: secret.run(case.rows(0, 1))):
+            with refused("secret noise in a second process", "state_dict", "restore"):
+                call()
+        case.loop(replayable, case.middle)
+        return ""
+
+    failure = forked(tried)
+    assert not failure, failure
+    case.loop(secret, case.middle)
+
+
+def forked(call: Callable[[], str]) -> str:
+    """What `call` returns, or fails with, in a forked process."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            answer = call()
+        except BaseException as error:
+            answer = f"{type(error).__name__}: {error}"
+        os.write(write, answer.encode()[:4000])
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as file:
+        return file.read()
+
+
+def half_rounds_are_not_continued(case: Case) -> None:
+    """An interrupt inside `observe`, before or after its work, ends the learner; the last saved state goes on."""
+    for worked in (False, True):
+        learner = case.start()
+        case.loop(learner, 0, 3)
+        state = learner.state_dict()
+        case.loop(learner, 3, case.middle)
+        learner.play()
+        row = case.feedback[case.middle]
+        with interrupted(learner, "_absorb", worked):
+            learner.observe(row)
+        for call in (learner.play, learner.state_dict, partial(learner.observe, row), partial(_run_one, case, learner)):
+            with refused("a half round", "interrupted", "round 3", "state_dict"):
+                call()
+        again = case.plan.restore(state)
+        assert case.loop(again, 3) == case.loop(case.start())[3:], "the last saved state does not go on"
+        learner.load_state_dict(state)
+        case.loop(learner, 3)
+
+
+def interrupted_runs_are_undone(case: Case) -> None:
+    """An interrupt inside `run`: all rounds are undone and other noise is drawn, unless decisions were shown."""
+    for seed in (5, None):
+        learner = case.advanced(seed)
+        before, keys = content(learner), _keys(learner)
+        if learner._shows:
+            inside = parts(learner)[-1]
+            with interrupted(inside, "_fill" if isinstance(inside, BanditLearner) else "_absorb", True):
+                learner.run(case.rows(case.middle))
+            with refused("a half round", "interrupted"):
+                learner.play()
+            continue
+        with interrupted(learner, "_run", True):
+            learner.run(case.rows(case.middle))
+        assert content(learner) == before, "an interrupted run leaves something behind"
+        assert seed is not None or not keys & _keys(learner), "an interrupted run of a secret learner keeps its keys"
+        learner.run(case.rows(case.middle))
+
+
+@contextmanager
+def interrupted(learner: Learner, method: str, worked: bool) -> Iterator[None]:
+    """KeyboardInterrupt inside a method, before or after its work; it must come through."""
+    honest = getattr(learner, method)
+
+    def stopped(*arguments: Any) -> None:
+        if worked:
+            honest(*arguments)
+        raise KeyboardInterrupt
+
+    vars(learner)[method] = stopped
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError(f"an interrupt inside {method} is swallowed")
+    finally:
+        del vars(learner)[method]
+
+
+def _run_one(case: Case, learner: Learner) -> Any:
+    return learner.run(case.rows(0, 1))
+
+
+def _keys(learner: Learner) -> set[bytes]:
+    return {bytes(stream.bit_generator.state["s"]["seed"]) for stream in streams(learner)}

@@ -1,0 +1,104 @@
+"""A plan under check and its rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import TacitError
+from tacit.learners.bandit.common import BanditLearner, Rounds
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
+from tacit.learners.states import sealed
+from tacit.randomness import Randomness, Stream
+
+Runs = Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plan, rounds of feedback for it, and how `run` takes them."""
+
+    plan: Plan
+    feedback: list[Any]
+    as_run: Runs | None = None
+
+    @property
+    def middle(self) -> int:
+        """Where streams are cut."""
+        return len(self.feedback) * 3 // 5
+
+    def start(self, seed: int | None = 5) -> Learner:
+        """A fresh learner: replayable, or secret without a seed."""
+        return self.plan.start(None if seed is None else Randomness.replayable(seed))
+
+    def rows(self, first: int = 0, last: int | None = None) -> Any:
+        """Some rounds as `run` takes them."""
+        part, row = self.feedback[first:last], self.feedback[0]
+        if self.as_run is not None:
+            return self.as_run(part)
+        if isinstance(self.start(), BanditLearner):
+            return Rounds(lambda points, at: np.array(part[at : at + len(points)], dtype=float), len(part))
+        if isinstance(row, tuple):
+            return tuple(np.array([row[k] for row in self.feedback])[first:last] for k in range(len(row)))
+        return part if callable(row) else np.array(self.feedback)[first:last]
+
+    def loop(self, learner: Learner, first: int = 0, last: int | None = None) -> list[Any]:
+        """Play and observe some rounds; the decisions."""
+        actions = []
+        for row in self.feedback[first:last]:
+            actions.append(np.array(learner.play()).tolist())
+            learner.observe(row)
+        return actions
+
+    def advanced(self, seed: int | None = 5) -> Learner:
+        """A learner in the middle of the stream."""
+        learner = self.start(seed)
+        self.loop(learner, 0, self.middle)
+        return learner
+
+
+def listed(actions: Any) -> list[Any]:
+    """The decisions of a run as a list."""
+    return list(np.asarray(actions).tolist())
+
+
+def parts(learner: Learner) -> list[Learner]:
+    """The learner and the learners inside it."""
+    inner = [value for value in vars(learner).values() if isinstance(value, Learner)]
+    return [learner, *(part for value in inner for part in parts(value))]
+
+
+def streams(learner: Learner) -> list[Stream]:
+    """Every stream that a learner draws from."""
+    return [stream for part in parts(learner) for stream in part._streams.values()]
+
+
+def content(learner: Learner) -> dict[str, Any]:
+    """The state of a learner, also of one that may not be saved any more, for comparison."""
+    return sealed("", learner._gather())
+
+
+def resealed(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A state changed by somebody who computes the digest anew."""
+    around = ("warning", "version", "plan", "digest")
+    return sealed(state["plan"], {**{k: v for k, v in state.items() if k not in around}, **changes})
+
+
+@contextmanager
+def refused(what: str, *words: str) -> Iterator[None]:
+    """An error of tacit's must come, in one sentence that contains these words."""
+    try:
+        yield
+    except TacitError as error:
+        text = str(error)
+        assert "\n" not in text, f"{what} is refused in more than one line: {text}"
+        assert text.endswith("."), f"{what} is refused by less than a sentence: {text}"
+        missing = [word for word in words if word not in text]
+        assert not missing, f"{what} is refused without naming {missing}: {text}"
+    else:
+        raise AssertionError(f"{what} is accepted")

@@ -1,0 +1,62 @@
+"""The contract of learners as a suite: the tests of every kind of problem inherit it and give their cases."""
+
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from tacit import Randomness
+from tacit.testing import CHECKS
+from tacit.testing.rounds import Case
+
+ROUNDS = 40
+
+
+def numbers(*shape, name="feedback"):
+    """Numbers in [0, 1), always the same."""
+    return Randomness.replayable(21).stream(name).random(shape)
+
+
+def losses(n, rounds=ROUNDS):
+    """One loss per expert: general position, extremes and ties."""
+    rows = numbers(rounds, n)
+    rows[::3] = np.round(rows[::3])
+    return list(rows)
+
+
+def vectors(dimension, rounds=ROUNDS):
+    """Vectors in the unit box around 0."""
+    return list(2 * numbers(rounds, dimension) - 1)
+
+
+def pairs(dimension, rounds=ROUNDS):
+    """Features and a label."""
+    labels = np.sign(numbers(rounds, name="labels") - 0.5)
+    return [(row, float(label)) for row, label in zip(vectors(dimension, rounds), labels, strict=True)]
+
+
+@cache
+def made(suite, name):
+    """Plans are calibrated once."""
+    return Case(*suite.cases[name]())
+
+
+class LearnerContract:
+    """Subclasses list in `cases`, by name, functions that make (plan, feedback)."""
+
+    cases: ClassVar = {}
+
+    @pytest.fixture
+    def case(self, request):
+        return made(type(self), request.param)
+
+    def test_contract(self, case, check):
+        CHECKS[check](case)
+
+
+def pytest_generate_tests(metafunc):
+    """Every case with every check; modules that inherit the suite import this function."""
+    if metafunc.function.__name__ == "test_contract" and issubclass(metafunc.cls, LearnerContract):
+        metafunc.parametrize("case", list(metafunc.cls.cases), indirect=True)
+        metafunc.parametrize("check", list(CHECKS))
