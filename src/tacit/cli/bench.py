@@ -77,5 +77,5 @@ def timed(plan: Plan, world: Any, repeats: int) -> tuple[float, float]:
     return min(deciding), min(deciding) / min(drawing)
 
 
-KINDS = (problems.experts, problems.tracking, problems.convex, problems.lipschitz, problems.bandit)
+KINDS = (problems.experts, problems.tracking, problems.convex, problems.lipschitz, problems.bandit, problems.arms)
 add_commands(app, bench, KINDS)

@@ -221,11 +221,10 @@ class PhasedArmsLearner(ArmLearner):
 
     def _consistent(self) -> bool:
         lengths, ends = self._schedule.lengths, (0, *self._schedule.ends)
-        if not (np.all(self._done >= 0) and np.all(self._done < len(lengths))):
+        if not (super()._consistent() and np.all(self._done >= 0) and np.all(self._done < len(lengths))):
             return False
         played = sum(ends[int(done)] for done in self._done) + self._filled
-        open_ = self._size == lengths[int(self._done[self._action])]
-        return super()._consistent() and open_ and played == self._round
+        return self._size == lengths[int(self._done[self._action])] and played == self._round
 
     def _release(self, total: int) -> None:
         arm, schedule = self._action, self._schedule
