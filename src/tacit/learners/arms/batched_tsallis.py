@@ -39,7 +39,7 @@ from tacit.validation import FloatArray, check_choice, check_integer, check_numb
 
 RATES = ("fixed", "decreasing")
 _MOST_STEPS = 100  # of Newton's method; it takes four or five
-_TOLERANCE = 1e-12
+_TOLERANCE = 1e-10
 _sum, _min = np.add.reduce, np.minimum.reduce  # the methods of arrays cost a microsecond more a call
 
 

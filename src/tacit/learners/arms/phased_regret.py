@@ -53,17 +53,21 @@ class Phase:
 
     def index(self, estimate: float) -> float:
         """The lower confidence bound of an arm with this estimate."""
-        gains = self.slopes * estimate - self.noise - self.level
-
-        def beaten(q: float) -> bool:
-            return bool((gains - np.log1p(q * self._growth) @ self.lengths).max() <= 0.0)
-
-        if beaten(0.0):
-            return 0.0
+        # Each slope refuses all q below a root of its own; the index is the largest root.
+        gains, growth = self.slopes * estimate - self.noise - self.level, self._growth
         low, high = 0.0, 1.0
+        refusing = gains > 0.0
         for _ in range(BISECTIONS):
+            if not refusing.any():
+                return low
+            if not refusing.all():  # the others' roots lie below
+                gains, growth = gains[refusing], growth[refusing]
             middle = (low + high) / 2
-            low, high = (low, middle) if beaten(middle) else (middle, high)
+            above = gains > np.log1p(middle * growth) @ self.lengths
+            if above.any():
+                low, refusing = middle, above
+            else:
+                high, refusing = middle, ~above
         return low
 
     @cached_property
@@ -131,7 +135,7 @@ class Phases:
     @cached_property
     def lengths(self) -> tuple[int, ...]:
         """m_1, m_2, .."""
-        return tuple(int(m) for m in np.diff(np.array((0, *self.ends))))
+        return tuple(end - before for before, end in zip((0, *self.ends), self.ends, strict=False))
 
     @cached_property
     def precisions(self) -> FloatArray:
