@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_table, plain_fields, real_array
+from tacit.validation import (
+    FloatArray,
+    IntArray,
+    check_dimension,
+    check_integer,
+    check_number,
+    check_table,
+    plain_fields,
+    real_array,
+)
 
 
 def _coins(owner: str, means: FloatArray, horizon: int, generator: np.random.Generator) -> FloatArray:
@@ -51,8 +60,11 @@ class BernoulliArms:
     @classmethod
     def with_gap(cls, n: int, horizon: int, gap: float = 0.2, mean: float = 0.5, best: int = 0) -> BernoulliArms:
         """One arm whose mean is smaller by `gap` than that of all others."""
-        check_integer("BernoulliArms.with_gap", "n", n)
-        check_integer("BernoulliArms.with_gap", "best", best, at_least=0, at_most=n - 1)
+        owner = "BernoulliArms.with_gap"
+        check_dimension(owner, "n", n)
+        check_integer(owner, "best", best, at_least=0, at_most=n - 1)
+        mean = check_number(owner, "mean", mean, above=0, below=1, closed_low=True, closed_high=True)
+        gap = check_number(owner, "gap", gap, above=0, below=mean, closed_low=True, closed_high=True)
         return cls(tuple(mean - gap if arm == best else mean for arm in range(n)), horizon)
 
     @property

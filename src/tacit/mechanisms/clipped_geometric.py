@@ -30,6 +30,7 @@ from tacit.validation import FloatArray, check_integer, check_positive
 
 # A larger rate would save nothing: noise that is other than 0 with probability 2 e^-64 costs no utility.
 LARGEST_RATE = 64.0
+LARGEST_BATCH = 10**6
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class ClippedGeometric:
     rounds_per_person: int = 1
 
     def __post_init__(self) -> None:
-        check_integer("ClippedGeometric", "batch", self.batch)
+        check_integer("ClippedGeometric", "batch", self.batch, at_most=LARGEST_BATCH)
         check_positive("ClippedGeometric", "epsilon", self.epsilon)
         check_integer("ClippedGeometric", "rounds_per_person", self.rounds_per_person)
         object.__setattr__(self, "relation", as_relation("ClippedGeometric", self.relation))

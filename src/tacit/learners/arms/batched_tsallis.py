@@ -21,6 +21,7 @@ from tacit.errors import PrivacyError
 from tacit.learners.arms.common import ArmLearner, ArmPlan, pure
 from tacit.learners.arms.tsallis_regret import (
     KAPPAS,
+    MOST_DROP,
     POWERS,
     BatchLoss,
     best_batches,
@@ -32,10 +33,10 @@ from tacit.learners.arms.tsallis_regret import (
 )
 from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.clipped_geometric import ClippedGeometric
+from tacit.mechanisms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
 from tacit.problems import Arms
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive, invalid
+from tacit.validation import FloatArray, check_choice, check_number, check_positive, invalid
 
 RATES = ("fixed", "decreasing")
 _MOST_STEPS = 100  # of Newton's method; it takes four or five
@@ -74,10 +75,9 @@ class BatchedTsallis(ArmPlan):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("BatchedTsallis", "batch", self.batch)
-        check_number("BatchedTsallis", "power", self.power, above=0.0, below=1.0)
+        _check_power(self.power)
+        _check_kappa(self.kappa)
         check_positive("BatchedTsallis", "eta", self.eta)
-        check_positive("BatchedTsallis", "kappa", self.kappa)
         check_choice("BatchedTsallis", "rates", self.rates, RATES)
         if self.rates == "fixed" and not self.loss.admissible(self.eta):
             raise invalid(
@@ -134,9 +134,9 @@ class BatchedTsallis(ArmPlan):
         rounds = problem.horizon or 1
         powers = (0.5,) if rates == "decreasing" else POWERS
         if power is not None:
-            powers = (check_number("calibrate", "power", power, above=0.0, below=1.0),)
+            powers = (_check_power(power),)
         if kappa is not None:
-            check_positive("calibrate", "kappa", kappa)
+            _check_kappa(kappa)
 
         def kappas(power: float) -> tuple[float, ...]:
             return tuple(unit * (1 - power) for unit in KAPPAS) if kappa is None else (kappa,)
@@ -223,6 +223,14 @@ def leader(scores: FloatArray, scale: float, power: float, level: float) -> tupl
     return weights / total, nu
 
 
+def _check_power(power: object) -> float:
+    return check_number("BatchedTsallis", "power", power, above=0.05, below=0.95, closed_low=True, closed_high=True)
+
+
+def _check_kappa(kappa: object) -> float:
+    return check_number("BatchedTsallis", "kappa", kappa, above=1e-6, below=MOST_DROP, closed_low=True)
+
+
 def _releases(target: Target, rounds: int, batch: int | None) -> list[ClippedGeometric]:
     """The lengths worth trying, as few as the limit on switches allows."""
 
@@ -230,6 +238,11 @@ def _releases(target: Target, rounds: int, batch: int | None) -> list[ClippedGeo
         return ClippedGeometric(length, target.epsilon, target.relation, target.rounds_per_person)
 
     if batch is not None:
-        return [make(check_integer("calibrate", "batch", batch))]
+        return [make(batch)]
     fewest = 1 if target.max_switches is None else -(-rounds // (target.max_switches + 1))
+    if fewest > LARGEST_BATCH:
+        raise PrivacyError(
+            f"BatchedTsallis needs batches of {fewest} rounds to switch {target.max_switches} times at most, and "
+            f"{LARGEST_BATCH} are allowed."
+        )
     return best_batches(make, min(fewest, rounds), rounds)

@@ -119,10 +119,12 @@ class PhasedArms(ArmPlan):
         Args:
             gaps: n - 1 numbers, or one for all of them.
         """
-        listed = np.broadcast_to(real_array("PhasedArms", "gaps", gaps, None), (self.problem.n - 1,))
-        if not np.all((listed >= 0) & (listed <= self.problem.width)):
-            raise invalid("PhasedArms.regret_bound_given", "gaps", f"from 0 to {self.problem.width:g}", gaps)
-        return self._bound(listed / self.problem.width, "for the given gaps")
+        listed, others = real_array("PhasedArms", "gaps", gaps, None), (self.problem.n - 1,)
+        if listed.shape not in ((), others) or not np.all((listed >= 0) & (listed <= self.problem.width)):
+            raise invalid(
+                "PhasedArms.regret_bound_given", "gaps", f"one number or n - 1, from 0 to {self.problem.width:g}", gaps
+            )
+        return self._bound(np.broadcast_to(listed / self.problem.width, others), "for the given gaps")
 
     def _bound(self, gaps: FloatArray | None, means: str) -> RegretBound:
         return RegretBound(

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, inf, sqrt
+from math import ceil, exp, inf, log, sqrt
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class BatchLoss:
         """Whether every step of the analysis has z well above -1, where u is finite."""
         q, kappa = self.power, self.kappa
         drop = (0.5 + self.release.overshoot) * eta * (1 - q) / q
-        p: float = min(1.0, (drop * (1 - q) / kappa) ** (1 / q))
+        p = exp(min(0.0, log(drop * (1 - q) / kappa) / q))
         return bool(kappa * (1 - p) + drop * p ** (1 - q) <= MOST_DROP)
 
     def range(self, eta: float) -> float:
