@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
+from math import ceil
 from typing import Any
 
 from tacit.errors import PrivacyError
@@ -13,6 +14,7 @@ from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import Problem
 from tacit.randomness import Randomness
 from tacit.validation import invalid
@@ -163,12 +165,12 @@ class Comparison:
             condition = candidate.regret_bound.condition
             parts = ["chosen" if candidate.plan is self.plan else "", note, f"if {condition}" if condition else ""]
             note = "; ".join(part for part in parts if part)
-            shown = "-" if switches is None else f"<= {switches:,.0f}"
-            rows.append((candidate.algorithm, f"{float(candidate.regret_bound):,.4g}", shown, note))
+            shown = "-" if switches is None else f"<= {ceil(switches):,}"
+            rows.append((candidate.algorithm, rounded_up(float(candidate.regret_bound), thousands=True), shown, note))
         return rows
 
     def __repr__(self) -> str:
-        certified = f"certified {self.problem.criterion} {float(self.regret_bound):.4g}"
+        certified = f"certified {self.problem.criterion} {rounded_up(float(self.regret_bound))}"
         return f"Comparison({self.algorithm}, {certified}, of {len(self.candidates)})"
 
 

@@ -22,6 +22,8 @@ LARGEST_DIMENSION = 10**7
 LARGEST_TABLE = 5 * 10**8
 # Positive numbers stay between these, so that formulas may square, multiply and divide them.
 SMALLEST, LARGEST = 1e-60, 1e60
+# Divided by instead of a length of 0, so that the zero vector stays what it is: the smallest float is 2e-308.
+NO_LENGTH = 1e-300
 # What reading a malformed state or description can raise.
 MALFORMED = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 _T = TypeVar("_T")

@@ -1,6 +1,7 @@
 """`audit` on shipped plans: no violation, tight where it can be, and a report that says what was done."""
 
 import json
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -97,7 +98,8 @@ def test_shipped_plans_at_full_budget(name):
 
 
 def test_lazy_experts_are_tight_on_their_worst_small_instance():
-    instance = instances(PLANS["lazy experts"](), "enumeration")[0]
+    loud = instances(PLANS["lazy experts"](), "enumeration")[0]
+    instance = replace(loud, plan=loud.plan._resized(5))  # a third of the transcripts
     finding = attacks.exact(instance, tacit.Randomness.replayable(0).stream("tests"), laws=12)
     _, certified, measured = finding.curves
     assert measured[0] >= 0.4 * certified[0]

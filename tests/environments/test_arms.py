@@ -86,7 +86,7 @@ def test_bad_logs_and_worlds():
         evaluate(plan, log)
     with pytest.raises(InvalidInput, match="'plan'"):
         evaluate(tacit.plan(tacit.Experts(n=2, horizon=10), epsilon=1.0, delta=1e-6), log)
-    with pytest.raises(InvalidInput, match="evaluate"):
+    with pytest.raises(InvalidInput):  # a log has one loss a round
         tacit.simulate(tacit.plan(Arms(n=2, horizon=10), epsilon=1.0, delta=0.0), log, runs=1)
     with pytest.raises(InvalidInput):
         BernoulliArms((), 10)

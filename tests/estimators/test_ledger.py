@@ -10,9 +10,9 @@ from sklearn.model_selection import GridSearchCV
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators import LEDGER, Ledger, PrivateGridSearch, PrivateLogisticRegression, PrivateRidge
-from tacit.estimators.ledger import total_curve
-from tacit.privacy.curves import Gaussian, Pure
-from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.composition import compose
+from tacit.privacy.curves import Approximate, Gaussian, Pure
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.randomness import Randomness
 
 STREAM = Randomness.replayable(0).stream("data")
@@ -67,19 +67,70 @@ def test_a_budget_stops_before_the_data_are_used():
 
 
 def test_composition_is_exact_for_gaussian_parts():
-    assert total_curve([Gaussian(0.3), Gaussian(0.4)]).epsilon(1e-6) == pytest.approx(Gaussian(0.5).epsilon(1e-6))
+    assert compose([Gaussian(0.3), Gaussian(0.4)]).epsilon(1e-6) == pytest.approx(Gaussian(0.5).epsilon(1e-6))
     released = model(ledger=Ledger()).fit(X, Y).guarantee_.curve
-    both = total_curve([released, Gaussian(0.1)])
+    both = compose([released, Gaussian(0.1)])
     assert released.epsilon(1e-6) < both.epsilon(1e-6) < released.epsilon(1e-6) + Gaussian(0.1).epsilon(1e-6)
-    assert total_curve([released, Pure(0.1)]).epsilon(1e-6) > released.epsilon(1e-6)
+    assert compose([released, Pure(0.1)]).epsilon(1e-6) > released.epsilon(1e-6)
 
 
-def test_relations_do_not_mix():
+def spent(curve, at_delta=0.0, **fields):
+    return Guarantee(curve, at_delta, "x", "y", **{"unit": "one record", **fields})
+
+
+def test_the_sum_is_under_the_strictest_relation():
+    """Zeroing out is one step, replacing two: a budget used to add the two kinds of epsilon as if they were one."""
+    ledger = Ledger(epsilon=2.5, delta=1e-6)
+    ledger.record("zeroed", spent(Pure(1.0), relation=ZERO_OUT))
+    assert ledger.epsilon(0.0) == 1.0
+    assert ledger.together().relation is ZERO_OUT
+    with pytest.raises(PrivacyError, match=r"would bring the ledger to epsilon=3"):
+        ledger.record("replaced", spent(Pure(1.0)))
+    ledger.record("replaced", spent(Pure(0.5)))
+    assert ledger.together().relation is REPLACE
+    assert ledger.epsilon(0.0) == 2.5
+    assert "2 entries" in str(ledger)
+    assert "together: epsilon=2.5 at delta=0, replace" in str(ledger)
+
+
+def test_models_of_both_relations_add_up():
     ledger = Ledger()
-    model(ledger=ledger).fit(X, Y)
-    model(ledger=ledger, relation="zero-out").fit(X, Y)
-    with pytest.raises(PrivacyError, match="both relations"):
-        ledger.epsilon(1e-6)
+    replaced = model(ledger=ledger).fit(X, Y).guarantee_
+    zeroed = model(ledger=ledger, relation="zero-out").fit(X, Y).guarantee_
+    assert ledger.epsilon(1e-5) > zeroed.epsilon(1e-5) + replaced.epsilon(1e-5)
+    assert np.isfinite(ledger.epsilon(1e-6))
+
+
+@pytest.mark.parametrize("fields", [{"unit": "one round's feedback"}, {"rounds_per_person": 2}])
+def test_what_does_not_compose_is_refused_and_not_written(fields):
+    ledger = Ledger()
+    ledger.record("first", spent(Pure(0.1)))
+    with pytest.raises(PrivacyError, match=f"only under one {next(iter(fields))}"):
+        ledger.record("second", spent(Pure(0.1), **fields))
+    assert len(ledger) == 1
+
+
+def test_a_replayable_fit_stamps_the_ledger():
+    ledger = Ledger()
+    ledger.record("secret", spent(Pure(0.1)))
+    assert ledger.private
+    assert "not private" not in str(ledger)
+    ledger.record("replayed", spent(Pure(0.1), randomness=Randomness.replayable(1).label))
+    assert not ledger.private
+    assert not ledger.together().private
+    assert str(ledger).count("replayable: not private") == 2
+
+
+def test_unknown_horizons_and_searches_add_up():
+    """Contracts known at one point used to compose to infinity."""
+    ledger = Ledger()
+    for _ in range(2):
+        ledger.record("search", spent(Approximate(1.0, 1e-6), 1e-6))
+    assert 2 - 1e-9 <= ledger.together().epsilon() <= 2.0
+    assert ledger.together().at_delta == 2e-6
+    assert ledger.epsilon(1e-6) == np.inf
+    with pytest.raises(PrivacyError, match="empty"):
+        Ledger().together()
 
 
 def test_a_worker_process_warns(monkeypatch):
@@ -90,7 +141,7 @@ def test_a_worker_process_warns(monkeypatch):
 
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
     with pytest.warns(PrivacyWarning, match="worker"):
-        spend(None, "fit", Guarantee(Pure(1.0), 0.0, "x", "y"))
+        spend(None, "fit", spent(Pure(1.0)))
 
 
 def test_the_private_search_keeps_one_budget():
@@ -102,7 +153,7 @@ def test_the_private_search_keeps_one_budget():
     assert search.guarantee_.epsilon() == 3.0
     assert 1.0 < search.fit_epsilon_ < 3.0  # composition is better than division by three
     parts = [search._candidate({"regularisation": r}, search.fit_epsilon_, 3) for r in grid["regularisation"]]
-    together = total_curve([p.public_guarantee(300, 3).curve for p in parts])
+    together = compose([p.public_guarantee(300, 3).curve for p in parts])
     assert together.epsilon(1e-6) <= 3.0
     assert search.best_estimator_.guarantee_.epsilon(1e-6 / 3) <= search.fit_epsilon_ * (1 + 1e-6)
     assert search.best_params_["regularisation"] in grid["regularisation"]

@@ -84,10 +84,10 @@ METHODS = {
     "test_environments": {"losses", "data", "means", "best", "with_gap", "rows", "functions", "mean_loss"},
     "test_simulation": {"summary", "summaries", "read"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
-    "test_audit": {"plot"},
+    "test_audit": {"plot", "small_instances"},
 }
-# Reached through `value`, `gradient` and `constants`: the parts of a link.
-INNER = {"link", "slope", "curvature", "link_constants", "clip_labels"}
+# Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are.
+INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "barrier_stiffness"}
 
 
 def exists(claim):

@@ -1,6 +1,7 @@
 """Unknown horizon: epochs on disjoint data, no extra privacy cost, an honest bound."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tacit import (
     Experts,
     Guarantee,
+    HedgeOnSums,
     InvalidInput,
     LazyExperts,
     PrivacyError,
@@ -17,6 +19,8 @@ from tacit import (
     Tracking,
 )
 from tacit.learners.doubling import FIRST_EPOCH, REFERENCE_ROUNDS, Doubling
+from tacit.learners.target import Target
+from tacit.privacy.curves import Gaussian, Pure
 
 OPEN = Experts(n=3, horizon=None, loss_range=(0.0, 2.0))
 
@@ -57,6 +61,51 @@ def test_pure_budget_stays_pure():
     plan = ScheduledExperts.calibrate(OPEN, epsilon=1.0, delta=0.0)
     assert plan.guarantee.epsilon(0.0) == 1.0
     assert plan.guarantee.notion == "pure"
+
+
+def test_epochs_of_one_curve_share_the_whole_curve():
+    """Gaussian noise at one target is the same in every epoch: its curve is known everywhere, not at one point."""
+    plan = HedgeOnSums.calibrate(OPEN, epsilon=1.0, delta=1e-6)
+    curve = plan.guarantee.curve
+    assert isinstance(curve, Gaussian)
+    assert 0.999999 <= plan.guarantee.epsilon() <= 1.0 + 1e-9
+    assert np.isfinite(plan.guarantee.epsilon(1e-9))
+    for index in range(4):
+        assert plan.epoch(index).guarantee.curve.mu <= curve.mu
+    pure = HedgeOnSums.calibrate(OPEN, epsilon=1.0, delta=0.0)
+    assert pure.guarantee.curve == Pure(1.0)
+    twice = plan.guarantee.compose(plan.guarantee)
+    assert twice.epsilon(1e-6) == pytest.approx(Gaussian(curve.mu * np.sqrt(2)).epsilon(1e-6), rel=1e-6)
+
+
+def test_contracts_of_unknown_horizons_compose(plan):
+    """They are known at one point: it used to add up to infinity."""
+    twice = plan.guarantee.compose(plan.guarantee)
+    assert twice.at_delta == 2e-6
+    assert 1.99 < twice.epsilon() <= 2.0
+
+
+def test_an_epoch_beyond_the_target_never_begins():
+    def make(problem):
+        rate = 0.01 if problem.horizon == FIRST_EPOCH else 0.3  # the second epoch is too loud
+        return LazyExperts(problem, eta=rate, force=0.3)
+
+    target = Target(LazyExperts(replace(OPEN, horizon=FIRST_EPOCH), eta=0.01, force=0.3).guarantee.epsilon(1e-6), 1e-6)
+    plan = Doubling(OPEN, target, make)
+    assert plan.guarantee.epsilon() == target.epsilon
+    with pytest.raises(PrivacyError, match="Epoch 1 of LazyExperts"):
+        plan.epoch(1)
+    learner = plan.start(Randomness.replayable(1))
+    with pytest.raises(PrivacyError, match="Epoch 1 of LazyExperts"):
+        learner.run(np.zeros((FIRST_EPOCH + 1, 3)))
+    with pytest.raises(PrivacyError, match="Epoch 0 of LazyExperts"):
+        Doubling(OPEN, Target(0.1, 1e-6), make).guarantee  # noqa: B018
+    mixed = [
+        HedgeOnSums.calibrate(replace(OPEN, horizon=h), epsilon=1.0, delta=d) for h, d in ((1024, 1e-6), (2048, 0))
+    ]
+    plan = Doubling(OPEN, Target(1.0, 1e-6), lambda problem: mixed[problem.horizon > FIRST_EPOCH])
+    with pytest.raises(PrivacyError, match="all epochs must share one"):
+        plan.epoch(1)
 
 
 def test_epochs_are_fresh_learners_on_their_own_data(plan):

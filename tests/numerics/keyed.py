@@ -10,25 +10,34 @@ from randomgen import AESCounter
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.numerics.source import POOL
 from tacit.numerics.uniforms import KEY_BYTES, Uniforms
+from tacit.randomness import Stream
 
 
 def generator(key):
-    return np.random.Generator(AESCounter(key=key))
+    """A replayable stream of this key."""
+    return Stream(AESCounter(key=key), private=False)
+
+
+def fixed_key(key):
+    """A stream that gives this key to the further digits of uniforms."""
+    stream = generator(key)
+    stream.bytes = lambda count: bytes([key]) * count
+    return stream
 
 
 def gaussian(key=3):
     """A replayable source on three streams of neighbouring keys."""
-    return DiscreteGaussian(generator(key), generator(key + 1), generator(key + 2), private=False)
+    return DiscreteGaussian(generator(key), generator(key + 1), generator(key + 2))
 
 
 def uniforms(key=3):
     """A replayable stream of uniforms."""
-    return Uniforms(generator(key), bytes([key]) * KEY_BYTES, private=False)
+    return Uniforms(generator(key), fixed_key(key))
 
 
 def planted_uniforms(words):
     """Uniforms with these first words, then zeros; their further digits are those of key 1."""
-    return Uniforms(planted([*words, *[0] * POOL]), bytes([1]) * KEY_BYTES, private=False)
+    return Uniforms(planted([*words, *[0] * POOL]), fixed_key(1))
 
 
 def digit(index, count, key=1):
@@ -54,4 +63,4 @@ def planted(words):
         taken = [left.pop(0) for _ in range(count)]
         return np.array(taken, dtype=np.uint64)
 
-    return SimpleNamespace(bit_generator=SimpleNamespace(random_raw=random_raw), left=left)
+    return SimpleNamespace(bit_generator=SimpleNamespace(random_raw=random_raw), left=left, private=False)

@@ -117,7 +117,7 @@ def test_digits_from_the_stream_are_caught(monkeypatch):
     """With a margin of 2^-9 some decisions are refined; whether they are may not change what follows."""
 
     def outcomes(kind):
-        source = kind(generator(3), bytes(32), private=False)
+        source = kind(generator(3), generator(4))
         return [coin(source, 0.5, 0.001, 1) for _ in range(3000)]
 
     plain, planted = outcomes(Uniforms), outcomes(DigitsFromTheStream)

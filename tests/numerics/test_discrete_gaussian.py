@@ -65,7 +65,7 @@ def streams_of(uniforms):
 
 def planted_source(uniforms):
     """A source that makes no draws ahead, for there is nothing to make them from."""
-    source = DiscreteGaussian(*streams_of(uniforms), private=False)
+    source = DiscreteGaussian(*streams_of(uniforms))
     return source, source._produce(len(uniforms) // 4)
 
 
@@ -187,7 +187,7 @@ def test_convolution_in_miniature():
 def test_streams_by_name():
     source = DiscreteGaussian.from_streams(Randomness.replayable(1), "noise")
     names = ("noise", "noise/48", "noise/128")
-    by_hand = DiscreteGaussian(*(Randomness.replayable(1).stream(name) for name in names), private=False)
+    by_hand = DiscreteGaussian(*(Randomness.replayable(1).stream(name) for name in names))
     np.testing.assert_array_equal(source.draw(500), by_hand.draw(500))
     assert not source.private
     assert DiscreteGaussian.from_streams(Randomness.secret(), "noise").private

@@ -102,7 +102,7 @@ def test_blocks_loops_states_and_copies():
         np.testing.assert_array_equal(twin.draw(1000), whole[20_514:21_514])
     source.draw(1)
     source._uniforms.take(1)
-    source.forget()
+    source.renew()
     assert source._uniforms._pool.size == 0, "nor are there words drawn ahead"
     assert source.draw(1)[0] != whole[20_515], "what was drawn ahead is gone"
 

@@ -9,15 +9,15 @@ import sys
 import numpy as np
 import pytest
 
-from numerics.keyed import gaussian, generator
+from numerics.keyed import gaussian
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.numerics.source import POOL
-from tacit.randomness import Randomness
+from tacit.randomness import Process, Randomness
 
 
 def secret():
-    return DiscreteGaussian(generator(1), generator(2), generator(3), private=True)
+    return DiscreteGaussian.from_streams(Randomness.secret(), "noise")
 
 
 @pytest.mark.parametrize("used", [0, 10, 300, POOL + 5])
@@ -71,8 +71,16 @@ def test_secret_sources_have_no_state():
     ahead = source._pool[5:].tolist()
     source.load_state_dict({})
     assert not set(ahead) & set(source.draw(1000).tolist()), "a continuation does not share the draws made ahead"
-    with pytest.raises(InvalidInput, match="has no state"):
-        source.load_state_dict(gaussian().state_dict())
+
+
+def test_the_state_decides_whether_a_source_is_secret():
+    source = secret()
+    source.load_state_dict(gaussian().state_dict())
+    assert not source.private, "whoever has the state can make the draws again"
+    np.testing.assert_array_equal(source.draw(100), gaussian().draw(100))
+    source.load_state_dict({})
+    assert source.private
+    assert not set(source.draw(1000).tolist()) & set(gaussian().draw(2000).tolist())
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
@@ -85,7 +93,7 @@ def test_secret_sources_are_not_copied(copied):
 def test_secret_sources_stay_in_their_process(monkeypatch, count):
     private, public = secret(), DiscreteGaussian.from_streams(Randomness.replayable(1), "noise")
     private.draw(1)
-    monkeypatch.setattr(os, "getpid", lambda: -1)
+    monkeypatch.setattr(Process, "number", -1)
     assert public.draw(count).size == count
     with pytest.raises(ProtocolError, match="only in the process that made it"):
         private.draw(count)

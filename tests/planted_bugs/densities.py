@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
-from tacit.auditing.densities import draws, keep_probabilities
+from tacit.auditing.densities import keep_probabilities
+from tacit.auditing.densities.draws import law, release
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.geometry import Ball, Box
@@ -24,6 +25,7 @@ from tacit.randomness import Randomness
 
 GENERAL = Convex(domain=Ball(2), loss=QuadraticLoss(), horizon=6)
 MODEL = Convex(domain=Ball(3), loss=LogisticLoss(), horizon=8)
+THIN = Convex(domain=Box([-1.0, -1e-6], [1.0, 1e-6]), loss=LogisticLoss(), horizon=8)
 BALL = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=4)
 BOX = Convex(domain=Box(np.full(3, -1.0), np.ones(3)), loss=LinearLoss(), horizon=4)
 
@@ -44,7 +46,7 @@ def weights(problem: Convex, **changes: Any) -> L2PConvex:
 
 def described(plan: Plan, draws: int) -> Finding:
     """Attack the law of draws and coins."""
-    return draws.law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
+    return law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
 
 
 def read_off(plan: Plan) -> Finding:
@@ -55,7 +57,19 @@ def read_off(plan: Plan) -> Finding:
 def released() -> Finding:
     """Attack what CTRL adds to its minimisers."""
     plan = minimiser(MODEL)
-    return draws.release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
+    return release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
+
+
+def _barrier_of_release(honest: Any) -> Any:
+    """Coins look at the objective of the released point, barrier and all, and not at the minimiser behind it."""
+
+    def hold(self: coupled.CoupledLearner, point: Any, minimiser: Any, noise: Any) -> None:
+        x = self._set.to_hull(point)
+        inside = x if self._set.hull_barrier.value(x) < np.inf else minimiser
+        slope = self._sums.gradient(inside)[0] + self._ridge * inside
+        honest(self, point, inside, -slope - self._weight * self._set.hull_barrier.gradient(inside))
+
+    return hold
 
 
 def _less_noise(honest: Any) -> Any:
@@ -75,22 +89,21 @@ def _wrong_sign(honest: Any) -> Any:
 def _stale_hessian(honest: Any) -> Any:
     """A redraw keeps the inverse Hessian of the point before it."""
 
-    def reset(self: held_point.HeldLink, x: Any, gradient: Any, curvature: Any) -> None:
-        before = self._inverse
-        fresh = not np.any(self.x)
-        honest(self, x, gradient, curvature)
+    def renew(self: held_point.HeldLink, curvature: Any) -> None:
+        before, fresh = self._inverse, np.array_equal(self._inverse, np.eye(len(curvature)))
+        honest(self, curvature)
         if not fresh:
             self._inverse = before
 
-    return reset
+    return renew
 
 
 def _no_determinant(honest: Any) -> Any:
-    def reset(self: held_point.HeldQuadratic, x: Any, gradient: Any, curvature: Any) -> None:
-        honest(self, x, gradient, curvature)
+    def renew(self: held_point.HeldQuadratic, curvature: Any) -> None:
+        honest(self, curvature)
         self._eigenvalues = np.full_like(self._eigenvalues, 1e12)
 
-    return reset
+    return renew
 
 
 def _bare_minimiser(honest: Any) -> Any:
@@ -235,11 +248,15 @@ CONTROLS: tuple[Control, ...] = (
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(
-        "stale Hessian at a redraw (CTRL, d = 3, generalised linear)", "convex",
-        swap(held_point.HeldLink, "reset", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
+        "coins at the released point, with the barrier there (CTRL, thin box)", "convex",
+        swap(coupled.CoupledLearner, "_hold", _barrier_of_release), lambda: read_off(minimiser(THIN)),
     ),
     Control(
-        "determinant term missing (CTRL, d = 2)", "convex", swap(held_point.HeldQuadratic, "reset", _no_determinant),
+        "stale Hessian at a redraw (CTRL, d = 3, generalised linear)", "convex",
+        swap(held_point.HeldLink, "renew", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
+    ),
+    Control(
+        "determinant term missing (CTRL, d = 2)", "convex", swap(held_point.HeldQuadratic, "renew", _no_determinant),
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(

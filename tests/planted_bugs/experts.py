@@ -206,7 +206,7 @@ def _doubling() -> Finding:
     def make(problem: Any) -> Plan:
         return lazy.LazyExperts(problem, eta=0.3, force=0.3)
 
-    plan = doubling.Doubling(Experts(n=2, horizon=None), Target(1.0, 1e-6), make)
+    plan = doubling.Doubling(Experts(n=2, horizon=None), Target(1e6, 1e-6), make)
     return epochs(plan, Randomness.replayable(5).stream("controls"))
 
 

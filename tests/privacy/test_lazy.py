@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Sometimes
-from tacit.privacy.lazy import CappedChain, LazyChain, log_step_moment, pure_bits, worst_partition
+from tacit.errors import InvalidInput
+from tacit.learners.experts.lazy_experts import lazy_curve
+from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Renyi, SamplerError, Sometimes
+from tacit.privacy.guarantee import REPLACE
+from tacit.privacy.lazy import CappedChain, LazyChain, hazards_of, log_step_moment, pure_bits, worst_partition
 
 ORDERS = np.array([1.01, 1.3, 2.0, 5.0, 30.0, 400.0])
 
@@ -34,7 +37,7 @@ def grid_moment(order, low, high, shift, log_draw, points=301):
 @pytest.mark.parametrize("width", [0.0, 0.02, 0.6])
 def test_vertices_attain_the_maximum(low, high, shift, width):
     log_draw = (ORDERS - 1) * BoundedRange(width).renyi(ORDERS)
-    vertices = log_step_moment(ORDERS, low, high, shift, log_draw)
+    vertices = log_step_moment(ORDERS, *hazards_of(low, high), shift, log_draw)
     grid = np.array([grid_moment(o, low, high, shift, d) for o, d in zip(ORDERS, log_draw, strict=True)])
     assert np.all(vertices >= grid - 1e-13 * (1 + ORDERS))
     np.testing.assert_allclose(vertices, grid, rtol=1e-9, atol=1e-12)
@@ -53,13 +56,13 @@ def test_moment_in_high_precision(shift, order):
     pairs = [(high, lower), (lower, high), (low, upper), (upper, low), (high, high), (low, low)]
     pairs = [(mpmath.mpf(q), mpmath.mpf(r)) for q, r in pairs]
     exact = max(mpmath.log(q**a * r ** (1 - a) + (1 - q) ** a * (1 - r) ** (1 - a) * E) for q, r in pairs)
-    got = log_step_moment(np.array([order]), low, high, shift, np.array([draw]))[0]
+    got = log_step_moment(np.array([order]), *hazards_of(low, high), shift, np.array([draw]))[0]
     assert got >= exact * (1 - mpmath.mpf(1e-9))
     assert got <= exact * (1 + mpmath.mpf(1e-3)) + mpmath.mpf(1e-14) * (1 + order)
 
 
 def test_keeping_for_sure_under_one_neighbour_only_costs_everything():
-    certain = log_step_moment(ORDERS, 0.5, 1.0, 0.1, np.zeros_like(ORDERS))
+    certain = log_step_moment(ORDERS, *hazards_of(0.5, 1.0), 0.1, np.zeros_like(ORDERS))
     assert np.all(np.isinf(certain))
     assert LazyChain(5, 0.5, 1.0, 0.1, Pure(0.1)).epsilon(1e-6) == np.inf
     assert LazyChain(5, 0.5, 1.0, 0.1, Pure(0.1)).pure() == np.inf
@@ -81,9 +84,9 @@ def test_formula_of_the_whole_chain():
     draw = BoundedRange(2 * eta)
     chain = LazyChain(decisions, low, high, eta, draw)
     log_draw = (ORDERS - 1) * draw.renyi(ORDERS)
-    expected = log_step_moment(ORDERS, low, high, eta, log_draw) / (ORDERS - 1) + (decisions - 1) * Sometimes(
-        1 - low, draw
-    ).renyi(ORDERS)
+    expected = log_step_moment(ORDERS, *hazards_of(low, high), eta, log_draw) / (ORDERS - 1) + (
+        decisions - 1
+    ) * Sometimes(1 - low, draw).renyi(ORDERS)
     np.testing.assert_allclose(chain.renyi(ORDERS), expected, rtol=1e-9)
 
 
@@ -94,6 +97,83 @@ def test_certified_anchor():
     grid = np.array([0.366, 0.325, 0.267, 0.179, 0.060])  # from a coarser grid of orders, in three digits
     assert np.all(got <= grid + 5e-4)
     np.testing.assert_allclose(got, grid, rtol=4e-3)
+
+
+@pytest.mark.parametrize("eta", [5e-17, 1e-12, 1e-6, 0.01])
+@pytest.mark.parametrize("force", [1e-15, 1e-8, 0.1])
+@pytest.mark.parametrize("order", [1.0001, 2.0, 40.0, 1e6])
+def test_tiny_coins_in_high_precision(eta, force, order):
+    """The coin's hazard decides, not the float 1 - p: at eta=5e-17, force=1e-15 the coin alone leaks ln 1.05."""
+    mpmath.mp.dps = 60
+    batch, decisions = 3, 1000
+    chain = lazy_curve(eta=eta, force=force, batch=batch, decisions=decisions, relation=REPLACE)
+    a, h, e = mpmath.mpf(order), -mpmath.log(1 - mpmath.mpf(force)), mpmath.mpf(eta)
+    draw = mpmath.exp((a - 1) * mpmath.mpf(float(chain.draw.renyi(np.array([order]))[0])))
+
+    def moment(hazard, other):
+        q, r = mpmath.exp(-hazard), mpmath.exp(-other)
+        return q**a * r ** (1 - a) + (1 - q) ** a * (1 - r) ** (1 - a) * draw
+
+    top = h + batch * e
+    worst = max(moment(*pair) for pair in ((h, h + e), (h + e, h), (top, top - e), (top - e, top), (top, top)))
+    exact = (mpmath.log(worst) + (decisions - 1) * mpmath.log(moment(top, top))) / (a - 1)
+    got = chain.renyi(np.array([order]))[0]
+    assert exact <= got <= exact * (1 + mpmath.mpf(1e-7)) + 20 * mpmath.mpf(eta) * mpmath.mpf(1e-15) * a / (a - 1)
+    draws = max(e, mpmath.log(1 - mpmath.exp(-h - e)) - mpmath.log(1 - mpmath.exp(-h)))
+    assert draws <= mpmath.mpf(pure_bits(chain)) * (1 + mpmath.mpf(1e-12)) <= draws * (1 + mpmath.mpf(1e-9))
+
+
+def test_a_coin_below_the_floats_is_seen():
+    chain = lazy_curve(eta=5e-17, force=1e-15, batch=1, decisions=1, relation=REPLACE)
+    assert chain.epsilon(0.0) == pytest.approx(np.log(1.05), rel=1e-9)
+    assert chain.keep_high - chain.keep_low < 2e-16  # one float or two: the floats have lost it
+    # The redraw under one neighbour is 5% likelier: delta(0) is its difference, not nothing.
+    assert 5e-17 <= chain.delta(0.0) <= 1e-8
+
+
+def test_hazards_must_be_those_of_the_keep_probabilities():
+    assert LazyChain(3, np.exp(-0.5), np.exp(-0.2), 0.1, Pure(1.0), hazards=(0.2, 0.3)).coin == (0.2, 0.3)
+    for hazards in ((0.2, 0.5), (0.1, 0.4), (0.2,), (0.2, -0.3), (np.nan, 0.3)):
+        with pytest.raises(InvalidInput, match="'hazards'"):
+            LazyChain(3, np.exp(-0.5), np.exp(-0.2), 0.1, Pure(1.0), hazards=hazards)
+
+
+# --- failing closed ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [Renyi([2.0], [0.1]), SamplerError(Pure(0.1), 1e-9, 1), Gaussian(0.3)], ids=repr)
+def test_a_coin_that_may_be_certain_is_never_free(draw):
+    """Keeping for sure is 0 times infinity in a moment: it must not come out as no cost."""
+    for chain in (LazyChain(5, 0.5, 1.0, 0.5, draw), CappedChain(LazyChain(5, 0.5, 1.0, 0.5, draw), 3)):
+        assert np.all(chain.renyi(ORDERS) == np.inf)
+        assert chain.epsilon(1e-6) == chain.epsilon(0.0) == np.inf
+        assert chain.delta(50.0) == 1.0
+
+
+def test_a_draw_with_an_error_costs_everything_inside_a_chain():
+    draw = SamplerError(Pure(0.1), 1e-9, 1)
+    assert LazyChain(5, 0.5, 0.7, 0.1, draw).epsilon(1e-6) == np.inf
+    assert LazyChain(5, 1.0, 1.0, 0.0, draw).epsilon(1e-6) == 0.0  # it never draws
+
+
+@pytest.mark.parametrize("draw", [Gaussian(5.0), Renyi([2.0], [0.1]), SamplerError(Pure(0.1), 1e-9, 1)], ids=repr)
+def test_a_cap_of_zero_leaves_the_coin(draw):
+    """No draw is ever made: the bits are the cost, and they are not zero."""
+    capped = CappedChain(LazyChain(5, 0.5, 0.7, 0.2, draw), 0)
+    coin = CappedChain(LazyChain(5, 0.5, 0.7, 0.2, Pure(0.0)), 0)
+    assert capped.pure() == coin.pure() > 0.2
+    assert capped.epsilon(1e-6) == coin.epsilon(1e-6) > 0.1
+
+
+def test_a_drifting_coin_with_several_rounds_needs_its_whole_range():
+    def chain(bit, rounds, drift):
+        return LazyChain(5, 0.5, 0.7, bit, Pure(0.1), rounds_per_person=rounds, drift=drift)
+
+    with pytest.raises(InvalidInput, match="whole range"):
+        chain(0.2, 2, 0.01)
+    assert chain(0.34, 2, 0.01).epsilon(1e-6) > chain(0.34, 2, 0.0).epsilon(1e-6)
+    chain(0.2, 1, 0.01)
+    chain(0.2, 2, 0.0)
 
 
 def brute_partition(extra, rounds, parts):
@@ -132,7 +212,7 @@ def test_saturated_coins_make_the_middle_partition_worst():
     low, high, bit = 0.7 * np.exp(-1.2), 0.7, 0.3
     at = np.array([3.0])
     free = np.zeros(1)
-    extra = [log_step_moment(at, low, high, k * bit, free) for k in range(1, 5)]
+    extra = [log_step_moment(at, *hazards_of(low, high), k * bit, free) for k in range(1, 5)]
     worst = worst_partition(extra, 8, 100)[0]
     assert worst >= 8 * extra[0][0]
     assert worst >= 2 * extra[3][0]
@@ -162,6 +242,8 @@ def test_monotone_in_each_argument(name, values):
         "rounds_per_person": 3,
         "drift": 0.0,
     }
+    if name == "drift":  # a person's second round meets a coin that the first has moved: any distance
+        base["bit"] = 0.34
     chains = [LazyChain(**{**base, name: value}) for value in values]
     for smaller, larger in pairwise(chains):
         for first, second in ((smaller, larger), (CappedChain(smaller, 4), CappedChain(larger, 4))):

@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.environments.environment import (
+    BanditStream,
+    ConvexStream,
+    Environment,
+    ExpertAdversary,
+    ExpertStream,
+    LipschitzStream,
+)
+from tacit.environments.named import NAMED, named_environment
+from tacit.environments.tracking import FingerprintPhases, HiddenExperts, PenaliseHeld
 from tacit.errors import InvalidInput
+from tacit.simulation.games import GAMES, game_for
 from tacit.simulation.loop import simulate_run
 
 
@@ -50,3 +61,64 @@ def test_an_unknown_problem_is_refused():
     plan = tacit.plan(problem, epsilon=1.0, delta=1e-6)
     with pytest.raises(InvalidInput, match="simulate knows"):
         tacit.simulate(plan, tacit.LogisticStream(2, 10))
+
+
+ENVIRONMENTS = {
+    ExpertStream: [
+        tacit.BernoulliGap(2, 9),
+        tacit.SwitchingAdversary(2, 9),
+        tacit.Replay([[0.0, 1.0]]),
+        tacit.ShiftingBernoulli(2, 9, (4,)),
+        tacit.DriftingLosses(2, 9),
+        HiddenExperts(4, 9, 1, 1.0),
+    ],
+    ExpertAdversary: [PenaliseHeld(2, 9), FingerprintPhases(30, 9, 1)],
+    ConvexStream: [
+        tacit.LogisticStream(2, 9),
+        tacit.DriftingQuadratic(2, 9),
+        tacit.SignFlips(2, 9),
+        tacit.ReplayData(tacit.LinearLoss(), [[0.5, 0.5]]),
+    ],
+    LipschitzStream: [tacit.PricingCurve(9)],
+    BanditStream: [
+        tacit.MovingTarget(tacit.Ball(2), 9),
+        tacit.Routing(horizon=9),
+        tacit.Assignment(horizon=9),
+        tacit.Pricing(9),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", ENVIRONMENTS, ids=lambda kind: kind.__name__)
+def test_environments_are_of_one_kind_each(kind):
+    for environment in ENVIRONMENTS[kind]:
+        assert isinstance(environment, Environment)
+        assert [other for other in ENVIRONMENTS if isinstance(environment, other)] == [kind]
+        assert environment.adaptive is (kind is ExpertAdversary)
+
+
+def test_every_named_environment_is_of_the_kind_that_its_problem_takes():
+    problems = {
+        tacit.Experts: tacit.Experts(n=2, horizon=9),
+        tacit.Tracking: tacit.Tracking(n=2, horizon=9, switches=1),
+        tacit.Lipschitz: tacit.Lipschitz(horizon=9, lipschitz=6.0),
+        tacit.Bandit: tacit.Bandit(domain=tacit.Ball(2, 0.5), horizon=9),
+    }
+    for kind, problem in problems.items():
+        for name in NAMED[kind]:
+            environment = named_environment(name, problem)
+            assert game_for(problem, environment) is GAMES[kind]
+    for name, loss in (("logistic", "LogisticLoss"), ("circling", "QuadraticLoss"), ("flipping", "LinearLoss")):
+        problem = tacit.Convex(domain=tacit.Ball(2), loss=getattr(tacit, loss)(), horizon=9)
+        assert game_for(problem, named_environment(name, problem)) is GAMES[tacit.Convex]
+    assert set(NAMED[tacit.Convex]) == {"logistic", "circling", "flipping"}
+
+
+def test_an_environment_of_another_kind_is_refused_in_one_sentence():
+    problem = tacit.Experts(n=2, horizon=9)
+    with pytest.raises(InvalidInput, match=r"ExpertStream or ExpertAdversary.*Got SignFlips"):
+        game_for(problem, tacit.SignFlips(2, 9))
+    with pytest.raises(InvalidInput, match="the kind BanditStream"):
+        game_for(tacit.Bandit(domain=tacit.Ball(2), horizon=9), tacit.BernoulliGap(2, 9))
+    with pytest.raises(InvalidInput, match="Got ndarray instead"):
+        game_for(problem, np.full((9, 2), 0.125))

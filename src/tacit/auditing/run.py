@@ -16,7 +16,7 @@ from tacit.auditing import attacks
 from tacit.auditing.instances import Instance
 from tacit.auditing.replay.epochs import epochs
 from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
-from tacit.auditing.scripted import above_threshold, certified_law
+from tacit.auditing.scripted import above_threshold, arms, certified_law
 from tacit.auditing.scripted.enumeration import ExactCurve, Feedback, Law, transcript_law
 from tacit.auditing.scripted.script import NotEnumerable
 from tacit.errors import InvalidInput
@@ -151,23 +151,17 @@ class _Attacks:
         self.findings.append(epochs(instance.plan, self._stream("epochs")))
 
     def _enumerated_arms(self, instance: Instance) -> None:
-        from tacit.auditing.scripted.arms import arms_law
-
         self.say(f"exact enumeration, {instance.label}")
         laws, stream = self.count(ARM_LAWS), self._stream(instance.label)
-        self.findings.append(attacks.exact(instance, stream, laws=laws, law=arms_law))
+        self.findings.append(attacks.exact(instance, stream, laws=laws, law=arms.arms_law))
 
     def _frequencies_of_arms(self, instance: Instance) -> None:
-        from tacit.auditing.scripted.arms import frequencies_of_arms
-
         self.say("real runs")
         stream = attacks.random_stream(instance, self._stream("arms"))
-        self.findings.append(frequencies_of_arms(instance, stream, self.seed, runs=self.count(RUNS)))
+        self.findings.append(arms.frequencies_of_arms(instance, stream, self.seed, runs=self.count(RUNS)))
 
     def _unbiased_release(self, instance: Instance) -> None:
-        from tacit.auditing.scripted.arms import unbiased
-
-        self.findings.append(unbiased(instance.plan))
+        self.findings.append(arms.unbiased(instance.plan))
 
     def _running_sum(self, instance: Instance) -> None:
         self.say("probing the running sum")

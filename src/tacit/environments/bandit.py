@@ -1,8 +1,8 @@
 """Worlds that show one number a round: a moving target, roads, assignments, prices.
 
-An environment is frozen and public: its `problem`, and `start(generator)` for one draw of its losses. The opponent
-answers `values(points, first_round)` for consecutive rounds, keeps the sums that are needed to find the best fixed
-point in hindsight, and so knows the regret at any time. All losses are convex, within [0, 1], and oblivious.
+The opponent of a `BanditStream` answers `values(points, first_round)` for consecutive rounds, keeps the sums that are
+needed to find the best fixed point in hindsight, and so knows the regret at any time. All losses are convex, within
+[0, 1], and oblivious.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -24,6 +25,7 @@ from tacit.geometry.graphs import Edge
 from tacit.problems import Bandit
 from tacit.validation import (
     LARGEST,
+    NO_LENGTH,
     FloatArray,
     check_integer,
     check_number,
@@ -33,7 +35,8 @@ from tacit.validation import (
     real_array,
 )
 
-_BLOCK = 1 << 14
+_BLOCK = 1 << 14  # targets drawn at once
+_NEAR = 1e-12  # the distance has a kink at its target: nearer than this its slope counts as that of this distance
 
 TOWN: tuple[Edge, ...] = (
     ("home", "bridge"), ("home", "park"), ("bridge", "market"), ("park", "market"),
@@ -96,6 +99,7 @@ class MovingTarget:
     horizon: int
     distance: float = 0.3
     spread: float = 0.1
+    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -130,7 +134,7 @@ class MovingTargetOpponent(Opponent):
         offsets = environment.spread * generator.standard_normal((count, domain.hull_dimension))
         offsets[:, 0] += environment.distance
         lengths = np.sqrt((offsets**2).sum(axis=1))
-        offsets *= np.minimum(1.0, domain.inner_radius / np.maximum(lengths, 1e-300))[:, None]
+        offsets *= np.minimum(1.0, domain.inner_radius / np.maximum(lengths, NO_LENGTH))[:, None]
         return domain.from_hull(offsets)
 
     def _values(self, points: FloatArray) -> FloatArray:
@@ -147,7 +151,7 @@ class MovingTargetOpponent(Opponent):
             total, slope = 0.0, np.zeros(domain.dimension)
             for first in range(0, self._round, _BLOCK):
                 offsets = point - self._targets(min(_BLOCK, self._round - first), generator)
-                lengths = np.maximum(np.sqrt((offsets**2).sum(axis=1)), 1e-12)
+                lengths = np.maximum(np.sqrt((offsets**2).sum(axis=1)), _NEAR)
                 total += float(lengths.sum())
                 slope += (offsets / lengths[:, None]).sum(axis=0)
             scale = max(1, self._round)
@@ -180,6 +184,7 @@ class LinearLosses(ABC):
 
     horizon: int = field(kw_only=True)
     noise: float = field(kw_only=True, default=0.1)
+    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -294,6 +299,7 @@ class Pricing:
     horizon: int
     demands: Sequence[float] = (0.8, 1.2)
     noise: float = 0.2
+    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         plain_fields(self)

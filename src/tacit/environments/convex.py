@@ -1,21 +1,21 @@
-"""Streams for online convex optimisation: each has a loss, and makes feedback for it.
-
-`data(generator)` is one stream as a learner's `run` takes it: an array of vectors, or a pair (features, labels).
-"""
+"""Streams for online convex optimisation: each has a loss, and makes data for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import pi
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from tacit.environments.environment import Data
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.losses.base import RowLoss
 from tacit.validation import (
+    NO_LENGTH,
     FloatArray,
     check_integer,
     check_level,
@@ -159,7 +159,7 @@ class ReplayData:
     """
 
     loss: RowLoss
-    recording: Any
+    recording: Data | ArrayLike
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -179,9 +179,12 @@ class ReplayData:
         return f"ReplayData({self.loss!r}, {self.horizon} rounds, dimension {self.dimension})"
 
     @property
+    def _kept(self) -> Data:
+        return cast(Data, self.recording)  # checked when it was made: an array, or a pair of them
+
+    @property
     def _rows(self) -> FloatArray:
-        rows: FloatArray = self.recording[0] if isinstance(self.recording, tuple) else self.recording
-        return rows
+        return self._kept[0] if isinstance(self._kept, tuple) else self._kept
 
     @property
     def horizon(self) -> int:
@@ -193,10 +196,10 @@ class ReplayData:
         """Number of coordinates of a row."""
         return int(self._rows.shape[1])
 
-    def data(self, generator: np.random.Generator) -> Any:
+    def data(self, generator: np.random.Generator) -> Data:
         """The recording."""
-        return self.recording
+        return self._kept
 
 
 def _unit(rows: FloatArray) -> FloatArray:
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), NO_LENGTH))

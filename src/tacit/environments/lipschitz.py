@@ -1,7 +1,6 @@
 """Streams of Lipschitz losses that are not convex.
 
-An environment has `functions(generator)`, one callable a round that takes rows of points and gives values, and
-`losses(generator, points)`, the same stream as an array. Environments know no learner.
+Beside `functions` of a `LipschitzStream`, they have `losses(generator, points)`, the same stream as an array.
 """
 
 from __future__ import annotations

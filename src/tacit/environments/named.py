@@ -10,6 +10,7 @@ import numpy as np
 from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms
 from tacit.environments.bandit import MovingTarget
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
+from tacit.environments.environment import Environment
 from tacit.environments.experts import BernoulliGap, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
@@ -101,7 +102,7 @@ def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
     return environment
 
 
-NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Any]]] = {
+NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Environment]]] = {
     Experts: {"gap": gap, "switching": switching},
     Tracking: {"shifting": shifting, "drifting": drifting, "penalising": penalising},
     Convex: {"logistic": logistic, "circling": circling, "flipping": flipping},
@@ -112,7 +113,7 @@ NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Any]]] = {
 """For each kind of problem its environments by name; the first is the default."""
 
 
-def named_environment(name: str, problem: Problem, horizon: int | None = None) -> Any:
+def named_environment(name: str, problem: Problem, horizon: int | None = None) -> Environment:
     """The environment of that name, of the problem's size.
 
     >>> named_environment("gap", Experts(n=4, horizon=100))
@@ -143,7 +144,7 @@ def fitting_environment(problem: Problem) -> str:
     raise refused[0]
 
 
-def _known(problem: Problem) -> dict[str, Callable[[Any, int], Any]]:
+def _known(problem: Problem) -> dict[str, Callable[[Any, int], Environment]]:
     known = NAMED.get(type(problem))
     if known is None:
         raise InvalidInput(f"{type(problem).__name__} has no environments by name: give a function that makes one.")

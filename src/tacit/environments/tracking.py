@@ -1,8 +1,6 @@
 """Streams and adversaries of a changing world.
 
-An oblivious environment has `losses(generator)`, the whole array at once. An adaptive one has
-`start(generator)`, an opponent whose `respond(action)` takes the previous action (None in the first round)
-and gives the losses of the next round. Environments know no learner.
+The oblivious ones are `ExpertStream`s, the adaptive ones `ExpertAdversary`s (see `environment.py`).
 """
 
 from __future__ import annotations

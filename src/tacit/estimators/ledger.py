@@ -2,7 +2,8 @@
 
 Cloning an estimator shares its ledger, so a grid search cannot hide its fits. A ledger cannot be copied into
 another process, where its entries would be lost: it refuses to be pickled, loudly. Without one of their own,
-estimators write into `LEDGER`, one for the whole process.
+estimators write into `LEDGER`, one for the whole process. Only what composes is accepted: one unit and one number of
+rounds per person.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from tacit.errors import PrivacyError
-from tacit.learners.stochastic.objective_accounting import GaussianAlternatives, composable, composed
-from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError, compose
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.rounding import rounded_up
 from tacit.validation import check_privacy, invalid
 
 
@@ -50,29 +50,39 @@ class Ledger:
         return iter(tuple(self._entries))
 
     def record(self, name: str, guarantee: Guarantee) -> None:
-        """Write one spending down; raises, and writes nothing, if it would exceed the budget."""
+        """Write one spending down; raises, and writes nothing, if it cannot be added to the others or afforded."""
         if not isinstance(guarantee, Guarantee):
             raise invalid("Ledger.record", "guarantee", "a Guarantee", guarantee)
         with self._lock:
+            total = _together([*(entry for _, entry in self._entries), guarantee])
             if self._budget is not None:
-                total = total_curve([*(entry.curve for _, entry in self._entries), guarantee.curve])
                 spent = total.epsilon(self._delta)
                 if not spent <= self._budget * (1 + 1e-9):
                     raise PrivacyError(
-                        f"This {name} would bring the ledger to epsilon={spent:.4g} at delta={self._delta:g}; "
+                        f"This {name} would bring the ledger to epsilon={rounded_up(spent)} at delta={self._delta:g}; "
                         f"its budget is {self._budget:g}. Nothing was spent."
                     )
             self._entries.append((name, guarantee))
 
-    def epsilon(self, delta: float) -> float:
-        """Certified epsilon of everything in the ledger together, as if all of it were about the same people.
+    def together(self) -> Guarantee:
+        """The contract of everything in the ledger, as if all of it were about the same people.
 
-        Relations must agree, since an epsilon of one says nothing about the other.
+        It is for the strictest of their relations: what zeroes rounds out counts as two steps of replacing them if
+        other entries replace rounds. A replayable fit stamps the whole as not private.
         """
-        relations = {entry.relation for _, entry in self._entries}
-        if len(relations) > 1:
-            raise PrivacyError("This ledger holds guarantees under both relations: they have no common epsilon.")
-        return total_curve([entry.curve for _, entry in self._entries]).epsilon(delta) if self._entries else 0.0
+        entries = [guarantee for _, guarantee in self]
+        if not entries:
+            raise PrivacyError("This ledger is empty: there is no contract to state.")
+        return _together(entries)
+
+    def epsilon(self, delta: float) -> float:
+        """Certified epsilon of everything in the ledger together (see `together`)."""
+        return self.together().epsilon(delta) if self._entries else 0.0
+
+    @property
+    def private(self) -> bool:
+        """False if the noise of any entry can be replayed by whoever knows its seed."""
+        return all(guarantee.private for _, guarantee in self)
 
     def clear(self) -> None:
         """Forget everything: for other people's data."""
@@ -81,10 +91,13 @@ class Ledger:
 
     def __str__(self) -> str:
         lines = [f"{len(self)} entries"]
-        lines += [f"  {name}: epsilon={g.epsilon():.4g} at delta={g.at_delta:g}, {g.relation}" for name, g in self]
-        if len({g.relation for _, g in self}) == 1:
-            delta = max(g.at_delta for _, g in self)
-            lines.append(f"together: epsilon={self.epsilon(delta):.4g} at delta={delta:g}")
+        for name, entry in self:
+            stamp = "" if entry.private else f", {entry.randomness}"
+            lines.append(f"  {name}: {_stated(entry)}{stamp}")
+        if self._entries:
+            whole = self.together()
+            stamp = "" if whole.private else f"; {whole.randomness}"
+            lines.append(f"together: {_stated(whole)}{stamp}")
         return "\n".join(lines)
 
     def __copy__(self) -> Ledger:
@@ -116,14 +129,13 @@ def spend(ledger: Ledger | None, name: str, guarantee: Guarantee) -> None:
     (LEDGER if ledger is None else ledger).record(name, guarantee)
 
 
-def total_curve(curves: list[Curve]) -> Curve:
-    """The composition, exact for objective perturbation and Gaussian mechanisms together."""
-    errors = [curve for curve in curves if isinstance(curve, SamplerError)]
-    if errors:
-        inner = total_curve([curve.curve if isinstance(curve, SamplerError) else curve for curve in curves])
-        return SamplerError(inner, sum(curve.distance * curve.draws for curve in errors) * ROUND_UP, 1)
-    if len(curves) > 1 and all(composable(curve) for curve in curves):
-        exact = [curve for curve in curves if isinstance(curve, GaussianAlternatives | Gaussian)]
-        if any(isinstance(curve, GaussianAlternatives) for curve in exact) and len(exact) <= 64:
-            return composed(exact)
-    return compose(curves)
+def _together(entries: list[Guarantee]) -> Guarantee:
+    """The composition, under replacement unless all entries zero out; other differences raise."""
+    if len({entry.relation for entry in entries}) > 1:
+        entries = [entry.as_replacement() for entry in entries]
+    return entries[0].compose(*entries[1:])
+
+
+def _stated(guarantee: Guarantee) -> str:
+    delta = rounded_up(guarantee.at_delta, 6)
+    return f"epsilon={rounded_up(guarantee.epsilon())} at delta={delta}, {guarantee.relation}"

@@ -17,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
-from tacit.estimators.ledger import Ledger, spend, total_curve
+from tacit.estimators.ledger import Ledger, spend
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.calibration import largest
+from tacit.privacy.composition import compose
 from tacit.privacy.curves import Approximate, Pure
 from tacit.privacy.guarantee import Guarantee, Relation
 from tacit.randomness import Randomness
@@ -125,7 +126,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
         def cost(epsilon: float) -> float:
             models = [self._candidate(parameters, epsilon, count) for parameters in candidates]
-            return total_curve([m.public_guarantee(rows, width, classes).curve for m in models]).epsilon(self.delta)
+            return compose([m.public_guarantee(rows, width, classes).curve for m in models]).epsilon(self.delta)
 
         return largest(cost, self.epsilon, self.epsilon / count * 0.999, self.epsilon, 1e-3)
 

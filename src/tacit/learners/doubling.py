@@ -1,8 +1,9 @@
 """Unknown horizon: the same algorithm in epochs of 2^k rounds, each on data of its own.
 
 Restarts on disjoint data compose in parallel: however many epochs there are, one round's feedback enters
-one epoch only, so each may spend the whole budget. (With several rounds per person that fails, and is
-refused.) The regret is at most the sum over epochs, a factor 1/(1 - 2^{-1/2}) for square-root rates.
+one epoch only, so each may spend the whole budget; that it spends no more is checked before it begins. (With
+several rounds per person that fails, and is refused.) The regret is at most the sum over epochs, a factor
+1/(1 - 2^{-1/2}) for square-root rates.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan, SmallInstance
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
-from tacit.privacy.curves import Approximate
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Problem
 from tacit.randomness import Randomness
@@ -73,7 +75,14 @@ class Doubling(Plan):
     def epoch(self, index: int) -> Plan:
         """The plan of epoch `index`, of FIRST_EPOCH * 2^index rounds."""
         if index not in self._epochs:
-            self._epochs[index] = self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index))
+            plan = self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index))
+            first = plan if index == 0 else self.epoch(0)
+            if not _covers(self._shared_curve(first), plan.guarantee.curve, self.target):
+                raise PrivacyError(
+                    f"Epoch {index} of {plan.algorithm} has a guarantee of its own, beyond epsilon="
+                    f"{self.target.epsilon:g} at delta={self.target.delta:g}: all epochs must share one."
+                )
+            self._epochs[index] = plan
         return self._epochs[index]
 
     @cached_property
@@ -82,14 +91,21 @@ class Doubling(Plan):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The epochs' contract, stated at the one point that all of them meet."""
+        """The contract that every epoch was checked to meet before it began."""
         first = self.epoch(0).guarantee
         return replace(
             first,
-            curve=Approximate(self.target.epsilon, first.at_delta),  # 0 where the epochs are pure
-            at_delta=first.at_delta,
+            curve=self._shared_curve(self.epoch(0)),
+            at_delta=first.at_delta,  # 0 where the epochs are pure
             theorem=f"parallel composition over disjoint epochs of: {first.theorem}",
         )
+
+    def _shared_curve(self, first: Plan) -> Curve:
+        """A curve of the epochs' kind, where one number says it all; else the one point that all of them meet."""
+        epsilon, delta, curve = self.target.epsilon, self.target.delta, first.guarantee.curve
+        if delta == 0 or isinstance(curve, Pure):
+            return Pure(epsilon)
+        return Gaussian(gaussian_mu(epsilon, delta)) if isinstance(curve, Gaussian) else Approximate(epsilon, delta)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -151,6 +167,18 @@ class Doubling(Plan):
 
 
 Plan._restarted = Doubling
+
+
+def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
+    """Whether the curve of an epoch lies under the one that all epochs share."""
+    match shared, curve:
+        case Pure(value=limit), _:
+            return curve.pure() <= limit
+        case Gaussian(mu=limit), Gaussian(mu=mu):
+            return mu <= limit
+        case Approximate(), _:
+            return curve.epsilon(target.delta) <= target.epsilon or curve.delta(target.epsilon) <= target.delta
+    return False
 
 
 class DoublingLearner(Learner):

@@ -20,6 +20,7 @@ from tacit.learners.learner import Learner
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import Experts, Problem
 from tacit.randomness import Randomness
 from tacit.validation import check_integer, check_number, plain_fields
@@ -235,7 +236,7 @@ class Plan(ABC):
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
-        lines += [f"certified {self.problem.criterion}: {bound.value:.4g}", f"  formula:    {bound.formula}"]
+        lines += [f"certified {self.problem.criterion}: {rounded_up(bound.value)}", f"  formula:    {bound.formula}"]
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
         lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
         return "\n".join([*lines, str(self.guarantee)])

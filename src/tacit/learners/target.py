@@ -7,6 +7,7 @@ from typing import Any
 
 from tacit.errors import PrivacyError
 from tacit.privacy.guarantee import REPLACE, Relation, as_relation
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import ADVERSARIES
 from tacit.validation import check_choice, check_integer, check_privacy, plain_fields
 
@@ -32,7 +33,7 @@ class RegretBound:
 
     def __str__(self) -> str:
         given = (f"if {self.condition}",) if self.condition else ()
-        return f"{self.value:.4g} = {self.formula} ({'; '.join((*given, *self.assumptions))})"
+        return f"{rounded_up(self.value)} = {self.formula} ({'; '.join((*given, *self.assumptions))})"
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from math import exp, log1p
+from math import log1p
 from typing import Any, Protocol
 
 import numpy as np
 
 from tacit.learners.states import fitting
-from tacit.privacy.curves import Curve, Repeated, Sometimes, compose
+from tacit.privacy.curves import Curve, Repeated, Sometimes, Sum
 from tacit.privacy.lazy import LazyChain
 
 
@@ -107,10 +107,10 @@ def two_chains_curve(
 
     The running ratio lies in [-batch * limit, batch * limit]; `bit` is how far one round's feedback moves it.
     """
-    chain = LazyChain(
+    chain = LazyChain.of_hazards(
         decisions=decisions,
-        keep_low=(1 - force) * exp(-(slack + 1) * batch * limit),
-        keep_high=(1 - force) * exp(-(slack - 1) * batch * limit),
+        least=(slack - 1) * batch * limit - log1p(-force),
+        spread=2 * batch * limit,
         bit=bit,
         draw=draw,
         batch=batch,
@@ -118,4 +118,4 @@ def two_chains_curve(
     )
     if reference_force == 0:
         return chain
-    return compose([chain, Repeated(Sometimes(reference_force, draw), decisions)])
+    return Sum((chain, Repeated(Sometimes(reference_force, draw), decisions)))

@@ -1,25 +1,36 @@
 """Privacy curves: what a mechanism leaks, as a function of the Renyi order.
 
 A curve answers three questions, each rounded to the private side: its Renyi divergence at given orders,
-epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise.
-Conversions from Renyi to (epsilon, delta) and the exact Gaussian epsilon come from dp-accounting.
+epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise;
+composition.py puts those of several contracts together.
+The exact Gaussian epsilon comes from dp-accounting.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from math import hypot
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
 
 from tacit.errors import InvalidInput
+from tacit.privacy.calibration import gaussian_epsilon, smallest
 from tacit.privacy.conversion import ROUND_UP as ROUND_UP
+from tacit.privacy.conversion import (
+    fail_closed,
+    failing_delta,
+    failing_epsilon,
+    gaussian_delta,
+    pure_delta,
+    renyi_delta,
+    renyi_epsilon,
+)
 from tacit.privacy.conversion import log_mixture as log_mixture
-from tacit.privacy.conversion import pure_delta, renyi_delta, renyi_epsilon
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
 
@@ -42,22 +53,27 @@ class Curve(ABC):
         """An upper bound on the privacy loss of any outcome (infinite if there is none)."""
         return float("inf")
 
+    def merged(self, others: Sequence[Curve]) -> Curve | None:
+        """The composition with these, if it is known better than by adding Renyi divergences."""
+        return None
+
     def epsilon(self, delta: float) -> float:
         """The smallest certified epsilon at this delta."""
         delta = check_number(type(self).__name__, "delta", delta, above=0.0, below=1.0, closed_low=True)
-        return min(self.pure(), renyi_epsilon(self.renyi, delta)) if delta > 0 else self.pure()
+        pure = fail_closed(self.pure())
+        return min(pure, renyi_epsilon(self.renyi, delta)) if delta > 0 else pure
 
     def delta(self, epsilon: float) -> float:
         """The smallest certified delta at this epsilon."""
         epsilon = check_number(type(self).__name__, "epsilon", epsilon, above=0.0, closed_low=True)
-        pure = self.pure()
+        pure = fail_closed(self.pure())
         if epsilon >= pure:
             return 0.0
         return min(pure_delta(pure, epsilon), renyi_delta(self.renyi, epsilon))
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description from which `from_dict` rebuilds the curve."""
-        content: dict[str, Any] = {"kind": type(self).__name__}
+        content: dict[str, Any] = {"kind": type(self).__name__, "home": type(self).__module__}
         for field in fields(self):
             content[field.name] = _plain(getattr(self, field.name))
         return content
@@ -66,12 +82,14 @@ class Curve(ABC):
     def from_dict(content: dict[str, Any]) -> Curve:
         """Rebuild a curve from `to_dict`."""
         name = content.get("kind") if isinstance(content, dict) else None
+        if str(name) not in Curve._kinds and isinstance(content, dict):
+            _load(content.get("home"))
         kind = Curve._kinds.get(str(name))
         if kind is None:
             known = ", ".join(sorted(Curve._kinds))
             raise InvalidInput(f"A curve must be one of {known}. Got {name!r} instead.")
         try:
-            return kind(**{field: _rebuilt(value) for field, value in content.items() if field != "kind"})
+            return kind(**{field: _rebuilt(value) for field, value in content.items() if field not in ("kind", "home")})
         except TypeError as error:
             raise InvalidInput(f"This is not the description of a {name} curve ({error}).") from None
 
@@ -136,30 +154,11 @@ class Gaussian(Curve):
         delta = check_number("Gaussian", "delta", delta, above=0.0, below=1.0, closed_low=True)
         if self.mu == 0 or delta == 0:
             return self.pure()
-        from dp_accounting import get_epsilon_gaussian
-
-        with np.errstate(all="ignore"):  # its bracket search passes through log1p(-1)
-            epsilon = float(get_epsilon_gaussian(1 / self.mu, delta)) * ROUND_UP
-        step = 1e-9
-        while self.delta(epsilon) > delta:  # the root finder may stop a hair on the wrong side
-            epsilon = epsilon * (1 + step) + step * 1e-6
-            step *= 2
-        return epsilon
+        return gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Gaussian", "epsilon", epsilon, above=0.0, closed_low=True)
-        if self.mu == 0:
-            return 0.0
-        # Phi(a) - e^epsilon Phi(-b), where epsilon = (b^2 - a^2)/2 cancels the large part of ln Phi(-b).
-        a, b = self.mu / 2 - epsilon / self.mu, self.mu / 2 + epsilon / self.mu
-        log_first = float(log_ndtr(a))
-        if log_first == -np.inf or a < -1e100:
-            return 0.0
-        log_second = -a * a / 2 + float(np.log(erfcx(b / np.sqrt(2.0)) / 2))
-        difference = np.exp(log_first) * -np.expm1(min(0.0, log_second - log_first))
-        # log_ndtr is good to about 1e-13, and a is rounded relative to b: an error relative to the first term.
-        slack = 1e-12 + 1e-15 * b * (1 + abs(a))
-        return min(1.0, float(difference + slack * np.exp(log_first)))
+        return gaussian_delta(self.mu, epsilon)
 
 
 @dataclass(frozen=True)
@@ -183,15 +182,12 @@ class Approximate(Curve):
 
     def epsilon(self, delta: float) -> float:
         delta = check_number("Approximate", "delta", delta, above=0.0, below=1.0, closed_low=True)
-        if delta < self.at:
-            return float("inf")
-        # at + (1 - at) delta_pure(eps) <= delta, solved for eps.
-        return Pure(self.value).epsilon((delta - self.at) / (1 - self.at) * (2 - ROUND_UP))
+        return failing_epsilon(Pure(self.value).epsilon, self.at, delta)
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Approximate", "epsilon", epsilon, above=0.0, closed_low=True)
         # The worst such mechanism reveals everything with probability `at`, else it is pure.
-        return min(1.0, (self.at + (1 - self.at) * pure_delta(self.value, epsilon)) * ROUND_UP)
+        return failing_delta(pure_delta(self.value, epsilon), self.at)
 
 
 @dataclass(frozen=True)
@@ -333,8 +329,6 @@ class SamplerError(Curve):
         return min(1.0, self.curve.delta(epsilon) + price)
 
     def epsilon(self, delta: float) -> float:
-        from tacit.privacy.calibration import smallest
-
         delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)
         if self._total == 0:
             return self.curve.epsilon(delta)
@@ -353,25 +347,16 @@ class SamplerError(Curve):
         return float("inf")
 
 
-def compose(curves: Sequence[Curve]) -> Curve:
-    """The composition of several curves, exact where the parts are all pure or all Gaussian."""
-    if len(curves) == 1:
-        return curves[0]
-    if all(isinstance(curve, Gaussian) for curve in curves):
-        # hypot squares nothing that is too small or too large to be squared.
-        return Gaussian(hypot(*(c.mu for c in curves if isinstance(c, Gaussian))) * ROUND_UP)
-    if all(isinstance(curve, Pure) for curve in curves):
-        return Pure(sum(c.value for c in curves if isinstance(c, Pure)) * ROUND_UP)
-    errors = [c for c in curves if isinstance(c, SamplerError)]
-    if errors:
-        inner = compose([c.curve if isinstance(c, SamplerError) else c for c in curves])
-        return SamplerError(inner, sum(c.distance * c.draws for c in errors) * ROUND_UP, 1)
-    return Sum(tuple(curves))
-
-
 def _check_curve(owner: str, value: object) -> None:
     if not isinstance(value, Curve):
         raise InvalidInput(f"{owner} must be made from curves. Got {value!r} instead.")
+
+
+def _load(home: object) -> None:
+    """Load the module of the library that defines a curve, if it was not needed so far; none but the library's own."""
+    if isinstance(home, str) and re.fullmatch(r"tacit(\.[a-z0-9][a-z0-9_]*)+", home):
+        with suppress(ImportError):
+            import_module(home)
 
 
 def _plain(value: Any) -> Any:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import floor, log10
 from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.privacy.curves import Curve, compose
+from tacit.privacy.composition import compose
+from tacit.privacy.curves import Curve
+from tacit.privacy.numerics import EXACT as EXACT
+from tacit.privacy.numerics import IDEALIZED as IDEALIZED
+from tacit.privacy.numerics import composed_numerics, extra_epsilon
+from tacit.privacy.rounding import rounded_up, sum_up
+from tacit.privacy.two_steps import two_steps
 from tacit.validation import check_choice, check_integer, check_number, invalid
 
 
@@ -41,8 +46,6 @@ REPLACE = Relation.REPLACE
 ZERO_OUT = Relation.ZERO_OUT
 
 EVENT = "one round's feedback"
-IDEALIZED = "idealized: float64 samplers"
-EXACT = "exact"
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class Guarantee:
         unit: what one person is assumed to contribute.
         rounds_per_person: how many rounds one person may stand in.
         adversary: against whom privacy holds (not whom the regret bound is for).
-        numerics: "idealized: float64 samplers" or "exact".
+        numerics: "exact", "exact up to an extra epsilon of <number>" (which the curve contains), or
+            "idealized: float64 samplers".
         randomness: where the noise comes from; a replayable source is stamped as not private.
     """
 
@@ -82,6 +86,7 @@ class Guarantee:
         for name in ("released", "theorem", "unit", "adversary", "numerics", "randomness"):
             if not isinstance(getattr(self, name), str):
                 raise invalid("Guarantee", name, "a text", getattr(self, name))
+        extra_epsilon(self.numerics)  # refuses other words
 
     @property
     def notion(self) -> str:
@@ -105,8 +110,22 @@ class Guarantee:
         """The same contract, stamped with the source that actually drew the noise."""
         return replace(self, randomness=label)
 
+    def as_replacement(self) -> Guarantee:
+        """The same contract for replaced feedback, which is two steps away if this one is for zeroed-out feedback."""
+        if self.relation is REPLACE:
+            return self
+        return replace(
+            self,
+            curve=two_steps(self.curve),
+            relation=REPLACE,
+            theorem=f"{self.theorem}; two steps of zeroing out are one of replacing",
+        )
+
     def compose(self, *others: Guarantee) -> Guarantee:
-        """The contract of all of these together, on the same people. Different relations raise."""
+        """The contract of all of these together, on the same people, stated at the sum of their deltas.
+
+        Epsilon is at most the sum of their epsilons. Different relations, units or rounds per person raise.
+        """
         everyone = (self, *others)
         for other in others:
             if not isinstance(other, Guarantee):
@@ -118,15 +137,15 @@ class Guarantee:
                     f"Guarantees can be composed only under one {name}. Got {' and '.join(sorted(values))} instead."
                 )
         return Guarantee(
-            curve=compose([g.curve for g in everyone]),
-            at_delta=max(g.at_delta for g in everyone),
+            curve=compose([g.curve for g in everyone], [g.at_delta for g in everyone]),
+            at_delta=min(sum_up(g.at_delta for g in everyone), 1 - 2**-53),
             released="; ".join(dict.fromkeys(g.released for g in everyone)),
             theorem="composition of: " + "; ".join(dict.fromkeys(g.theorem for g in everyone)),
             relation=self.relation,
             unit=self.unit,
             rounds_per_person=self.rounds_per_person,
             adversary=self.adversary if len({g.adversary for g in everyone}) == 1 else "oblivious",
-            numerics=EXACT if all(g.numerics == EXACT for g in everyone) else IDEALIZED,
+            numerics=composed_numerics(g.numerics for g in everyone),
             randomness=next((g.randomness for g in everyone if not g.private), self.randomness),
         )
 
@@ -134,7 +153,7 @@ class Guarantee:
         epsilon = self.epsilon()
         thing = "record" if "record" in self.unit else "round"
         rounds = f"{self.rounds_per_person} {thing}{'' if self.rounds_per_person == 1 else 's'}"
-        shown = f"{_up(epsilon)}" + (f" at delta={self.at_delta:g}" if self.at_delta else " (pure)")
+        shown = rounded_up(epsilon) + (f" at delta={rounded_up(self.at_delta, 6)}" if self.at_delta else " (pure)")
         lines = [
             f"epsilon={shown} [{self.notion}; {self.theorem}]",
             f"  unit:       {self.unit}, at most {rounds} per person",
@@ -159,14 +178,3 @@ class Guarantee:
             return Guarantee(**{**content, "curve": Curve.from_dict(content["curve"])})
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise InvalidInput(f"This is not the JSON of a Guarantee ({error}).") from None
-
-
-def _up(value: float) -> str:
-    """Four significant digits, rounded up."""
-    if value == 0 or value == float("inf"):
-        return f"{value:g}"
-    text = f"{value:.4g}"
-    if float(text) >= value:
-        return text
-    step = 10.0 ** (floor(log10(value)) - 3)
-    return f"{float(text) + step:.4g}"

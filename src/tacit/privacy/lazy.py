@@ -8,17 +8,23 @@ most `drift` elsewhere (0 when the coin looks at the current batch only). The st
     F(alpha) = max q^alpha q'^(1-alpha) + (1-q)^alpha (1-q')^(1-alpha) E,   E = e^{(alpha-1) eps_draw(alpha)}
 
 over q, q' in [keep_low, keep_high] with |ln q/q'| <= a. It is jointly convex, so a vertex attains it.
+
+All of it is computed from hazards h = -ln q: the least one, -ln keep_high, and the `spread`, ln keep_high/keep_low. A
+coin that nearly always keeps has 1 - q of the size of its hazard, which the float q next to 1 has lost: at a forced
+redraw of probability 1e-15 a shift of 5e-17 moves the chance of a redraw by 5%, while q stays the same float.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, log1p
+from math import exp, expm1, inf, isinf, log, log1p
+from typing import Any
 
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.privacy.curves import ROUND_UP, Curve, log_mixture
+from tacit.privacy.curves import ROUND_UP, Curve, Repeated, log_mixture
 from tacit.validation import FloatArray, check_integer, check_number, invalid
 
 MOST_IN_A_BATCH = 4096
@@ -31,6 +37,18 @@ class LazyChain(Curve):
     ``(alpha-1) eps(alpha) = sum over a person's batches of ln F(k_i bit) + (the other tosses) ln F(drift)``
     at the worst partition of `rounds_per_person` into parts of at most `batch` rounds. No cap on the
     number of draws and no bad event: the proof inducts from the last toss backwards.
+
+    Attributes:
+        decisions: how many times the coin is tossed.
+        keep_low: the least keep probability.
+        keep_high: the largest.
+        bit: how far a person's round moves the log keep probability of its own batch.
+        draw: the curve of one draw.
+        batch: rounds from one toss to the next.
+        rounds_per_person: how many rounds one person may stand in.
+        drift: how far the log keep probability of other batches may move. A person's second round then meets a coin
+            that the first has moved already, so with several rounds `bit` must be the whole range.
+        hazards: -ln keep_high and ln keep_high/keep_low, if known better than from the floats (see `of_hazards`).
     """
 
     decisions: int
@@ -41,9 +59,12 @@ class LazyChain(Curve):
     batch: int = 1
     rounds_per_person: int = 1
     drift: float = 0.0
+    hazards: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         check_integer("LazyChain", "decisions", self.decisions, at_least=0)
+        if not isinstance(self.draw, Curve):
+            raise invalid("LazyChain", "draw", "a Curve", self.draw)
         check_number("LazyChain", "keep_high", self.keep_high, above=0, below=1, closed_low=True, closed_high=True)
         check_number("LazyChain", "keep_low", self.keep_low, above=0, below=1, closed_low=True, closed_high=True)
         if self.keep_low > self.keep_high:
@@ -52,21 +73,33 @@ class LazyChain(Curve):
         check_number("LazyChain", "drift", self.drift, above=0.0, closed_low=True)
         check_integer("LazyChain", "batch", self.batch)
         check_integer("LazyChain", "rounds_per_person", self.rounds_per_person)
+        if self.hazards is not None:
+            self._check_hazards(self.hazards)
         if min(self.batch, self.rounds_per_person) > MOST_IN_A_BATCH:
             raise PrivacyError(
                 f"A person may stand in at most {MOST_IN_A_BATCH} rounds of one batch. "
                 f"Got batch={self.batch} and rounds_per_person={self.rounds_per_person}."
             )
+        if self._moved_before and self.bit < self.coin[1] * (1 - 1e-9) - 1e-15:
+            allowed = f"the coin's whole range {self.coin[1]:g}, since it drifts and a person has several rounds"
+            raise invalid("LazyChain", "bit", allowed, self.bit)
+
+    @classmethod
+    def of_hazards(cls, least: float, spread: float, **fields: Any) -> LazyChain:
+        """The chain whose -ln keep lies in [least, least + spread], to the last digit also next to 0."""
+        return cls(keep_low=exp(-(least + spread)), keep_high=exp(-least), hazards=(least, spread), **fields)
+
+    @property
+    def coin(self) -> tuple[float, float]:
+        """The least -ln keep, and how far above it the others reach."""
+        if self.hazards is not None:
+            return self.hazards[0], self.hazards[1]
+        return hazards_of(self.keep_low, self.keep_high)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         if self.decisions == 0:
             return np.zeros_like(orders)
-        log_draw = (orders - 1) * self.draw.renyi(orders)
-        elsewhere = self._log_moment(orders, self.drift, log_draw)
-        largest = min(self.rounds_per_person, self.batch)
-        extra = [_beyond(self._log_moment(orders, k * self.bit, log_draw), elsewhere) for k in range(1, largest + 1)]
-        changed = worst_partition(extra, self.rounds_per_person, self.decisions)
-        return (self.decisions * elsewhere + changed) / (orders - 1) * ROUND_UP
+        return self.log_moments(orders, (orders - 1) * self.draw.renyi(orders)) / (orders - 1) * ROUND_UP
 
     def pure(self) -> float:
         """Uncapped chains have a draw at every toss in the worst case."""
@@ -74,8 +107,29 @@ class LazyChain(Curve):
             return 0.0
         return (pure_bits(self) + self.decisions * self.draw.pure()) * ROUND_UP
 
-    def _log_moment(self, orders: FloatArray, shift: float, log_draw: FloatArray) -> FloatArray:
-        return log_step_moment(orders, self.keep_low, self.keep_high, shift, log_draw)
+    def log_moments(self, orders: FloatArray, log_draw: FloatArray) -> FloatArray:
+        """The logarithm of the transcript's moment, if a draw has the log moment `log_draw`."""
+        elsewhere = log_step_moment(orders, *self.coin, self.drift, log_draw)
+        extra = [_beyond(log_step_moment(orders, *self.coin, shift, log_draw), elsewhere) for shift in self.shifts]
+        return self.decisions * elsewhere + worst_partition(extra, self.rounds_per_person, self.decisions)
+
+    @property
+    def shifts(self) -> list[float]:
+        """How far a batch with k = 1, 2, ... of a person's rounds moves its coin."""
+        largest = min(self.rounds_per_person, self.batch)
+        return [self.coin[1] if self._moved_before else k * self.bit for k in range(1, largest + 1)]
+
+    @property
+    def _moved_before(self) -> bool:
+        return self.drift > 0 and self.rounds_per_person > 1
+
+    def _check_hazards(self, hazards: Sequence[float]) -> None:
+        if not isinstance(hazards, list | tuple) or len(hazards) != 2:
+            raise invalid("LazyChain", "hazards", "a pair (least, spread)", hazards)
+        least, spread = (check_number("LazyChain", "hazards", value, above=0.0, closed_low=True) for value in hazards)
+        object.__setattr__(self, "hazards", (least, spread))
+        if not (_close(exp(-least), self.keep_high) and _close(exp(-(least + spread)), self.keep_low)):
+            raise invalid("LazyChain", "hazards", "those of keep_low and keep_high", hazards)
 
 
 @dataclass(frozen=True)
@@ -87,43 +141,43 @@ class CappedChain(Curve):
 
     def __post_init__(self) -> None:
         check_integer("CappedChain", "cap", self.cap, at_least=0)
+        if not isinstance(self.chain, LazyChain):
+            raise invalid("CappedChain", "chain", "a LazyChain", self.chain)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
-        chain = self.chain
-        if chain.decisions == 0:
+        if self.chain.decisions == 0:
             return np.zeros_like(orders)
-        free = np.zeros_like(orders)
-        elsewhere = log_step_moment(orders, chain.keep_low, chain.keep_high, chain.drift, free)
-        largest = min(chain.rounds_per_person, chain.batch)
-        bits = [
-            _beyond(log_step_moment(orders, chain.keep_low, chain.keep_high, k * chain.bit, free), elsewhere)
-            for k in range(1, largest + 1)
-        ]
-        changed = chain.decisions * elsewhere + worst_partition(bits, chain.rounds_per_person, chain.decisions)
-        draws = min(self.cap, chain.decisions)
-        return (changed / (orders - 1) + draws * chain.draw.renyi(orders)) * ROUND_UP
+        bits = self.chain.log_moments(orders, np.zeros_like(orders)) / (orders - 1)
+        return (bits + self._draws.renyi(orders)) * ROUND_UP
 
     def pure(self) -> float:
-        if self.chain.decisions == 0:
-            return 0.0
-        draws = min(self.cap, self.chain.decisions)
-        return (pure_bits(self.chain) + draws * self.chain.draw.pure()) * ROUND_UP
+        return 0.0 if self.chain.decisions == 0 else (pure_bits(self.chain) + self._draws.pure()) * ROUND_UP
+
+    @property
+    def _draws(self) -> Repeated:
+        return Repeated(self.chain.draw, min(self.cap, self.chain.decisions))
 
 
-def log_step_moment(
-    orders: FloatArray, keep_low: float, keep_high: float, shift: float, log_draw: FloatArray
-) -> FloatArray:
-    """Ln F(alpha) by the vertices of the polygon of admissible pairs (q, q')."""
-    low = max(keep_low, keep_high * exp(-shift))
-    high = min(keep_high, keep_low * exp(min(shift, 700.0)))
+def hazards_of(keep_low: float, keep_high: float) -> tuple[float, float]:
+    """-ln keep_high and ln keep_high/keep_low, of keep probabilities that are exact as floats."""
+    if keep_high == 0:
+        return inf, 0.0
+    return -log(keep_high), log1p((keep_high - keep_low) / keep_low) if keep_low > 0 else inf
+
+
+def log_step_moment(orders: FloatArray, least: float, spread: float, shift: float, log_draw: FloatArray) -> FloatArray:
+    """Ln F(alpha) by the vertices of the polygon of admissible pairs (q, q'), from their hazards."""
+    most, move = least + spread, min(shift, spread)
     # On the diagonal the moment is q + (1-q) E: written so that tiny values keep their digits.
-    total = np.zeros_like(orders)
-    for q in (keep_high, keep_low):
-        total = np.maximum(total, log_mixture(1.0 - q, log_draw))
-    if shift > 0:
-        for q, other in ((keep_high, low), (low, keep_high), (keep_low, high), (high, keep_low)):
-            total = np.maximum(total, _log_pair(orders, q, other, log_draw))
-    return total
+    total = np.maximum(log_mixture(-expm1(-least), log_draw), log_mixture(-expm1(-most), log_draw))
+    if move > 0:
+        pairs = [(least, least + move, move)]
+        if not isinf(most):
+            pairs.append((least + (spread - move), most, move))
+        for low, high, gap in pairs:
+            total = np.maximum(total, _log_pair(orders, low, high, -gap, log_draw))
+            total = np.maximum(total, _log_pair(orders, high, low, gap, log_draw))
+    return np.where(np.isnan(total), inf, total)
 
 
 def _beyond(moment: FloatArray, elsewhere: FloatArray) -> FloatArray:
@@ -150,33 +204,46 @@ def worst_partition(extra: list[FloatArray], rounds: int, parts: int) -> FloatAr
 def pure_bits(chain: LazyChain) -> float:
     """The largest privacy loss of the keep bits alone, at the worst partition of a person's rounds."""
 
+    least, spread = chain.coin
+
     def loss(shift: float) -> float:
         # "keep" moves by at most the shift; "draw" by at most ln((1 - q')/(1 - q)) at q = keep_high.
-        if shift == 0 or chain.keep_low == chain.keep_high:
+        move = min(shift, spread)
+        if move == 0:
             return 0.0
-        if chain.keep_high >= 1.0:
-            return float("inf")
-        low = max(chain.keep_low, chain.keep_high * exp(-shift))
-        if low == 0.0:
-            return float("inf")
-        return max(log(chain.keep_high / low), log1p((chain.keep_high - low) / (1 - chain.keep_high)))
+        return inf if least == 0 or isinf(move) else max(move, _log_redraws(least + move, least, move))
 
-    largest = min(chain.rounds_per_person, chain.batch)
-    losses = [np.asarray([loss(k * chain.bit)]) for k in range(1, largest + 1)]
+    losses = [np.asarray([loss(shift)]) for shift in chain.shifts]
     elsewhere = loss(chain.drift) if chain.drift > 0 else 0.0
     changed = worst_partition(losses, chain.rounds_per_person, chain.decisions)
     return float(changed[0]) + chain.decisions * elsewhere
 
 
-def _log_pair(orders: FloatArray, q: float, other: float, log_draw: FloatArray) -> FloatArray:
-    """ln( q^a q'^(1-a) + (1-q)^a (1-q')^(1-a) E )."""
-    if not 0.0 < other < 1.0:
-        return np.full_like(orders, -np.inf if q == other else np.inf)  # the diagonal is counted elsewhere
-    with np.errstate(divide="ignore"):
-        keep = orders * np.log1p((q - other) / other)
-        move = orders * np.log1p((other - q) / (1 - other)) + log_draw
-    # Since q' + (1-q') = 1, F - 1 = q' (e^keep - 1) + (1-q') (e^move - 1): tiny moments keep their digits.
-    first, second = other * np.expm1(np.minimum(keep, 30.0)), (1 - other) * np.expm1(np.minimum(move, 30.0))
-    small = np.log1p(first + second + 1e-15 * (np.abs(first) + np.abs(second)))
-    large = np.logaddexp(np.log(other) + keep, np.log1p(-other) + move)
+def _log_pair(orders: FloatArray, hazard: float, other: float, gap: float, log_draw: FloatArray) -> FloatArray:
+    """ln( q^a q'^(1-a) + (1-q)^a (1-q')^(1-a) E ) for q = e^-hazard, q' = e^-other, gap = hazard - other."""
+    if other == 0 or isinf(other):
+        return np.full_like(orders, inf)  # what one neighbour never does, the other does
+    stay, leave = exp(-other), -expm1(-other)
+    with np.errstate(invalid="ignore"):
+        keep = orders * -gap
+        move = orders * _log_redraws(hazard, other, gap) + log_draw
+    # Since q' + (1-q') = 1, F - 1 = q' (e^keep - 1) + (1-q') (e^move - 1): tiny moments keep their digits, and what
+    # rounding may have taken where the two nearly cancel is added.
+    near_keep, near_move = np.minimum(keep, 30.0), np.minimum(move, 30.0)
+    first, second = stay * np.expm1(near_keep), leave * np.expm1(near_move)
+    lost = np.abs(first) * (2 + np.abs(near_keep)) + np.abs(second) * (2 + np.minimum(np.abs(near_move), 1e3))
+    small = np.log1p(first + second + 1e-15 * lost)
+    with np.errstate(invalid="ignore"):
+        large = np.logaddexp(-other + keep, log(leave) + move)
     return np.asarray(np.where(np.maximum(keep, move) < 30.0, small, large))
+
+
+def _log_redraws(hazard: float, other: float, gap: float) -> float:
+    """ln( (1-q)/(1-q') ) for q = e^-hazard and q' = e^-other, where hazard - other = gap > -other."""
+    if abs(gap) < other / 2:
+        return log1p(-expm1(-gap) / expm1(min(other, 700.0)))
+    return log(expm1(-hazard) / expm1(-other)) if hazard > 0 else -inf
+
+
+def _close(first: float, second: float) -> bool:
+    return abs(first - second) <= 1e-9 * max(first, second)

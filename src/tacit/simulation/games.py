@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from tacit.environments.environment import (
+    BanditStream,
+    ConvexStream,
+    Environment,
+    ExpertAdversary,
+    ExpertStream,
+    LipschitzStream,
+)
 from tacit.errors import InvalidInput
 from tacit.learners.bandit import Rounds
 from tacit.learners.learner import Learner
@@ -20,6 +28,9 @@ from tacit.simulation.comparators import best_switching_sequence
 from tacit.simulation.convex_comparators import best_fixed_point
 from tacit.validation import FloatArray, IntArray
 
+_Problem = TypeVar("_Problem", bound=Problem)
+GRID = {1: 2049, 2: 65}
+"""Points a side of the grid on which the best one is searched, by dimension: a few thousand in all."""
 MOST_RUNS = 10**6
 """So many runs of one cell, and no more, may be asked for at once."""
 
@@ -34,6 +45,7 @@ class Outcome:
 
 
 Play = Callable[[Learner, Any, np.random.Generator, IntArray], Outcome]
+"""A learner, an environment of the game's own kind, its randomness, and the checkpoints."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +53,7 @@ class Game:
     """How one kind of problem is played, and at how many rounds its regret is worth computing."""
 
     play: Play
+    takes: tuple[type[Environment], ...]
     checkpoints: int = 256
 
     def rounds(self, horizon: int) -> IntArray:
@@ -48,7 +61,7 @@ class Game:
         return np.unique(np.linspace(1, horizon, min(self.checkpoints, horizon)).astype(np.int64))
 
 
-def game_for(problem: Problem, environment: Any) -> Game:
+def game_for(problem: Problem, environment: Environment) -> Game:
     """The game of this kind of problem, after checking that the environment fits."""
     game = GAMES.get(type(problem))
     if game is None:
@@ -58,7 +71,13 @@ def game_for(problem: Problem, environment: Any) -> Game:
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
         raise InvalidInput(
             f"An environment must have a horizon of at least one round (a recorded array: tacit.Replay). "
-            f"Got {environment!r} instead."
+            f"Got {type(environment).__name__} instead."
+        )
+    if not isinstance(environment, game.takes):
+        kinds = " or ".join(kind.__name__ for kind in game.takes)
+        raise InvalidInput(
+            f"A simulation of {type(problem).__name__} needs an environment of the kind {kinds}: "
+            f"tacit.environments.environment says what it has. Got {type(environment).__name__} instead."
         )
     if problem.horizon is not None and environment.horizon > problem.horizon:
         raise InvalidInput(
@@ -71,7 +90,12 @@ def game_for(problem: Problem, environment: Any) -> Game:
     return game
 
 
-def experts_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+def experts_game(
+    learner: Learner,
+    environment: ExpertStream | ExpertAdversary,
+    generator: np.random.Generator,
+    checkpoints: IntArray,
+) -> Outcome:
     """Static regret: against the best single expert up to each checkpoint."""
     losses, actions = play_experts(learner, environment, generator)
     paid = np.cumsum(losses[np.arange(len(actions)), actions])
@@ -79,17 +103,14 @@ def experts_game(learner: Learner, environment: Any, generator: np.random.Genera
     return Outcome(paid[checkpoints - 1] - np.min(totals, axis=1), learner.switches, {"actions": actions})
 
 
-def arms_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+def arms_game(
+    learner: Learner, environment: ExpertStream, generator: np.random.Generator, checkpoints: IntArray
+) -> Outcome:
     """Regret against the arm of smallest mean if the environment knows it, otherwise the best one in hindsight."""
-    if not hasattr(environment, "losses") or environment.adaptive:
-        raise InvalidInput(
-            "Arms are simulated on losses of all arms, fixed in advance (a log of chosen arms: "
-            f"tacit.simulation.logs.evaluate). Got {environment!r} instead."
-        )
     losses = environment.losses(generator)
     actions = learner.run(losses)
-    problem: Any = learner.plan.problem
-    filled = np.where(np.isnan(losses), sum(problem.loss_range) / 2, losses)
+    middle = sum(_problem_of(learner, Arms).loss_range) / 2
+    filled = np.where(np.isnan(losses), middle, losses)
     paid = np.cumsum(filled[np.arange(len(actions)), actions])
     totals = cumulated(filled, checkpoints)
     best = getattr(environment, "best_arm", None)
@@ -103,7 +124,12 @@ def cumulated(losses: FloatArray, checkpoints: IntArray) -> FloatArray:
     return np.asarray(np.cumsum(np.add.reduceat(losses, starts, axis=0), axis=0))
 
 
-def tracking_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+def tracking_game(
+    learner: Learner,
+    environment: ExpertStream | ExpertAdversary,
+    generator: np.random.Generator,
+    checkpoints: IntArray,
+) -> Outcome:
     """Dynamic regret: against the best sequence with at most S switches over the whole run."""
     losses, actions = play_experts(learner, environment, generator)
     rows = np.arange(len(actions))
@@ -115,9 +141,11 @@ def tracking_game(learner: Learner, environment: Any, generator: np.random.Gener
     return Outcome(regret[checkpoints - 1], learner.switches, detail)
 
 
-def play_experts(learner: Learner, environment: Any, generator: np.random.Generator) -> tuple[FloatArray, IntArray]:
+def play_experts(
+    learner: Learner, environment: ExpertStream | ExpertAdversary, generator: np.random.Generator
+) -> tuple[FloatArray, IntArray]:
     """The losses that were dealt and the experts that were played."""
-    if not environment.adaptive:
+    if isinstance(environment, ExpertStream):
         losses = environment.losses(generator)
         return losses, learner.run(losses)
     opponent = environment.start(generator)
@@ -131,7 +159,9 @@ def play_experts(learner: Learner, environment: Any, generator: np.random.Genera
     return losses, actions
 
 
-def bandit_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+def bandit_game(
+    learner: Learner, environment: BanditStream, generator: np.random.Generator, checkpoints: IntArray
+) -> Outcome:
     """Regret against the best fixed point in hindsight; the opponent keeps what that needs."""
     opponent = environment.start(generator)
     regret, first = [], 0
@@ -142,10 +172,11 @@ def bandit_game(learner: Learner, environment: Any, generator: np.random.Generat
     return Outcome(np.array(regret), learner.switches)
 
 
-def convex_game(learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray) -> Outcome:
+def convex_game(
+    learner: Learner, environment: ConvexStream, generator: np.random.Generator, checkpoints: IntArray
+) -> Outcome:
     """Regret against the best fixed point of the whole stream, which is certified to 1e-8."""
-    problem: Any = learner.plan.problem
-    domain, loss, data = problem.domain, environment.loss, environment.data(generator)
+    domain, loss, data = _problem_of(learner, Convex).domain, environment.loss, environment.data(generator)
     points = learner.run(data)
     rows = loss.pack(data, domain.dimension, many=True)
     best = best_fixed_point(loss, data, domain)
@@ -154,13 +185,13 @@ def convex_game(learner: Learner, environment: Any, generator: np.random.Generat
 
 
 def lipschitz_game(
-    learner: Learner, environment: Any, generator: np.random.Generator, checkpoints: IntArray
+    learner: Learner, environment: LipschitzStream, generator: np.random.Generator, checkpoints: IntArray
 ) -> Outcome:
     """Regret against the best point of a fine grid of the box, for losses that need not be convex."""
-    problem: Any = learner.plan.problem
+    problem = _problem_of(learner, Lipschitz)
     losses = environment.functions(generator)
     points = learner.run(losses)
-    axis = np.linspace(problem.low, problem.high, 2049 if problem.dimension == 1 else 65)
+    axis = np.linspace(problem.low, problem.high, GRID[problem.dimension])
     grid = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1).reshape(-1, problem.dimension)
     paid = np.array([float(loss(point[None])[0]) for loss, point in zip(losses, points, strict=True)])
     best = grid[np.argmin(sum(loss(grid) for loss in losses))][None]
@@ -168,12 +199,19 @@ def lipschitz_game(
     return Outcome(regret[checkpoints - 1], learner.switches, {"points": points})
 
 
+def _problem_of(learner: Learner, kind: type[_Problem]) -> _Problem:
+    problem = learner.plan.problem
+    if not isinstance(problem, kind):
+        raise InvalidInput(f"This game is of {kind.__name__} problems. Got {problem!r} instead.")
+    return problem
+
+
 GAMES: dict[type[Problem], Game] = {
-    Experts: Game(experts_game),
-    Tracking: Game(tracking_game),
-    Convex: Game(convex_game),
-    Lipschitz: Game(lipschitz_game),
-    Bandit: Game(bandit_game, checkpoints=8),
-    Arms: Game(arms_game),
+    Experts: Game(experts_game, (ExpertStream, ExpertAdversary)),
+    Tracking: Game(tracking_game, (ExpertStream, ExpertAdversary)),
+    Convex: Game(convex_game, (ConvexStream,)),
+    Lipschitz: Game(lipschitz_game, (LipschitzStream,)),
+    Bandit: Game(bandit_game, (BanditStream,), checkpoints=8),
+    Arms: Game(arms_game, (ExpertStream,)),
 }
 """Which game a problem is; a kind of problem joins by standing here."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit.comparison import Comparison
+from tacit.environments.environment import Environment
 from tacit.learners.doubling import Doubling
 from tacit.learners.plan import Plan
 from tacit.progress import Progress
@@ -34,7 +35,7 @@ class Simulation:
     """
 
     plan: Plan
-    environment: Any
+    environment: Environment
     rounds: IntArray
     regret: FloatArray
     switches: FloatArray
@@ -97,7 +98,7 @@ class Simulation:
 
 
 def simulate(
-    plan: Plan | Comparison, environment: Any, *, runs: int = 20, seed: int = 0, progress: bool | None = None
+    plan: Plan | Comparison, environment: Environment, *, runs: int = 20, seed: int = 0, progress: bool | None = None
 ) -> Simulation:
     """Run a plan against an environment several times and measure its regret.
 
@@ -134,7 +135,7 @@ def simulate(
     )
 
 
-def simulate_run(plan: Plan, environment: Any, seed: int, run: int) -> Outcome:
+def simulate_run(plan: Plan, environment: Environment, seed: int, run: int) -> Outcome:
     """Run number `run` of a simulation: the same whether it is made alone or among others."""
     game = game_for(plan.problem, environment)
     source = Randomness.replayable(seed)

@@ -26,6 +26,7 @@ import numpy as np
 
 from tacit.catalogue import algorithms_for, check_algorithm
 from tacit.comparison import Candidate, Comparison
+from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
 from tacit.learners.doubling import Doubling
@@ -47,7 +48,8 @@ from tacit.version import __version__
 FLUSH_SECONDS = 1.0
 FLUSH_SHARE = 0.02
 
-World = str | Callable[[Any], Any]
+EnvironmentMaker = str | Callable[[Any], Environment]
+"""A name of `tacit.environments.named`, or a function from a problem to its environment."""
 Algorithms = str | Sequence[str | type[Plan]]
 
 
@@ -56,7 +58,7 @@ class Job:
     """One run to be made: everything a worker needs."""
 
     plan: Plan
-    environment: Any
+    environment: Environment
     facts: dict[str, Any]
     run: int
 
@@ -69,7 +71,7 @@ class Job:
 def sweep(
     problems: Problem | Iterable[Problem],
     privacies: Iterable[tuple[float, float]],
-    environments: World | Iterable[World],
+    environments: EnvironmentMaker | Iterable[EnvironmentMaker],
     *,
     runs: int = 20,
     seed: int = 0,
@@ -128,8 +130,8 @@ def sweep(
 def _grid(
     problems: Problem | Iterable[Problem],
     privacies: Iterable[tuple[float, float]],
-    environments: World | Iterable[World],
-) -> Iterator[tuple[Problem, float, float, list[tuple[str, Any]]]]:
+    environments: EnvironmentMaker | Iterable[EnvironmentMaker],
+) -> Iterator[tuple[Problem, float, float, list[tuple[str, Environment]]]]:
     """Every problem at every privacy, with its environments."""
     single = isinstance(environments, str) or callable(environments)
     for name, given in (("problems", problems), ("privacies", privacies), ("environments", environments)):
@@ -152,7 +154,7 @@ def _grid(
 
 def _jobs(
     choice: Comparison,
-    environments: list[tuple[str, Any]],
+    environments: list[tuple[str, Environment]],
     algorithms: list[str | type[Plan]],
     runs: int,
     seed: int,
@@ -166,7 +168,7 @@ def _jobs(
             yield from (Job(bare, environment, facts, run) for run in range(runs))
 
 
-def _name(world: World) -> str | None:
+def _name(world: EnvironmentMaker) -> str | None:
     """What the user calls it (None: an unnamed function, which goes by the name of what it makes)."""
     name = world if isinstance(world, str) else getattr(world, "__name__", "<")
     return None if "<" in name else name
@@ -208,7 +210,7 @@ def _plans(choice: Comparison, asked: list[str | type[Plan]]) -> list[Plan]:
     return [plans[name] for name in names]
 
 
-def _facts(choice: Comparison, chosen: Plan, environment: Any, seed: int, command: str) -> dict[str, Any]:
+def _facts(choice: Comparison, chosen: Plan, environment: Environment, seed: int, command: str) -> dict[str, Any]:
     """The columns that all runs of a cell share."""
     game_for(choice.problem, environment)  # raises if they do not fit
     rounds = int(environment.horizon)
@@ -285,8 +287,8 @@ class _Pool:
     shown: Progress
 
     def plan(
-        self, cells: list[tuple[Problem, float, float, list[Any]]], asked: list[str | type[Plan]]
-    ) -> Iterator[tuple[Comparison, list[Any]]]:
+        self, cells: list[tuple[Problem, float, float, list[tuple[str, Environment]]]], asked: list[str | type[Plan]]
+    ) -> Iterator[tuple[Comparison, list[tuple[str, Environment]]]]:
         """The planner's choice for each cell, with the cell's environments."""
         self.shown.say(f"planning {len(cells)} problems")
         call = self.joblib.delayed(_candidates)

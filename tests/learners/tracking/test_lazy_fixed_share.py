@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from exact.tracking_law import hockey_stick, meta_expert_law, transcript_law
+from exact.tracking_law import expected_moves, hockey_stick, meta_expert_law, transcript_law
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.experts import LazyExperts
 from tacit.learners.tracking import LazyFixedShare
@@ -61,6 +61,31 @@ def test_exact_hockey_stick_lies_under_the_certified_curve(prior, batch):
     for epsilon, exact in worst.items():
         assert exact <= curve.delta(epsilon)
     assert worst[0.0] > curve.delta(0.0) / 8  # the planned moves hide some of it
+
+
+def switches_of(law):
+    return sum(p * sum(a != b for a, b in itertools.pairwise(actions)) for actions, p in law.items())
+
+
+@pytest.mark.parametrize(("n", "rounds", "switches", "batch"), [(2, 6, 2, 2), (3, 5, 2, 1), (3, 6, 2, 3)])
+@pytest.mark.parametrize("prior", ["markov", "uniform"])
+def test_expected_switches_bound_the_exact_ones(n, rounds, switches, batch, prior):
+    plan = LazyFixedShare(tracking(n, rounds, switches), eta=0.9, force=0.2, batch=batch, prior=prior)
+    losses = Randomness.replayable(4).stream("losses").random((rounds, n))
+    exact = switches_of(meta_expert_law(plan, losses))
+    assert exact <= plan.expected_switches <= rounds - 1
+    if prior == "uniform":
+        assert expected_moves(n, rounds, switches, 0.9, 0.2, batch, losses) == pytest.approx(exact, rel=1e-12)
+
+
+def test_every_drawn_path_may_have_all_its_moves_to_come():
+    """S + redraws = 7 was stated here, where 8.44 switches are made on average: one expert is good all along."""
+    losses = np.ones((16, 8))
+    losses[:, 0] = 0.0
+    plan = LazyFixedShare(tracking(8, 16, 4), eta=30.0, force=0.0, batch=4, prior="uniform")
+    exact = expected_moves(8, 16, 4, 30.0, 0.0, 4, losses)
+    assert exact == pytest.approx(8.445, abs=1e-3)
+    assert 7.0 < exact <= plan.expected_switches
 
 
 def test_pure_curve_bounds_every_transcript():

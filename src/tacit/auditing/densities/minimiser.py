@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import norms, objective_perturbation
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation, ObjectivePerturbationLearner
+from tacit.solvers.minimum import Minimum
 
 _CELLS = 160
 _UNIT, _WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -65,7 +65,7 @@ def model_law(plan: Plan, feedback: Feedback) -> Law:
 def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
     """Noise becomes its own scale; the minimiser asks the script where it is."""
 
-    def minimum(losses: Any, *, ridge: float, noise: Any, **_: Any) -> Any:
+    def minimum(losses: Any, *, ridge: float, noise: Any, **_: Any) -> Minimum:
         sigma = abs(float(noise[0]))
         constants = plan.problem.loss.constants(None)
         # A public interval beyond which neither stream has mass worth counting.
@@ -82,7 +82,7 @@ def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
             masses = weights * bend * np.exp(log_noise)
             return list((masses / masses.sum()).tolist())
 
-        return SimpleNamespace(point=x[[walk.ask("noise", law)]])
+        return Minimum(x[[walk.ask("noise", law)]], 0.0)
 
     swaps = (
         (objective_perturbation, "perturbed_minimum", minimum),

@@ -106,10 +106,10 @@ def ctrl_chain(
     growth = m * np.log1p(eta * smoothness) if linear_model else dimension * np.log1p(m * eta * smoothness)
     draw = PerturbedMinimiser(degrees, float(growth + move**2 / 2), move, shift)
     drift = m * (sides * (lipschitz / sigma) ** 2 + (eta * smoothness) ** 2 * degrees)
-    return LazyChain(
+    return LazyChain.of_hazards(
         decisions=rounds - 1,
-        keep_low=float((1 - force) * np.exp(-2 * log_phi)),
-        keep_high=1 - force,
+        least=-float(np.log1p(-force)),
+        spread=2 * log_phi,
         bit=2 * log_phi,
         draw=draw,
         rounds_per_person=m,

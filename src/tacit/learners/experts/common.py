@@ -14,7 +14,7 @@ from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
 from tacit.learners.states import fitting
 from tacit.problems import Experts, Problem, Tracking
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, first_position, real_array
+from tacit.validation import FloatArray, IntArray, check_integer, first_position, real_array
 
 # Rows of losses are processed in blocks that stay in cache; about this many entries at a time.
 BLOCK_ENTRIES = 1 << 18
@@ -43,7 +43,7 @@ class ExpertPlan(PrivatePlan):
         """Every round a uniform draw: the comparator's expert is missed with probability 1 - 1/N."""
         return self.trivial_regret * (1 - 1 / self.problem.n)
 
-    def resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
+    def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
         """The same algorithm on so many rounds and experts (None: as many as now), with other parameters."""
         size: dict[str, Any] = {"horizon": rounds, "n": self.problem.n if n is None else n}
         if isinstance(self.problem, Tracking):
@@ -68,10 +68,11 @@ class ExpertPlan(PrivatePlan):
             rounds: so many make transcripts that are counted in hundreds (batches of two: three batches).
             also: further attacks on the loud instance.
         """
+        check_integer(self.algorithm, "most_rounds", most_rounds)
         found: dict[str, ExpertPlan] = {}
         for name, changes in (("loud parameters", loud), ("own parameters", own or {})):
             length = rounds if changes.get("batch", 1) == 1 else 6
-            small = self.resized(length, n=2, **changes)
+            small = self._resized(length, n=2, **changes)
             if small not in found.values():
                 found[f"{name}, N=2, T={length}"] = small
         label, first = next(iter(found.items()))
@@ -79,8 +80,8 @@ class ExpertPlan(PrivatePlan):
         return (
             *(SmallInstance("enumeration", name, small) for name, small in found.items()),
             *(SmallInstance(attack, label, first) for attack in also),
-            SmallInstance("replayed choices", f"own parameters, T={replayed}", self.resized(replayed)),
-            SmallInstance("canaries", f"own parameters, T={played}", self.resized(played)),
+            SmallInstance("replayed choices", f"own parameters, T={replayed}", self._resized(replayed)),
+            SmallInstance("canaries", f"own parameters, T={played}", self._resized(played)),
         )
 
 

@@ -44,6 +44,9 @@ from tacit.privacy.curves import ROUND_UP, Curve, Gaussian
 from tacit.privacy.guarantee import ZERO_OUT, Relation
 from tacit.validation import LARGEST_INTEGER, FloatArray, check_integer, check_number
 
+# Alternatives multiply with every release: beyond this many they are added as Renyi curves.
+_MOST_RELEASES = 64
+
 
 @dataclass(frozen=True)
 class GaussianAlternatives(Curve):
@@ -91,6 +94,15 @@ class GaussianAlternatives(Curve):
         high = self.offset + Gaussian(max(self.shifts)).epsilon(delta / sum(self.counts)) + 1e-9
         return smallest(lambda epsilon: self.delta(epsilon) <= delta, 0.0, high * (1 + 1e-6), 1e-10)
 
+    def merged(self, others: Sequence[Curve]) -> Curve | None:
+        known = [other for other in others if isinstance(other, GaussianAlternatives | Gaussian)]
+        if len(known) < len(others) or len(others) >= _MOST_RELEASES:
+            return None
+        try:
+            return composed([self, *known])
+        except PrivacyError:  # more alternatives than can be counted
+            return None
+
     def pure(self) -> float:
         return self.offset if max(self.shifts) == 0 else float("inf")
 
@@ -133,11 +145,6 @@ def release_curve(
 def composed(curves: Iterable[GaussianAlternatives | Gaussian]) -> GaussianAlternatives:
     """The composition of releases and Gaussian mechanisms: offsets add, alternatives multiply."""
     return reduce(_product, (_as_alternatives(curve) for curve in curves))
-
-
-def composable(curve: Curve) -> bool:
-    """Whether `composed` takes this curve."""
-    return isinstance(curve, GaussianAlternatives | Gaussian)
 
 
 def _as_alternatives(curve: GaussianAlternatives | Gaussian) -> GaussianAlternatives:

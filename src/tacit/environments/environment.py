@@ -1,0 +1,125 @@
+"""What every environment has, and what each kind of problem asks of its own.
+
+An environment is frozen and public, and makes all of its randomness from the generator that it is handed, so a run can
+be made again. It knows no learner: an oblivious one deals a whole stream at once, an adaptive one and one that shows
+single numbers start an opponent that is asked round by round. Whatever has these members is an environment, whether
+it comes from here or not; the simulation checks for them by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from tacit.losses.base import RowLoss
+from tacit.problems import Bandit
+from tacit.validation import FloatArray
+
+Data = FloatArray | tuple[FloatArray, FloatArray]
+"""A stream as a convex learner's `run` takes it: rows of vectors, or a pair (features, labels)."""
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """What makes the feedback of a simulation."""
+
+    adaptive: ClassVar[bool]
+    """Whether the feedback may depend on earlier decisions."""
+
+    @property
+    def horizon(self) -> int:
+        """Number of rounds."""
+        ...
+
+
+@runtime_checkable
+class ExpertStream(Environment, Protocol):
+    """Losses of experts that do not depend on decisions."""
+
+    @property
+    def n(self) -> int:
+        """Number of experts."""
+        ...
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One draw of the whole stream, shape (horizon, n)."""
+        ...
+
+
+class Adversary(Protocol):
+    """One game of an adaptive adversary."""
+
+    def respond(self, action: int | None) -> FloatArray:
+        """The losses of the next round, given the action of the previous one (None: there was none)."""
+        ...
+
+
+@runtime_checkable
+class ExpertAdversary(Environment, Protocol):
+    """Losses of experts that may react to decisions."""
+
+    @property
+    def n(self) -> int:
+        """Number of experts."""
+        ...
+
+    def start(self, generator: np.random.Generator) -> Adversary:
+        """A fresh adversary."""
+        ...
+
+
+@runtime_checkable
+class ConvexStream(Environment, Protocol):
+    """Data of one convex loss."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a point."""
+        ...
+
+    @property
+    def loss(self) -> RowLoss:
+        """The loss that the data belong to."""
+        ...
+
+    def data(self, generator: np.random.Generator) -> Data:
+        """One draw of the whole stream."""
+        ...
+
+
+@runtime_checkable
+class LipschitzStream(Environment, Protocol):
+    """Losses as functions, convex or not."""
+
+    def functions(self, generator: np.random.Generator) -> Sequence[Callable[[FloatArray], FloatArray]]:
+        """One draw of the whole stream: a function from rows of points to values for each round."""
+        ...
+
+
+class ValueOpponent(Protocol):
+    """One draw of a bandit's losses, round by round."""
+
+    def values(self, points: FloatArray, first_round: int) -> FloatArray:
+        """The losses at these points, one a round, from `first_round` on."""
+        ...
+
+    @property
+    def regret(self) -> float:
+        """How much more the shown points cost than the best fixed point."""
+        ...
+
+
+@runtime_checkable
+class BanditStream(Environment, Protocol):
+    """Losses of which only the value at the point played is shown."""
+
+    @property
+    def problem(self) -> Bandit:
+        """The problem that these losses fit."""
+        ...
+
+    def start(self, generator: np.random.Generator) -> ValueOpponent:
+        """One draw of the losses."""
+        ...

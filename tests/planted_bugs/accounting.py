@@ -1,0 +1,149 @@
+"""Planted bugs in the accountant itself: each lets it state less than a mechanism leaks, shown by exact references."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from planted_bugs.catalogue import Control, swap
+from tacit.auditing.report import Finding
+from tacit.errors import PrivacyError
+from tacit.learners import doubling
+from tacit.learners.experts.lazy_experts import LazyExperts, lazy_curve
+from tacit.learners.target import Target
+from tacit.privacy import composition, conversion, guarantee, lazy, responses
+from tacit.privacy.curves import Approximate, Gaussian, Pure, Renyi, Sometimes
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee
+from tacit.problems import Experts
+
+
+def _compared(instance: str, quantity: str, certified: float, lower: float) -> Finding:
+    """What is certified, against what an exact reference shows at least."""
+    return Finding("reference", instance, quantity, certified, lower, violation=bool(lower > certified))
+
+
+def certain_coin() -> Finding:
+    """A coin that one neighbour always keeps: the other's redraws, of probability 1 - e^-1/2, give it away."""
+    chain = lazy.LazyChain(5, 0.5, 1.0, 0.5, Renyi([2.0], [0.1]))
+    return _compared("a coin that may be certain", "delta at epsilon=3", chain.delta(3.0), float(-np.expm1(-0.5)))
+
+
+def tiny_delta() -> Finding:
+    """A Gaussian step at an epsilon where its delta is no float: it is not pure all the same."""
+    curve = Sometimes(0.3, Gaussian(1e-3))
+    return _compared("a draw in Gaussian noise", "delta at epsilon=700", curve.delta(700.0), 5e-324)
+
+
+def tiny_coin() -> Finding:
+    """A redraw of probability 1e-15, or 1.05e-15 under the neighbour: the log ratio in 50 digits."""
+    chain = lazy_curve(eta=5e-17, force=1e-15, batch=1, decisions=1, relation=REPLACE)
+    with mpmath.workdps(50):
+        hazard = -mpmath.log(1 - mpmath.mpf(1e-15))
+        exact = mpmath.log(mpmath.expm1(-hazard - mpmath.mpf(5e-17)) / mpmath.expm1(-hazard))
+    return _compared("a coin below the floats", "epsilon at delta=0", chain.epsilon(0.0), float(exact) * (1 - 1e-9))
+
+
+def two_failures() -> Finding:
+    """Two mechanisms that reveal everything with probability .01, and nothing otherwise."""
+    whole = composition.compose([Approximate(0.0, 0.01), Approximate(0.0, 0.01)])
+    return _compared("two failing mechanisms", "delta at epsilon=1", whole.delta(1.0), 1 - 0.99**2)
+
+
+def four_responses() -> Finding:
+    """Randomised response four times: all four answers are true with probability p^4, at a loss of 4 epsilon."""
+    whole = composition.compose([Pure(0.5)] * 4)
+    with mpmath.workdps(30):
+        true = 1 / (1 + mpmath.exp(-0.5))
+        places = ((4 - 2 * k, mpmath.binomial(4, k) * true ** (4 - k) * (1 - true) ** k) for k in range(5))
+        exact = sum(chance * max(0, 1 - mpmath.exp(0.9 - 0.5 * place)) for place, chance in places)
+    return _compared("randomised responses", "delta at epsilon=0.9", whole.delta(0.9), float(exact) * (1 - 1e-9))
+
+
+def mixed_relations() -> Finding:
+    """Laplace noise for zeroed-out rounds at epsilon = 1 has epsilon = 2 for replaced ones, and 1 is spent on them."""
+    zeroed = Guarantee(Pure(1.0), 0.0, "a noisy sum", "Laplace mechanism", relation=ZERO_OUT)
+    whole = zeroed.as_replacement().compose(replace(zeroed, relation=REPLACE))
+    return _compared("Laplace sums", "epsilon at delta=0", whole.epsilon(0.0), 3.0)
+
+
+def loud_epochs() -> Finding:
+    """Epochs louder than their target: the first loss decides between redraws of probability 1e-9 and 1 - e^-.3."""
+
+    def make(problem: Any) -> LazyExperts:
+        return LazyExperts(problem, eta=0.3, force=1e-9)
+
+    plan = doubling.Doubling(Experts(n=2, horizon=None), Target(1.0, 1e-6), make)
+    try:
+        certified = plan.guarantee.delta(1.0)
+    except PrivacyError:
+        certified = 1.0  # it promises nothing
+    return _compared("epochs", "delta at epsilon=1", certified, float(-np.expm1(-0.3) - np.e * 1e-9))
+
+
+def shown_epsilon() -> Finding:
+    """What a contract prints, against what it certifies."""
+    contract = Guarantee(Pure(0.50001), 0.0, "an answer", "randomised response")
+    shown = float(str(contract).split("epsilon=")[1].split(" ")[0])
+    return _compared("a printed contract", "epsilon", shown, contract.epsilon())
+
+
+def _infinite_is_nothing(honest: Any) -> Any:
+    """What is no finite number in a curve is left out, as a minimum that starts with NaN would."""
+
+    def divergences(renyi: Any, orders: Any) -> Any:
+        values = np.asarray(renyi(orders))
+        return np.where(np.isfinite(values), np.maximum(values, 1e-300), 1e-300)
+
+    return divergences
+
+
+def _floats_only(honest: Any) -> Any:
+    return property(lambda self: lazy.hazards_of(self.keep_low, self.keep_high))
+
+
+def _largest_failure(honest: Any) -> Any:
+    return lambda self: max((failure for failure, _ in self.failures), default=0.0)
+
+
+def _one_step_less(honest: Any) -> Any:
+    return lambda value, count: honest(value, count - 1)
+
+
+def _same_number(honest: Any) -> Any:
+    """A guarantee for zeroed-out rounds is taken for one about replaced ones."""
+    return lambda self: replace(self, relation=REPLACE)
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "infinite divergences left out", "accounting", swap(conversion, "_divergences", _infinite_is_nothing),
+        certain_coin,
+    ),
+    Control(
+        "a delta that underflows is pure", "accounting", swap(conversion, "LEAST_DELTA", lambda honest: 0.0), tiny_delta
+    ),
+    Control("keep probabilities as floats", "accounting", swap(lazy.LazyChain, "coin", _floats_only), tiny_coin),
+    Control(
+        "only the largest failure counts", "accounting", swap(composition._Found, "failure", _largest_failure),
+        two_failures,
+    ),
+    Control(
+        "a response less than there are", "accounting", swap(responses, "_binomial_walk", _one_step_less),
+        four_responses,
+    ),
+    Control(
+        "epsilons of both relations added", "accounting", swap(Guarantee, "as_replacement", _same_number),
+        mixed_relations,
+    ),
+    Control(
+        "epochs not held to their target", "accounting", swap(doubling, "_covers", lambda honest: lambda *parts: True),
+        loud_epochs,
+    ),
+    Control(
+        "epsilon shown rounded to nearest", "accounting",
+        swap(guarantee, "rounded_up", lambda honest: lambda value, digits=4: f"{value:.{digits}g}"), shown_epsilon,
+    ),
+)  # fmt: skip
