@@ -32,6 +32,7 @@ MOST_EXPERTS, MOST_ROUNDS = 3, 8
 Attack = Literal[
     # Learners whose outcomes can be counted.
     "enumeration", "exponential weights", "restarts", "replayed choices", "canaries", "epochs",
+    "enumerated arms", "frequencies of arms", "unbiased release",
     # Learners that hide vectors behind noise.
     "running sum", "replayed noise", "norm noise",
     # Learners whose draws have a known density.
@@ -157,6 +158,11 @@ class Plan(ABC):
     def vacuous(self) -> bool:
         """True if the certified regret says nothing: deciding without any data has no more."""
         return not float(self.regret_bound) < self.blind_regret
+
+    @property
+    def favour(self) -> tuple[float, str]:
+        """How many times the smallest certified regret its own may be when it is chosen all the same, and why."""
+        return 1.0, ""
 
     @classmethod
     def calibrate(

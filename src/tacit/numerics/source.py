@@ -152,14 +152,16 @@ class Pooled(Source):
 
     def _saved(self) -> dict[str, Any]:
         parts = {name: part.state_dict() for name, part in self._parts().items()}
-        return {"pool": self._pool[self._next :].copy(), **parts}
+        return {"pool": self._pool[self._next :].copy(), "ahead": self._ahead, **parts}
 
     def _load(self, state: dict[str, Any]) -> None:
         pool = state["pool"]
         if not (isinstance(pool, np.ndarray) and pool.dtype == self._kind and pool.ndim == 1):
             raise TypeError("one-dimensional array expected")
+        ahead = check_integer(type(self).__name__, "ahead", state["ahead"], at_most=POOL)
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
+        self._ahead = ahead  # the same pools as before: states stay the same, not only draws
         self._pool, self._next = pool.copy(), 0
 
 
