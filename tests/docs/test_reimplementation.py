@@ -9,7 +9,7 @@ draw's divergence grows to a little more in its moment).
 
 import numpy as np
 import pytest
-from mpmath import exp, expm1, gamma, inf, linspace, log, log1p, mp, mpf, quad
+from mpmath import exp, expm1, findroot, gamma, gammainc, inf, linspace, log, log1p, mp, mpf, quad, sqrt
 
 import tacit
 
@@ -41,6 +41,19 @@ def lazy_experts(alpha, rounds, eta, force, batch, width):
     return (changed + (decisions - 1) * log(1 + (1 - low) * (draw - 1))) / (alpha - 1)
 
 
+def coin_error(plan, k):
+    """nu_1 + nu_2 of the page, G = beta = R = 1, d = 4, on the unit ball."""
+    eta, sigma, tau, T, d, N = mpf(plan.eta), mpf(plan.sigma), mpf(plan.accuracy), plan.rounds, 4, 1024
+    weight, unit = 2 / log(T), mpf(2) ** -53
+    rho = mpf("2.5") * tau * sqrt(1 / eta / weight)
+    q = findroot(lambda x: log(gammainc(mpf(d) / 2, x**2 / 2, regularized=True) * mpf("1e18")), 9.8)
+    push = T + 1 / eta + sigma * q
+    H = 1 / eta + T + weight * (2 * d + push / weight) ** 2 / (1 - rho) ** 2
+    rounding = (d + T + 3) * (sigma * q + T) / sigma**2
+    rounding += k * eta * (8 * d**2 * (eta * H + N * (1 + eta * N) ** 3) + (200 + mpf(T) / N) * (1 + eta * T))
+    return -2 * log1p(-rho) * k * eta / (1 + eta) + unit * rounding
+
+
 def ctrl(alpha, plan, *, sides, degrees, growth):
     """eps(alpha) of CTRL, one round per person, G = beta = 1."""
     alpha, eta, sigma, phi = mpf(alpha), mpf(plan.eta), mpf(plan.sigma), mpf(plan.log_phi)
@@ -56,7 +69,7 @@ def ctrl(alpha, plan, *, sides, degrees, growth):
     draw = (1 + excess) * exp((alpha - 1) * alpha * mu**2 / 2)
     high = 1 - mpf(plan.force)
     low = high * exp(-2 * phi)
-    drift = min(2 * phi, sides / sigma**2 + eta**2 * degrees)
+    drift = min(2 * phi, sides / sigma**2 + eta**2 * degrees + 2 * coin_error(plan, degrees))
     changed, later = (log(moment(alpha, low, high, shift, draw)) for shift in (2 * phi, drift))
     return (changed + (plan.rounds - 2) * later) / (alpha - 1)
 
@@ -86,7 +99,7 @@ def test_ctrl(eta, sigma, force, log_phi, family, relation):
     plan = tacit.CTRL(problem, eta=eta, sigma=sigma, force=force, log_phi=log_phi, relation=relation)
     degrees = 1 if family == "glm" else 4
     sides = 1 if relation == "zero-out" else 2
-    for alpha, value in zip(ORDERS, plan.guarantee.curve.renyi(np.array(ORDERS)), strict=True):
+    for alpha, value in zip(ORDERS, plan.chain.renyi(np.array(ORDERS)), strict=True):
         assert agrees(value, ctrl(alpha, plan, sides=sides, degrees=degrees, growth=degrees), 3e-9)
 
 

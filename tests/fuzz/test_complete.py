@@ -66,14 +66,14 @@ METHODS = {
     "test_geometry": {"minimize_linear", "project", "contains", "to_hull", "from_hull", "lift", "restrict"},
     "sets": {"cube"},
     "test_losses": {"value", "gradient", "values", "gradients", "pack", "constants"},
-    "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "to_json", "from_json"},
+    "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "as_replacement", "to_json", "from_json"},
     "test_environments": {"losses", "data", "means", "best", "functions", "mean_loss"},
     "test_simulation": {"summary", "summaries", "read"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
     "test_audit": {"plot", "small_instances"},
 }
-# Reached through `value`, `gradient` and `constants`: the parts of a link.
-INNER = {"link", "slope", "curvature", "link_constants", "clip_labels"}
+# Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are.
+INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "barrier_stiffness"}
 
 
 def exists(claim):

@@ -14,7 +14,8 @@ from tacit.environments.tracking import PenaliseHeld
 from tacit.estimators import Ledger
 from tacit.learners.bandit import NoisyOCO
 from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
-from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Repeated, SamplerError, Sometimes, Sum, compose
+from tacit.privacy.composition import compose
+from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Repeated, SamplerError, Sometimes, Sum
 from tacit.privacy.lazy import LazyChain
 from tacit.simulation.comparators import best_expert_loss
 

@@ -12,6 +12,7 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, nearly, numbers, one_of, values
 from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.composition import Composition, Failing, compose
 from tacit.privacy.curves import (
     Approximate,
     BoundedRange,
@@ -23,8 +24,10 @@ from tacit.privacy.curves import (
     SamplerError,
     Sometimes,
     Sum,
-    compose,
 )
+from tacit.privacy.lazy import CappedChain, LazyChain
+from tacit.privacy.responses import Responses
+from tacit.privacy.two_steps import TwoSteps
 
 CURVES = {
     Pure: nearly(value=1.0),
@@ -36,7 +39,23 @@ CURVES = {
     Repeated: nearly(curve=one_of(Pure(0.1), Gaussian(0.1), BoundedRange(1e-5)), count=one_of(3, 10**12)),
     Sum: nearly(parts=one_of((), (Pure(0.1),), (Pure(0.1), Gaussian(0.5)))),
     SamplerError: nearly(curve=one_of(Pure(0.1), Gaussian(1.0)), distance=1e-9, draws=3),
-}
+    Responses: nearly(values=one_of((0.1,), (0.1, 0.3), ()), counts=one_of((3,), (2, 5), (10**12,))),
+    Failing: nearly(curve=one_of(Pure(0.1), Gaussian(1.0)), failure=one_of(1e-9, 0.0)),
+    TwoSteps: nearly(curve=one_of(Pure(0.1), Gaussian(1.0), Approximate(0.1, 1e-9))),
+    Composition: nearly(
+        parts=one_of((Pure(0.1), Gaussian(1.0)), (Approximate(0.1, 1e-9), BoundedRange(0.3))),
+        deltas=one_of(None, (0.0, 1e-6), (1e-6,)),
+    ),
+    LazyChain: nearly(
+        decisions=one_of(5, 10**9), keep_low=one_of(0.5, 0.0), keep_high=one_of(0.7, 1.0), bit=one_of(0.1, 1e-300),
+        draw=one_of(BoundedRange(0.1), Renyi([2.0], [0.1]), SamplerError(Pure(0.1), 1e-9, 1)), drift=one_of(0.0, 0.01),
+        hazards=one_of(None, (0.35667494393873245, 0.3364722366212129)),
+    ),
+    CappedChain: nearly(
+        chain=one_of(LazyChain(5, 0.5, 0.7, 0.1, BoundedRange(0.1)), LazyChain(5, 0.5, 1.0, 0.1, Renyi([2.0], [0.1]))),
+        cap=one_of(0, 3),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", CURVES, ids=lambda kind: kind.__name__)
@@ -100,6 +119,9 @@ def test_guarantees(arguments, other, epsilon, delta, label):
         total = attempt(lambda others=others: guarantee.compose(*others))
         assert total is REFUSED or total.curve.pure() >= guarantee.curve.pure()
     assert guarantee.notion
+    replaced = attempt(guarantee.as_replacement)
+    assert replaced.relation == tacit.REPLACE
+    assert replaced.curve.pure() >= guarantee.curve.pure()
 
 
 @examples(60)

@@ -25,6 +25,7 @@ from tacit.randomness import Randomness
 
 GENERAL = Convex(domain=Ball(2), loss=QuadraticLoss(), horizon=6)
 MODEL = Convex(domain=Ball(3), loss=LogisticLoss(), horizon=8)
+THIN = Convex(domain=Box([-1.0, -1e-6], [1.0, 1e-6]), loss=LogisticLoss(), horizon=8)
 BALL = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=4)
 BOX = Convex(domain=Box(np.full(3, -1.0), np.ones(3)), loss=LinearLoss(), horizon=4)
 
@@ -59,6 +60,18 @@ def released() -> Finding:
     return release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
 
 
+def _barrier_of_release(honest: Any) -> Any:
+    """Coins look at the objective of the released point, barrier and all, and not at the minimiser behind it."""
+
+    def hold(self: coupled.CoupledLearner, point: Any, minimiser: Any, noise: Any) -> None:
+        x = self._set.to_hull(point)
+        inside = x if self._set.hull_barrier.value(x) < np.inf else minimiser
+        slope = self._sums.gradient(inside)[0] + self._ridge * inside
+        honest(self, point, inside, -slope - self._weight * self._set.hull_barrier.gradient(inside))
+
+    return hold
+
+
 def _less_noise(honest: Any) -> Any:
     return lambda self, rounds: 0.9 * honest(self, rounds)
 
@@ -76,22 +89,21 @@ def _wrong_sign(honest: Any) -> Any:
 def _stale_hessian(honest: Any) -> Any:
     """A redraw keeps the inverse Hessian of the point before it."""
 
-    def reset(self: held_point.HeldLink, x: Any, gradient: Any, curvature: Any) -> None:
-        before = self._inverse
-        fresh = not np.any(self.x)
-        honest(self, x, gradient, curvature)
+    def renew(self: held_point.HeldLink, curvature: Any) -> None:
+        before, fresh = self._inverse, np.array_equal(self._inverse, np.eye(len(curvature)))
+        honest(self, curvature)
         if not fresh:
             self._inverse = before
 
-    return reset
+    return renew
 
 
 def _no_determinant(honest: Any) -> Any:
-    def reset(self: held_point.HeldQuadratic, x: Any, gradient: Any, curvature: Any) -> None:
-        honest(self, x, gradient, curvature)
+    def renew(self: held_point.HeldQuadratic, curvature: Any) -> None:
+        honest(self, curvature)
         self._eigenvalues = np.full_like(self._eigenvalues, 1e12)
 
-    return reset
+    return renew
 
 
 def _bare_minimiser(honest: Any) -> Any:
@@ -236,11 +248,15 @@ CONTROLS: tuple[Control, ...] = (
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(
-        "stale Hessian at a redraw (CTRL, d = 3, generalised linear)", "convex",
-        swap(held_point.HeldLink, "reset", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
+        "coins at the released point, with the barrier there (CTRL, thin box)", "convex",
+        swap(coupled.CoupledLearner, "_hold", _barrier_of_release), lambda: read_off(minimiser(THIN)),
     ),
     Control(
-        "determinant term missing (CTRL, d = 2)", "convex", swap(held_point.HeldQuadratic, "reset", _no_determinant),
+        "stale Hessian at a redraw (CTRL, d = 3, generalised linear)", "convex",
+        swap(held_point.HeldLink, "renew", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
+    ),
+    Control(
+        "determinant term missing (CTRL, d = 2)", "convex", swap(held_point.HeldQuadratic, "renew", _no_determinant),
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(

@@ -21,7 +21,7 @@ def test_shown_numbers_are_rounded_up(digits):
     for value in VALUES.tolist():
         for text in (rounded_up(value, digits), rounded_up(value, digits, thousands=True).replace(",", "")):
             assert value <= float(text) <= value * (1 + 1.1 * 10.0 ** (1 - digits)) + 5e-324
-    assert rounded_up(0.0) == "0"
+    assert (rounded_up(0.0), rounded_up(0.1, digits), rounded_up(1e-5, digits)) == ("0", "0.1", "1e-05")
     assert rounded_up(float("inf")) == rounded_up(float("nan")) == "inf"
     assert rounded_up(1234567.2, 4, thousands=True) == "1.235e+06"
     assert rounded_up(1234.2, 5, thousands=True) == "1,234.2"
@@ -32,7 +32,7 @@ def test_bounds_are_printed_above_their_value():
     for value in VALUES.tolist():
         bound = RegretBound(value, "x")
         assert float(str(bound).split(" = ")[0]) >= value
-    plan = tacit.plan(tacit.Experts(n=10, horizon=3000), epsilon=1.0, delta=1e-6)
+    plan = tacit.plan(tacit.Experts(n=3, horizon=300), epsilon=1.0, delta=1e-6)
     for candidate in plan.candidates:
         if candidate.plan is not None:
             shown = next(row for row in plan._rows() if row[0] == candidate.algorithm)

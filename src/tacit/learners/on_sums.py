@@ -8,7 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tacit.learners.plan import PrivatePlan, SmallInstance
-from tacit.mechanisms.running_sums import RunningSum
+from tacit.learners.target import Target
+from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP, Curve
 from tacit.problems import Problem
 
@@ -41,13 +43,24 @@ class RunningSumPlan(PrivatePlan):
     @cached_property
     def scale(self) -> float:
         """Scale of each fresh noise."""
-        return self.mechanism.scale(self.privacy, self.sensitivity) * ROUND_UP if self.mechanism.steps else 0.0
+        return noise_scale(self.mechanism, self.privacy, self.sensitivity)
 
     def _summed(self, problem: Problem, steps: int | None = None) -> tuple[SmallInstance, ...]:
         """The instances of a short problem, whose sum has so many steps (None: the last round is never used)."""
         steps = (problem.horizon or 1) - 1 if steps is None else steps
         short: dict[str, Any] = {"problem": problem, "mechanism": replace(self.mechanism, steps=steps)}
         return sum_instances(replace(self, **short), steps)
+
+
+def noise_scale(mechanism: RunningSum, privacy: float, sensitivity: float) -> float:
+    """Scale of each fresh noise of a sum, rounded up."""
+    return mechanism.scale(privacy, sensitivity) * ROUND_UP if mechanism.steps else 0.0
+
+
+def private_sum(steps: int, target: Target, mechanism: RunningSum | None = None) -> tuple[RunningSum, float]:
+    """The mechanism (left out: the best one) and its privacy, the most that the target allows."""
+    sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
+    return sums, target.epsilon if sums.noise == "laplace" else gaussian_mu(target.epsilon, target.delta)
 
 
 def sum_instances(small: PrivatePlan, steps: int) -> tuple[SmallInstance, ...]:

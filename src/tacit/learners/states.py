@@ -45,7 +45,9 @@ def opened(algorithm: str, plan: str, state: Any, needed: set[str]) -> dict[str,
         raise InvalidInput(f"State version {state['version']!r} cannot be read; this is version {STATE_VERSION}.")
     if not isinstance(state["plan"], str) or state["plan"] != plan:
         raise InvalidInput(f"This state was saved by another plan. Saved: {state['plan']}. Here: {plan}.")
-    if state["digest"] != _digest({name: entry for name, entry in state.items() if name != "digest"}):
+    if not isinstance(state["digest"], str) or state["digest"] != _digest(
+        {name: entry for name, entry in state.items() if name != "digest"}
+    ):
         raise InvalidInput("This state was changed after it was saved, and cannot be continued.")
     around = ("warning", "version", "plan", "digest")
     try:
@@ -63,7 +65,7 @@ def encode(value: Any) -> Any:
         return value if isfinite(value) else {"float": repr(value)}
     if isinstance(value, np.generic):
         return encode(value.item())
-    if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
+    if type(value) is np.ndarray and value.dtype.kind in _KINDS:
         fortran = value.flags.f_contiguous and not value.flags.c_contiguous
         plain = value.astype(value.dtype.newbyteorder("<"), copy=False)
         data = b64encode(plain.tobytes("F" if fortran else "C")).decode()

@@ -26,7 +26,7 @@ from tacit.privacy.conversion import LEAST_DELTA, ROUND_UP, fail_closed, failing
 from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure, Repeated, SamplerError, Sum
 from tacit.privacy.responses import Responses
 from tacit.privacy.rounding import sum_up
-from tacit.validation import FloatArray, check_number
+from tacit.validation import FloatArray, check_number, invalid
 
 _LARGEST_DELTA = 1 - 2**-53
 
@@ -79,6 +79,8 @@ class Composition(Curve):
         if not isinstance(self.parts, tuple) or not self.parts or not all(isinstance(p, Curve) for p in self.parts):
             raise InvalidInput(f"The 'parts' of Composition must be a tuple of curves. Got {self.parts!r} instead.")
         if self.deltas is not None:
+            if not isinstance(self.deltas, list | tuple):
+                raise invalid("Composition", "deltas", "a list of numbers or None", self.deltas)
             deltas = tuple(check_number("Composition", "deltas", d, above=0.0, closed_low=True) for d in self.deltas)
             object.__setattr__(self, "deltas", deltas)
             if len(deltas) != len(self.parts):

@@ -17,19 +17,19 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
 
 from tacit.errors import InvalidInput
+from tacit.privacy.calibration import gaussian_epsilon, smallest
+from tacit.privacy.conversion import ROUND_UP as ROUND_UP
 from tacit.privacy.conversion import (
-    LEAST_DELTA,
     fail_closed,
     failing_delta,
     failing_epsilon,
+    gaussian_delta,
     pure_delta,
     renyi_delta,
     renyi_epsilon,
 )
-from tacit.privacy.conversion import ROUND_UP as ROUND_UP
 from tacit.privacy.conversion import log_mixture as log_mixture
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
@@ -154,30 +154,11 @@ class Gaussian(Curve):
         delta = check_number("Gaussian", "delta", delta, above=0.0, below=1.0, closed_low=True)
         if self.mu == 0 or delta == 0:
             return self.pure()
-        from dp_accounting import get_epsilon_gaussian
-
-        with np.errstate(all="ignore"):  # its bracket search passes through log1p(-1)
-            epsilon = float(get_epsilon_gaussian(1 / self.mu, delta)) * ROUND_UP
-        step = 1e-9
-        while self.delta(epsilon) > delta:  # the root finder may stop a hair on the wrong side
-            epsilon = epsilon * (1 + step) + step * 1e-6
-            step *= 2
-        return epsilon
+        return gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Gaussian", "epsilon", epsilon, above=0.0, closed_low=True)
-        if self.mu == 0:
-            return 0.0
-        # Phi(a) - e^epsilon Phi(-b), where epsilon = (b^2 - a^2)/2 cancels the large part of ln Phi(-b).
-        a, b = self.mu / 2 - epsilon / self.mu, self.mu / 2 + epsilon / self.mu
-        log_first = float(log_ndtr(a))
-        if log_first == -np.inf or a < -1e100:
-            return LEAST_DELTA
-        log_second = -a * a / 2 + float(np.log(erfcx(b / np.sqrt(2.0)) / 2))
-        difference = np.exp(log_first) * -np.expm1(min(0.0, log_second - log_first))
-        # log_ndtr is good to about 1e-13, and a is rounded relative to b: an error relative to the first term.
-        slack = 1e-12 + 1e-15 * b * (1 + abs(a))
-        return min(1.0, max(LEAST_DELTA, float(difference + slack * np.exp(log_first))))
+        return gaussian_delta(self.mu, epsilon)
 
 
 @dataclass(frozen=True)
@@ -348,8 +329,6 @@ class SamplerError(Curve):
         return min(1.0, self.curve.delta(epsilon) + price)
 
     def epsilon(self, delta: float) -> float:
-        from tacit.privacy.calibration import smallest
-
         delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)
         if self._total == 0:
             return self.curve.epsilon(delta)

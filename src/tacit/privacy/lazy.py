@@ -63,6 +63,8 @@ class LazyChain(Curve):
 
     def __post_init__(self) -> None:
         check_integer("LazyChain", "decisions", self.decisions, at_least=0)
+        if not isinstance(self.draw, Curve):
+            raise invalid("LazyChain", "draw", "a Curve", self.draw)
         check_number("LazyChain", "keep_high", self.keep_high, above=0, below=1, closed_low=True, closed_high=True)
         check_number("LazyChain", "keep_low", self.keep_low, above=0, below=1, closed_low=True, closed_high=True)
         if self.keep_low > self.keep_high:
@@ -122,7 +124,7 @@ class LazyChain(Curve):
         return self.drift > 0 and self.rounds_per_person > 1
 
     def _check_hazards(self, hazards: Sequence[float]) -> None:
-        if len(hazards) != 2:
+        if not isinstance(hazards, list | tuple) or len(hazards) != 2:
             raise invalid("LazyChain", "hazards", "a pair (least, spread)", hazards)
         least, spread = (check_number("LazyChain", "hazards", value, above=0.0, closed_low=True) for value in hazards)
         object.__setattr__(self, "hazards", (least, spread))
@@ -139,6 +141,8 @@ class CappedChain(Curve):
 
     def __post_init__(self) -> None:
         check_integer("CappedChain", "cap", self.cap, at_least=0)
+        if not isinstance(self.chain, LazyChain):
+            raise invalid("CappedChain", "chain", "a LazyChain", self.chain)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         if self.chain.decisions == 0:

@@ -45,8 +45,9 @@ class Responses(Curve):
     notion: ClassVar[str] = "pure"
 
     def __post_init__(self) -> None:
-        if len(self.values) != len(self.counts) or not len(self.values):
-            raise invalid("Responses", "counts", "as many as there are values, and at least one", self.counts)
+        for name, listed in (("values", self.values), ("counts", self.counts)):
+            if not isinstance(listed, list | tuple) or len(listed) != len(self.values) or not listed:
+                raise invalid("Responses", name, "a list of as many numbers as there are counts, at least one", listed)
         values = (check_number("Responses", "values", value, above=0.0, closed_low=True) for value in self.values)
         object.__setattr__(self, "values", tuple(values))
         object.__setattr__(self, "counts", tuple(check_integer("Responses", "counts", count) for count in self.counts))

@@ -13,12 +13,13 @@ def rounded_up(value: float, digits: int = 4, *, thousands: bool = False) -> str
         digits: how many significant digits.
         thousands: whether commas part the thousands.
 
-    >>> rounded_up(1234.21, 5), rounded_up(999.96), rounded_up(1e-6)
-    ('1234.3', '1000', '1e-06')
+    >>> rounded_up(1234.21, 5), rounded_up(999.96), rounded_up(1e-5), rounded_up(0.1)
+    ('1234.3', '1000', '1e-05', '0.1')
     """
     if isnan(value) or value == inf:
         return "inf"
-    shown = float(Context(prec=digits, rounding=ROUND_CEILING).plus(Decimal(float(value))))
+    # From the digits that name the float: 0.1 is shown as 0.1, though the float is a little above it.
+    shown = float(Context(prec=digits, rounding=ROUND_CEILING).plus(Decimal(repr(float(value)))))
     return f"{shown:,.{digits}g}" if thousands else f"{shown:.{digits}g}"
 
 

@@ -34,6 +34,7 @@ CHECKS: dict[str, Check] = {
         noise.another_process_is_refused,
         noise.half_rounds_are_not_continued,
         noise.interrupted_runs_are_undone,
+        noise.shown_decisions_are_not_taken_back,
     )
 }
 

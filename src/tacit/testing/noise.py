@@ -7,13 +7,15 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tacit.learners.bandit.common import BanditLearner
+from tacit.errors import TacitError
+from tacit.learners.bandit.common import BanditLearner, Rounds
 from tacit.learners.learner import Learner
 from tacit.randomness import Randomness
-from tacit.testing.rounds import Case, content, parts, refused, streams
+from tacit.testing.rounds import Case, content, listed, parts, refused, streams
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "copy": copy.copy,
@@ -124,6 +126,34 @@ def interrupted_runs_are_undone(case: Case) -> None:
         assert content(learner) == before, "an interrupted run leaves something behind"
         assert seed is not None or not keys & _keys(learner), "an interrupted run of a secret learner keeps its keys"
         learner.run(case.rows(case.middle))
+
+
+def shown_decisions_are_not_taken_back(case: Case) -> None:
+    """A function of the user's that has seen decisions and then raises leaves the learner at a complete round."""
+    learner, twin = case.start(), case.start()
+    if not learner._shows:
+        return
+    wanted, stop = listed(twin.run(case.rows())), case.middle
+    rows = case.rows()
+    if isinstance(rows, Rounds):
+        rows = replace(rows, values=partial(_values_until, rows.values, stop))
+    else:
+        rows = [*rows[:stop], object(), *rows[stop + 1 :]]
+    try:
+        learner.run(rows)
+    except (ArithmeticError, TacitError, TypeError, ValueError):
+        complete = learner.rounds
+    else:
+        raise AssertionError("the error of a function of the user's is swallowed")
+    assert 0 < complete <= stop, "rounds that a function of the user's saw are taken back"
+    assert learner._played, "the round that a function of the user's saw is not in hand"
+    assert case.loop(learner, complete) == wanted[complete:], "the learner does not go on where it was"
+
+
+def _values_until(values: Any, stop: int, points: Any, first: int) -> Any:
+    if first + len(points) > stop:
+        raise ArithmeticError
+    return values(points, first)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from tacit.learners.ctrl.accounting import (
     PerturbedMinimiser,
     chi_mean,
     chi_quantile,
+    coin_range,
     ctrl_chain,
     log_excess_moment,
 )
@@ -72,14 +73,21 @@ class OneDimension:
             above = middle / eta + weight * 2 * middle / (1 - middle**2) > levels
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         self.x = (low + high) / 2
-        slack = 1 - self.x**2
-        self.width = step / (1 / eta + weight * (2 / slack + 4 * self.x**2 / slack**2))
+        self.width = step / (1 / eta + self.barrier_hessian(self.x))
 
-    def logarithm(self, losses):
-        """ln mu(x) for losses given as triples (value, slope, curvature) of functions of x."""
+    def barrier_hessian(self, x):
+        slack = 1 - x**2
+        return self.weight * (2 / slack + 4 * x**2 / slack**2)
+
+    def logarithm(self, losses, displaced=0.0):
+        """ln mu(x) for losses given as pairs (slope, curvature) of functions of x.
+
+        The barrier's Hessian may stand at a point displaced by so much in its own local norm.
+        """
         x, slack = self.x, 1 - self.x**2
         gradient = x / self.eta + self.weight * 2 * x / slack
-        hessian = 1 / self.eta + self.weight * (2 / slack + 4 * x**2 / slack**2)
+        moved = x + displaced / np.sqrt(self.barrier_hessian(x) / self.weight)
+        hessian = 1 / self.eta + self.barrier_hessian(moved)
         for slope, curvature in losses:
             gradient = gradient + slope(x)
             hessian = hessian + curvature(x)
@@ -197,11 +205,12 @@ def test_chi():
     assert np.mean(sample > chi_quantile(7, 0.01)) == pytest.approx(0.01, abs=0.002)
 
 
-def transcript(world, first, second, p, log_phi):
+def transcript(world, first, second, p, log_phi, displaced=0.0):
     """Log probabilities of every transcript of three rounds: (keep, keep), (keep, x3), (x2, keep), (x2, x3)."""
-    laws = [world.logarithm(losses) for losses in ([], [first], [first, second])]
-    mass = [law + np.log(world.width) for law in laws]
-    stay = [np.log1p(-p) + np.clip(laws[i + 1] - laws[i] - log_phi, -2 * log_phi, 0.0) for i in range(2)]
+    histories = [], [first], [first, second]
+    mass = [world.logarithm(losses) + np.log(world.width) for losses in histories]
+    seen = [world.logarithm(losses, displaced) for losses in histories]  # as the coins see it
+    stay = [np.log1p(-p) + np.clip(seen[i + 1] - seen[i] - log_phi, -2 * log_phi, 0.0) for i in range(2)]
     move = [np.log(-np.expm1(value)) for value in stay]
     keep_keep = mass[0] + stay[0] + stay[1]
     keep_draw = (mass[0] + stay[0] + move[1])[:, None] + mass[2][None, :]
@@ -231,3 +240,60 @@ def test_whole_transcript_is_under_the_certified_curve(sigma, eta, force):
                 assert exact <= curve.delta(epsilon) + 1e-9
                 closest = max(closest, exact / curve.delta(epsilon))
     assert closest > 0.02  # the certificate is not empty
+
+
+def logistic(y):
+    return lambda x: -y / (1 + np.exp(y * x)), lambda x: 1 / (2 + 2 * np.cosh(x))
+
+
+@pytest.mark.parametrize("weight", [0.02, 0.3])
+@pytest.mark.parametrize(
+    "second", [linear(-0.6), squared(0.8, 0.3), logistic(-1.0)], ids=["linear", "squared", "logistic"]
+)
+def test_barriers_at_displaced_minimisers_are_paid_for(weight, second):
+    """Both neighbours' barriers stand rho from the exact minimiser, on two sides, with mass at the boundary."""
+    eta, sigma, force, rho = 0.3, 12.0, 0.2, 0.03
+    world = OneDimension(eta, sigma, weight=weight, cells=100)
+    edge = np.abs(world.x) > 0.9
+    assert np.sum(np.exp(world.logarithm([])[edge]) * world.width[edge]) > 0.3
+    log_phi = float(np.log1p(eta) + 1 / (2 * sigma**2) + 3 / sigma)
+    error = -2 * np.log1p(-rho) * eta / (1 + eta)
+    curve = ctrl_chain(
+        rounds=3, dimension=1, linear_model=True, lipschitz=1.0, smoothness=1.0, eta=eta, sigma=sigma, force=force,
+        log_phi=log_phi, shift=0.0, relation=REPLACE, rounds_per_person=1, coin_error=error,
+    )  # fmt: skip
+    moved = 0.0
+    for one, other in (
+        (linear(1.0), linear(-1.0)),
+        (squared(1.0, 1.0), squared(1.0, -1.0)),
+        (logistic(1.0), linear(-1.0)),
+    ):
+        p = transcript(world, one, second, force, log_phi, rho)
+        q = transcript(world, other, second, force, log_phi, -rho)
+        plain = transcript(world, other, second, force, log_phi)
+        moved = max(moved, *(float(np.max(np.abs(a - b))) for a, b in zip(q, plain, strict=True)))
+        for epsilon in (0.05, 0.2, 0.5):
+            exact = sum(np.maximum(np.exp(x) - np.exp(epsilon + y), 0.0).sum() for x, y in zip(p, q, strict=True))
+            assert exact <= curve.delta(epsilon) + 1e-9
+    assert moved > 1e-5  # the displacement is seen, and paid for
+
+
+@pytest.mark.parametrize("weight", [0.02, 0.3])
+def test_the_chain_keeps_the_law_up_to_clipping(weight):
+    """Sixty rounds, exact: the law of what is held is that of a fresh minimiser, within min(t, 1/p) P[clip]."""
+    eta, sigma, force, miss = 0.05, 8.0, 0.1, 1e-4
+    world = OneDimension(eta, sigma, weight=weight)
+    log_phi = coin_range(dimension=1, linear_model=True, lipschitz=1.0, smoothness=1.0, eta=eta, sigma=sigma, miss=miss)
+    generator = Randomness.replayable(2).stream("losses")
+    losses, law = [], np.exp(world.logarithm([])) * world.width
+    before, farthest = world.logarithm([]), 0.0
+    for t in range(60):
+        losses.append([linear(1.0), linear(-1.0), squared(1.0, 1.0), squared(1.0, -1.0)][generator.integers(4)])
+        after = world.logarithm(losses)
+        keep = (1 - force) * np.exp(np.clip(after - before - log_phi, -2 * log_phi, 0.0))
+        fresh = np.exp(after) * world.width
+        law = keep * law + np.sum((1 - keep) * law) * fresh / fresh.sum()
+        distance = np.sum(np.abs(law - fresh)) / 2
+        assert distance <= min(t + 1, 1 / force) * miss + 1e-6
+        farthest, before = max(farthest, distance), after
+    assert farthest < 1e-4

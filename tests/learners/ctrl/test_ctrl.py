@@ -1,14 +1,25 @@
 """CTRL as a plan: the numbers to meet, the printed parameters, refusals; as a learner: noise, regret, failures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tacit.environments.convex import LogisticStream
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball, KSubsets, Simplex
+from tacit.geometry import Ball, Box, KSubsets, L1Ball, Polytope, Simplex
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL
-from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
+from tacit.losses import (
+    ConvexFamily,
+    CustomLoss,
+    HuberLoss,
+    LinearLoss,
+    LogisticLoss,
+    QuadraticLoss,
+    SmoothedHingeLoss,
+    SquaredLoss,
+)
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Convex
 from tacit.randomness import Randomness
@@ -20,14 +31,15 @@ def unit_problem(dimension, family, rounds, domain=None):
     return Convex(domain=domain or Ball(dimension), loss=ConvexFamily(1.0, 1.0, family), horizon=rounds)
 
 
-# (dimension, family, rounds): certified regret to meet within 3%, and private FTRL's; epsilon = 1, delta = 1e-6
+# (dimension, family, rounds): certified regret to meet within 2%, and private FTRL's; epsilon = 1, delta = 1e-6
 NUMBERS = {
-    (1, "general", 10**5): (1540, 2501),
-    (1, "general", 10**6): (3551, 8512),
-    (10, "general", 10**5): (13229, 4889),
-    (10, "general", 10**6): (27904, 16650),
-    (10, "glm", 10**5): (4020, 4889),
-    (10, "glm", 10**6): (8789, 16650),
+    (1, "general", 10**5): (1423, 2501),
+    (1, "general", 10**6): (3330, 8512),
+    (10, "general", 10**5): (12300, 4889),
+    (10, "general", 10**6): (26200, 16650),
+    (10, "glm", 10**4): (1673, None),
+    (10, "glm", 10**5): (3598, 4889),
+    (10, "glm", 10**6): (7980, 16650),
 }
 
 
@@ -35,10 +47,12 @@ NUMBERS = {
 def test_certified_regret_meets_the_numbers(case):
     problem, (ours, baseline) = unit_problem(*case), NUMBERS[case]
     plan = CTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
-    assert float(plan.regret_bound) <= 1.03 * ours
+    assert float(plan.regret_bound) <= 1.02 * ours
     assert float(plan.regret_bound) >= 0.9 * ours  # a large gain would be a mistake in the accounting
     assert 0.99 <= plan.guarantee.epsilon(1e-6) <= 1.0
-    assert plan.expected_switches < 0.05 * problem.horizon
+    assert plan.expected_switches < 0.1 * problem.horizon
+    if baseline is None:
+        return
     ftrl = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
     assert float(ftrl.regret_bound) == pytest.approx(baseline, rel=0.03)
 
@@ -72,16 +86,22 @@ def test_more_privacy_costs_more_regret():
 
 def test_inexact_minimisation_is_accounted_for():
     plan = CTRL.calibrate(unit_problem(10, "glm", 10**5), epsilon=1.0, delta=1e-6)
-    draw = plan.curve.draw
+    draw = plan.chain.draw
     assert draw.shift == pytest.approx(2 * plan.accuracy / plan.release_scale)
     assert draw.shift > 0
     assert plan.accuracy < 1e-8 < plan.release_scale < 1e-4
+    assert 0 < 2 * plan.certificate.coin_error < 1e-2 * plan.chain.drift
+    without = replace(plan.chain, drift=plan.chain.drift - 2 * plan.certificate.coin_error)
+    assert without.epsilon(1e-6) < plan.chain.epsilon(1e-6) <= plan.guarantee.epsilon(1e-6)
+    assert plan.guarantee.delta(1.0) - plan.chain.delta(1.0) >= (1 + np.e) * 10**5 * 1e-18 * (1 - 1e-4)
 
 
 def test_clip_probability_matches_the_range():
     for family in ("general", "glm"):
         plan = CTRL.calibrate(unit_problem(4, family, 1000), epsilon=1.0, delta=1e-6)
-        assert plan.clip_probability == pytest.approx(1e-6, rel=1e-6)
+        assert 1e-8 * (1 - 1e-6) <= plan.clip_probability <= 1e-4 * (1 + 1e-6)
+        known = plan.certificate.facts.log_range(plan.eta, plan.sigma, 1e-6)
+        assert replace(plan, log_phi=known).clip_probability == pytest.approx(1e-6, rel=1e-6)
         narrow = CTRL(plan.problem, plan.eta, plan.sigma, plan.force, 1e-9)
         assert narrow.clip_probability == 1.0
         assert float(narrow.regret_bound) == np.inf
@@ -110,6 +130,35 @@ def test_guarantee_round_trip():
 def test_refusals(problem, options, message):
     with pytest.raises(PrivacyError, match=message):
         CTRL.calibrate(problem, **{"epsilon": 1.0, "delta": 1e-6, **options})
+
+
+def test_what_float64_cannot_hold_is_refused():
+    """Two refusals: minimisers too far from exact in the barrier's own norm, Hessians that cannot be factored."""
+    sliver = Box([-1.0, -1e-13], [1.0, 1e-13])
+    with pytest.raises(PrivacyError, match="cannot certify its coins"):
+        CTRL(unit_problem(2, "glm", 10**5, sliver), eta=1.0, sigma=1e3, force=0.1, log_phi=0.2)
+    with pytest.raises(PrivacyError, match="finds no parameters"):
+        CTRL.calibrate(unit_problem(2, "glm", 10**5, Polytope(*needle(1e-8))), epsilon=1.0, delta=1e-6)
+    with pytest.raises(PrivacyError, match="cut off"):
+        CTRL.calibrate(unit_problem(2, "glm", 10**5), epsilon=1.0, delta=1e-14)
+
+
+def needle(width):
+    """A triangle whose tip is this wide a distance of 1 away."""
+    return np.array([[-1.0, 0.0], [width, 1.0], [width, -1.0]]), np.array([0.0, width, width])
+
+
+def test_kinked_links_say_what_is_not_proved():
+    for loss, proved in (
+        (LogisticLoss(), True),
+        (HuberLoss(), False),
+        (SmoothedHingeLoss(), False),
+        (LinearLoss(), True),
+    ):
+        problem = Convex(domain=Ball(2), loss=loss, horizon=100)
+        plan = CTRL(problem, eta=0.1, sigma=20.0, force=0.1, log_phi=0.4)
+        assert ("without jumps" in str(plan.explain())) != proved
+        assert "boundary" not in plan.explain()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +195,8 @@ def test_a_missed_certificate_is_never_seen(monkeypatch):
         learner = plan.start(Randomness.replayable(1))
         played.append(learner.run((np.full((50, 2), 0.6), np.full(50, label))))
         assert learner.state_dict()["_substitutes"] > 30
-    np.testing.assert_array_equal(played[0], played[1])  # the coins of this seed agree too
+    draws = [points[np.r_[True, np.any(np.diff(points, axis=0) != 0, axis=1)]] for points in played]
+    np.testing.assert_array_equal(draws[0][:25], draws[1][:25])  # only when they are drawn is decided by losses
 
 
 def test_without_losses_the_law_is_the_perturbed_minimiser():
@@ -203,6 +253,53 @@ def test_mean_regret_is_under_the_certificate():
     for algorithm in (CTRL, PrivateFTRL):
         regret, plan = mean_regret(algorithm, LogisticStream(3, 200), Ball(3), 3, epsilon=2.0, delta=1e-5)
         assert regret <= float(plan.regret_bound)
+
+
+def flipping_regret(plan, flip, runs):
+    """Mean regret against a thin box's adversary, whose first coordinate flips: bad for who stays at an old corner."""
+    rounds, corner = plan.rounds, plan.domain.high
+    signs = np.where((np.arange(rounds) // flip) % 2 == 0, 1.0, -1.0)
+    data = np.column_stack([0.99875 * signs, np.full(rounds, -0.05)])
+    best = -np.abs(data.sum(axis=0)) @ corner
+    return np.mean([float(np.sum(plan.run(data, Randomness.replayable(run)) * data)) - best for run in range(runs)])
+
+
+def thin(width, rounds, epsilon):
+    problem = Convex(domain=Box([-1.0, -width], [1.0, width]), loss=LinearLoss(), horizon=rounds)
+    return CTRL.calibrate(problem, epsilon=epsilon, delta=1e-6)
+
+
+def test_the_bound_holds_in_a_thin_box():
+    """Coins that looked at the barrier of the released point had regret 206 here, above their bound of 87."""
+    plan = thin(1e-5, 1500, 20.0)
+    assert flipping_regret(plan, 100, 2) < float(plan.regret_bound) < 90
+
+
+@pytest.mark.slow
+def test_the_bound_holds_in_a_thin_box_for_long():
+    """Once 452 (366 +- 39 in four more runs) where 277 was certified."""
+    plan = thin(1e-4, 10_000, 5.0)
+    assert flipping_regret(plan, 300, 8) < float(plan.regret_bound) < 280
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [Box([-1.0, -1e-6], [1.0, 1e-6]), Simplex(3), L1Ball(3), Box.cube(2, 1e-3)],
+    ids=lambda d: type(d).__name__,
+)
+@pytest.mark.parametrize("loss", [LinearLoss(), LogisticLoss(data_norm=4.0)], ids=["linear", "logistic"])
+def test_the_bound_holds_at_corners(domain, loss):
+    """Losses that push into a corner for half of the time, and into another one after that."""
+    rounds, n = 250, domain.dimension
+    plan = CTRL.calibrate(Convex(domain=domain, loss=loss, horizon=rounds), epsilon=20.0, delta=1e-6)
+    vectors = np.tile(np.linspace(1.0, -1.0, n), (rounds, 1))
+    vectors[rounds // 2 :] *= -1.0
+    data = (4 * vectors, np.ones(rounds)) if loss.family == "glm" else vectors
+    rows = loss.pack(data, n, many=True)
+    actions = plan.run(data, Randomness.replayable(1))
+    assert all(domain.contains(point, 1e-12) for point in np.unique(actions, axis=0))
+    regret = float(np.sum(loss.values(actions, rows))) - best_fixed_point(loss, data, domain).loss
+    assert regret <= float(plan.regret_bound)
 
 
 @pytest.mark.slow

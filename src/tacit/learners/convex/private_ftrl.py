@@ -22,14 +22,13 @@ from tacit.errors import PrivacyError
 from tacit.geometry.base import ProjectableSet
 from tacit.learners.convex.common import ConvexLearner, ConvexPlan
 from tacit.learners.ctrl.accounting import chi_mean
-from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.on_sums import RunningSumPlan, private_sum
 from tacit.learners.plan import SmallInstance
 from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import RowLoss
-from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import check_mechanism
-from tacit.privacy.calibration import gaussian_mu
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_positive
@@ -136,9 +135,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
             raise PrivacyError("PrivateFTRL cannot promise a limit on switches: its decision may change every round.")
         projectable(problem)
         steps = (problem.horizon or 1) - 1
-        sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
-        laplace = sums.noise == "laplace"
-        privacy = target.epsilon if laplace else gaussian_mu(target.epsilon, target.delta)
+        sums, privacy = private_sum(steps, target, mechanism)
 
         def make(eta: float) -> PrivateFTRL:
             return cls(problem, eta, sums, privacy, target.adversary, **target.contract)

@@ -18,13 +18,15 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
-from tacit.learners.on_sums import RunningSumPlan, sum_instances
+from tacit.learners.on_sums import RunningSumPlan, noise_scale, private_sum, sum_instances
 from tacit.learners.plan import SmallInstance
+from tacit.learners.rates import LEAST_COMPLEXITY
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import check_mechanism
-from tacit.privacy.calibration import gaussian_mu, minimise
+from tacit.privacy.calibration import minimise
+from tacit.privacy.guarantee import Relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_positive
@@ -70,8 +72,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     @property
     def sensitivity(self) -> float:
         """How far one person moves the sums: every coordinate by 1 a round, or by 1/2 from the centre."""
-        norm = float(self.problem.n) if self.mechanism.noise == "laplace" else sqrt(self.problem.n)
-        return norm * self.relation.sides / 2 * self.rounds_per_person
+        return hedge_sensitivity(self.problem.n, self.mechanism, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -94,15 +95,10 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         if target.max_switches is not None:
             raise PrivacyError("HedgeOnSums cannot promise a limit on switches: use LazyExperts or ScheduledExperts.")
         steps = (problem.horizon or 1) - 1
-        sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
-        laplace = sums.noise == "laplace"
-        privacy = target.epsilon if laplace else gaussian_mu(target.epsilon, target.delta)
-
-        def make(eta: float) -> HedgeOnSums:
-            return cls(problem, eta, sums, privacy, hold, **target.contract)
-
-        ceiling = 1 / make(1.0).scale if laplace and steps else 10.0
-        return make(minimise(lambda eta: float(make(eta).regret_bound), ceiling * 1e-9, ceiling, 1e-3))
+        sums, privacy = private_sum(steps, target, mechanism)
+        sensitivity = hedge_sensitivity(problem.n, sums, target.relation, target.rounds_per_person)
+        eta = best_eta(problem.n, steps + 1, sums, noise_scale(sums, privacy, sensitivity))
+        return cls(problem, eta, sums, privacy, hold, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds and experts at its own privacy."""
@@ -173,6 +169,21 @@ class HedgeOnSumsLearner(ExpertLearner):
         # k Laplace variables sum to the difference of two Gamma(k) variables.
         shape = round(missing)
         return scale * (stream.standard_gamma(shape, self._n) - stream.standard_gamma(shape, self._n))
+
+
+def hedge_sensitivity(n: int, mechanism: RunningSum, relation: Relation, rounds_per_person: int) -> float:
+    """How far one person moves the sums: every coordinate by 1 a round, or by 1/2 from the centre."""
+    norm = float(n) if mechanism.noise == "laplace" else sqrt(n)
+    return norm * relation.sides / 2 * rounds_per_person
+
+
+def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:
+    """The learning rate of the smallest `hedge_regret`, in closed form for Gaussian noise."""
+    if mechanism.noise == "gaussian" or not mechanism.steps:
+        spread = rounds / 8 + (scale * mechanism.largest_row_norm) ** 2 / 2
+        return sqrt(max(LEAST_COMPLEXITY, log(n)) / spread)
+    # Laplace moments exist below 1/scale only.
+    return minimise(lambda eta: hedge_regret(eta, n, rounds, mechanism, scale), 1e-9 / scale, 1 / scale, 1e-3)
 
 
 def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class ClippedDifferences:
                 f"A gradient of {self._loss!r} must be {self._dimension} numbers. "
                 f"Got an array of shape {gradient.shape} instead."
             )
-        return record
+        return copy.deepcopy(record)  # it waits for its batch, and the caller may write over it
 
     def pack_many(self, records: Any) -> Any:
         """Many checked records: an array of rows, or a list."""

@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, log1p, sqrt
+from math import log1p
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import LazyLearner
-from tacit.learners.experts.lazy_experts import lazy_curve
+from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import best_chain, best_rate, cap_probability
+from tacit.learners.search import Parameters, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
@@ -91,7 +91,7 @@ class LazyFixedShare(TrackingPlan):
     @property
     def decisions(self) -> int:
         """How many times the coin is tossed: after every batch but the last."""
-        return 0 if self.problem.n == 1 else -(-self.rounds // self.batch) - 1
+        return 0 if self.problem.n == 1 else tosses(self.rounds, self.batch)
 
     @cached_property
     def paths(self) -> PathPrior:
@@ -101,25 +101,13 @@ class LazyFixedShare(TrackingPlan):
     @cached_property
     def curve(self) -> Curve:
         """What the transcript leaks: as for lazy experts."""
-        return lazy_curve(
-            eta=self.eta,
-            force=self.force,
-            batch=self.batch,
-            decisions=self.decisions,
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-            max_switches=self.max_redraws,
-        )
+        return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
         """complexity/eta + eta T B/8, plus T times the probability that the limit is hit."""
-        value = self.paths.complexity / self.eta + self.eta * self.rounds * self.batch / 8
-        formula = "complexity/eta + eta T B/8"
-        if self.max_redraws is not None:
-            value += self.rounds * cap_probability(self.decisions, self._redraw_probability, self.max_redraws)
-            formula += " + T P[cap hit]"
-        value = 0.0 if self.problem.n == 1 else self.problem.width * value
+        value = self.problem.width * lazy_regret(self.problem.n, self.rounds, self._tuned, self.paths.complexity)
+        formula = "complexity/eta + eta T B/8" + (" + T P[cap hit]" if self.max_redraws is not None else "")
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @property
@@ -129,14 +117,14 @@ class LazyFixedShare(TrackingPlan):
         The Markov prior moves as often whatever was drawn: S times on average. With the uniform one every drawn path
         may have all of its S moves to come.
         """
-        redraws = self.decisions * self._redraw_probability
+        redraws = self.decisions * self._tuned.redraw
         redraws = redraws if self.max_redraws is None else min(redraws, self.max_redraws)
         paths = 1 + redraws if self.prior == "uniform" else 1.0
         return min(self.problem.switches * paths + redraws, self.rounds - 1.0)
 
     @property
-    def _redraw_probability(self) -> float:
-        return 1 - (1 - self.force) * exp(-self.batch * self.eta)
+    def _tuned(self) -> Parameters:
+        return Parameters(self.eta, self.force, self.batch, self.max_redraws)
 
     @classmethod
     def _calibrate(cls, problem: Tracking, target: Target, *, prior: str = "markov") -> LazyFixedShare:
@@ -144,22 +132,8 @@ class LazyFixedShare(TrackingPlan):
         check_choice(cls.__name__, "prior", prior, PRIORS)
         rounds = problem.horizon or 1
         complexity = PRIORS[prior](problem.n, rounds, problem.switches, 1.0).complexity
-
-        def probe(force: float, batch: int, cap: int | None) -> LazyFixedShare | None:
-            def make(eta: float) -> LazyFixedShare:
-                return cls(
-                    problem,
-                    eta=eta,
-                    force=force,
-                    batch=batch,
-                    prior=prior,
-                    max_redraws=cap,
-                    **target.contract,
-                )
-
-            return best_rate(make, sqrt(8 * max(0.1, complexity) / (rounds * batch)), target)
-
-        return best_chain(rounds, target, probe)
+        best = best_lazy(problem.n, rounds, target, complexity)
+        return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two experts, with a cap that binds if there is one."""

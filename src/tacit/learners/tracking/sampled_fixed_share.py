@@ -12,20 +12,22 @@ person. The weights never depend on the draws, so the regret bound holds for ada
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import log, log1p, sqrt
+from functools import cached_property, partial
+from math import log, log1p
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner
+from tacit.learners.experts.lazy_experts import lazy_regret
+from tacit.learners.experts.scheduled_experts import draws_curve
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import best_rate
+from tacit.learners.rates import RateSearch, wanted_rate
+from tacit.learners.search import Parameters
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
-from tacit.privacy.curves import BoundedRange, Curve, Repeated
-from tacit.privacy.guarantee import ZERO_OUT
+from tacit.privacy.curves import Curve
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_integer, check_positive
@@ -74,34 +76,23 @@ class SampledFixedShare(TrackingPlan):
     @property
     def share(self) -> float:
         """Weight that is shared each round."""
-        return min(1 / self.epoch, (self.problem.n - 1) / self.problem.n)
+        return epoch_share(self.problem.n, self.epoch)
 
     @cached_property
     def curve(self) -> Curve:
         """The draws that can see one person."""
-        width = (self.eta if self.relation is ZERO_OUT else 2 * self.eta) * self.rounds_per_person
-        draws = min(self.epoch, self.rounds) - 1
-        return Repeated(BoundedRange(width), 0 if self.problem.n == 1 else draws)
+        draws = 0 if self.problem.n == 1 else min(self.epoch, self.rounds) - 1
+        return draws_curve(self.eta, draws, self.relation, self.rounds_per_person)
 
     @property
     def complexity(self) -> float:
-        """E ln N + S ln((N-1)/alpha) + (T-E-S) ln(1/(1-alpha)) with E epochs.
-
-        Each epoch starts from the uniform law; inside them a switch of the comparator weighs alpha/(N-1) and
-        every other step 1-alpha. It is largest with all S switches inside epochs.
-        """
-        if self.problem.n == 1:
-            return 0.0
-        epochs, switches = -(-self.rounds // self.epoch), self.problem.switches
-        steps = max(0, self.rounds - epochs)
-        inside = min(switches, steps)
-        leave, stay = log((self.problem.n - 1) / self.share), -log1p(-self.share)
-        return epochs * log(self.problem.n) + inside * leave + (steps - inside) * stay
+        """-ln of the smallest weight that a sequence with at most S switches can have (see `epochs_complexity`)."""
+        return epochs_complexity(self.problem, self.epoch)
 
     @property
     def regret_bound(self) -> RegretBound:
         """complexity/eta + eta T/8, for every sequence of losses, pathwise in the weights."""
-        value = self.complexity / self.eta + self.eta * self.rounds / 8 if self.problem.n > 1 else 0.0
+        value = lazy_regret(self.problem.n, self.rounds, Parameters(self.eta, 0.0, 1), self.complexity)
         formula = "(E ln(N) + S ln((N-1)H) + (T-E-S) ln(H/(H-1)))/eta + eta T/8, E = ceil(T/H)"
         return RegretBound(self.problem.width * value, formula, ("adaptive adversary", "expectation over the draws"))
 
@@ -115,19 +106,24 @@ class SampledFixedShare(TrackingPlan):
         refuse_max_switches(cls.__name__, target, "it draws afresh every round")
         rounds = problem.horizon or 1
         natural = -(-rounds // (problem.switches + 1))
-        found: list[SampledFixedShare] = []
-        for epoch in sorted({min(rounds, max(2, natural * k // 8)) for k in (1, 2, 4, 6, 8, 12, 16, 32)} - {1} or {2}):
+        rates = RateSearch(target)
 
-            def make(eta: float, epoch: int = epoch) -> SampledFixedShare:
-                return cls(problem, eta, epoch, **target.contract)
+        def curve(eta: float, epoch: int) -> Curve:
+            draws = 0 if problem.n == 1 else min(epoch, rounds) - 1
+            return draws_curve(eta, draws, target.relation, target.rounds_per_person)
 
-            # Without a limit from privacy, the rate that balances both terms of the regret.
-            plan = best_rate(make, sqrt(8 * max(0.1, make(1.0).complexity) / rounds), target)
-            if plan is not None:
-                found.append(plan)
+        def probe(epoch: int) -> tuple[float, int] | None:
+            complexity = epochs_complexity(problem, epoch)
+            eta = rates.near(partial(curve, epoch=epoch), wanted_rate(complexity, rounds))
+            return None if eta is None else (lazy_regret(problem.n, rounds, Parameters(eta, 0.0, 1), complexity), epoch)
+
+        epochs = sorted({min(rounds, max(2, natural * k // 8)) for k in (1, 2, 4, 6, 8, 12, 16, 32)} - {1} or {2})
+        found = [answer for epoch in epochs if (answer := probe(epoch))]
         if not found:
             raise PrivacyError(f"SampledFixedShare cannot meet epsilon={target.epsilon:g}, delta={target.delta:g}.")
-        return min(found, key=lambda plan: float(plan.regret_bound))
+        epoch = min(found)[1]
+        eta = rates.exact(partial(curve, epoch=epoch), wanted_rate(epochs_complexity(problem, epoch), rounds))
+        return cls(problem, eta, epoch, **target.contract)
 
     def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
         """The same algorithm on so many rounds and experts, with epochs no longer than that."""
@@ -184,3 +180,23 @@ class SampledFixedShareLearner(ExpertLearner):
     def _pick(self, noise: FloatArray) -> int:
         """Expert j with probability w(j): the first of independent exponential clocks of rates w."""
         return int((noise / self._weights).argmin())
+
+
+def epoch_share(n: int, epoch: int) -> float:
+    """Weight that is shared each round of an epoch."""
+    return min(1 / epoch, (n - 1) / n)
+
+
+def epochs_complexity(problem: Tracking, epoch: int) -> float:
+    """E ln N + S ln((N-1)/alpha) + (T-E-S) ln(1/(1-alpha)) with E epochs.
+
+    Each epoch starts from the uniform law; inside them a switch of the comparator weighs alpha/(N-1) and
+    every other step 1-alpha. It is largest with all S switches inside epochs.
+    """
+    n, rounds, share = problem.n, problem.horizon or 1, epoch_share(problem.n, epoch)
+    if n == 1:
+        return 0.0
+    epochs = -(-rounds // epoch)
+    steps = max(0, rounds - epochs)
+    inside = min(problem.switches, steps)
+    return epochs * log(n) + inside * log((n - 1) / share) + (steps - inside) * -log1p(-share)

@@ -1,0 +1,84 @@
+"""The contract of learners for bandits, Lipschitz losses and one-pass training (the others have files of their own)."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from learners.contract import LearnerContract, losses, numbers, pairs, pytest_generate_tests, vectors
+from tacit import (
+    Ball,
+    Bandit,
+    BanditFW,
+    CustomLoss,
+    Lipschitz,
+    LipschitzGrid,
+    LipschitzNet,
+    LogisticLoss,
+    ObjectivePerturbation,
+    OnlineToBatch,
+    Stochastic,
+)
+from tacit.learners.stochastic.online_learners import LEARNERS
+
+__all__ = ["pytest_generate_tests"]
+
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+PURE = {"epsilon": 1.0, "delta": 0.0}
+BANDIT = Bandit(domain=Ball(2), lipschitz=1.0, value_range=(-1.0, 1.0), horizon=40)
+LINE = Lipschitz(horizon=40)
+LOGISTIC = Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=40)
+CUSTOM = Stochastic(
+    domain=Ball(2), loss=CustomLoss(lambda x, z: 0.0, lambda x, z: np.sign(x - z), lipschitz=1.0), horizon=40
+)
+
+
+def functions():
+    """Losses as functions of points."""
+    return [lambda points, target=target: np.abs(points[:, 0] - target) for target in numbers(40)]
+
+
+def one_pass(**options):
+    """A one-pass plan with its records."""
+    return OnlineToBatch.calibrate(LOGISTIC, **{**TARGET, **options}), pairs(2)
+
+
+class TestBandit(LearnerContract):
+    cases: ClassVar = {
+        "gaussian": lambda: (BanditFW.calibrate(BANDIT, **TARGET), (2 * numbers(40) - 1).tolist()),
+        "pure": lambda: (BanditFW.calibrate(BANDIT, **PURE), (2 * numbers(40) - 1).tolist()),
+    }
+
+
+class TestLipschitz(LearnerContract):
+    cases: ClassVar = {
+        "grid, functions": lambda: (LipschitzGrid.calibrate(LINE, **TARGET), functions()),
+        "grid, fresh": lambda: (LipschitzGrid.calibrate(LINE, hold=False, bits=1, **TARGET), losses(3)),
+        "net, functions": lambda: (LipschitzNet.calibrate(LINE, **TARGET), functions()),
+        "net": lambda: (LipschitzNet.calibrate(LINE, cells=3, **TARGET), losses(3)),
+    }
+
+
+class TestOnePass(LearnerContract):
+    cases: ClassVar = {
+        "batches": lambda: one_pass(batch=3),
+        "pure": lambda: one_pass(delta=0.0),
+        "custom": lambda: (OnlineToBatch.calibrate(CUSTOM, smoothness=1.0, batch=3, **TARGET), vectors(2)),
+        "objective": lambda: (ObjectivePerturbation.calibrate(LOGISTIC, **TARGET), pairs(2)),
+        "objective, pure": lambda: (ObjectivePerturbation.calibrate(LOGISTIC, **PURE), pairs(2)),
+    }
+
+
+def test_every_online_learner_is_saved():
+    """Inner learners keep numbers, arrays and learners of their own: all of it is in the state."""
+    for name in LEARNERS:
+        if name in ("strongly-convex", "mirror-descent"):  # on other domains and losses: their own tests
+            continue
+        plan, records = one_pass(learner=name)
+        learner = plan.start()
+        for record in records[:20]:
+            learner.play()
+            learner.observe(record)
+        again = plan.restore(learner.state_dict())
+        assert again._inner.state_dict().keys() == learner._inner.state_dict().keys()
+        np.testing.assert_array_equal(again.model, learner.model)
+        np.testing.assert_array_equal(again._inner.play(), learner._inner.play())

@@ -1,0 +1,207 @@
+"""Planted bugs in the life of noise: used twice, told to somebody, taken back, or continued from half a round."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from planted_bugs.catalogue import Control, both, swap
+from tacit import randomness
+from tacit.auditing.report import Finding
+from tacit.estimators import PrivateLogisticRegression
+from tacit.estimators.base import PrivateLinearModel
+from tacit.geometry import Ball
+from tacit.learners import states
+from tacit.learners.bandit import BanditFW
+from tacit.learners.bandit.common import BanditLearner
+from tacit.learners.experts import HedgeOnSums
+from tacit.learners.experts.hedge_on_sums import HedgeOnSumsLearner
+from tacit.learners.learner import Learner
+from tacit.mechanisms.running_sums.base import RunningSum
+from tacit.mechanisms.running_sums.buffered import BufferedAccumulator
+from tacit.problems import Bandit, Experts
+from tacit.randomness import Process, Randomness, Stream
+from tacit.testing import CHECKS
+from tacit.testing.rounds import Case
+
+ROUNDS = 16
+
+
+def hedge(delta: float = 1e-6) -> Case:
+    """Hedge on private sums: the learner with the most noise in its state."""
+    plan = HedgeOnSums.calibrate(Experts(n=2, horizon=ROUNDS), epsilon=1.0, delta=delta)
+    return Case(plan, list(Randomness.replayable(1).stream("losses").random((ROUNDS, 2))))
+
+
+def bandit() -> Case:
+    """A learner whose feedback is a function of its decisions."""
+    problem = Bandit(domain=Ball(2), lipschitz=1.0, value_range=(-1.0, 1.0), horizon=60)
+    plan = BanditFW.calibrate(problem, epsilon=1.0, delta=1e-6)
+    return Case(plan, Randomness.replayable(1).stream("values").random(60).tolist())
+
+
+def found(check: str, case: Callable[[], Case] = hedge) -> Callable[[], Finding]:
+    """Attack by one check of the contract of learners."""
+
+    def attack() -> Finding:
+        try:
+            CHECKS[check](case())
+        except AssertionError as error:
+            return _finding(check, str(error))
+        return _finding(check, "")
+
+    return attack
+
+
+def pickled_pass() -> Finding:
+    """Look for the records, the sums and the keys of an unfinished pass in the pickle of its estimator."""
+    rows = Randomness.replayable(2).stream("rows").random((30, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PrivateLogisticRegression(
+            data_norm=2.0, classes=[0, 1], horizon=100, random_state=0, fit_intercept=False
+        )
+        model.partial_fit(rows, np.arange(30) % 2)
+        inside = [*rows, model._pass._sums._exact, model._pass._streams["noise"].bit_generator.state["s"]["seed"]]
+        stored = pickle.dumps(model)
+    kept = any(np.asarray(secret).tobytes() in stored for secret in inside)
+    return _finding("pickle of an estimator", "raw records, sums or keys are in the pickle" if kept else "")
+
+
+def _finding(method: str, detail: str) -> Finding:
+    broken = bool(detail)
+    return Finding(method, "a learner", "breaches", 0.0, float(broken), violation=broken, detail=detail, check=True)
+
+
+def _one_key(honest: Any) -> Any:
+    return lambda key, message: honest(bytes(32) if key is None else key, message)
+
+
+def _told_positions(honest: Any) -> Any:
+    def gather(self: Learner) -> dict[str, Any]:
+        told = {name: dict(stream.bit_generator.state) for name, stream in self._streams.items()}
+        return {**honest(self), "positions": told}
+
+    return gather
+
+
+def _same_key(honest: Any) -> Any:
+    def renew(self: Stream) -> None:
+        self.bit_generator.state = randomness._generator(bytes(32), b"renewed").state
+        self.private = True
+
+    return renew
+
+
+def _shared_generator(honest: Any) -> Any:
+    return lambda self, generator: lambda count: honest(self, generator)(count)
+
+
+def _kept_view(honest: Any) -> Any:
+    def advance(self: BufferedAccumulator, fresh: Any, scale: float) -> Any:
+        if not hasattr(self, "_view"):
+            vars(self)["_view"] = self._rows[:-1]
+        rows = np.vstack([vars(self)["_view"], self._rows[-1:]])
+        y = fresh * scale - self._omega @ rows[:-1]
+        rows += y
+        rows[:-1] *= self._theta
+        vars(self)["_view"][...] = rows[:-1]
+        self._rows[-1] = rows[-1]
+        return np.asarray(self._rows[-1])
+
+    return advance
+
+
+def _anywhere(honest: Any) -> Any:
+    def admit(self: Learner) -> None:
+        if self._process is None:
+            honest(self)
+        self._process = Process.number
+
+    return admit
+
+
+def _never_busy(honest: Any) -> Any:
+    def finish(self: Learner, checked: Any) -> None:
+        self._process = Process.number
+        honest(self, checked)
+
+    return finish
+
+
+def _taken_back(honest: Any) -> Any:
+    def run(self: BanditLearner, rows: Any) -> Any:
+        saved = self._gather()
+        try:
+            return honest(self, rows)
+        except BaseException:
+            self._scatter(saved)
+            raise
+
+    return run
+
+
+CONTROLS = (
+    Control(
+        "a secret source remembers its key", "noise", swap(randomness, "_generator", _one_key),
+        found("shared_secrets_share_no_noise"),
+    ),
+    Control(
+        "the state of a secret learner tells its keys", "noise", swap(Learner, "_gather", _told_positions),
+        found("secret_states_hold_no_keys"),
+    ),
+    Control(
+        "two continuations of one state draw the same noise", "noise", swap(Stream, "renew", _same_key),
+        found("secret_states_continue_with_fresh_noise"),
+    ),
+    Control(
+        "a run that is undone keeps its keys", "noise", swap(Stream, "renew", lambda honest: lambda self: None),
+        found("interrupted_runs_are_undone"),
+    ),
+    Control(
+        "secret learners can be copied", "noise",
+        both(
+            swap(Learner, "__reduce_ex__", lambda honest: object.__reduce_ex__),
+            swap(Stream, "__reduce__", lambda honest: lambda self: (randomness._at, (dict(self.bit_generator.state),))),
+        ),
+        found("secrets_are_not_copied"),
+    ),
+    Control(
+        "a copy draws from the generator of its original", "noise",
+        swap(RunningSum, "noise_from", _shared_generator), found("replayables_copy_faithfully"),
+    ),
+    Control(
+        "a view kept as an attribute (frozen noise in copies)", "noise",
+        swap(BufferedAccumulator, "_advance", _kept_view), found("replayables_copy_faithfully"),
+    ),
+    Control(
+        "a second process goes on with the same learner", "noise", swap(Learner, "_admit", _anywhere),
+        found("another_process_is_refused"),
+    ),
+    Control(
+        "half a round is continued", "noise", swap(Learner, "_finish", _never_busy),
+        found("half_rounds_are_not_continued"),
+    ),
+    Control(
+        "points that a function saw are taken back", "noise",
+        swap(BanditLearner, "_run_openly", _taken_back),
+        found("shown_decisions_are_not_taken_back", bandit),
+    ),
+    Control(
+        "edited states are continued", "noise", swap(states, "_digest", lambda honest: lambda entries: "0"),
+        found("edited_states_are_refused"),
+    ),
+    Control(
+        "counts of a state are not compared", "noise",
+        swap(HedgeOnSumsLearner, "_consistent", lambda honest: lambda self: True), found("forged_states_are_refused"),
+    ),
+    Control(
+        "the pickle of an estimator holds its pass", "noise",
+        swap(PrivateLinearModel, "__getstate__", lambda honest: BaseEstimator.__getstate__), pickled_pass,
+    ),
+)  # fmt: skip
