@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 LATEST, PEERS = HERE / "latest.json", HERE / "peers.json"
-PACKAGES = ("numpy", "scipy", "randomgen", "scikit-learn", "river")
+PACKAGES = ("numpy", "scipy", "randomgen", "numba", "scikit-learn", "river")
 SPREADS = ("deviation", "standard error")
 
 

@@ -1,0 +1,141 @@
+"""Coins and selections, decided as comparisons of real numbers.
+
+Rates and probabilities are float64 and taken as exact rationals, scores are integers. A decision is first made in
+float64; only if the two numbers are nearer to each other than all errors together, it is made again with as many
+digits of both as separate them (`certified`). So the law of every decision is exact, and the decision a function of
+the uniform alone. One decision in 2^43 is refined.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from itertools import accumulate
+from math import exp
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput
+from tacit.numerics.certified import exponential
+from tacit.numerics.uniforms import Digits, Uniforms, fractions, rational
+from tacit.validation import LARGEST, FloatArray, IntArray
+
+# U is above its first 53 bits by less than 2^-53; q e^{-eta h} is off by less than 2^-45 + 2^-52 (x e^{-x} < 1/2).
+COIN_MARGIN = 2.0**-44
+# Of the sum of N weights, to which DRAW_MARGIN_PER_WEIGHT N is added for the sum's own roundings.
+DRAW_MARGIN = 2.0**-43
+DRAW_MARGIN_PER_WEIGHT = 2.0**-51
+_WHOLE = 2.0**-53
+
+
+def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int = 0) -> bool:
+    """True with probability exactly `probability` * e^{-rate * score}.
+
+    >>> from tacit.randomness import Randomness
+    >>> uniforms = Uniforms.from_streams(Randomness.replayable(1), "coins")
+    >>> coin(uniforms, 1.0), coin(uniforms, 0.5, rate=0.25, score=10**6)
+    (True, False)
+    """
+    _check_coin(probability, rate, score)
+    index, word = uniforms.take_one()
+    gap = (word >> 11) * _WHOLE - probability * exp(-(score * rate))
+    if abs(gap) > COIN_MARGIN:
+        return gap < 0
+    return _exact_coin(uniforms.digits(index, word), probability, rate, score)
+
+
+def coins(uniforms: Uniforms, probability: float, rate: float, scores: IntArray) -> NDArray[np.bool_]:
+    """A coin for each score: the same outcomes as `coin` one after the other."""
+    _check_coin(probability, rate, int(scores.min()) if scores.size else 0)
+    index, words = uniforms.take(scores.size)
+    flat = scores.ravel()
+    gaps = fractions(words) - probability * np.exp(-(flat * rate))
+    heads: NDArray[np.bool_] = gaps < 0
+    for place in np.flatnonzero(np.abs(gaps) <= COIN_MARGIN):
+        digits = uniforms.digits(index + int(place), int(words[place]))
+        heads[place] = _exact_coin(digits, probability, rate, int(flat[place]))
+    return heads.reshape(scores.shape)
+
+
+def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
+    """An index with probability exactly proportional to e^{-rate * score}: small scores are likely."""
+    _check_coin(1.0, rate, 0)
+    gaps = scores - scores.min()
+
+    def bounds(bits: int) -> list[tuple[int, int]]:
+        exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps.tolist())}
+        return [exact[gap] for gap in gaps.tolist()]
+
+    return _draw(uniforms, np.exp(-(gaps * rate)), bounds)
+
+
+def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
+    """An index with probability exactly proportional to these floats, which are not negative and not all 0."""
+    if not (weights.min() >= 0.0 and 0.0 < weights.max() <= LARGEST):
+        raise InvalidInput(f"The 'weights' of draw_weighted must be from 0 to {LARGEST:g}, and one of them above 0.")
+    # Relative to the largest one no weight overflows, and what underflows is reached inside the margin only.
+    relative = weights / weights.max()
+
+    def bounds(bits: int) -> list[tuple[int, int]]:
+        exact = [rational(weight) for weight in weights.tolist()]
+        scale = max(weight.denominator for weight in exact)  # powers of two
+        return [(int(weight * scale),) * 2 for weight in exact]
+
+    return _draw(uniforms, relative, bounds)
+
+
+def permute_and_flip(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
+    """The index of a small score: each j stays with probability e^{-rate (score_j - least)}, one is drawn of those.
+
+    The first success among coins in a random order is uniform among all successes. If a person moves each score by
+    at most Delta, rate = epsilon/(2 Delta) makes it epsilon-DP.
+    """
+    kept = np.flatnonzero(coins(uniforms, 1.0, rate, scores - scores.min()))
+    return int(kept[uniforms.integer(kept.size)])
+
+
+def _check_coin(probability: float, rate: float, least: int) -> None:
+    if not (0.0 < probability <= 1.0 and 0.0 <= rate <= LARGEST and least >= 0):
+        raise InvalidInput(
+            f"A coin needs a probability in (0, 1], a rate from 0 to {LARGEST:g} and scores of at least 0. "
+            f"Got probability {probability!r} and rate {rate!r}."
+        )
+
+
+def _exact_coin(digits: Digits, probability: float, rate: float, score: int) -> bool:
+    """Whether U < probability e^{-rate * score}."""
+    factor, exponent = rational(probability), rational(rate) * score
+    while True:
+        low, high = exponential(exponent, digits.length + 64)
+        if Fraction((digits.value + 1) << 64) <= factor * low:
+            return True
+        if Fraction(digits.value << 64) >= factor * high:
+            return False
+        digits.extend()
+
+
+def _draw(uniforms: Uniforms, weights: FloatArray, bounds: Callable[[int], Iterable[tuple[int, int]]]) -> int:
+    """The first j with U sum < weight_0 + .. + weight_j; `bounds` encloses 2^bits times the exact weights."""
+    index, word = uniforms.take_one()
+    sums = np.cumsum(weights)
+    total = float(sums[-1])
+    place = (word >> 11) * _WHOLE * total
+    margin = (DRAW_MARGIN + sums.size * DRAW_MARGIN_PER_WEIGHT) * total
+    found = int(sums.searchsorted(place, side="right"))
+    if found < sums.size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
+        return found
+    return _exact_draw(uniforms.digits(index, word), bounds)
+
+
+def _exact_draw(digits: Digits, bounds: Callable[[int], Iterable[tuple[int, int]]]) -> int:
+    while True:
+        lows, highs = zip(*bounds(digits.length + 64), strict=True)
+        below, above = list(accumulate(lows)), list(accumulate(highs))
+        # U sum lies in [first, last): an index is decided if both ends are surely inside its part.
+        first, last = digits.value * below[-1], (digits.value + 1) * above[-1]
+        found = bisect_right([edge << digits.length for edge in above[:-1]], first)
+        if found == len(below) - 1 or last <= below[found] << digits.length:
+            return found
+        digits.extend()

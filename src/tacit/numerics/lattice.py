@@ -1,0 +1,188 @@
+"""Private numbers on a public lattice: each record becomes integers by itself, before anything is added up.
+
+What privacy rests on is checked in integers, whatever the floats before did: a quantised loss lies in {0..M}, a
+quantised vector has n.n <= K^2. So replacing one record moves an integer sum by exactly what the plan says. All
+functions round towards a public point (down, or towards zero); rounding to the nearest would leave the ball.
+Quantise each record alone and add the integers: a sum of floats that is rounded afterwards moves by more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isqrt, nextafter, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tacit.errors import InvalidInput
+from tacit.validation import FloatArray, IntArray, check_dimension, check_integer, check_positive
+
+LOSS_UNITS = 2**24
+LARGEST_UNITS = 2**30
+LARGEST_LATTICE_DIMENSION = 2**20
+# Shrinks by more than the roundings of a product and a square root can undo.
+_SHRINK = 1.0 - 2.0**-40
+
+
+def quantise_losses(losses: FloatArray, units: int = LOSS_UNITS) -> IntArray:
+    """floor(losses * units) for losses in [0, 1]: integers in {0..units}.
+
+    Floor is monotone and fixes both ends, so that the least quantised loss is the quantised least loss. Losses come
+    out too small by less than 1/units.
+
+    >>> quantise_losses(np.array([0.0, 0.3, 1.0]), units=10).tolist()
+    [0, 3, 10]
+    """
+    _check_units("quantise_losses", units)
+    if losses.size and not (losses.min() >= 0.0 and losses.max() <= 1.0):
+        raise InvalidInput("The 'losses' of quantise_losses must be numbers in [0, 1]: clip them to their range first.")
+    return np.clip((losses * units).astype(np.int64), 0, units)
+
+
+def centre_losses(quantised: IntArray, units: int = LOSS_UNITS) -> IntArray:
+    """Quantised losses minus units/2, for zero-out: they lie in {-units/2..units/2}; `units` is even."""
+    if _check_units("centre_losses", units) % 2:
+        raise InvalidInput(f"The 'units' parameter of centre_losses must be even. Got {units!r} instead.")
+    return quantised - units // 2
+
+
+def quantise_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
+    """Vectors (along the last axis) clipped to l2 norm `norm`, in steps of norm/units: n.n <= units^2 in integers.
+
+    Replacing a vector moves it by at most 2 units steps, zeroing it out by units. Each coordinate is nearer to zero
+    than the clipped one, by less than a step.
+
+    >>> quantise_vectors(np.array([3.0, -4.0]), norm=1.0, units=1000).tolist()
+    [600, -800]
+    """
+    _check_units("quantise_vectors", units)
+    return _quantised("quantise_vectors", values, norm, units, _L2)
+
+
+def quantise_l1(values: FloatArray, norm: float, units: int = LOSS_UNITS) -> IntArray:
+    """Vectors clipped to l1 norm `norm`, in steps of norm/units: sum |n_i| <= units in integers."""
+    _check_units("quantise_l1", units)
+    return _quantised("quantise_l1", values, norm, units, _L1)
+
+
+def l1_units(units: int, dimension: int) -> int:
+    """floor(sqrt(dimension) * units): the l1 norm that a vector of l2 norm `units` has at most.
+
+    With it, two-sided geometric noise serves vectors of bounded l2 norm under pure differential privacy.
+    """
+    check_integer("l1_units", "units", units)
+    check_dimension("l1_units", "dimension", dimension)
+    return isqrt(dimension * units * units)
+
+
+def quantise_outer_products(values: FloatArray, norm: float, units: int) -> IntArray:
+    """The products v v' of vectors clipped to l2 norm `norm`, as d(d+1)/2 integers in steps of norm^2/units.
+
+    The upper triangle row by row, entries off the diagonal times sqrt(2), so that the vector's l2 norm is that of
+    the matrix (Frobenius): at most `units`. `symmetric_matrix` undoes it.
+
+    >>> quantise_outer_products(np.array([0.6, 0.8]), norm=1.0, units=1000).tolist()
+    [359, 678, 639]
+    """
+    owner = "quantise_outer_products"
+    _check_units(owner, units)
+    clipped = _clipped(owner, values, norm, 1.0, _L2)
+    row, column = np.triu_indices(clipped.shape[-1])
+    products = clipped[..., row] * clipped[..., column] * np.where(row == column, 1.0, sqrt(2.0))
+    # Inside the ball by more than the roundings so far, so that the check in integers never acts.
+    return _quantised(owner, products * _SHRINK, 1.0, units, _L2)
+
+
+def outer_product_shift(units: int, dimension: int, *, replace: bool) -> float:
+    """By how many steps, in l2, one record moves a sum of `quantise_outer_products`, rounded up.
+
+    Real outer products have inner products (v.w)^2 >= 0, so two of norm K are at most sqrt(2) K apart; quantised
+    ones sqrt(2) (K + 1.01 sqrt(p)), p = d(d+1)/2, since each coordinate lost less than 1.01.
+    """
+    check_integer("outer_product_shift", "units", units)
+    check_dimension("outer_product_shift", "dimension", dimension)
+    coordinates = dimension * (dimension + 1) // 2
+    return _above(sqrt(2.0) * (units + 1.01 * sqrt(coordinates))) if replace else float(units)
+
+
+def symmetric_matrix(coordinates: FloatArray, dimension: int) -> FloatArray:
+    """The symmetric matrix whose upper triangle is given as `quantise_outer_products` orders and weighs it."""
+    row, column = np.triu_indices(check_dimension("symmetric_matrix", "dimension", dimension))
+    matrix = np.zeros((dimension, dimension))
+    matrix[row, column] = matrix[column, row] = np.where(row == column, 1.0, sqrt(0.5)) * coordinates
+    return matrix
+
+
+def quantise_moments(values: FloatArray, units: int) -> tuple[IntArray, IntArray]:
+    """First and second moments of values in [-1, 1]: i = rint(z M) and floor(i^2/M) - M/2, M = `units`, even.
+
+    >>> [part.tolist() for part in quantise_moments(np.array([-1.0, 0.0, 0.5]), 100)]
+    [[-100, 0, 50], [50, -50, -25]]
+    """
+    if _check_units("quantise_moments", units) % 2:
+        raise InvalidInput(f"The 'units' parameter of quantise_moments must be even. Got {units!r} instead.")
+    if values.size and not (values.min() >= -1.0 and values.max() <= 1.0):
+        raise InvalidInput("The 'values' of quantise_moments must be numbers in [-1, 1]: clip them to it first.")
+    first = np.clip(np.rint(values * units).astype(np.int64), -units, units)
+    return first, first * first // units - units // 2
+
+
+def moments_shift(units: int, features: int, *, replace: bool) -> float:
+    """By how many steps, in l2, one record moves the sums of `quantise_moments` of all features, rounded up.
+
+    For z, y in [-1, 1]: (z-y)^2 (1 + (z+y)^2) <= 4 and z^2 + (z^2 - 1/2)^2 <= 5/4; the floor adds at most 1.
+    """
+    check_integer("moments_shift", "units", units)
+    check_dimension("moments_shift", "features", features)
+    return _above((2.0 * units + 1.0 if replace else 1.12 * units + 1.0) * sqrt(features))
+
+
+def _check_units(owner: str, units: int) -> int:
+    return check_integer(owner, "units", units, at_most=LARGEST_UNITS)
+
+
+class _Norm(NamedTuple):
+    """A norm along the last axis as a power that integers have, and its root."""
+
+    size: Callable[[Any], Any]
+    power: int
+
+    def length(self, size: Any) -> Any:
+        return np.sqrt(size) if self.power == 2 else size
+
+
+_L1 = _Norm(lambda values: np.add.reduce(np.abs(values), axis=-1, keepdims=True), 1)
+_L2 = _Norm(lambda values: np.add.reduce(values * values, axis=-1, keepdims=True), 2)
+
+
+def _quantised(owner: str, values: FloatArray, norm: float, units: int, kind: _Norm) -> IntArray:
+    """Clip in float, cut towards zero, then shrink until the norm is at most `units`, in integers."""
+    lattice = np.trunc(_clipped(owner, values, norm, float(units), kind)).astype(np.int64)
+    limit = units**kind.power
+    while True:
+        sizes = kind.size(lattice)
+        if not (sizes > limit).any():
+            return lattice
+        factors = units / kind.length(np.maximum(sizes, limit).astype(np.float64)) * _SHRINK
+        lattice = np.where(sizes > limit, np.trunc(lattice * factors).astype(np.int64), lattice)
+
+
+def _clipped(owner: str, values: FloatArray, norm: float, target: float, kind: _Norm) -> FloatArray:
+    """Vectors of norm at most `norm`, or shortened to it, in units in which `norm` is `target`; up to rounding."""
+    check_positive(owner, "norm", norm)
+    if not (values.ndim and 0 < values.shape[-1] <= LARGEST_LATTICE_DIMENSION):
+        raise InvalidInput(
+            f"The 'values' of {owner} must be vectors of 1 to {LARGEST_LATTICE_DIMENSION} coordinates along the last "
+            f"axis. Got shape {values.shape} instead."
+        )
+    peak = np.abs(values).max(axis=-1, keepdims=True)
+    if not (peak < np.inf).all():
+        raise InvalidInput(f"The 'values' of {owner} must be finite numbers.")
+    # The largest coordinate first, so that no square overflows.
+    scaled = np.ascontiguousarray(values * (norm / np.maximum(peak, norm)) * (target / norm))
+    return np.asarray(scaled * (target / np.maximum(kind.length(kind.size(scaled)), target)))
+
+
+def _above(number: float) -> float:
+    """Larger than the exact value of a short formula that gave `number`."""
+    return nextafter(number * (1.0 + 2.0**-48), float("inf"))

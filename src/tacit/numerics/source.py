@@ -1,0 +1,186 @@
+"""What every source of exact draws has in common: one process, no copies of secrets, draws that can be forgotten.
+
+The draws a source will make are independent of those it has made, so a secret source has no state worth
+keeping: `state_dict` is empty, draws made ahead are dropped, and a learner that is restored goes on with fresh
+keys and the same law. A replayable source saves its streams and what it has drawn ahead, and goes on bit for
+bit. A secret source refuses to be copied, pickled, or used in a process other than its own: the copy would draw
+the same noise a second time, and the difference of two releases with one noise is the difference of the data.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.randomness import stream_state
+from tacit.validation import MALFORMED, IntArray, check_integer
+
+FIRST_POOL, POOL = 2**7, 2**14
+Words = NDArray[np.uint64]
+
+
+class Streams(Protocol):
+    """Where sources take their generators from: independent named streams of one key, secret or replayable."""
+
+    @property
+    def private(self) -> bool:
+        """Whether the key is secret."""
+
+    def stream(self, name: str) -> np.random.Generator:
+        """The generator of that name."""
+
+
+class Source(ABC):
+    """A source of draws, secret (`private`) or replayable."""
+
+    def __init__(self, *, private: bool) -> None:
+        self._private = private
+        self._process = os.getpid()
+
+    @property
+    def private(self) -> bool:
+        """Whether the keys behind the draws are secret."""
+        return self._private
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Drop the draws that were made ahead: the next ones are fresh."""
+
+    @abstractmethod
+    def _saved(self) -> dict[str, Any]:
+        """What a replayable source needs to go on bit for bit."""
+
+    @abstractmethod
+    def _load(self, state: dict[str, Any]) -> None:
+        """Take over what `_saved` gave; a malformed state may raise anything of `MALFORMED`."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing for a secret source; for a replayable one, all it needs to go on bit for bit, keys included."""
+        return {} if self._private else self._saved()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from `state_dict`; from an empty state with the streams that are here, and fresh draws."""
+        if state == {}:
+            self.forget()
+            return
+        name = type(self).__name__
+        if self._private:
+            raise InvalidInput(f"A secret {name} has no state: its keys are never saved. Got a replayable one's.")
+        saved = self._saved()
+        try:
+            self._load(state)
+        except MALFORMED:
+            self._load(saved)
+            raise InvalidInput(f"This is not the state of a {name}.") from None
+
+    def _check_process(self) -> None:
+        """Refuse to draw in a child that has inherited the secret keys of its parent."""
+        if self._private and os.getpid() != self._process:
+            raise ProtocolError(
+                f"A secret {type(self).__name__} draws only in the process that made it: another one would repeat its "
+                "noise. Start a learner there, or restore one from state_dict()."
+            )
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        if self._private:
+            raise InvalidInput(
+                f"A secret {type(self).__name__} cannot be copied or pickled, since the copy would repeat its noise: "
+                "use state_dict() and restore."
+            )
+        return super().__reduce_ex__(protocol)
+
+
+class Pooled(Source):
+    """A source that draws ahead in a pool and gives out in order.
+
+    What is given out does not depend on how many are asked for at a time: a loop and an array draw the same.
+    """
+
+    _kind: ClassVar[type[np.generic]] = np.int64
+
+    def __init__(self, *, private: bool) -> None:
+        super().__init__(private=private)
+        self._ahead, self._most = FIRST_POOL, POOL
+        self._pool: NDArray[Any] = np.empty(0, dtype=self._kind)
+        self._next = 0
+
+    @abstractmethod
+    def _produce(self, count: int) -> NDArray[Any]:
+        """At least `count` new draws."""
+
+    def _take(self, count: int) -> NDArray[Any]:
+        """The next `count` draws, in an array of their own."""
+        start, stop = self._next, self._next + count
+        if start <= stop <= self._pool.size:
+            self._check_process()
+            self._next = stop  # before they are given out: an interrupt may lose draws, never repeat them
+            return self._pool[start:stop].copy()
+        return self._take_more(check_integer(type(self).__name__, "count", count, at_least=0))
+
+    def _take_more(self, count: int) -> NDArray[Any]:
+        """What is left of the pool, then whole pools, then the beginning of a new one."""
+        self._check_process()
+        parts = [self._pool[self._next :]]
+        missing = count - parts[0].size
+        self._drop()
+        while missing > 0:
+            self._ahead = min(2 * self._ahead, self._most)
+            drawn = self._produce(max(self._ahead, min(missing, self._most)))
+            parts.append(drawn[:missing])
+            if drawn.size > missing:
+                self._pool, self._next = drawn, missing
+            missing -= parts[-1].size
+        return np.concatenate(parts)
+
+    def _drop(self) -> None:
+        self._pool, self._next = np.empty(0, dtype=self._kind), 0
+
+    def _parts(self) -> dict[str, Source]:
+        """The sources that this one draws from, by name."""
+        return {}
+
+    def forget(self) -> None:
+        self._drop()
+        for part in self._parts().values():
+            part.forget()
+
+    def _saved(self) -> dict[str, Any]:
+        parts = {name: part.state_dict() for name, part in self._parts().items()}
+        return {"pool": self._pool[self._next :].copy(), **parts}
+
+    def _load(self, state: dict[str, Any]) -> None:
+        pool = state["pool"]
+        if not (isinstance(pool, np.ndarray) and pool.dtype == self._kind and pool.ndim == 1):
+            raise TypeError("one-dimensional array expected")
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
+        self._pool, self._next = pool.copy(), 0
+
+
+class PooledNoise(Pooled):
+    """A source of independent integers."""
+
+    def draw(self, count: int) -> IntArray:
+        """The next `count` integers, in an array of their own."""
+        return self._take(count)
+
+
+def saved_streams(streams: tuple[np.random.Generator, ...]) -> list[dict[str, Any]]:
+    """The positions of streams, keys included."""
+    return [stream_state(stream) for stream in streams]
+
+
+def load_streams(streams: tuple[np.random.Generator, ...], saved: list[dict[str, Any]]) -> None:
+    """Put streams where they were; in place, since others may hold the same generators."""
+    for stream, state in zip(streams, saved, strict=True):
+        stream.bit_generator.state = state
+
+
+def raw_words(stream: np.random.Generator, count: int) -> Words:
+    """The next raw 64-bit words of a stream."""
+    return np.asarray(stream.bit_generator.random_raw(count), dtype=np.uint64)

@@ -1,0 +1,111 @@
+"""Cube noise: the radius, the vector and its privacy against exact laws."""
+
+import copy
+from math import comb, exp
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from numerics.keyed import uniforms
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.numerics.cube import CubeNoise, CubeRadius
+from tacit.randomness import Randomness
+
+
+def radius(rate, dimension, key=3):
+    return CubeRadius(uniforms(key), uniforms(key + 1), rate, dimension)
+
+
+def cube(rate, dimension, key=3):
+    return CubeNoise(radius(rate, dimension, key), uniforms(key + 2))
+
+
+def radius_law(rate, dimension, largest):
+    m = np.arange(largest)
+    weights = (2.0 * m + 1) ** dimension * np.exp(-rate * m)
+    return weights / weights.sum()
+
+
+def fits(draws, law):
+    """Chi-square with cells of at least ten expected draws."""
+    order = np.argsort(law)[::-1]
+    keep = order[law[order] * draws.size >= 10]
+    observed = np.bincount(draws, minlength=law.size)
+    rest = draws.size - observed[keep].sum()
+    chances = np.append(law[keep], 1 - law[keep].sum())
+    return stats.chisquare(np.append(observed[keep], rest), chances * draws.size).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(("rate", "dimension"), [(0.3, 3), (0.05, 10), (2.0, 2), (1.0, 1)])
+def test_radii_have_their_law(rate, dimension):
+    draws = radius(rate, dimension).draw(40_000)
+    law = radius_law(rate, dimension, 4000)
+    assert fits(draws, law)
+    assert not fits(draws, radius_law(1.05 * rate, dimension, 4000))
+    assert not fits(draws, radius_law(rate, dimension + 1, 4000))
+
+
+def test_coins_make_the_radius_exact():
+    """C(M+d, d) times the coins' product is a multiple of (2M+1)^d."""
+    for d in (1, 3, 7):
+        ratios = [
+            comb(m + d, d) * np.prod([(2 * m + 1) / (2 * m + 2 * i) for i in range(1, d + 1)]) / (2 * m + 1) ** d
+            for m in range(20)
+        ]
+        np.testing.assert_allclose(ratios, ratios[0], rtol=1e-12)
+
+
+def test_vectors_have_their_law():
+    """Each point of a small square with probability proportional to e^{-a max |z|}; Laplace noise would not."""
+    rate = 0.6
+    draws = cube(rate, 2).draw(120_000).reshape(-1, 2)
+    inside = np.abs(draws).max(axis=1) <= 6
+    cells = (draws[inside] + 6) @ [13, 1]
+    grid = np.abs(np.stack(np.meshgrid(np.arange(-6, 7), np.arange(-6, 7)), axis=-1))
+    for distance, fair in ((grid.max(axis=-1), True), (grid.sum(axis=-1), False)):
+        law = np.exp(-rate * distance).ravel()
+        assert bool(fits(cells, law / law.sum())) is fair
+    outside = 1 - inside.mean()
+    weights = np.array([(8 * k if k else 1) * exp(-rate * k) for k in range(200)])
+    assert abs(outside - weights[7:].sum() / weights.sum()) < 4.9 * 0.5 / len(draws) ** 0.5
+
+
+def test_blocks_loops_states_and_copies():
+    whole = cube(0.01, 5).draw(20_000)
+    source = cube(0.01, 5)
+    pieces = [source.draw(5 * count) for count in (1, 0, 3, 200, 1, 1500)]
+    np.testing.assert_array_equal(np.concatenate(pieces), whole[: 5 * 1705])
+    other = cube(0.01, 5, key=40)
+    other.load_state_dict(source.state_dict())
+    for twin in (copy.deepcopy(source), other):
+        np.testing.assert_array_equal(twin.draw(1000), whole[8525:9525])
+    with pytest.raises(InvalidInput, match="not the state"):
+        other.load_state_dict({**source.state_dict(), "radii": None})
+
+
+def test_high_dimensions_draw_little_ahead():
+    source = cube(2.0**-26, 20_000)
+    assert source.draw(20_000).shape == (20_000,)
+    assert source._radii._sizes._drawn < 10 * 20_001
+
+
+def test_streams_by_name():
+    one = CubeNoise.from_streams(Randomness.replayable(1), "noise", 0.01, 3)
+    two = CubeNoise.from_streams(Randomness.replayable(1), "noise", 0.01, 3)
+    np.testing.assert_array_equal(one.draw(30), two.draw(30))
+    secret = CubeNoise.from_streams(Randomness.secret(), "noise", 0.01, 3)
+    secret.draw(3)
+    assert secret.private
+    assert secret.state_dict() == {}
+    with pytest.raises(InvalidInput, match="cannot be copied"):
+        copy.deepcopy(secret)
+
+
+def test_refusals():
+    with pytest.raises(PrivacyError, match="rate \\* dimension of at most 8"):
+        radius(1.0, 9)
+    with pytest.raises(InvalidInput, match="whole vectors of 5"):
+        cube(0.01, 5).draw(7)
+    with pytest.raises(InvalidInput, match="'rate' parameter"):
+        radius(0.0, 3)

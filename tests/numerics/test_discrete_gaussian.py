@@ -1,0 +1,193 @@
+"""The sampler reads exactly the bits it should, in numpy and numba, in any blocks, and has the law it should."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from numerics.keyed import gaussian, generator, planted
+from tacit.numerics import digits
+from tacit.numerics.discrete_gaussian import LARGEST_DRAW, SIGMA_SQUARED, DiscreteGaussian
+from tacit.numerics.gaussian_table import LARGEST, UNDECIDED, gaussian_table
+from tacit.randomness import Randomness
+
+WEIGHTS = (1, 128, 16384, 2097152)
+FALSE_ALARM = 1e-6
+
+
+@pytest.fixture(params=["never", "always"])
+def kernel(request, monkeypatch):
+    """Each test with numpy and with numba."""
+    if request.param == "always":
+        pytest.importorskip("numba")
+    monkeypatch.setenv(digits.SWITCH, request.param)
+    return digits.PLAIN if request.param == "never" else digits.compiled()
+
+
+def test_constants():
+    assert SIGMA_SQUARED == 288247969411563520
+    assert LARGEST_DRAW == 8928120960
+
+
+def test_published_draws(kernel):
+    assert gaussian(3).draw(4).tolist() == [468316104, -14749541, -152596898, -1048640236]
+
+
+@pytest.mark.parametrize(
+    ("word", "z"),
+    [(0x0123456789ABCDEF, -1407644452), (0x00FF00FF00FF00FF, -1439405865), (0x8000800080008000, 0)],
+)
+def test_published_words(kernel, word, z):
+    sums, places = kernel.decode(np.array([word], dtype=np.uint64))
+    assert (sums.tolist(), places.tolist()) == ([z], [])
+
+
+def test_undecided_digits_are_named_lowest_first(kernel):
+    _, places = kernel.decode(np.array([0, 0x7FCC8033123456AA], dtype=np.uint64))
+    assert places.tolist()[-2:] == [6, 7]
+
+
+def streams_of(uniforms):
+    """The three streams that say these 192-bit numbers, read as lazily as the definition has it."""
+    table = gaussian_table()
+    highs = {int(high) for high in table.high}
+    words, more, most = [], [], []
+    for four in np.array(uniforms, dtype=object).reshape(-1, 4):
+        words.append(sum((u >> 176) << 16 * j for j, u in enumerate(four)))
+        for u in four:
+            digit = u >> 176
+            if table.base_draw(digit << 176) != table.base_draw(((digit + 1) << 176) - 1):
+                more.append(((u >> 128) % 2**48 << 16) + 0xABCD)  # the low 16 bits are not looked at
+                if u >> 128 in highs:
+                    most += [(u >> 64) % 2**64, u % 2**64]
+    return planted(words), planted(more), planted(most)
+
+
+def planted_source(uniforms):
+    """A source that makes no draws ahead, for there is nothing to make them from."""
+    source = DiscreteGaussian(*streams_of(uniforms), private=False)
+    return source, source._produce(len(uniforms) // 4)
+
+
+def expected(uniforms):
+    draws = np.array([gaussian_table().base_draw(u) for u in uniforms]).reshape(-1, 4)
+    return (draws * WEIGHTS).sum(axis=1)
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 1, 2**100, -(2**100), 2**140, -(2**140)])
+def test_every_threshold_is_found(kernel, offset):
+    """Uniforms at and beside every threshold: what bisection on the integers says."""
+    uniforms = [min(max(c + offset, 0), 2**192 - 1) for c in gaussian_table().thresholds[:-1]]
+    source, draws = planted_source(uniforms)
+    np.testing.assert_array_equal(draws, expected(uniforms))
+    assert [stream.left for stream in source._streams] == [[], [], []]
+
+
+def test_extreme_words(kernel):
+    uniforms = [0, 2**192 - 1, 2**64, 2**192 - 2**128] * 2
+    _, draws = planted_source(uniforms)
+    np.testing.assert_array_equal(draws, expected(uniforms))
+    assert planted_source([2**192 - 1] * 4)[1].tolist() == [LARGEST_DRAW]
+
+
+def test_blocks_and_loops_draw_the_same(kernel):
+    whole = gaussian().draw(40_000)
+    source = gaussian()
+    sizes = [1, 0, 10, 7, 256, 1000, 3, 16_384, 20_000]
+    pieces = np.concatenate([source.draw(size) for size in sizes])
+    np.testing.assert_array_equal(pieces, whole[: pieces.size])
+
+
+def test_numba_draws_what_numpy_draws(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setenv(digits.SWITCH, "never")
+    plain = gaussian(9).draw(200_000)
+    monkeypatch.setenv(digits.SWITCH, "always")
+    np.testing.assert_array_equal(gaussian(9).draw(200_000), plain)
+
+
+def test_numba_takes_over_only_when_it_pays(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.delenv(digits.SWITCH, raising=False)
+    monkeypatch.setattr(digits, "_decoded", 0)
+    assert digits.kernels(1) is digits.PLAIN
+    assert digits.kernels(digits.WARM_UP) is digits.compiled()
+    monkeypatch.setenv(digits.SWITCH, "never")
+    assert digits.kernels(1) is digits.PLAIN
+    monkeypatch.setenv(digits.SWITCH, "sometimes")
+    with pytest.raises(ValueError, match="TACIT_NUMBA"):
+        digits.kernels(1)
+
+
+def base_draws(count):
+    """Base draws, one after the other, taken apart from draws of z by their words."""
+    words = np.asarray(generator(21).bit_generator.random_raw(count))
+    table = gaussian_table()
+    cells = words.view(np.uint16)
+    draws = table.guide.take(cells).astype(np.int64)
+    fine = np.asarray(generator(22).bit_generator.random_raw(draws.size)) >> np.uint64(16)
+    searched = table.high.searchsorted((cells.astype(np.uint64) << np.uint64(48)) | fine) - LARGEST
+    return np.where(draws == UNDECIDED, searched, draws)
+
+
+def chi_square(draws, thresholds):
+    """The p-value of draws cut into cells of about 1/200 of the probability each."""
+    cumulative = np.array([float(c) / 2.0**192 for c in thresholds])
+    edges = np.searchsorted(cumulative, np.arange(1, 200) / 200)
+    masses = np.diff(np.concatenate([[0.0], cumulative[edges], [1.0]]))
+    cells = np.searchsorted(edges, draws + LARGEST)
+    return stats.chisquare(np.bincount(cells, minlength=200), masses * draws.size).pvalue
+
+
+def test_base_draws_have_their_law_and_the_test_has_teeth():
+    draws, thresholds = base_draws(2**17), gaussian_table().thresholds
+    assert chi_square(draws, thresholds) > FALSE_ALARM
+    assert chi_square(np.rint(draws * 0.98).astype(np.int64), thresholds) < FALSE_ALARM
+
+
+def test_law_of_the_draws():
+    count = 2**18
+    draws = gaussian(11).draw(count)
+    standard = draws / SIGMA_SQUARED**0.5
+    for scale, fair in ((1.0, True), (0.97, False)):
+        assert bool(abs(np.mean((scale * standard) ** 2) - 1) < 4.9 * np.sqrt(2 / count)) is fair
+        assert bool(stats.kstest(scale * standard, "norm").pvalue > FALSE_ALARM) is fair
+    low = np.bincount(draws % 2**16, minlength=2**16)
+    assert stats.chisquare(low).pvalue > FALSE_ALARM
+
+
+def test_wide_draws():
+    one, two = gaussian(5), gaussian(5)
+    pairs = two.draw(2000).reshape(-1, 2)
+    np.testing.assert_array_equal(one.draw_wide(1000), pairs[:, 0] + 2**28 * pairs[:, 1])
+    assert LARGEST_DRAW * (1 + 2**28) < 2**63
+
+
+def test_convolution_in_miniature():
+    """Lemma 2 for s = 6, k = 3, by full enumeration: within its bound, and the bound is not idle."""
+    s, k, reach = 6, 3, 90
+    with mpmath.workprec(300):
+        law = [mpmath.exp(-mpmath.mpf(j * j) / (2 * s * s)) for j in range(reach + 1)]
+        weight = mpmath.fsum(law) * 2 - 1
+        wide = s * s * (1 + k * k)
+        total = mpmath.fsum(mpmath.exp(-mpmath.mpf(j * j) / (2 * wide)) for j in range(-800, 801))
+
+        def error(z):
+            both = (law[abs(z - k * b)] * law[abs(b)] for b in range(-reach, reach + 1) if abs(z - k * b) <= reach)
+            ratio = mpmath.fsum(both) / weight**2 * total / mpmath.exp(-mpmath.mpf(z * z) / (2 * wide))
+            return abs(mpmath.log(ratio))
+
+        worst = mpmath.log(max(error(z) for z in range(60)), 2)
+        r = s / mpmath.sqrt(1 + k * k)
+        epsilon = 2 * mpmath.exp(-2 * mpmath.pi**2 * r * r)
+        bound = mpmath.log(mpmath.log((1 + epsilon) / (1 - epsilon)), 2)
+    assert -102 < worst < bound < -100
+
+
+def test_streams_by_name():
+    source = DiscreteGaussian.from_streams(Randomness.replayable(1), "noise")
+    names = ("noise", "noise/48", "noise/128")
+    by_hand = DiscreteGaussian(*(Randomness.replayable(1).stream(name) for name in names), private=False)
+    np.testing.assert_array_equal(source.draw(500), by_hand.draw(500))
+    assert not source.private
+    assert DiscreteGaussian.from_streams(Randomness.secret(), "noise").private

@@ -1,0 +1,108 @@
+"""Secret sources leave nothing behind; replayable ones copy faithfully and go on bit for bit."""
+
+import copy
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from numerics.keyed import gaussian, generator
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.numerics.discrete_gaussian import DiscreteGaussian
+from tacit.numerics.source import POOL
+from tacit.randomness import Randomness
+
+
+def secret():
+    return DiscreteGaussian(generator(1), generator(2), generator(3), private=True)
+
+
+@pytest.mark.parametrize("used", [0, 10, 300, POOL + 5])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda source: pickle.loads(pickle.dumps(source))])
+def test_replayable_copies_go_on_bit_for_bit(used, copied):
+    source = gaussian()
+    source.draw(used)
+    twin = copied(source)
+    np.testing.assert_array_equal(source.draw(3 * POOL), twin.draw(3 * POOL))
+
+
+@pytest.mark.parametrize("used", [0, 10, 300, POOL + 5])
+def test_replayable_states_go_on_bit_for_bit(used):
+    source, other = gaussian(3), gaussian(77)
+    source.draw(used)
+    other.draw(5)
+    state = source.state_dict()
+    other.load_state_dict(state)
+    wanted = source.draw(1000)
+    np.testing.assert_array_equal(other.draw(1000), wanted)
+    other.load_state_dict(state)
+    np.testing.assert_array_equal(other.draw(1000), wanted)
+
+
+def test_draws_are_given_out_once():
+    source = gaussian()
+    taken = source.draw(10)
+    taken[:] = 0
+    assert not np.shares_memory(source.draw(10), source._pool)
+    np.testing.assert_array_equal(source.draw(10), gaussian().draw(30)[20:])
+    with pytest.raises(InvalidInput, match="'count' parameter"):
+        source.draw(-5)
+    np.testing.assert_array_equal(source.draw(10), gaussian().draw(40)[30:])
+
+
+def test_an_interrupt_loses_draws_and_repeats_none(monkeypatch):
+    source = gaussian()
+    first = source.draw(200)
+    honest = source._produce
+    monkeypatch.setattr(source, "_produce", lambda count: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        source.draw(500)
+    monkeypatch.setattr(source, "_produce", honest)
+    assert not set(first.tolist()) & set(source.draw(500).tolist())
+
+
+def test_secret_sources_have_no_state():
+    source = secret()
+    source.draw(5)
+    assert source.state_dict() == {}
+    ahead = source._pool[5:].tolist()
+    source.load_state_dict({})
+    assert not set(ahead) & set(source.draw(1000).tolist()), "a continuation does not share the draws made ahead"
+    with pytest.raises(InvalidInput, match="has no state"):
+        source.load_state_dict(gaussian().state_dict())
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_secret_sources_are_not_copied(copied):
+    with pytest.raises(InvalidInput, match="cannot be copied or pickled"):
+        copied(secret())
+
+
+@pytest.mark.parametrize("count", [1, 2 * POOL])
+def test_secret_sources_stay_in_their_process(monkeypatch, count):
+    private, public = secret(), DiscreteGaussian.from_streams(Randomness.replayable(1), "noise")
+    private.draw(1)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    assert public.draw(count).size == count
+    with pytest.raises(ProtocolError, match="only in the process that made it"):
+        private.draw(count)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda state: {"pool": state["pool"]},
+        lambda state: {**state, "pool": state["pool"].astype(float)},
+        lambda state: {**state, "pool": "nothing"},
+        lambda state: {**state, "streams": state["streams"][:2]},
+        lambda state: [state],
+        lambda state: None,
+    ],
+)
+def test_malformed_states_change_nothing(spoil):
+    source = gaussian()
+    source.draw(3)
+    with pytest.raises(InvalidInput, match="not the state of a DiscreteGaussian"):
+        source.load_state_dict(spoil(gaussian(50).state_dict()))
+    np.testing.assert_array_equal(source.draw(1000), gaussian().draw(1003)[3:])
