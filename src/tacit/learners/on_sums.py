@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from tacit.learners.plan import PrivatePlan
 from tacit.mechanisms.running_sums import RunningSum
-from tacit.privacy.curves import ROUND_UP, Curve
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.mechanisms.running_sums.records import Records
+from tacit.privacy.curves import Curve
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,25 @@ class RunningSumPlan(PrivatePlan):
 
     @property
     @abstractmethod
-    def sensitivity(self) -> float:
-        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
+    def records(self) -> Records:
+        """What a round adds to the sums, and how far one person moves them."""
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The lattice of the sums."""
+        return self.mechanism.grid(self.privacy, self.records, numerics=self.numerics)
 
     @cached_property
     def curve(self) -> Curve:
         """What the sums leak."""
-        return self.mechanism.curve(self.privacy)
+        return self.grid.curve
 
-    @cached_property
+    @property
     def scale(self) -> float:
         """Scale of each fresh noise."""
-        return self.mechanism.scale(self.privacy, self.sensitivity) * ROUND_UP if self.mechanism.steps else 0.0
+        return self.grid.scale
+
+    @property
+    def stated_numerics(self) -> str:
+        """What the contract says about its numerics."""
+        return self.grid.numerics

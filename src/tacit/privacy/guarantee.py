@@ -43,6 +43,12 @@ ZERO_OUT = Relation.ZERO_OUT
 EVENT = "one round's feedback"
 IDEALIZED = "idealized: float64 samplers"
 EXACT = "exact"
+EXACT_UP_TO = "exact up to an extra epsilon of "
+
+
+def exact_up_to(extra: float) -> str:
+    """The words for numerics whose errors cost at most `extra`, which the curve includes."""
+    return f"{EXACT_UP_TO}{_up(extra)}" if extra > 0 else EXACT
 
 
 @dataclass(frozen=True)

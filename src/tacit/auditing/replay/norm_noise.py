@@ -18,7 +18,7 @@ from tacit.learners.plan import Plan
 from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_to_batch import OnlineToBatch, OnlineToBatchLearner
-from tacit.mechanisms.running_sums import NoiseSource
+from tacit.mechanisms.running_sums.base import Draws
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
@@ -38,7 +38,7 @@ def sum_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     return norm_noise(learner._sums._noise, plan.norm, plan.problem.domain.dimension, coordinates=coordinates)
 
 
-def norm_noise(noise: NoiseSource, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
+def norm_noise(noise: Draws, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
     """Vectors of about so many coordinates in all, against the density exp(-|z|_q)."""
     draws = max(200, coordinates // dimension)
     vectors = np.array([noise(dimension) for _ in range(draws)])

@@ -11,7 +11,7 @@ Close to the non-private floor when N is small; drawing the expert is post-proce
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, log1p, sqrt
+from math import expm1, log, log1p, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +22,8 @@ from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.mechanisms.running_sums.records import LossRecords
 from tacit.privacy.calibration import gaussian_mu, minimise
 from tacit.problems import Experts
 from tacit.randomness import Randomness
@@ -66,15 +68,16 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1)
 
     @property
-    def sensitivity(self) -> float:
-        """How far one person moves the sums: every coordinate by 1 a round, or by 1/2 from the centre."""
-        norm = float(self.problem.n) if self.mechanism.noise == "laplace" else sqrt(self.problem.n)
-        return norm * self.relation.sides / 2 * self.rounds_per_person
+    def records(self) -> LossRecords:
+        """Losses, rescaled to [0, 1]."""
+        return LossRecords(self.problem.n, self.relation.sides, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
         """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)], the noise of the last sum."""
         value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, self.scale)
+        if self.problem.n > 1:
+            value += lattice_regret(self.eta, self.rounds, self.mechanism, self.grid)
         formula = "ln(N)/eta + eta T/8 + eta sigma_T^2/2"
         if self.mechanism.noise == "laplace":
             formula = "ln(N)/eta + eta T/8 - (K/eta) ln(1 - eta^2 b^2)"
@@ -110,13 +113,12 @@ class HedgeOnSumsLearner(ExpertLearner):
     """Plays from the weights of the noisy sums."""
 
     plan: HedgeOnSums
-    _stream_names = ("noise", "pad", "draw")
+    _stream_names = ("pad", "draw")
     _state = ("_sums", "_gumbel")
 
     def __init__(self, plan: HedgeOnSums, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        mechanism = plan.mechanism
-        self._sums = mechanism.start(self._n, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"]))
+        self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
         self._gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
         self._action = int(np.argmax(self._gumbel))
 
@@ -125,8 +127,7 @@ class HedgeOnSumsLearner(ExpertLearner):
         step = self._round + 1
         if step == plan.rounds:
             return
-        # Centred at 1/2, a constant loss adds nothing: what the zero-out relation counts on.
-        noisy = self._sums.add(losses - 0.5)
+        noisy = self._sums.add(losses)
         if not plan.mechanism.steady:
             noisy += self._pad(step)
         if not plan.hold:
@@ -140,7 +141,7 @@ class HedgeOnSumsLearner(ExpertLearner):
         if not (plan.mechanism.steady and summed):
             super()._absorb_block(block, best, actions)
             return
-        noisy = self._sums.add_many(block[:summed] - 0.5)
+        noisy = self._sums.add_many(block[:summed])
         gumbel = self._gumbel
         if not plan.hold:
             gumbel = -np.log(self._streams["draw"].standard_exponential((summed, self._n)))
@@ -161,6 +162,16 @@ class HedgeOnSumsLearner(ExpertLearner):
         # k Laplace variables sum to the difference of two Gamma(k) variables.
         shape = round(missing)
         return scale * (stream.standard_gamma(shape, self._n) - stream.standard_gamma(shape, self._n))
+
+
+def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -> float:
+    """What the lattice adds to Hedge's regret: losses too small by less than a step, weights off by rounded noise.
+
+    A disturbance of every sum by at most B changes the weights, and so a round's loss, by factors within e^{2 eta B}.
+    """
+    if not grid.units:
+        return 0.0
+    return rounds * (grid.step + expm1(2 * eta * grid.disturbance(mechanism)))
 
 
 def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, log, log2, sqrt
+from math import ceil, expm1, log, log2, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +29,7 @@ from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian
 from tacit.mechanisms.running_sums.base import check_mechanism
+from tacit.mechanisms.running_sums.records import VectorRecords
 from tacit.privacy.calibration import gaussian_mu
 from tacit.problems import Lipschitz
 from tacit.randomness import Randomness
@@ -90,10 +91,10 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         return Multiscale(self.bits, self.problem.dimension)
 
     @property
-    def sensitivity(self) -> float:
-        """How far one person moves the sums of coefficients: under replacement both the old and the new ones count."""
-        moved = self.problem.lipschitz * self.problem.side * sqrt(self.transform.squared_norm)
-        return moved * self.rounds_per_person * self.relation.sides
+    def records(self) -> VectorRecords:
+        """The coefficients of a loss, each clipped to G times its distance."""
+        norm = self.problem.lipschitz * self.problem.side * sqrt(self.transform.squared_norm)
+        return VectorRecords(self.transform.size, self.relation.sides, self.rounds_per_person, norm)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -101,6 +102,10 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         transform, width = self.transform, self.problem.width
         noise = self.scale * sqrt(transform.depth) / width
         value = width * hedge_regret(self.eta * width, transform.size, self.rounds, self.mechanism, noise)
+        if self.grid.units:  # a value is the sum of `depth` coefficients, each off by less than a step
+            off = sqrt(transform.depth) * transform.depth
+            moved = expm1(2 * self.eta * off * self.grid.disturbance(self.mechanism))
+            value += self.rounds * (2 * off * self.grid.step + width * moved)
         value += self.rounds * width / 2 ** (self.bits + 1)  # the nearest grid point is half a cell's diagonal away
         return RegretBound(
             value,
@@ -154,17 +159,17 @@ class LipschitzGridLearner(LipschitzLearner):
     """Plays from the weights of the reconstructed noisy sums."""
 
     plan: LipschitzGrid
-    _stream_names = ("noise", "draw")
+    _stream_names = ("draw",)
     _state = ("_sums", "_gumbel", "_index")
 
     def __init__(self, plan: LipschitzGrid, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        problem, mechanism = plan.problem, plan.mechanism
+        problem = plan.problem
         self._transform = plan.transform
         self.points = read_only(problem.low + problem.side * self._transform.points)
         self._limits = problem.lipschitz * problem.side * self._transform.distances
         size = self._transform.size
-        self._sums = mechanism.start(size, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"]))
+        self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
         self._gumbel = -np.log(self._streams["draw"].standard_exponential(size))
         self._index = int(np.argmax(self._gumbel))
 
