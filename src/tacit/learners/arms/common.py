@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import exp, sqrt
 from typing import Any, ClassVar
 
@@ -24,7 +23,7 @@ from tacit.learners.plan import PrivatePlan, SmallInstance
 from tacit.learners.target import Target
 from tacit.mechanisms.clipped_geometric import ClippedGeometric
 from tacit.privacy.curves import Curve, Pure
-from tacit.privacy.guarantee import EXACT, REPLACE, ZERO_OUT, Guarantee
+from tacit.privacy.guarantee import EXACT, REPLACE, ZERO_OUT
 from tacit.problems import Arms, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_number, check_positive, first_position, real_array
@@ -54,7 +53,7 @@ class ArmPlan(PrivatePlan):
         return ClippedGeometric(batch, self.epsilon, self.relation, self.rounds_per_person)
 
     @property
-    def numerics(self) -> str:
+    def stated_numerics(self) -> str:
         """Bits, integer sums and geometric noise: what runs is what is proved."""
         return EXACT
 
@@ -62,11 +61,6 @@ class ArmPlan(PrivatePlan):
     def curve(self) -> Curve:
         """Pure epsilon: delta would buy nothing where nothing is composed."""
         return Pure(self.epsilon)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The privacy contract."""
-        return replace(super().guarantee, numerics=self.numerics)
 
     def _enumerable(self, loud: dict[str, Any], own: dict[str, Any]) -> tuple[SmallInstance, ...]:
         """Two arms and four rounds, with loud parameters and with the plan's own privacy; real runs of the first."""

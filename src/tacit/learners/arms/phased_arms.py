@@ -81,7 +81,7 @@ class PhasedArms(ArmPlan):
         return ("stochastic",)
 
     @property
-    def numerics(self) -> str:
+    def stated_numerics(self) -> str:
         """Geometric noise is drawn exactly."""
         return EXACT if self.noise == "geometric" else IDEALIZED
 
