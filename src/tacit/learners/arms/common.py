@@ -14,7 +14,6 @@ from math import exp, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from tacit.errors import InvalidInput
 from tacit.learners.arms.draws import Draws
@@ -211,8 +210,13 @@ def regret_floor(arms: int, rounds: int, target: Target) -> float:
     if target.relation is not REPLACE or target.rounds_per_person > 1:
         return plain
 
-    def excess(regret: float) -> float:
+    def forced(regret: float) -> bool:
+        """Whether so little regret is impossible."""
         replies = 4 * regret / (arms - 1)
-        return regret - max(0.0, rounds - replies) / 4 * exp(-target.epsilon * replies)
+        return regret < max(0.0, rounds - replies) / 4 * exp(-target.epsilon * replies)
 
-    return max(plain, float(brentq(excess, 0.0, rounds)))
+    low, high = 0.0, float(rounds)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if forced(middle) else (low, middle)
+    return max(plain, low)
