@@ -120,7 +120,8 @@ def lattice_grid(mechanism: RunningSum, privacy: float, records: Records, *, gro
     if mechanism.noise == "laplace":
         return _geometric_grid(mechanism, privacy, records)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    rounding = mechanism.rounding(budget, records.dimension, growing=growing)
+    most = records.l2_shift(LARGEST_UNITS) * mechanism.column_norm  # no lattice is finer
+    rounding = mechanism.rounding(min(budget, most), records.dimension, growing=growing)
     lost = rounding.shift(mechanism.steps, records.dimension)
     units = min(LARGEST_UNITS, floor((budget - lost) / (records.l2_shift(1) * mechanism.column_norm))) // 2 * 2
     if lost > LARGEST_ROUNDING * budget or units < FEWEST_UNITS:
