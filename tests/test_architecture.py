@@ -2,11 +2,13 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 
 import tacit
+from tacit.planning import CATALOGUE
 
 SOURCE = Path(tacit.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -120,3 +122,29 @@ def test_modules_are_documented_and_short(path):
 
 def test_package_is_typed():
     assert (SOURCE / "py.typed").exists()
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_file_of_the_table_of_what_to_touch_exists():
+    table = (ROOT / "docs" / "architecture.md").read_text().split("## Where to look")[1].split("\n## ")[0]
+    names = {name for name in re.findall(r"`([^`]+)`", table) if "/" in name or name.endswith(".md")}
+    assert len(names) > 15
+    assert not [name for name in names if not (ROOT / name).exists()]
+
+
+ALGORITHMS = [algorithm for algorithms in CATALOGUE.values() for algorithm in algorithms]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.__name__)
+def test_every_algorithm_stands_where_the_table_says(algorithm):
+    name = algorithm.__name__
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    file = algorithm.__module__.rsplit(".", 1)[-1]
+    assert file.replace("_", "") == words.replace("_", ""), "a file is named like its class"
+    assert re.search(rf"`{name}`", (ROOT / "README.md").read_text()), "its row in the README"
+    assert re.search(rf"\b{name}\b", (ROOT / "docs" / "reference.md").read_text()), "its reference"
+    pages = [page.read_text() for page in (ROOT / "docs" / "algorithms").glob("*.md")]
+    assert any(re.search(rf"\b{name}\b", page) for page in pages), "its page"
+    assert hasattr(tacit, name)

@@ -8,7 +8,7 @@ import pytest
 
 import tacit
 from tacit import Experts, InvalidInput, PrivacyError, Randomness
-from tacit.planning import Candidate, Choice
+from tacit.comparison import Candidate, Comparison
 
 PROBLEM = Experts(n=5, horizon=1000)
 
@@ -159,7 +159,7 @@ def test_bad_targets(field, value):
 def test_no_plan_at_all_raises_with_every_reason(choice):
     reasons = [Candidate("One", None, "it cannot."), Candidate("Two", None, "nor can it.")]
     with pytest.raises(PrivacyError, match=r"One: it cannot\. Two: nor can it\."):
-        Choice(PROBLEM, choice.target, reasons)
+        Comparison(PROBLEM, choice.target, reasons)
 
 
 def test_unknown_horizon_with_several_rounds_per_person_is_refused():

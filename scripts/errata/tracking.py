@@ -16,10 +16,10 @@ if __name__ == "__main__":
 from scripts.errata.evidence import Errata, Numbers, verdict
 
 import tacit
-from tacit.auditing.instances import finite_instances
+from tacit.auditing.instances import instances
 from tacit.auditing.scripted.above_threshold import above_threshold, isolation
+from tacit.auditing.scripted.certified_law import actions_only
 from tacit.auditing.scripted.enumeration import transcript_law
-from tacit.auditing.scripted.weights import actions_only
 from tacit.randomness import Randomness
 
 errata = Errata()
@@ -86,7 +86,7 @@ def theorem_5_2() -> Numbers:
     error = float(np.std(np.sum(second * third, axis=1))) / sqrt(samples)
     problem = tacit.Tracking(n=n, horizon=3, switches=1, adversary="adaptive")
     plan = tacit.SampledFixedShare(problem, eta=eta, epoch=3)
-    law = actions_only(transcript_law(plan, [np.zeros(n)] * 3))
+    law = actions_only(plan, transcript_law(plan, [np.zeros(n)] * 3))
     ours = sum(mass for actions, mass in law.items() if actions[1] == actions[2])
     return {
         "all losses 0: P[J_3 = J_2] if the law of J_3 depended on losses only": 1 / n,
@@ -171,7 +171,7 @@ def algorithm_2_restart() -> Numbers:
     plan = tacit.RestartOnShift.calibrate(
         tacit.Tracking(n=2, horizon=1000, switches=1, adversary="stochastic"), epsilon=epsilon, delta=0.0
     )
-    kept = isolation(finite_instances(plan)[0], Randomness.replayable(8).stream("isolation"), runs=20)
+    kept = isolation(instances(plan, "restarts")[0], Randomness.replayable(8).stream("isolation"), runs=20)
     return {
         "epochs that use the loss of the restarting round": uses,
         "what composition then allows: .25 + .5 + .75 of epsilon": 1.5 * epsilon,
@@ -227,7 +227,7 @@ def order_of_play() -> Numbers:
     # Local time: freeze all outcomes, change a loss, and compare every probability after the next restart.
     problem = tacit.Tracking(n=2, horizon=1000, switches=1, adversary="stochastic")
     plan = tacit.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
-    kept = isolation(finite_instances(plan)[0], Randomness.replayable(7).stream("isolation"), runs=20)
+    kept = isolation(instances(plan, "restarts")[0], Randomness.replayable(7).stream("isolation"), runs=20)
     return {
         "restart after round": restart,
         "next selection in global time at round": selection,
@@ -246,7 +246,7 @@ def section_4() -> Numbers:
     plan = tacit.LazyFixedShare(
         tacit.Tracking(n=n, horizon=rounds, switches=switches), eta=0.9, force=0.2, max_redraws=None
     )
-    law = actions_only(transcript_law(plan, list(losses)))
+    law = actions_only(plan, transcript_law(plan, list(losses)))
     brute = _all_paths(losses, plan.eta, switches / (rounds - 1))
     worst = 0.0
     for t in range(rounds):

@@ -52,7 +52,7 @@ def table(folder: Path, horizon: int, epsilons: tuple[float, ...]) -> None:
     (folder / "tracking_table1.md").write_text("\n".join(lines) + "\n")
 
 
-def _shown(choice: tacit.Choice) -> str:
+def _shown(choice: tacit.Comparison) -> str:
     if choice.plan.vacuous:
         return "vacuous"
     star = "*" if choice.regret_bound.condition else ""

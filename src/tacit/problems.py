@@ -26,7 +26,7 @@ from tacit.validation import (
 class Problem:
     """A decision problem of `horizon` rounds (None: unknown, handled by doubling)."""
 
-    price: ClassVar[str] = "regret"
+    criterion: ClassVar[str] = "regret"
     """What a plan for this problem certifies a bound on."""
 
     horizon: int | None
@@ -210,7 +210,7 @@ class Stochastic(Problem):
         horizon: number of records: public, and needed in advance.
     """
 
-    price: ClassVar[str] = "excess risk"
+    criterion: ClassVar[str] = "excess risk"
 
     domain: ConvexSet
     loss: LossFamily

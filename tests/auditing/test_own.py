@@ -1,6 +1,6 @@
-"""Plans that tacit does not ship: audited as they stand, if their outcomes can be counted."""
+"""Plans that tacit does not ship: audited as they say, or as they stand if their outcomes can be counted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from tacit.geometry import Ball
 from tacit.learners.ctrl import LazyOCO
 from tacit.learners.experts import LazyExperts
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
+from tacit.learners.plan import Plan, SmallInstance
 from tacit.learners.target import RegretBound
 from tacit.losses import LogisticLoss
 from tacit.privacy.curves import Pure
@@ -90,7 +90,7 @@ def test_too_little_noise_is_found_with_its_witness(noise):
         (LastLeader(Experts(n=2, horizon=9)), "at most 3 experts and 8 rounds"),
         (LastLeader(Experts(n=4, horizon=3)), "n=4"),
         (LastLeader(Experts(n=2, horizon=None)), "horizon=None"),
-        (LastLeader(Lipschitz(horizon=3)), "only those over experts"),
+        (LastLeader(Lipschitz(horizon=3)), "does not say how small an instance of it can be audited"),
         (plan(normal=True), "cannot be counted"),
         (
             LazyOCO.for_budget(Convex(domain=Ball(1), loss=LogisticLoss(), horizon=50), switches=10),
@@ -115,6 +115,34 @@ def test_a_plan_under_another_name_releases_what_its_parent_releases():
     feedback = [[0.0, 1.0]] * 4
     assert transcript_law(mine, feedback) == transcript_law(shipped, feedback)
     assert len(transcript_law(mine, feedback)) == 54
+
+
+def test_a_plan_under_another_name_is_audited_as_its_parent_is():
+    """Nothing in an audit asks for the name: the same instances, the same attacks, the same numbers."""
+    shipped, mine = (kind(Experts(n=5, horizon=100), eta=0.05, force=0.2) for kind in (LazyExperts, Mine))
+    made = {small.plan.algorithm for small in mine.small_instances(50)}
+    assert made == {"Mine"}
+    first, second = (audit(plan, budget=0.02).to_dict()["findings"] for plan in (shipped, mine))
+    assert first == second
+    assert {finding["method"] for finding in first} == {"exact", "sampled", "frequencies", "law", "replay", "one run"}
+
+
+@dataclass(frozen=True)
+class Told(LastLeader):
+    """A plan that says how small it can be made."""
+
+    attack: str = "enumeration"
+
+    def small_instances(self, most_rounds):
+        return (SmallInstance(self.attack, "three rounds", replace(self, problem=Experts(n=2, horizon=3))),)
+
+
+def test_a_plan_that_says_how_small_it_can_be_made_is_audited_at_any_size():
+    large = Experts(n=50, horizon=10_000)
+    assert audit(Told(large), budget=0.1).findings[0].instance == "three rounds"
+    assert audit(Told(large, noise=1.0), budget=0.1).verdict == VIOLATION
+    with pytest.raises(InvalidInput, match="must name attacks among 'enumeration'"):
+        audit(Told(large, attack="prayer"), budget=0.1)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ def test_run_is_a_conversation(capsys):
     ("arguments", "stdin", "words"),
     [
         (("--domain", "disc"), "", ("--domain", "ball", "'disc'")),
-        ((), "much\n", ("Line 1", "'much'")),
-        ((), "nan\n", ("finite", "nan")),
+        ((), "much\n", ("Row 1 of standard input", "finite number")),
+        ((), "nan\n", ("Row 1", "finite number")),
         (("--dim", "10", "--horizon", "30"), "", ("T=120 would be enough",)),
     ],
 )

@@ -1,10 +1,14 @@
 """Every kind of problem has a command wherever it makes sense, with the same options everywhere."""
 
+import itertools
 import json
+from inspect import signature
 
 import pytest
 
 from cli.command import run_command
+from tacit.cli.app import app
+from tacit.cli.options import everywhere
 
 KINDS = {
     "experts": ("--n", "3"),
@@ -98,6 +102,16 @@ def test_an_option_of_the_problem_hides_that_of_privacy(capsys):
     words = ("plan", "tracking", *KINDS["tracking"], "--horizon", "200", *PRIVACY, "--adversary", "stochastic")
     assert run_command(*words, "--json") == 0
     assert "RestartOnShift" in capsys.readouterr().out
+
+
+def test_every_command_has_the_options_of_all():
+    """Whoever adds an option to `everywhere` adds it to every command."""
+    groups = [group.typer_instance.registered_commands for group in app.registered_groups]
+    commands = [command.callback for command in (*app.registered_commands, *itertools.chain(*groups))]
+    assert len(commands) > 30
+    wanted = set(signature(everywhere).parameters)
+    for command in commands:
+        assert wanted <= set(signature(command).parameters), command
 
 
 def test_help_lists_the_commands_in_the_order_of_use(capsys):

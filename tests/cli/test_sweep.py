@@ -2,18 +2,14 @@ import json
 from unittest.mock import patch
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from tacit.cli import report, sweep
+from tacit.cli.app import app
 from tacit.errors import InvalidInput
 from tacit.learners.experts import HedgeOnSums, ScheduledExperts
 from tacit.planning import CATALOGUE
 from tacit.problems import Experts
 
-app = typer.Typer()
-app.add_typer(sweep.app, name="sweep")
-app.command()(report.report)
 GRID = ["--horizons", "50,100", "--n", "3", "--epsilons", "1,4", "--runs", "2", "--jobs", "1"]
 
 

@@ -9,13 +9,13 @@ import math
 
 import numpy as np
 
+from tacit.auditing.scripted.certified_law import actions_only
 from tacit.auditing.scripted.enumeration import transcript_law as enumerated
-from tacit.auditing.scripted.weights import actions_only
 
 
 def transcript_law(plan, losses):
     """{actions: probability}, by running the shipped learner once for every outcome of its coins (`tacit.audit`)."""
-    return actions_only(enumerated(plan, list(losses)))
+    return actions_only(plan, enumerated(plan, list(losses)))
 
 
 def meta_expert_law(plan, losses):

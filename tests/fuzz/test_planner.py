@@ -35,10 +35,23 @@ def test_planner(arguments, n, horizon):
 
 @examples(20)
 @given(value=values)
-def test_choices_and_candidates(value):
+def test_comparisons_and_candidates(value):
     target = Target(1.0, 1e-6)
-    assert attempt(lambda: tacit.Choice(EXPERTS, target, value)) is REFUSED
-    assert attempt(lambda: tacit.Choice(EXPERTS, target, [tacit.Candidate("none", None, "no reason.")])) is REFUSED
+    nobody = [tacit.Candidate("none", None, "no reason.")]
+    assert tacit.Choice is tacit.Comparison  # the former name
+    assert attempt(lambda: tacit.Comparison(EXPERTS, target, value)) is REFUSED
+    assert attempt(lambda: tacit.Comparison(EXPERTS, target, nobody)) is REFUSED
     candidate = tacit.Candidate("none", None, "no reason.")
     assert candidate.vacuous
     assert attempt(candidate.to_dict)["regret_bound"] is None
+
+
+@examples(20)
+@given(value=values)
+def test_registration(value):
+    assert attempt(lambda: tacit.register(tacit.Experts, value)) is REFUSED
+    assert attempt(lambda: tacit.register(value, tacit.L2P)) is REFUSED
+    assert attempt(lambda: tacit.L2P.calibrate_for(value, Target(1.0, 1e-6))) is REFUSED
+    if value is not None:
+        assert attempt(lambda: tacit.plan(EXPERTS, epsilon=1.0, delta=0.0, algorithms=value)) is REFUSED
+    assert attempt(lambda: tacit.plan(EXPERTS, epsilon=1.0, delta=0.0, algorithms=[value])) is REFUSED

@@ -10,7 +10,7 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import made
 from fuzz.strategies import examples, odd_arrays, values
-from tacit.report.comparisons import plot_price, plot_regret_by_horizon
+from tacit.report.comparisons import plot_regret_by_epsilon, plot_regret_by_horizon
 from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.html import write_report
 from tacit.report.noise import plot_noise, running_sum_noise
@@ -38,7 +38,7 @@ PICTURES = {
     plot_curves: [lambda value, rows: ({"a": (rows, rows, rows, value)}, None), lambda value, rows: (value, None)],
     plot_switches: [lambda value, rows: ({"a": (rows, rows)}, None), lambda value, rows: (value, None)],
     plot_held: [lambda value, rows: (rows, rows, None), lambda value, rows: (value, rows, None)],
-    plot_price: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
+    plot_regret_by_epsilon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
     plot_regret_by_horizon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
     plot_crossover: [lambda value, rows: (value, None)],
     Crossover.of: [lambda value, rows: (value, rows, [1.0], 1e-6), lambda value, rows: (len, rows, value, value)],

@@ -21,7 +21,7 @@ from tacit.numerics.discrete_laplace import (
     two_sided_geometric,
 )
 
-RATES = [2.0**-32, 2.0**-27, 0.37, 3.0, 1e6]
+RATES = [2.0**-32, 2.0**-27, 0.37, 3.0, 11.0, 1e6]  # at 11 only the word itself says that 0 is open
 
 
 def test_published_draws():
@@ -101,7 +101,9 @@ def test_blocks_loops_states_and_copies():
     for twin in (copy.deepcopy(source), other):
         np.testing.assert_array_equal(twin.draw(1000), whole[20_514:21_514])
     source.draw(1)
+    source._uniforms.take(1)
     source.forget()
+    assert source._uniforms._pool.size == 0, "nor are there words drawn ahead"
     assert source.draw(1)[0] != whole[20_515], "what was drawn ahead is gone"
 
 

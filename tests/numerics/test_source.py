@@ -3,6 +3,8 @@
 import copy
 import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -106,3 +108,17 @@ def test_malformed_states_change_nothing(spoil):
     with pytest.raises(InvalidInput, match="not the state of a DiscreteGaussian"):
         source.load_state_dict(spoil(gaussian(50).state_dict()))
     np.testing.assert_array_equal(source.draw(1000), gaussian().draw(1003)[3:])
+
+
+def test_numba_and_mpmath_wait_until_they_are_needed():
+    code = """
+import sys
+from tacit import Randomness
+from tacit.numerics import bounds, cube, decisions, discrete_gaussian, lattice, uniforms
+discrete_gaussian.DiscreteGaussian.from_streams(Randomness.replayable(1), "noise").draw(1000)
+decisions.coin(uniforms.Uniforms.from_streams(Randomness.replayable(1), "coins"), 0.5)
+print(sorted({"numba", "mpmath"} & set(sys.modules)))
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "TACIT_NUMBA"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == "[]"

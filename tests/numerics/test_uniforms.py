@@ -54,6 +54,15 @@ def test_integers_are_exact_floors(rng):
     assert [one_by_one.integer(n) for n in bounds.tolist()] == wanted
 
 
+def test_integers_that_are_just_open():
+    """n (word + 1) is one above a multiple of 2^64: the last n-th of the word's cell belongs to the next integer."""
+    for n in (3, 5, 7):
+        word = (1 - n) * pow(n, -1, 2**64) % 2**64
+        found = planted_uniforms([word] * 100).integers(np.full(100, n))
+        assert found.tolist() == [int(long_uniform(i, word) * n) for i in range(100)]
+        assert len(set(found.tolist())) == 2
+
+
 def test_integers_are_uniform():
     found = uniforms(8).integers(np.full(70_000, 7))
     assert stats.chisquare(np.bincount(found, minlength=7)).pvalue > 1e-6

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.auditing.report import Finding
-from tacit.auditing.swaps import swapped
+from tacit.auditing.swapped_attributes import swapped
 
 Attack = Callable[[], Finding]
 Bug = Callable[[], Any]

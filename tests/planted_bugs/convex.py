@@ -10,7 +10,7 @@ from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.sums import replayed
 from tacit.auditing import attacks
 from tacit.auditing.instances import Instance, alphabet
-from tacit.auditing.replay.norm_noise import sum_noise
+from tacit.auditing.replay.norm_noise import plan_noise
 from tacit.auditing.report import Finding
 from tacit.geometry import Ball
 from tacit.learners.bandit import bandit_fw
@@ -128,7 +128,7 @@ def _norm_noise(power: float) -> Finding:
     """Attack the noise of a pure one-pass plan in this norm."""
     problem = Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=16)
     plan = online_to_batch.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=0.0, norm=norms.Norm(power))
-    return sum_noise(plan, Randomness.replayable(10), coordinates=30_000)
+    return plan_noise(plan, Randomness.replayable(10), coordinates=30_000)
 
 
 def _short_noise(honest: Any) -> Any:

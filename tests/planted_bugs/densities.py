@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
-from tacit.auditing.densities import coins, draw_law
+from tacit.auditing.densities import draws, keep_probabilities
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.geometry import Ball, Box
@@ -44,18 +44,18 @@ def weights(problem: Convex, **changes: Any) -> L2PConvex:
 
 def described(plan: Plan, draws: int) -> Finding:
     """Attack the law of draws and coins."""
-    return draw_law.law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
+    return draws.law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
 
 
 def read_off(plan: Plan) -> Finding:
     """Attack the probabilities of coins."""
-    return coins.coins(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), runs=12)
+    return keep_probabilities.coins(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), runs=12)
 
 
 def released() -> Finding:
     """Attack what CTRL adds to its minimisers."""
     plan = minimiser(MODEL)
-    return draw_law.release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
+    return draws.release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
 
 
 def _less_noise(honest: Any) -> Any:

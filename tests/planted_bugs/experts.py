@@ -11,9 +11,11 @@ from tacit.auditing import attacks
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.replay.epochs import epochs
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.weights import frequencies, marginals
+from tacit.auditing.scripted.certified_law import frequencies, marginals
 from tacit.learners import doubling, two_chains
-from tacit.learners.experts import l2p, lazy, scheduled
+from tacit.learners.experts import l2p
+from tacit.learners.experts import lazy_experts as lazy
+from tacit.learners.experts import scheduled_experts as scheduled
 from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.mechanisms.selection import exponential_mechanism

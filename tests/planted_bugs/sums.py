@@ -10,11 +10,11 @@ import numpy as np
 
 from planted_bugs.catalogue import Control, swap
 from tacit.auditing import attacks
-from tacit.auditing.instances import noisy_instance
+from tacit.auditing.instances import instances
 from tacit.auditing.report import Finding
-from tacit.learners.experts import hedge
+from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
-from tacit.learners.tracking import mirror_descent
+from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
 from tacit.mechanisms.running_sums.tree import TreeAccumulator, digit_sum, tree_levels
@@ -43,7 +43,7 @@ def sampled(mechanism: RunningSum) -> Finding:
 
 def replayed(plan: Plan) -> Finding:
     """Attack a learner by record and replay."""
-    return attacks.replayed(noisy_instance(plan), Randomness.replayable(2).stream("controls"), pairs=12)
+    return attacks.replayed(instances(plan, "replayed noise")[0], Randomness.replayable(2).stream("controls"), pairs=12)
 
 
 def _scaled(factor: float) -> Any:
@@ -189,12 +189,13 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "sensitivity halved (Hedge)", "experts",
-        swap(hedge, "sensitivity", lambda honest: lambda *arguments: honest(*arguments) / 2),
+        swap(hedge.HedgeOnSums, "sensitivity", lambda honest: property(lambda self: honest.fget(self) / 2)),
         lambda: replayed(hedge_plan(Buffered(STEPS))),
     ),
     Control(
         "sensitivity of one coordinate for all (Hedge)", "experts",
-        swap(hedge, "sensitivity", lambda honest: lambda *arguments: 1.0), lambda: replayed(hedge_plan(Tree(STEPS))),
+        swap(hedge.HedgeOnSums, "sensitivity", lambda honest: property(lambda self: 1.0)),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "budget spent twice (Hedge)", "experts",

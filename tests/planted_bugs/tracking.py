@@ -11,7 +11,10 @@ from planted_bugs.experts import searched
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.scripted.above_threshold import above_threshold, isolation
-from tacit.learners.tracking import fixed_share, limited_updates, restarts, sampled
+from tacit.learners.tracking import lazy_fixed_share as fixed_share
+from tacit.learners.tracking import limited_updates
+from tacit.learners.tracking import restart_on_shift as restarts
+from tacit.learners.tracking import sampled_fixed_share as sampled
 from tacit.mechanisms.above_threshold import AboveThreshold
 from tacit.problems import Tracking
 from tacit.randomness import Randomness

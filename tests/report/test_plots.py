@@ -8,7 +8,7 @@ from tacit.learners.experts import HedgeOnSums, ScheduledExperts
 from tacit.planning import CATALOGUE
 from tacit.problems import Experts
 from tacit.report import comparisons, crossover, noise, plots, style
-from tacit.report.comparisons import NOT_PRIVATE, plot_price, plot_regret_by_horizon, split_floor
+from tacit.report.comparisons import NOT_PRIVATE, plot_regret_by_epsilon, plot_regret_by_horizon, split_floor
 from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.noise import plot_noise, running_sum_noise
 from tacit.report.plots import plot_curves, plot_held, plot_regret, plot_switches
@@ -52,8 +52,8 @@ def test_regret_by_horizon_shows_the_means_the_bounds_and_the_floor(summaries, d
     assert axes.get_ylabel().endswith("(units of loss)")
 
 
-def test_price_shows_one_line_for_each_horizon(summaries, drawn):
-    plot_price(gap(summaries), BytesIO())
+def test_regret_by_epsilon_shows_one_line_for_each_horizon(summaries, drawn):
+    plot_regret_by_epsilon(gap(summaries), BytesIO())
     [(figure, _)] = drawn
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels[:2] == ["64 rounds", "256 rounds"]
@@ -69,7 +69,7 @@ def test_lines_are_told_apart_without_colour():
 
 def test_nothing_private_is_refused(summaries):
     floor = [s for s in summaries if s["epsilon"] >= NOT_PRIVATE]
-    for plot in (plot_price, plot_regret_by_horizon):
+    for plot in (plot_regret_by_epsilon, plot_regret_by_horizon):
         with pytest.raises(InvalidInput, match="epsilon below 1000"):
             plot(floor, BytesIO())
     with pytest.raises(InvalidInput, match="at least one private cell"):

@@ -180,7 +180,7 @@ def test_unknown_horizon_travels_to_workers(monkeypatch):
     result = sweep(Experts(n=2, horizon=None), [(20.0, 1e-6)], lambda problem: BernoulliGap(problem.n, 1100), runs=1)
     assert result.summaries()[0]["horizon"] == 1100
     assert original(sent[0])["regret_curve"] == result.table["regret_curve"].to_pylist()[0]
-    assert cloudpickle.dumps(module._candidates(Experts(n=2, horizon=None), 20.0, 1e-6))
+    assert cloudpickle.dumps(module._candidates(Experts(n=2, horizon=None), 20.0, 1e-6, (ScheduledExperts,)))
 
 
 @pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -13,8 +13,8 @@ from tacit.auditing.neighbours import Pair, Search
 from tacit.auditing.replay.running_sums import SOLVE_SLACK, SummingPlan, exact_loss
 from tacit.auditing.replay.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.enumeration import NUMERICAL_SLACK, Law, transcript_law
-from tacit.auditing.scripted.weights import actions_only
+from tacit.auditing.scripted.certified_law import actions_only, played
+from tacit.auditing.scripted.enumeration import LARGE_EPSILON, NUMERICAL_SLACK, Law, growth, transcript_law
 from tacit.auditing.statistics import FAILURE, Bound, one_run_epsilon, rates_bound, sums_bound
 from tacit.learners.plan import Plan
 from tacit.privacy.curves import Gaussian, Pure
@@ -22,7 +22,6 @@ from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 
-Progress = Callable[[str], None]
 # One-run audits ask for epsilon at this delta: their price for delta is in proportion to the canaries.
 ONE_RUN_DELTA = 1e-12
 
@@ -116,7 +115,8 @@ def replayed_choices(instance: Instance, generator: np.random.Generator, *, tran
     pure = guarantee.curve.pure()
     lower, certified = loss_lower_bound(losses, 0.0, FAILURE), guarantee.delta(0.0)
     quantity = "delta at epsilon=0"
-    if pure < 50 and max(np.abs(losses)) / max(pure, 1e-300) > lower / max(certified, 1e-300):
+    # The statement that comes nearer to its certificate, in products: certificates may be 0.
+    if pure < LARGE_EPSILON and max(np.abs(losses)) * certified > lower * pure:
         quantity, certified, lower = "largest privacy loss", pure, float(max(np.abs(losses)))
     return Finding(
         "replay", instance.label, quantity, certified, lower,
@@ -128,22 +128,16 @@ def replayed_choices(instance: Instance, generator: np.random.Generator, *, tran
 def likelihood(instance: Instance, pair: tuple[Any, Any], seed: int, *, runs: int) -> Finding:
     """Real runs on the worst neighbours, judged by the enumerated likelihood ratio of the actions."""
     plan = instance.plan
-    laws = [actions_only(transcript_law(plan, list(feedback))) for feedback in pair]
-    level = plan.guarantee.epsilon(1e-3) * 0.3
-    event = {key for key, mass in laws[0].items() if mass > np.exp(min(level, 700.0)) * laws[1].get(key, 0.0)}
+    laws = [actions_only(plan, transcript_law(plan, list(feedback))) for feedback in pair]
+    factor = growth(plan.guarantee.epsilon(1e-3) * 0.3)
+    event = {key for key, mass in laws[0].items() if mass > factor * laws[1].get(key, 0.0)}
     if not event:
         event = {key for key, mass in laws[0].items() if mass > laws[1].get(key, 0.0)}
-    counts = []
-    for side, feedback in enumerate(pair):
-        hits = 0
-        for run in range(runs):
-            learner = plan.start(Randomness.replayable(seed).child(f"{side} {run}"))
-            actions = []
-            for row in feedback:
-                actions.append(int(learner.play()))
-                learner.observe(row)
-            hits += tuple(actions) in event
-        counts.append(hits)
+    source = Randomness.replayable(seed)
+    counts = [
+        sum(played(plan, feedback, source.child(f"{side} {run}")) in event for run in range(runs))
+        for side, feedback in enumerate(pair)
+    ]
     guarantee = plan.guarantee
     delta = guarantee.at_delta
     bound: Bound = rates_bound(counts[0], runs, counts[1], runs, delta)
@@ -218,6 +212,11 @@ def neighbours(instance: Instance, generator: np.random.Generator, index: int) -
     for place in range(start, min(rounds, start + people)):
         changed[place] = -1 if plan.guarantee.relation is ZERO_OUT else other
     return letters.stream(base), letters.stream(changed)
+
+
+def random_stream(instance: Instance, generator: np.random.Generator) -> list[Any]:
+    """One stream of extreme feedback."""
+    return neighbours(instance, generator, 2 * len(instance.alphabet.symbols))[0]
 
 
 def _curves(plan: Plan, pair: Pair) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]:

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from tacit.cli import audit, bench, demo, plan, report, run, simulate, sweep
+from tacit.cli.commands import add_command
 from tacit.version import __version__
 
 ABOUT = "Differentially private online learning: decide again and again, with a proof of what the decisions leak."
@@ -35,8 +36,8 @@ app.add_typer(simulate.app, name="simulate")
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(audit.app, name="audit")
 app.add_typer(bench.app, name="bench")
-app.command()(report.report)
-app.command()(demo.demo)
+add_command(app, report.report)
+add_command(app, demo.demo)
 
 
 def _version(wanted: bool) -> None:

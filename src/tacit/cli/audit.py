@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,13 +26,13 @@ Plot = Annotated[Path | None, typer.Option(help="Write a picture of the certifie
 def attack(
     problem: Problem,
     privacy: dict[str, Any],
+    output: options.Output,
     algorithm: Algorithm = None,
     budget: Budget = 1.0,
     seed: AuditSeed = 0,
     plot: Plot = None,
-    as_json: options.Json = False,
 ) -> None:
-    """Plan, audit, report; exit code 1 if the contract was broken."""
+    """The plan's contract is attacked; exit code 1 if it was broken."""
     options.check_folder(plot)
     choice = make_plan(problem, **privacy)
     plans = {candidate.algorithm: candidate.plan for candidate in choice.candidates if candidate.plan is not None}
@@ -41,7 +40,7 @@ def attack(
     report = audit(plans[name], budget=budget, seed=seed, progress=_progress())
     if plot is not None:
         report.plot(plot)
-    typer.echo(json.dumps(report.to_dict()) if as_json else str(report))
+    output.answer(str(report), report.to_dict())
     if report.violation:
         raise typer.Exit(1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from time import perf_counter
 from typing import Annotated, Any
@@ -37,10 +36,10 @@ HEADS = ("algorithm", "rounds a second", "microseconds a round", "normal draws a
 def bench(
     problem: Problem,
     privacy: dict[str, Any],
+    output: options.Output,
     repeats: Annotated[int, typer.Option(help="How many runs of each algorithm; the fastest counts.")] = 3,
-    as_json: options.Json = False,
 ) -> None:
-    """Time `run` of every plan on one simulated stream.
+    """Every plan's `run` is timed on one simulated stream.
 
     The last column is the same time as a number of standard normal draws of the generator that tacit uses, measured
     in the same run: it can be compared between machines.
@@ -53,15 +52,11 @@ def bench(
         for plan in plans:
             shown.say(plan.algorithm)
             rows.append((plan.algorithm, *timed(plan, world, repeats)))
-    if as_json:
-        names = ("algorithm", "seconds_a_round", "draws_a_round")
-        typer.echo(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
-        return
+    names = ("algorithm", "seconds_a_round", "draws_a_round")
     lines = [(name, f"{1 / seconds:,.0f}", f"{1e6 * seconds:,.3g}", f"{draws:,.3g}") for name, seconds, draws in rows]
     table = Table(HEADS, tuple(tuple(Value(text) for text in line) for line in lines))
-    typer.echo(
-        f"{type(world).__name__}, {world.horizon:,} rounds, the fastest of {repeats}\n\n{table.to_text()}", nl=False
-    )
+    head = f"{type(world).__name__}, {world.horizon:,} rounds, the fastest of {repeats}"
+    output.answer(f"{head}\n\n{table.to_text()}", [dict(zip(names, row, strict=True)) for row in rows])
 
 
 def timed(plan: Plan, world: Any, repeats: int) -> tuple[float, float]:

@@ -1,12 +1,16 @@
 """One action, a command for every kind of problem.
 
-What `plan`, `simulate`, `sweep` and `audit` do is written once; here it is given the options that describe the
-problem, then those of privacy, then its own. Typer reads signatures, so the joined one is put in place of three.
+What `plan`, `run`, `simulate`, `sweep`, `audit` and `bench` do is written once, as an action. Its arguments `problem`,
+`privacy` and `output` are made by functions of options; the rest are options of its own. Typer reads signatures, so one
+that joins them all stands in place of the action's. `options.everywhere` has the options of every command.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from inspect import Parameter, Signature, signature
 from typing import Any
 
@@ -18,30 +22,66 @@ Part = Callable[..., Any]
 
 
 def add_commands(app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part = options.privacy) -> None:
-    """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, **own)`."""
+    """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, output, ...)`."""
     for problem in problems:
-        app.command(problem.__name__)(joined(problem, privacy, action))
+        add_command(app, action, problem=problem, privacy=privacy)
 
 
-def joined(problem: Part, privacy: Part, action: Part) -> Callable[..., None]:
-    """A command with the options of all three; an option of the problem hides one of privacy's of that name."""
-    about = _options(problem)
-    budget = {name: option for name, option in _options(privacy).items() if name not in about}
-    own = dict(list(_options(action).items())[2:])
+def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
+    """Add a command to `app`, named for its problem or else for the action."""
+    name = parts["problem"].__name__ if "problem" in parts else action.__name__
+    app.command(name)(joined(action, **parts))
+
+
+def joined(action: Part, **parts: Part) -> Callable[..., None]:
+    """A command with the options of all parts and of the action; where two have one name, the first part's is meant."""
+    own = options_of(action)
+    makers = {**parts, "output": options.everywhere}
+    taken: dict[str, Parameter] = {}
+    shares: dict[str, list[str]] = {}
+    for argument, part in makers.items():
+        del own[argument]
+        shares[argument] = [name for name in options_of(part) if name not in taken]
+        taken |= {name: option for name, option in options_of(part).items() if name not in taken}
 
     def command(**given: Any) -> None:
-        described = problem(**{name: given[name] for name in about})
-        asked = privacy(**{name: given[name] for name in budget})
-        action(described, asked, **{name: given[name] for name in own})
+        made = {
+            argument: makers[argument](**{name: given[name] for name in share}) for argument, share in shares.items()
+        }
+        try:
+            action(**made, **{name: given[name] for name in own})
+            sys.stdout.flush()
+        except BrokenPipeError:
+            nobody_listens()
 
-    together = [*about.values(), *budget.values(), *own.values()]
+    together = [*taken.values(), *own.values()]
     together.sort(key=lambda option: option.default is not Parameter.empty)  # what must be given stands first
-    command.__doc__ = problem.__doc__
+    texts = [parts["problem"].__doc__, action.__doc__] if "problem" in parts else [action.__doc__]
+    command.__doc__ = "\n\n".join(text for text in texts if text)
     vars(command)["__signature__"] = Signature(together)
     command.__annotations__ = {}
     return command
 
 
-def _options(part: Part) -> dict[str, Parameter]:
+def options_of(part: Part) -> dict[str, Parameter]:
+    """The options of a function, by name."""
     found = signature(part, eval_str=True).parameters
     return {name: option.replace(kind=Parameter.KEYWORD_ONLY) for name, option in found.items()}
+
+
+def with_options(part: Part, function: Part, changed: dict[str, Parameter]) -> Part:
+    """`function`, which passes for `part` with some of its options changed (old name -> new option)."""
+    found = [changed.get(name, option) for name, option in options_of(part).items()]
+    function.__name__, function.__doc__ = part.__name__, part.__doc__
+    vars(function)["__signature__"] = Signature(found)
+    return function
+
+
+def nobody_listens() -> None:
+    """The reader of the output went away, which is no error; Python would complain once more at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # not a file
+            stream.flush()
+            continue
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

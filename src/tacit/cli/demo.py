@@ -18,48 +18,50 @@ from tacit.report.plots import plot_regret
 
 
 def demo(
+    output: options.Output,
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-6,
     runs: Annotated[int, typer.Option(help="How many runs the picture averages.")] = 20,
-    output: Annotated[Path, typer.Option(help="Where the picture goes; a report page goes beside it.")] = Path(
-        "tacit-demo.png"
-    ),
+    picture: Annotated[
+        Path, typer.Option("--output", help="Where the picture goes; a report page goes beside it.")
+    ] = Path("tacit-demo.png"),
 ) -> None:
     """Choose among eight digit classifiers, privately, on a bundled stream; draws a picture, writes a page."""
-    options.check_folder(output)
+    options.check_folder(picture)
     names, losses = digits_models()
     rounds, n = losses.shape
-    typer.echo(
+    output.say(
         f"The stream: {rounds:,} handwritten digits (UCI, as shipped in scikit-learn). Each round one of {n}\n"
         "classifiers answers; whether it was right is the private feedback of the person who wrote the digit.\n"
     )
     plan = tacit.plan(tacit.Experts(n=n, horizon=rounds), epsilon=epsilon, delta=delta)
-    typer.echo(plan.explain())
+    output.say(plan.explain())
     learner = plan.start()
     actions = learner.run(losses)
     held = np.bincount(actions, minlength=n)
-    typer.echo("One private run, secret randomness. How often each classifier answered:")
+    output.say("One private run, secret randomness. How often each classifier answered:")
     for name, count in zip(names, held, strict=True):
-        typer.echo(f"  {name:20s} {count:5d}  {'#' * round(40 * count / rounds)}")
+        output.say(f"  {name:20s} {count:5d}  {'#' * round(40 * count / rounds)}")
     environment = tacit.Replay(losses)
     private = tacit.simulate(plan, environment, runs=runs)
     # The same problem at an enormous epsilon: what the loop would pay with no privacy at all.
     floor = tacit.simulate(tacit.plan(plan.problem, epsilon=FLOOR, delta=delta), environment, runs=runs)
-    plot_regret([private], output, title=f"Choosing among {n} digit classifiers, epsilon = {epsilon:g}", floor=floor)
-    typer.echo(
+    plot_regret([private], picture, title=f"Choosing among {n} digit classifiers, epsilon = {epsilon:g}", floor=floor)
+    output.say(
         f"\nOver {runs} replayable runs: mean regret {private.mean[-1]:.1f} (certified regret {private.bound:.1f}), "
         f"without privacy {floor.mean[-1]:.1f}.\n\nThe contract of the private run:\n{learner.guarantee}\n\n"
-        f"Picture: {output}"
+        f"Picture: {picture}"
     )
     # Every algorithm at three privacies, as one page that opens offline.
     privacies = [(epsilon / 3, delta), (epsilon, delta), (FLOOR, delta)]
     page = write_report(
         tacit.sweep(plan.problem, privacies, digits_stream, runs=runs, algorithms="all", command="tacit demo"),
-        output.with_suffix(".html"),
+        picture.with_suffix(".html"),
         command="tacit demo",
         title="Choosing among digit classifiers, privately",
     )
-    typer.echo(f"Report:  {page}")
+    record = {"regret": float(private.mean[-1]), "certified_bound": private.bound, "floor": float(floor.mean[-1])}
+    output.answer(f"Report:  {page}", record | {"picture": str(picture), "page": str(page)})
 
 
 def digits_stream(problem: Problem) -> tacit.Replay:

@@ -1,7 +1,7 @@
 """The command line: plan, run, simulate, sweep, report, audit, bench, demo.
 
-Decisions go to standard output, everything else to standard error. Exit codes: 0 done, 2 bad input with
-one clear sentence.
+Decisions go to standard output, everything else to standard error. Exit codes: 0 done, also if the reader of the
+output went away; 1 an audit broke the contract; 2 bad input with one clear sentence; 130 interrupted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,12 @@
-"""Options that several commands share, so that one name means one thing everywhere."""
+"""Options that several commands share, so that one name means one thing everywhere.
+
+`everywhere` has the options of every command: one that is added there is added to all of them.
+"""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +42,27 @@ Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a r
 Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: from the file name).")]
 Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
 LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss.")]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a command's answer goes: text for people, or JSON for programs."""
+
+    as_json: bool
+
+    def say(self, text: str) -> None:
+        """Something for people alone."""
+        if not self.as_json:
+            typer.echo(text)
+
+    def answer(self, text: str, record: object, *, error: bool = False) -> None:
+        """The answer, in words or as one JSON record."""
+        typer.echo(json.dumps(record) if self.as_json else text, err=error)
+
+
+def everywhere(as_json: Json = False) -> Output:
+    """What every command takes."""
+    return Output(as_json)
 
 
 def privacy(

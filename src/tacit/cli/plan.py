@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import typer
@@ -15,10 +14,10 @@ from tacit.problems import Problem
 app = typer.Typer(help="Calibrate every algorithm that applies, and choose by certified regret.", no_args_is_help=True)
 
 
-def plan(problem: Problem, privacy: dict[str, Any], as_json: options.Json = False) -> None:
-    """Plan and print."""
+def plan(problem: Problem, privacy: dict[str, Any], output: options.Output) -> None:
+    """Every algorithm that applies is calibrated; the smallest certified regret is chosen."""
     choice = tacit.plan(problem, **privacy)
-    typer.echo(json.dumps(choice.to_dict(), indent=2) if as_json else choice.explain())
+    output.answer(choice.explain(), choice.to_dict())
 
 
 KINDS = (

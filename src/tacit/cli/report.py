@@ -11,21 +11,25 @@ import typer
 
 from tacit.cli import options
 from tacit.report.html import write_report
-from tacit.report.tables import summary_table
+from tacit.report.tables import plain_summary, summary_table
 from tacit.simulation.records import Sweep
 
 
 def report(
+    output: options.Output,
     results: Annotated[Path, typer.Argument(help="The folder or file that `tacit sweep` wrote.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
+    page: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="The page's title.")] = "",
     text: Annotated[bool, typer.Option("--text", help="Only print the table; write no page.")] = False,
 ) -> None:
     """Write what a sweep measured as one HTML page: pictures, sortable tables, contracts."""
-    options.check_folder(output)
+    options.check_folder(page)
     sweep = Sweep.read(results)
+    record = {"path": str(results), "runs": len(sweep)}
     if text:
-        typer.echo(summary_table(sweep.summaries()).to_text(), nl=False)
+        summaries = sweep.summaries()
+        table = summary_table(summaries).to_text()
+        output.answer(table.rstrip("\n"), record | {"cells": [plain_summary(s) for s in summaries]})
         return
-    write_report(sweep, output, command=shlex.join(["tacit", *sys.argv[1:]]), title=title)
-    typer.echo(f"{len(sweep):,} runs: {output}")
+    write_report(sweep, page, command=shlex.join(["tacit", *sys.argv[1:]]), title=title)
+    output.answer(f"{len(sweep):,} runs: {page}", record | {"page": str(page)})

@@ -1,218 +1,123 @@
-"""`tacit run`: a stream of losses in, one decision a round out."""
+"""`tacit run`: a stream of feedback in, one decision a round out."""
 
 from __future__ import annotations
 
-import json
-import sys
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 import tacit
-from tacit.cli import domains, options
-from tacit.cli.problems import LOSSES
+from tacit.cli import options, problems
+from tacit.cli.commands import Part, add_commands, options_of, with_options
+from tacit.cli.deciding import decide, losses_within, show_point
 from tacit.cli.streams import Stream, open_stream
 from tacit.errors import InvalidInput
-from tacit.problems import Problem
-from tacit.randomness import Randomness
 
 app = typer.Typer(help="Run the chosen plan on a stream: feedback in, one decision a round out.", no_args_is_help=True)
 
+SIZES = {
+    "n": "Number of experts (default: from the first row; with it, standard input has no names and waits for none).",
+    "dim": "Number of features (default: from the first row; with it, standard input has no names and waits for none).",
+}
+"""The options that a stream can stand in for."""
+Label = Annotated[str | None, typer.Option(help="Column of the label, if the loss has one (default: the last one).")]
 
-@app.command()
+
+@dataclass(frozen=True)
+class Wanted:
+    """A problem whose size and horizon may be left to the stream."""
+
+    make: Part
+    given: dict[str, Any]
+
+    @property
+    def size(self) -> int | None:
+        """The size that was asked for (None: that of the stream)."""
+        size: int | None = self.given[self._name]
+        return size
+
+    @property
+    def _name(self) -> str:
+        return next(name for name in SIZES if name in self.given)
+
+    def of(self, size: int, stream: Stream) -> Any:
+        """The problem of this size; its horizon is what was asked for, or the stream's length."""
+        horizon = stream.length if self.given["horizon"] is None else self.given["horizon"]
+        return self.make(**{**self.given, self._name: size, "horizon": horizon})
+
+
+def streamed(problem: Part) -> Part:
+    """The problem's options, its size among those that may be left out."""
+
+    def make(**given: Any) -> Wanted:
+        return Wanted(problem, given)
+
+    found = options_of(problem)
+    changed = {
+        name: found[name].replace(default=None, annotation=Annotated[int | None, typer.Option(f"--{name}", help=text)])
+        for name, text in SIZES.items()
+        if name in found
+    }
+    return with_options(problem, make, changed)
+
+
 def experts(
-    epsilon: options.Epsilon,
+    problem: Wanted,
+    privacy: dict[str, Any],
+    output: options.Output,
     input: options.Input,
-    delta: options.Delta = 1e-6,
     format: options.Format = None,
-    horizon: options.Horizon = None,
-    adversary: options.Adversary = "oblivious",
-    relation: options.RelationName = "replace",
-    rounds_per_person: options.RoundsPerPerson = 1,
-    max_switches: options.MaxSwitches = None,
-    loss_range: options.LossRange = (0.0, 1.0),
     seed: options.Seed = None,
-    as_json: options.Json = False,
 ) -> None:
     """Losses of every expert in, one expert a round out; at the end the contract, to standard error.
 
     The decision of a round is written before that round's losses are read. For a file the horizon is its
-    number of rows; for standard input it is --horizon, or unknown.
+    number of rows; for standard input it is --horizon, or unknown. SIGINT and SIGTERM end the stream.
     """
-    stream = open_stream(input, format)
-    rounds = horizon or stream.length
-    problem = tacit.Experts(n=len(stream.columns), horizon=rounds, loss_range=loss_range)
-    privacy = options.privacy(epsilon, delta, adversary, relation, rounds_per_person, max_switches)
-    decide(problem, privacy, stream, seed, as_json)
+    stream = open_stream(input, format, problem.size)
+    made = problem.of(len(stream.columns), stream)
+
+    def show(decision: Any) -> tuple[str, dict[str, Any]]:
+        name = stream.columns[int(decision)]
+        return name, {"decision": int(decision), "name": name}
+
+    decide(made, privacy, stream, losses_within(made, stream.columns), show, seed, output)
 
 
-@app.command()
-def tracking(
-    epsilon: options.Epsilon,
+def convex(
+    problem: Wanted,
+    privacy: dict[str, Any],
+    output: options.Output,
     input: options.Input,
-    switches: options.Switches,
-    delta: options.Delta = 1e-6,
     format: options.Format = None,
-    horizon: options.Horizon = None,
-    adversary: options.LossMaker = "oblivious",
-    relation: options.RelationName = "replace",
-    rounds_per_person: options.RoundsPerPerson = 1,
-    loss_range: options.LossRange = (0.0, 1.0),
+    label: Label = None,
     seed: options.Seed = None,
-    as_json: options.Json = False,
 ) -> None:
-    """As `tacit run experts`, when the best expert changes over time."""
-    stream = open_stream(input, format)
-    problem = tacit.Tracking(
-        n=len(stream.columns),
-        horizon=horizon or stream.length,
-        switches=switches,
-        adversary=adversary,
-        loss_range=loss_range,
-    )
-    privacy = options.privacy(epsilon, delta, None, relation, rounds_per_person, None)
-    decide(problem, privacy, stream, seed, as_json)
+    """A row of features and its label in (linear, quadratic: no label), the weights of each round out."""
+    labelled = problem.given["loss"] in problems.LOSSES
+    stream = open_stream(input, format, None if problem.size is None else problem.size + labelled)
+    made = problem.of(len(stream.columns) - labelled, stream)
+    name = stream.columns[-1] if label is None else label
+    if name not in stream.columns:
+        raise InvalidInput(f"{stream.name} has no column {name!r}: its columns are {', '.join(stream.columns)}.")
+    at = stream.columns.index(name)
+
+    def feedback(row: list[float], _: str) -> Any:
+        return ([*row[:at], *row[at + 1 :]], row[at]) if labelled else row
+
+    decide(made, privacy, stream, feedback, show_point, seed, output)
 
 
-@app.command()
-def bandit(
-    dim: domains.Dimension,
-    epsilon: options.Epsilon,
-    delta: options.Delta = 1e-6,
-    horizon: options.Horizon = None,
-    domain: domains.DomainName = "ball",
-    radius: domains.Radius = 1.0,
-    chosen: domains.Chosen = 1,
-    value_range: options.ValueRange = (0.0, 1.0),
-    lipschitz: options.Lipschitz = 1.0,
-    relation: options.RelationName = "replace",
-    rounds_per_person: options.RoundsPerPerson = 1,
-    seed: options.Seed = None,
-    as_json: options.Json = False,
-) -> None:
+def bandit(problem: tacit.Bandit, privacy: dict[str, Any], output: options.Output, seed: options.Seed = None) -> None:
     """A conversation: a point out, its loss in, line by line, until standard input ends.
 
     Each point is one line of numbers with commas between them (or JSON); answer it with one line, its loss.
     """
-    chosen_set = domains.domain_of(domain, dim, radius, chosen)
-    problem = tacit.Bandit(domain=chosen_set, horizon=horizon, value_range=value_range, lipschitz=lipschitz)
-    plan = tacit.plan(problem, **options.privacy(epsilon, delta, None, relation, rounds_per_person, None))
-    learner = plan.start(None if seed is None else Randomness.replayable(seed))
-    while learner.rounds != problem.horizon:
-        _write_point(learner, as_json)
-        sys.stdout.flush()
-        answer = sys.stdin.readline()
-        if not answer.strip():
-            break
-        try:
-            value = float(answer)
-        except ValueError:
-            raise InvalidInput(
-                f"Line {learner.rounds + 1} of standard input must be one number. Got {answer.strip()!r} instead."
-            ) from None
-        learner.observe(value)
-    summary(plan, learner, as_json)
+    stream = open_stream("-", "csv", columns=1)
+    decide(problem, privacy, stream, lambda row, _: row[0], show_point, seed, output)
 
 
-@app.command()
-def convex(
-    epsilon: options.Epsilon,
-    input: options.Input,
-    delta: options.Delta = 1e-6,
-    format: options.Format = None,
-    horizon: options.Horizon = None,
-    loss: Annotated[str, typer.Option(help="logistic, squared, huber or hinge.")] = "logistic",
-    radius: domains.Radius = 1.0,
-    data_norm: Annotated[
-        float, typer.Option(help="Public bound on the norm of a row of features; longer rows are scaled down.")
-    ] = 1.0,
-    label: Annotated[str | None, typer.Option(help="Column of the label (default: the last one).")] = None,
-    relation: options.RelationName = "replace",
-    seed: options.Seed = None,
-    as_json: options.Json = False,
-) -> None:
-    """Online linear models: a row of features and a label in, the weights of each round out."""
-    stream = open_stream(input, format)
-    name = stream.columns[-1] if label is None else label
-    if name not in stream.columns:
-        raise InvalidInput(f"{stream.name} has no column {name!r}: its columns are {', '.join(stream.columns)}.")
-    if loss not in LOSSES:
-        raise InvalidInput(f"--loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
-    at = stream.columns.index(name)
-    domain = tacit.Ball(len(stream.columns) - 1, radius)
-    problem = tacit.Convex(domain=domain, loss=LOSSES[loss](data_norm=data_norm), horizon=horizon or stream.length)
-    plan = tacit.plan(problem, **options.privacy(epsilon, delta, None, relation, 1, None))
-    learner = plan.start(None if seed is None else Randomness.replayable(seed))
-    for row in stream.rows:
-        _write_point(learner, as_json)
-        _observe(learner, ([*row[:at], *row[at + 1 :]], row[at]), stream)
-    sys.stdout.flush()
-    summary(plan, learner, as_json)
-
-
-def _write_point(learner: tacit.Learner, as_json: bool) -> None:
-    point = [float(x) for x in learner.play()]
-    record = {"round": learner.rounds + 1, "point": point}
-    sys.stdout.write((json.dumps(record) if as_json else ",".join(repr(x) for x in point)) + "\n")
-
-
-def _observe(learner: tacit.Learner, feedback: Any, stream: Stream) -> None:
-    """Observe one row; if it is bad, say which."""
-    try:
-        learner.observe(feedback)
-    except InvalidInput as error:
-        raise InvalidInput(f"Row {learner.rounds + 1} of {stream.name}: {error}") from None
-
-
-def decide(problem: Problem, privacy: dict[str, Any], stream: Stream, seed: int | None, as_json: bool) -> None:
-    """Plan, then one decision a row, then the summary."""
-    plan = tacit.plan(problem, **privacy)
-    learner = plan.start(None if seed is None else Randomness.replayable(seed))
-    waits = stream.length is None  # someone at the other end needs the decision before the losses exist
-    rows = iter(stream.rows)
-    while learner.rounds != problem.horizon:
-        decision = int(learner.play())
-        name = stream.columns[decision]
-        line = json.dumps({"round": learner.rounds + 1, "decision": decision, "name": name}) if as_json else name
-        if waits:
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
-        row = next(rows, None)
-        if row is None:
-            break
-        if not waits:
-            sys.stdout.write(line + "\n")
-        _observe(learner, row, stream)
-    if next(rows, None) is not None:
-        raise InvalidInput(
-            f"{stream.name} has more than the {problem.horizon} rounds that were planned: plan a longer horizon."
-        )
-    sys.stdout.flush()
-    summary(plan, learner, as_json)
-
-
-def summary(plan: tacit.Choice, learner: tacit.Learner, as_json: bool) -> None:
-    """What was done and under which contract. Losses and regret are private: they are not shown."""
-    bound = float(plan.regret_bound)
-    if as_json:
-        record = {
-            "algorithm": plan.algorithm,
-            "rounds": learner.rounds,
-            "switches": learner.switches,
-            "certified_regret": bound,
-            "vacuous": plan.plan.vacuous,
-            "guarantee": json.loads(learner.guarantee.to_json()),
-        }
-        typer.echo(json.dumps(record), err=True)
-        return
-    typer.echo(
-        f"{plan.algorithm}: {learner.rounds} rounds, {learner.switches} switches, certified regret {bound:.4g}\n"
-        f"{learner.guarantee}",
-        err=True,
-    )
-    if plan.plan.vacuous:
-        typer.echo(
-            "Warning: this certified regret says nothing: at this privacy, so few rounds do not pay for learning. "
-            "See tacit plan.",
-            err=True,
-        )
+add_commands(app, experts, [streamed(problems.experts), streamed(problems.tracking)])
+add_commands(app, convex, [streamed(problems.convex)])
+add_commands(app, bandit, [problems.bandit])

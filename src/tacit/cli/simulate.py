@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,13 +24,13 @@ Environment = Annotated[
 def simulate(
     problem: Problem,
     privacy: dict[str, Any],
+    output: options.Output,
     environment: Environment = None,
     runs: Annotated[int, typer.Option(help="How many independent runs.")] = 20,
     seed: Annotated[int, typer.Option(help="Makes the runs repeatable.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of regret here.")] = None,
-    as_json: options.Json = False,
 ) -> None:
-    """Run the chosen plan against an environment."""
+    """The chosen plan runs against an environment."""
     options.check_folder(plot)
     stream = named_environment(environment or fitting_environment(problem), problem)
     result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed)
@@ -39,7 +38,7 @@ def simulate(
         from tacit.report.plots import plot_regret
 
         plot_regret([result], plot)
-    typer.echo(json.dumps(result.to_dict()) if as_json else result.summary())
+    output.answer(result.summary(), result.to_dict())
 
 
 KINDS = (problems.experts, problems.tracking, problems.convex, problems.lipschitz, problems.bandit)

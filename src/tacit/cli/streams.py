@@ -1,27 +1,34 @@
 """Streams of numbers in and decisions out: CSV, NDJSON and Parquet, from a file or standard input.
 
 Rows are read one at a time, after the decision of their round was written, so another program can sit at
-the other end of the pipe.
+the other end of the pipe. Rows are private: an error names the row, the column and what is allowed, never a value.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from io import TextIOWrapper
 from itertools import chain
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from tacit.errors import InvalidInput
-from tacit.validation import require
+from tacit.validation import check_dimension, require
 
 FORMATS = ("csv", "ndjson", "parquet")
+NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
+"""A number as programs write it; Python's float also takes 1_0, nan, and the digits of other scripts."""
+BYTE_ORDER_MARK = "\ufeff"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stream:
     """Named columns and an iterator of rows; `length` is None for standard input."""
 
@@ -30,9 +37,20 @@ class Stream:
     rows: Iterator[list[float]]
     length: int | None
 
+    @property
+    def waits(self) -> bool:
+        """Whether someone at the other end may need a decision before the feedback exists."""
+        return self.length is None
 
-def open_stream(source: str, format: str | None) -> Stream:
-    """Open a stream of numeric rows: a path, or '-' for standard input (CSV unless a format is named)."""
+
+def open_stream(source: str, format: str | None, columns: int | None = None) -> Stream:
+    """Open a stream of numeric rows: a path, or '-' for standard input (CSV unless a format is named).
+
+    With a number of columns nothing is read from standard input before the first row is asked for: its rows have
+    no names, and are lists of that many numbers.
+    """
+    if columns is not None:
+        check_dimension("a stream", "columns", columns)
     kind = format or ({".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet"}.get(Path(source).suffix, "csv"))
     if kind not in FORMATS:
         raise InvalidInput(f"--format must be one of {', '.join(FORMATS)}. Got {kind!r} instead.")
@@ -40,119 +58,172 @@ def open_stream(source: str, format: str | None) -> Stream:
     if source != "-" and not Path(source).is_file():
         raise InvalidInput(f"There is no file {source!r}.")
     if kind == "parquet":
-        return _parquet(source, name)
-    length = None
-    if source != "-":
-        with Path(source).open("rb") as counted:
-            length = sum(1 for line in counted if line.strip())
-    text = _text(source, name)
-    return _csv(text, name, length) if kind == "csv" else _ndjson(text, name, length)
+        stream = _parquet(source, name)
+    elif source == "-" and columns is not None:
+        parse, names = _csv_values if kind == "csv" else _json_values, _numbered(columns)
+        return Stream(name, names, _rows(_lines(source, name), name, names, parse), None)
+    else:
+        length = None if source == "-" else sum(1 for _ in _lines(source, name))
+        stream = (_csv if kind == "csv" else _ndjson)(_lines(source, name), name, length)
+    if columns is not None and len(stream.columns) != columns:
+        raise InvalidInput(f"{name} has {len(stream.columns)} columns; the options say {columns}.")
+    return stream
 
 
-def _csv(text: Iterator[str], name: str, length: int | None) -> Stream:
-    lines = iter(csv.reader(text))
-    first = next((line for line in lines if line), None)
+Parse = Callable[[str, str, Sequence[str]], Sequence[object]]
+"""The values of a line in the order of the columns; errors call the line by the second argument."""
+
+
+def _csv(lines: Iterator[str], name: str, length: int | None) -> Stream:
+    first = next(lines, None)
     if first is None:
         raise InvalidInput(f"{name} is empty: expected one row of numbers per round.")
-    header = not any(_is_number(cell) for cell in first)
-    columns = [cell.strip() for cell in first] if header else [str(index) for index in range(len(first))]
-    body: Iterable[list[str]] = lines if header else chain([first], lines)
-    count = None if length is None else length - header
-    return Stream(name, columns, _numbers(body, name, columns), count)
+    cells = _cells(first, f"Row 1 of {name}")
+    if any(_looks_numeric(cell) for cell in cells):
+        columns = _numbered(len(cells))
+        return Stream(name, columns, _rows(chain([first], lines), name, columns, _csv_values), length)
+    columns = _checked_names([cell.strip() for cell in cells], name)
+    return Stream(name, columns, _rows(lines, name, columns, _csv_values), None if length is None else length - 1)
 
 
-def _numbers(lines: Iterable[list[str]], name: str, columns: list[str]) -> Iterator[list[float]]:
-    row = 0
-    for line in lines:
-        if not line:
-            continue
-        row += 1
-        if len(line) != len(columns):
-            raise InvalidInput(f"Row {row} of {name} has {len(line)} fields; expected {len(columns)}.")
-        try:
-            yield [float(cell) for cell in line]
-        except ValueError:
-            bad = next(index for index, cell in enumerate(line) if not _is_number(cell))
-            raise InvalidInput(
-                f"Row {row} of {name} has {line[bad]!r} in column {columns[bad]!r}; expected a number."
-            ) from None
-
-
-def _ndjson(text: Iterator[str], name: str, length: int | None) -> Stream:
-    lines = (line for line in text if line.strip())
+def _ndjson(lines: Iterator[str], name: str, length: int | None) -> Stream:
     first = next(lines, None)
     if first is None:
         raise InvalidInput(f"{name} is empty: expected one JSON list or object of numbers per round.")
-    values = _parsed(first, 1, name)
-    columns = list(values) if isinstance(values, dict) else [str(index) for index in range(len(values))]
-
-    def rows() -> Iterator[list[float]]:
-        for number, line in enumerate(chain([first], lines), start=1):
-            values = _parsed(line, number, name)
-            if isinstance(values, dict):
-                if set(values) != set(columns):
-                    raise InvalidInput(f"Row {number} of {name} has the keys {list(values)}; expected {columns}.")
-                values = [values[column] for column in columns]
-            if len(values) != len(columns):
-                raise InvalidInput(f"Row {number} of {name} has {len(values)} values; expected {len(columns)}.")
-            for column, value in zip(columns, values, strict=True):
-                if isinstance(value, bool) or not isinstance(value, int | float):
-                    raise InvalidInput(f"Row {number} of {name} has {value!r} in {column!r}; expected a number.")
-            yield [float(value) for value in values]
-
-    return Stream(name, columns, rows(), length)
+    values = _json(first, f"Row 1 of {name}")
+    columns = _checked_names(list(values), name) if isinstance(values, dict) else _numbered(len(values))
+    return Stream(name, columns, _rows(chain([first], lines), name, columns, _json_values), length)
 
 
-def _parsed(line: str, number: int, name: str) -> Any:
+def _rows(lines: Iterator[str], name: str, columns: Sequence[str], parse: Parse) -> Iterator[list[float]]:
+    for number, line in enumerate(lines, start=1):
+        row = f"Row {number} of {name}"
+        values = parse(line, row, columns)
+        if len(values) != len(columns):
+            raise InvalidInput(f"{row} has {len(values)} values; expected {len(columns)}.")
+        yield _finite(values, row, columns)
+
+
+def _finite(values: Sequence[object], row: str, columns: Sequence[str]) -> list[float]:
+    """The values, all of which must be finite numbers."""
+    for column, value in zip(columns, values, strict=True):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise InvalidInput(f"{row} has no finite number in column {column!r}: numbers such as 0.25 are allowed.")
+    return [float(value) for value in values if isinstance(value, int | float)]
+
+
+def _csv_values(line: str, row: str, columns: Sequence[str]) -> list[object]:
+    return [float(cell) if NUMBER.fullmatch(cell) else None for cell in _cells(line, row)]
+
+
+def _json_values(line: str, row: str, columns: Sequence[str]) -> Sequence[object]:
+    values = _json(line, row)
+    if not isinstance(values, dict):
+        return values
+    if set(values) != set(columns):
+        raise InvalidInput(f"{row} must have the keys {', '.join(columns)}, or be a list.")
+    return [values[column] for column in columns]
+
+
+def _cells(line: str, row: str) -> list[str]:
+    # One line at a time: a quote that is never closed must not swallow the rows after it.
     try:
-        values = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"Row {number} of {name} is not JSON ({error.msg}).") from None
+        return next(csv.reader([line], strict=True))
+    except csv.Error as error:
+        raise InvalidInput(f"{row} is not CSV ({error}).") from None
+
+
+def _json(line: str, row: str) -> list[object] | dict[str, object]:
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if len(dict(pairs)) < len(pairs):
+            raise InvalidInput(f"{row} has a key twice.")
+        return dict(pairs)
+
+    try:
+        # Whole numbers become floats at once: Python refuses to read those of thousands of digits.
+        values: object = json.loads(line, object_pairs_hook=once, parse_int=float)
+    except InvalidInput:
+        raise
+    except RecursionError:
+        raise InvalidInput(f"{row} is nested too deeply: expected a JSON list or object of numbers.") from None
+    except ValueError:
+        raise InvalidInput(f"{row} is not JSON.") from None
     if not isinstance(values, list | dict) or not values:
-        raise InvalidInput(f"Row {number} of {name} must be a JSON list or object of numbers.")
+        raise InvalidInput(f"{row} must be a JSON list or object of numbers.")
     return values
 
 
 def _parquet(source: str, name: str) -> Stream:
     if source == "-":
         raise InvalidInput("Parquet cannot be read from standard input: give a file.")
-    parquet = require("pyarrow.parquet", "cli")
+    types, parquet = require("pyarrow.types", "cli"), require("pyarrow.parquet", "cli")
     try:
         table = parquet.ParquetFile(source)
     except Exception as error:
         raise InvalidInput(f"{name} is not a Parquet file ({type(error).__name__}).") from None
-    columns = list(table.schema_arrow.names)
+    columns = _checked_names(list(table.schema_arrow.names), name)
     for column, kind in zip(columns, table.schema_arrow.types, strict=True):
-        if not any(word in str(kind) for word in ("int", "float", "double")):
+        if not (types.is_integer(kind) or types.is_floating(kind)):
             raise InvalidInput(f"Column {column!r} of {name} has type {kind}; expected numbers.")
     if not table.metadata.num_rows:
         raise InvalidInput(f"{name} is empty: expected one row of numbers per round.")
-
-    def rows() -> Iterator[list[float]]:
-        number = 0
-        for batch in table.iter_batches(batch_size=4096):
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                number += 1
-                for column, value in zip(columns, row, strict=True):
-                    if value is None:
-                        raise InvalidInput(f"Row {number} of {name} has no value in column {column!r}.")
-                yield [float(value) for value in row]
-
-    return Stream(name, columns, rows(), table.metadata.num_rows)
+    return Stream(name, columns, _parquet_rows(table, name, columns), table.metadata.num_rows)
 
 
-def _text(source: str, name: str) -> Iterator[str]:
+def _parquet_rows(table: Any, name: str, columns: Sequence[str]) -> Iterator[list[float]]:
+    batches, number = table.iter_batches(batch_size=4096), 0
+    while True:
+        try:
+            batch = next(batches, None)
+        except (OSError, ValueError):  # pyarrow's errors are of these kinds
+            raise InvalidInput(f"{name} is damaged after row {number}.") from None
+        if batch is None:
+            return
+        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            number += 1
+            yield _finite(values, f"Row {number} of {name}", columns)
+
+
+def _lines(source: str, name: str) -> Iterator[str]:
+    """The lines that are not blank; a byte order mark before the first one is no part of it."""
+    first = True
     try:
-        if source == "-":
-            yield from sys.stdin
-        else:
-            with Path(source).open(encoding="utf-8", newline="") as handle:
-                yield from handle
+        with _opened(source) as handle:
+            for line in handle:
+                text = line.removeprefix(BYTE_ORDER_MARK) if first else line
+                first = False
+                if text.strip():
+                    yield text
     except UnicodeDecodeError:
         raise InvalidInput(f"{name} is not UTF-8 text.") from None
 
 
-def _is_number(cell: str) -> bool:
+def _opened(source: str) -> AbstractContextManager[TextIO]:
+    if source != "-":
+        return Path(source).open(encoding="utf-8")
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+    return nullcontext(sys.stdin)
+
+
+def _checked_names(names: list[str], name: str) -> list[str]:
+    """The names of the columns: there, readable, and each of them once."""
+    seen = set()
+    for place, column in enumerate(names, start=1):
+        if not column or not column.isprintable():
+            raise InvalidInput(f"Column {place} of {name} must have a name of printable characters.")
+        if column in seen:
+            raise InvalidInput(f"{name} has the column {column!r} twice: every column needs a name of its own.")
+        seen.add(column)
+    return names
+
+
+def _numbered(count: int) -> list[str]:
+    return [str(index) for index in range(count)]
+
+
+def _looks_numeric(cell: str) -> bool:
+    """Whether a cell of the first row is meant as a number, if not always a good one: then the row is no header."""
     try:
         float(cell)
     except ValueError:

@@ -15,8 +15,8 @@ from functools import cached_property
 from math import sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.geometry import Birkhoff, Box, ConvexSet, Paths
@@ -155,7 +155,10 @@ class MovingTargetOpponent(Opponent):
 
         start = np.zeros(domain.hull_dimension)
         start[0] = self._environment.distance
-        return float(minimize(cost, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-9}).fun) * self._round
+        return (
+            float(scipy.optimize.minimize(cost, start, jac=True, method="L-BFGS-B", options={"ftol": 1e-9}).fun)
+            * self._round
+        )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from tacit.geometry.base import ConvexSet, read_only
 from tacit.geometry.hull import complement_of_ones
@@ -144,7 +144,7 @@ class Birkhoff(ConvexSet):
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
         vertex = np.zeros((self.k, self.k))
-        vertex[linear_sum_assignment(direction.reshape(self.k, self.k))] = 1.0
+        vertex[scipy.optimize.linear_sum_assignment(direction.reshape(self.k, self.k))] = 1.0
         return vertex.ravel()
 
     def _contains(self, point: FloatArray, tolerance: float) -> bool:

@@ -12,8 +12,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import bellman_ford, breadth_first_order, minimum_spanning_tree
+import scipy
 
 from tacit.errors import InvalidInput
 from tacit.geometry.oracle import LISTED, ZeroOneSet
@@ -36,7 +35,10 @@ class SpanningTrees(ZeroOneSet):
         object.__setattr__(self, "edges", _checked_edges("SpanningTrees", self.edges))
         tails, heads = self._ends
         links = _sparse(np.ones(len(tails)), tails, heads, self._count)
-        if len(breadth_first_order(links, 0, directed=False, return_predecessors=False)) < self._count:
+        if (
+            len(scipy.sparse.csgraph.breadth_first_order(links, 0, directed=False, return_predecessors=False))
+            < self._count
+        ):
             raise InvalidInput("The graph of SpanningTrees must be connected: it has no spanning tree.")
         _ = self._hull
 
@@ -65,7 +67,9 @@ class SpanningTrees(ZeroOneSet):
         ranks[order] = np.arange(1.0, len(order) + 1.0)
         tails, heads = self._ends
         lightest = order[_first_of_each(tails[order], heads[order], self._count)]
-        tree = minimum_spanning_tree(_sparse(ranks[lightest], tails[lightest], heads[lightest], self._count))
+        tree = scipy.sparse.csgraph.minimum_spanning_tree(
+            _sparse(ranks[lightest], tails[lightest], heads[lightest], self._count)
+        )
         vertex = np.zeros(self.dimension)
         vertex[order[tree.data.astype(np.int64) - 1]] = 1.0
         return vertex
@@ -137,8 +141,8 @@ class Paths(ZeroOneSet):
         ones = np.ones(len(tails))
         forward = _sparse(ones, tails, heads, count)
         backward = _sparse(ones, heads, tails, count)
-        after = breadth_first_order(forward, self._index[self.source], return_predecessors=False)
-        before = breadth_first_order(backward, self._index[self.sink], return_predecessors=False)
+        after = scipy.sparse.csgraph.breadth_first_order(forward, self._index[self.source], return_predecessors=False)
+        before = scipy.sparse.csgraph.breadth_first_order(backward, self._index[self.sink], return_predecessors=False)
         return np.flatnonzero(np.isin(tails, after) & np.isin(heads, before))
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
@@ -150,7 +154,7 @@ class Paths(ZeroOneSet):
         graph = _sparse(weights[best], tails[best], heads[best], len(self._index))
         # Weights may be negative, which is harmless in an acyclic graph.
         start = self._index[self.source]
-        _, before = bellman_ford(graph, indices=[start], return_predecessors=True)
+        _, before = scipy.sparse.csgraph.bellman_ford(graph, indices=[start], return_predecessors=True)
         edge_of = {(tail, head): edge for tail, head, edge in zip(tails[best], heads[best], best, strict=True)}
         vertex = np.zeros(self.dimension)
         place = self._index[self.sink]
@@ -184,8 +188,8 @@ def _numbered(edges: Sequence[Edge]) -> dict[Hashable, int]:
     return {label: number for number, label in enumerate(labels)}
 
 
-def _sparse(weights: FloatArray, tails: IntArray, heads: IntArray, count: int) -> csr_array:
-    return csr_array((weights, (tails, heads)), shape=(count, count))
+def _sparse(weights: FloatArray, tails: IntArray, heads: IntArray, count: int) -> scipy.sparse.csr_array:
+    return scipy.sparse.csr_array((weights, (tails, heads)), shape=(count, count))
 
 
 def _first_of_each(tails: IntArray, heads: IntArray, count: int) -> IntArray:

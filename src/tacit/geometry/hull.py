@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy
 
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray
@@ -105,7 +105,7 @@ def chebyshev_centre(
     size = basis.shape[1]
     objective = np.append(np.zeros(size), -1.0)
     unit = float(np.abs(slack).max(initial=0.0)) or 1.0  # the solver's tolerances are absolute
-    answer = linprog(
+    answer = scipy.optimize.linprog(
         objective,
         A_ub=np.column_stack([normals, np.ones(len(normals))]),
         b_ub=slack / unit,

@@ -9,7 +9,7 @@ its sum gives it exactly, since for a = s m with sum(m) = 1 the best s leaves |V
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from tacit.validation import FloatArray
 
@@ -28,7 +28,7 @@ def is_in_hull(minimize: Callable[[FloatArray], FloatArray], point: FloatArray, 
         scale = max(float(np.abs(shifted).max()), 1e-300)
         rows = np.vstack([shifted / scale, np.ones(shifted.shape[1])])
         target = np.append(np.zeros(len(point)), 1.0)
-        weights, _ = nnls(rows, target, maxiter=100 * rows.shape[1])
+        weights, _ = scipy.optimize.nnls(rows, target, maxiter=100 * rows.shape[1])
         weights /= weights.sum()
         nearest = shifted @ weights
         distance = float(np.linalg.norm(nearest))

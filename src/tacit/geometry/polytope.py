@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog, nnls
 
 from tacit.errors import InvalidInput
 from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
@@ -106,7 +106,7 @@ class Polytope(FullDimensionalSet, BarrierSet):
         rows, bounds = self._unit_rows
         # The solver's tolerances are absolute: it is asked in units of the direction and of the bounds.
         size, unit = float(np.abs(direction).max()), float(np.abs(bounds).max())
-        answer = linprog(
+        answer = scipy.optimize.linprog(
             direction / size if size > 0.0 else direction,
             A_ub=rows,
             b_ub=bounds / unit,
@@ -133,7 +133,7 @@ class Polytope(FullDimensionalSet, BarrierSet):
         # In units of the largest violation: z = (x - point)/size, -rows z >= violation/size.
         system = np.vstack([-rows.T, violation / size])
         target = np.append(np.zeros(self.dimension), 1.0)
-        weights, _ = nnls(system, target, maxiter=100 * len(bounds))
+        weights, _ = scipy.optimize.nnls(system, target, maxiter=100 * len(bounds))
         residual = system @ weights - target
         step = -size * residual[:-1] / residual[-1]
         active = weights > 0.0

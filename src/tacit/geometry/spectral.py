@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse.linalg import ArpackError, svds
+import scipy
 
 from tacit.geometry.base import FullDimensionalSet, ProjectableSet, read_only
 from tacit.geometry.simplex import project_to_simplex
@@ -83,9 +83,9 @@ def _leading_pair(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
             # A fixed start without structure: the answer must not depend on a hidden generator.
             start = np.cos(np.arange(side) ** 2 + 1.0)
             try:
-                left, _, right = svds(matrix, k=1, v0=start, solver="arpack")
+                left, _, right = scipy.sparse.linalg.svds(matrix, k=1, v0=start, solver="arpack")
                 return left[:, 0], right[0]
-            except ArpackError:
+            except scipy.sparse.linalg.ArpackError:
                 pass  # no convergence: all singular vectors are computed below
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
     return left[:, 0], right[0]

@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
+from tacit.learners.plan import Plan, SmallInstance
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.privacy.curves import Approximate
 from tacit.privacy.guarantee import Guarantee
@@ -127,6 +127,12 @@ class Doubling(Plan):
     def released_streams(self) -> tuple[str, ...]:
         """As the epochs' plans."""
         return self.epoch(0).released_streams
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """The border between two epochs, and the first epoch's plan."""
+        first = self.epoch(0)
+        border = SmallInstance("epochs", f"epochs of {first.horizon} rounds", self)
+        return (border, *first.small_instances(most_rounds))
 
     def _learner(self, randomness: Randomness) -> DoublingLearner:
         return DoublingLearner(self, randomness)

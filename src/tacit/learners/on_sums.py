@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.plan import PrivatePlan, SmallInstance
 from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.records import Records
 from tacit.privacy.curves import Curve
+from tacit.problems import Problem
 
 
 @dataclass(frozen=True)
@@ -59,3 +60,16 @@ class RunningSumPlan(PrivatePlan):
     def stated_numerics(self) -> str:
         """What the contract says about its numerics."""
         return self.grid.numerics
+
+    def _summed(self, problem: Problem, steps: int | None = None) -> tuple[SmallInstance, ...]:
+        """The instances of a short problem, whose sum has so many steps (None: the last round is never used)."""
+        steps = (problem.horizon or 1) - 1 if steps is None else steps
+        short: dict[str, Any] = {"problem": problem, "mechanism": replace(self.mechanism, steps=steps)}
+        return sum_instances(replace(self, **short), steps)
+
+
+def sum_instances(small: PrivatePlan, steps: int) -> tuple[SmallInstance, ...]:
+    """Attacks on a running sum of so many steps, and on what reaches it."""
+    label = f"own privacy, T={small.horizon}"
+    replayed = SmallInstance("replayed noise", label, small)
+    return (SmallInstance("running sum", label, small), replayed) if steps else (replayed,)

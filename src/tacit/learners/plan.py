@@ -13,18 +13,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from inspect import Parameter, signature
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
 from tacit.learners.target import NUMERICS, RegretBound, Target
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import EVENT, IDEALIZED, REPLACE, Guarantee, Relation, as_relation
-from tacit.problems import Problem
+from tacit.problems import Experts, Problem
 from tacit.randomness import Randomness
 from tacit.validation import check_choice, check_integer, check_number, plain_fields
 
 COLUMNS = 100  # a line of `explain`
+# Plans that say nothing about audits are enumerated as they stand up to this size.
+MOST_EXPERTS, MOST_ROUNDS = 3, 8
+
+Attack = Literal[
+    # Learners whose outcomes can be counted.
+    "enumeration", "exponential weights", "restarts", "replayed choices", "canaries", "epochs",
+    # Learners that hide vectors behind noise.
+    "running sum", "replayed noise", "norm noise",
+    # Learners whose draws have a known density.
+    "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "likelihood ratios",
+]  # fmt: skip
+"""The kinds of attack that `tacit.audit` knows."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +122,25 @@ class Plan(ABC):
             "released_streams, a tuple of their names (empty if only decisions are released)."
         )
 
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """How small this algorithm can be audited, and by which attacks; one instance for each.
+
+        Audits run these and nothing else. A plan that does not say is enumerated as it stands if it is small, and
+        raises otherwise.
+
+        Args:
+            most_rounds: as long as the longest of them may be.
+        """
+        problem = self.problem
+        small = isinstance(problem, Experts) and problem.n <= MOST_EXPERTS and problem.horizon is not None
+        if small and self.rounds <= MOST_ROUNDS:
+            return (SmallInstance("enumeration", "as it stands", self),)
+        raise InvalidInput(
+            f"{self.algorithm} does not say how small an instance of it can be audited: give its plan small_instances, "
+            f"or make it for at most {MOST_EXPERTS} experts and {MOST_ROUNDS} rounds, so that its outcomes can be "
+            f"counted. Got {problem!r} instead."
+        )
+
     @property
     def trivial_regret(self) -> float:
         """The regret that no learner can exceed."""
@@ -193,17 +224,35 @@ class Plan(ABC):
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
-        lines += [f"certified {self.problem.price}: {bound.value:.4g}", f"  formula:    {bound.formula}"]
+        lines += [f"certified {self.problem.criterion}: {bound.value:.4g}", f"  formula:    {bound.formula}"]
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
         lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
         return "\n".join([*lines, str(self.guarantee)])
 
 
 @dataclass(frozen=True)
+class SmallInstance:
+    """A plan small enough for one kind of attack.
+
+    Attributes:
+        attack: the kind.
+        label: what was made smaller or louder, in words.
+        plan: the same algorithm: accounting and learner are the same code at every size.
+        effort: draws that the attack makes at budget 1 (0: as many as it makes of any plan).
+    """
+
+    attack: Attack
+    label: str
+    plan: Plan
+    effort: int = 0
+
+
+@dataclass(frozen=True)
 class PrivatePlan(Plan):
     """A plan with a privacy contract: who is protected, by which curve, for which releases, by which theorem.
 
-    Subclasses give `curve`, `released`, `theorem` and, for audits, `released_streams`; the contract is made here.
+    Subclasses give `curve`, `released`, `theorem` and, for audits, `released_streams` and `small_instances`; the
+    contract is made here.
 
     Attributes:
         relation: which data sets are neighbours.

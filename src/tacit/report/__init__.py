@@ -1,6 +1,6 @@
 """Tables, pictures and pages of results (extra: tacit[plots])."""
 
-from tacit.report.comparisons import plot_price, plot_regret_by_horizon
+from tacit.report.comparisons import plot_regret_by_epsilon, plot_regret_by_horizon
 from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.html import write_report
 from tacit.report.noise import plot_noise
@@ -11,8 +11,8 @@ __all__ = [
     "plot_crossover",
     "plot_held",
     "plot_noise",
-    "plot_price",
     "plot_regret",
+    "plot_regret_by_epsilon",
     "plot_regret_by_horizon",
     "plot_switches",
     "write_report",

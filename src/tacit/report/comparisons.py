@@ -1,4 +1,4 @@
-"""Pictures over a sweep: regret against the horizon, and the price of privacy against epsilon."""
+"""Pictures over a sweep: regret against the horizon, and against epsilon."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def plot_regret_by_horizon(
     return save_figure(figure, path, grid_caption(private) if caption is None else caption)
 
 
-def plot_price(
-    summaries: Sequence[Summary], path: Target, *, title: str = "The price of privacy", caption: str | None = None
+def plot_regret_by_epsilon(
+    summaries: Sequence[Summary], path: Target, *, title: str = "Regret against epsilon", caption: str | None = None
 ) -> Target:
-    """Mean regret against epsilon, one line for each horizon; the distance from the floor is the price."""
-    private, floor = _split(summaries, "plot_price")
+    """Mean regret against epsilon, one line for each horizon; the distance from the floor is what privacy costs."""
+    private, floor = _split(summaries, "plot_regret_by_epsilon")
     lines = {f"{t:,} rounds": [s for s in private if s["horizon"] == t] for t in _values(private, "horizon")}
     figure, axes = _draw(lines, "epsilon", "epsilon", floor=bool(floor))
     for summary in floor:

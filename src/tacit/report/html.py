@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.report.comparisons import grid_caption, plot_price, plot_regret_by_horizon, split_floor
+from tacit.report.comparisons import grid_caption, plot_regret_by_epsilon, plot_regret_by_horizon, split_floor
 from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.plots import plot_curves, plot_held, plot_switches
 from tacit.report.tables import Value, fact, show, summary_table
@@ -138,7 +138,7 @@ def _pictures(cells: list[Summary]) -> Iterator[_Picture]:
     if len(horizons) > 1:
         yield draw("Regret against the horizon", grid_caption(private), plot_regret_by_horizon, chosen)
     if len(epsilons) > 1:
-        yield draw("The price of privacy", grid_caption(private), plot_price, chosen)
+        yield draw("Regret against epsilon", grid_caption(private), plot_regret_by_epsilon, chosen)
     # A vacuous bound would only push the measured curves to the bottom.
     bounds = {label: float("inf") if s["vacuous"] else s["bound"] for label, s in compared.items()}
     curves = {label: (s.checkpoints, *s.curve, bounds[label]) for label, s in compared.items()}

@@ -112,10 +112,14 @@ def _contracts(simulations: Sequence[Simulation]) -> str:
     return "\n".join(["; ".join(each), *shared_contract(contracts).splitlines()[1:]])
 
 
+# A line of small text takes about this share of the axes' height: labels that are closer would cover each other.
+LABEL_HEIGHT = 0.06
+
+
 def _apart(bounds: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Those whose labels do not cover each other."""
     kept: list[tuple[float, float]] = []
-    step = 0.06 * max((bound for bound, _ in bounds), default=0.0)
+    step = LABEL_HEIGHT * max((bound for bound, _ in bounds), default=0.0)
     for entry in sorted(bounds, reverse=True):
         if not kept or kept[-1][0] - entry[0] >= step:
             kept.append(entry)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
+from typing import Any
 
 import numpy as np
 
@@ -87,6 +88,13 @@ def _row(s: Summary) -> tuple[Value, ...]:
         _value(s, "switches", "mean", float(np.mean(s.switches))),
         _value(s, "seconds", "mean", float(np.mean(s.seconds))),
     )
+
+
+def plain_summary(summary: Summary) -> dict[str, Any]:
+    """A cell as a JSON-ready record; JSON has no infinity, so a bound that is not finite becomes null."""
+    facts = {name: value for name, value in summary.facts.items() if name not in ("candidates", "candidate_bounds")}
+    measured = {"runs": summary.runs, "mean_regret": summary.mean, "standard_error": summary.standard_error}
+    return {name: None if value == float("inf") else value for name, value in (facts | measured).items()}
 
 
 def fact(summary: Summary, column: str) -> Value:

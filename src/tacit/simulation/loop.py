@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.comparison import Comparison
 from tacit.learners.doubling import Doubling
 from tacit.learners.plan import Plan
-from tacit.planning import Choice
 from tacit.progress import Progress
 from tacit.randomness import Randomness
 from tacit.simulation.games import MOST_RUNS, Outcome, game_for
@@ -97,7 +97,7 @@ class Simulation:
 
 
 def simulate(
-    plan: Plan | Choice, environment: Any, *, runs: int = 20, seed: int = 0, progress: bool | None = None
+    plan: Plan | Comparison, environment: Any, *, runs: int = 20, seed: int = 0, progress: bool | None = None
 ) -> Simulation:
     """Run a plan against an environment several times and measure its regret.
 
@@ -111,7 +111,7 @@ def simulate(
         seed: makes the runs repeatable; a simulation is never private.
         progress: show what is done and how long the rest will take (default: only in a terminal).
     """
-    chosen = plan.plan if isinstance(plan, Choice) else plan
+    chosen = plan.plan if isinstance(plan, Comparison) else plan
     if not isinstance(chosen, Plan):
         raise invalid("simulate", "plan", "a plan or the planner's choice", plan)
     check_integer("simulate", "runs", runs, at_most=MOST_RUNS)

@@ -24,12 +24,14 @@ from typing import Any
 
 import numpy as np
 
+from tacit.catalogue import algorithms_for, check_algorithm
+from tacit.comparison import Candidate, Comparison
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
 from tacit.learners.doubling import Doubling
 from tacit.learners.plan import Plan
 from tacit.learners.target import Target
-from tacit.planning import Candidate, Choice, plan
+from tacit.planning import plan
 from tacit.problems import Problem
 from tacit.progress import Progress
 from tacit.randomness import REPLAYABLE
@@ -46,6 +48,7 @@ FLUSH_SECONDS = 1.0
 FLUSH_SHARE = 0.02
 
 World = str | Callable[[Any], Any]
+Algorithms = str | Sequence[str | type[Plan]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def sweep(
     runs: int = 20,
     seed: int = 0,
     path: str | Path | None = None,
-    algorithms: str | Sequence[str] = "best",
+    algorithms: Algorithms = "best",
     backend: str | None = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
@@ -86,7 +89,8 @@ def sweep(
         runs: how many runs of each cell.
         seed: makes the sweep repeatable; a simulation is never private.
         path: the folder of Parquet files to append to; what is in it already is not run again.
-        algorithms: "best" (the planner's choice), "all" that meet the contract, or names.
+        algorithms: "best" (the planner's choice), "all" that meet the contract, or a list of names and of classes;
+            a class that is not registered takes part in the planning, too.
         backend: a joblib backend (default: what `joblib.parallel_config` says, else loky).
         n_jobs: processes (default: what `joblib.parallel_config` says, else one; -1: all cores).
         progress: show what is done and how long the rest will take (default: only in a terminal).
@@ -107,7 +111,8 @@ def sweep(
         raise InvalidInput("This sweep is empty: give at least one problem, one privacy and one environment.")
     said = shlex.join(sys.orig_argv) if command is None else command
     # Whatever is wrong with a cell shows here, before the first run.
-    jobs = [job for cell in pool.plan(cells) for job in _jobs(*cell, algorithms, runs, seed, said)]
+    asked = _asked(algorithms)
+    jobs = [job for cell in pool.plan(cells, asked) for job in _jobs(*cell, asked, runs, seed, said)]
     if path is None:
         return Sweep(distinct(make_table(list(pool.rows(jobs, 0)))))
     store = Store.open(path)
@@ -146,9 +151,9 @@ def _grid(
 
 
 def _jobs(
-    choice: Choice,
+    choice: Comparison,
     environments: list[tuple[str, Any]],
-    algorithms: str | Sequence[str],
+    algorithms: list[str | type[Plan]],
     runs: int,
     seed: int,
     command: str,
@@ -175,20 +180,35 @@ def _privacy(pair: Any) -> tuple[float, float]:
     return check_privacy("sweep", epsilon, delta)
 
 
-def _plans(choice: Choice, algorithms: str | Sequence[str]) -> list[Plan]:
-    if isinstance(algorithms, str) and algorithms == "best":
+def _asked(algorithms: Algorithms) -> list[str | type[Plan]]:
+    """What was asked for as a list of names and classes."""
+    listed: list[Any] = list(algorithms) if isinstance(algorithms, list | tuple) else [algorithms]
+    for entry in listed:
+        if not isinstance(entry, str):
+            check_algorithm("sweep", entry)
+    return listed
+
+
+def _compared(problem: Problem, asked: list[str | type[Plan]]) -> tuple[type[Plan], ...]:
+    """Every algorithm that takes part: handed to the workers, which do not know what was registered here."""
+    known, given = algorithms_for(problem), [entry for entry in asked if not isinstance(entry, str)]
+    return algorithms_for(problem, [*known, *(algorithm for algorithm in given if algorithm not in known)])
+
+
+def _plans(choice: Comparison, asked: list[str | type[Plan]]) -> list[Plan]:
+    if asked == ["best"]:
         return [choice.plan]
     plans = {c.algorithm: c.plan for c in choice.candidates if c.plan is not None}
-    if isinstance(algorithms, str) and algorithms == "all":
+    if asked == ["all"]:
         return list(plans.values())
-    names: list[Any] = list(algorithms) if isinstance(algorithms, list | tuple) else [algorithms]
+    names = [entry if isinstance(entry, str) else entry.__name__ for entry in asked]
     for name in names:
-        if not isinstance(name, str) or name not in plans:
+        if name not in plans:
             raise invalid("sweep", "algorithms", f"'best', 'all' or names from {sorted(plans)}", name)
     return [plans[name] for name in names]
 
 
-def _facts(choice: Choice, chosen: Plan, environment: Any, seed: int, command: str) -> dict[str, Any]:
+def _facts(choice: Comparison, chosen: Plan, environment: Any, seed: int, command: str) -> dict[str, Any]:
     """The columns that all runs of a cell share."""
     game_for(choice.problem, environment)  # raises if they do not fit
     rounds = int(environment.horizon)
@@ -264,12 +284,15 @@ class _Pool:
     options: dict[str, Any]
     shown: Progress
 
-    def plan(self, cells: list[tuple[Problem, float, float, list[Any]]]) -> Iterator[tuple[Choice, list[Any]]]:
+    def plan(
+        self, cells: list[tuple[Problem, float, float, list[Any]]], asked: list[str | type[Plan]]
+    ) -> Iterator[tuple[Comparison, list[Any]]]:
         """The planner's choice for each cell, with the cell's environments."""
         self.shown.say(f"planning {len(cells)} problems")
-        found = self.joblib.Parallel(**self.options)(self.joblib.delayed(_candidates)(*cell[:3]) for cell in cells)
-        for (problem, *_, environments), parts in zip(cells, found, strict=True):
-            yield Choice(problem, *parts), environments
+        call = self.joblib.delayed(_candidates)
+        tasks = (call(*cell[:3], _compared(cell[0], asked)) for cell in cells)
+        for (problem, *_, environments), parts in zip(cells, self.joblib.Parallel(**self.options)(tasks), strict=True):
+            yield Comparison(problem, *parts), environments
 
     def rows(self, jobs: list[Job], before: int) -> Iterator[dict[str, Any]]:
         """The rows of these jobs, as they come."""
@@ -291,9 +314,11 @@ class _Pool:
             yield from parallel(map(call, jobs))
 
 
-def _candidates(problem: Problem, epsilon: float, delta: float) -> tuple[Target, list[Candidate], tuple[str, ...]]:
+def _candidates(
+    problem: Problem, epsilon: float, delta: float, algorithms: tuple[type[Plan], ...]
+) -> tuple[Target, list[Candidate], tuple[str, ...]]:
     """What the planner found, without cached values, so that it can come back from another process."""
-    made = plan(problem, epsilon=epsilon, delta=delta, progress=False)
+    made = plan(problem, epsilon=epsilon, delta=delta, algorithms=algorithms, progress=False)
     bare = [replace(c, plan=None if c.plan is None else replace(c.plan)) for c in made.candidates]
     return made.target, bare, made.warnings
 

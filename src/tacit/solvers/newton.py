@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dposv, dpotrf, dtrtrs
+import scipy
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry.barrier import Barrier
@@ -89,10 +89,10 @@ class PerturbedObjective:
         barrier = self.barrier_hessian(x)
         metric = barrier / 4
         metric[np.diag_indices(x.size)] += modulus
-        root, failed = dpotrf(metric, lower=1)
+        root, failed = scipy.linalg.lapack.dpotrf(metric, lower=1)
         if failed or not modulus > 0:
             return float("inf")
-        scaled, _ = dtrtrs(root, gradient, lower=1)
+        scaled, _ = scipy.linalg.lapack.dtrtrs(root, gradient, lower=1)
         norm = float(np.linalg.norm(scaled)) + error / np.sqrt(modulus)
         if self.domain is not None:
             # The barrier's slacks are those of a point moved by rounding: its gradient moves by hess times that.
@@ -290,9 +290,9 @@ class _Model:
 
 def _solve(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """matrix^-1 vector for a positive definite matrix; one whose positivity is lost in rounding is lifted."""
-    _, solution, failed = dposv(matrix, vector, lower=1)
+    _, solution, failed = scipy.linalg.lapack.dposv(matrix, vector, lower=1)
     lift = 1e-15 * float(np.trace(matrix))
     while failed:
-        _, solution, failed = dposv(matrix + lift * np.eye(len(matrix)), vector, lower=1)
+        _, solution, failed = scipy.linalg.lapack.dposv(matrix + lift * np.eye(len(matrix)), vector, lower=1)
         lift *= 10
     return np.asarray(solution)

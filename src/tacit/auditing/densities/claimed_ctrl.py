@@ -33,12 +33,16 @@ class Claim(ABC):
         log_force: ln(1 - p), the most that the logarithm of a keep probability can be.
         half_range: half the range of that logarithm.
         reference_keep: the probability with which a reference is kept (1: there is no second chain).
+        transform_error: the error in probability with which `normals` are known.
+        draw_error: the distance of a draw's law from the claimed one that the plan admits.
     """
 
     decisions: frozenset[int]
     log_force: float
     half_range: float
     reference_keep: float = 1.0
+    transform_error: float = 0.0
+    draw_error: float = 0.0
 
     def __init__(self, problem: Convex, feedback: Sequence[Any]) -> None:
         assert isinstance(problem.loss, RowLoss)
@@ -79,7 +83,7 @@ class PerturbedMinimiser(Claim):
     """CTRL: a draw x after t rounds has the density N(grad J_t(x); 0, sigma^2 I) det hess J_t(x).
 
     Its noise is read back as -grad J_t(x). The noise that covers inexact minimisation (some 1e-8 of the domain) moves
-    the density by about that share, and is tested by itself (`density.release`).
+    the density by about that share, and is tested by itself (`draws.release`).
     """
 
     def __init__(self, plan: CTRL, feedback: Sequence[Any]) -> None:

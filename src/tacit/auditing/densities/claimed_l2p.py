@@ -22,7 +22,10 @@ from tacit.losses.linear_models import LinkLoss
 from tacit.validation import FloatArray
 
 NODES = 24
-MOST_DIMENSIONS = 3
+# Error in probability of a Rosenblatt transform by quadrature (losses with kinks in their curvature; else far less).
+QUADRATURE = 2e-3
+# A section of a ball at its boundary has no width: the smallest double in its place.
+TINY = float(np.finfo(np.float64).tiny)
 # Leaves of the nested rules that are evaluated together.
 _CHUNK = 200_000
 
@@ -37,6 +40,7 @@ class Gibbs(Claim):
         self.log_force = log1p(-plan.force) if plan.force < 1 else -np.inf
         self.half_range = plan.batch * plan.clip
         self.reference_keep = 1 - plan.reference_force if plan.force < 1 else 1.0
+        self.transform_error, self.draw_error = QUADRATURE, plan.sampler_distance
         self._unit, weights = np.polynomial.legendre.leggauss(nodes)
         self._log_weights = np.log(weights * pi / 2 * np.cos(pi / 2 * self._unit))
         degrees = np.arange(nodes)
@@ -82,7 +86,7 @@ class Gibbs(Claim):
         values = np.exp(logs - logs.max(axis=1, keepdims=True)) * np.cos(pi / 2 * self._unit)
         coefficients = values @ self._analysis
         low, high = self._bounds(points[:, :k])
-        half = np.maximum((high - low) / 2, 1e-300)
+        half = np.maximum((high - low) / 2, TINY)
         u = 2 / pi * np.arcsin(np.clip((points[:, k] - (low + high) / 2) / half, -1.0, 1.0))
         size = len(self._unit)
         legendre = np.polynomial.legendre.legvander(u, size)
@@ -97,7 +101,7 @@ class Gibbs(Claim):
             return -self.potential(prefix, finished)
         low, high = self._bounds(prefix)
         logs = self._at_nodes(prefix, finished) + self._log_weights
-        return np.asarray(logsumexp(logs, axis=1) + np.log(np.maximum((high - low) / 2, 1e-300)))
+        return np.asarray(logsumexp(logs, axis=1) + np.log(np.maximum((high - low) / 2, TINY)))
 
     def _at_nodes(self, prefix: FloatArray, finished: int) -> FloatArray:
         """`_log_mass` with one coordinate more, at each of its nodes: of shape (prefixes, nodes)."""

@@ -4,7 +4,7 @@ In one dimension a draw has a density that the learner's own state determines. R
 nodes, each as likely as its weight times its density, turns the learner into one with finite outputs, and
 the enumeration of scripted/enumeration.py then integrates the hockey stick over all draws of the transcript. Coins,
 clipping, measures and gradients are the shipped code's; only "draw from this density" is taken on trust here, and
-tested by draw_law.py in one and more dimensions.
+tested by draws.py in one and more dimensions.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.auditing.densities.coins import hazard
+from tacit.auditing.densities.keep_probabilities import hazard
 from tacit.auditing.scripted.enumeration import Feedback, Law, transcript_law
 from tacit.auditing.scripted.script import Stream
-from tacit.auditing.swaps import swapped
+from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.ctrl import coupled, held_point
 from tacit.learners.l2p_convex import measure
 from tacit.learners.plan import Plan

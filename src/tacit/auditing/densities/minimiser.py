@@ -16,9 +16,10 @@ import numpy as np
 
 from tacit.auditing.scripted.enumeration import Feedback, Law, Walk
 from tacit.auditing.scripted.script import Script, ScriptedRandomness, Stream
-from tacit.auditing.swaps import swapped
+from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import norms, objective_perturbation
+from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation, ObjectivePerturbationLearner
 
 _CELLS = 160
 _UNIT, _WEIGHTS = np.polynomial.legendre.leggauss(4)
@@ -43,12 +44,14 @@ class UnitRandomness(ScriptedRandomness):
 
 def model_law(plan: Plan, feedback: Feedback) -> Law:
     """The law of the released model on the nodes of the quadrature."""
+    assert isinstance(plan, ObjectivePerturbation)
     law: Law = {}
     waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
     while waiting:
         walk = Walk(*waiting.pop())
         with _integrated(plan, walk):
-            learner: Any = plan.start(UnitRandomness(walk))
+            learner = plan.start(UnitRandomness(walk))
+            assert isinstance(learner, ObjectivePerturbationLearner)
             for row in feedback:
                 learner.play()
                 learner.observe(row)
@@ -59,7 +62,7 @@ def model_law(plan: Plan, feedback: Feedback) -> Law:
 
 
 @contextmanager
-def _integrated(plan: Any, walk: Walk) -> Iterator[None]:
+def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
     """Noise becomes its own scale; the minimiser asks the script where it is."""
 
     def minimum(losses: Any, *, ridge: float, noise: Any, **_: Any) -> Any:

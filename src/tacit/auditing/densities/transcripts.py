@@ -11,16 +11,14 @@ from scipy.special import chdtr, ndtr
 
 from tacit.auditing.densities.claimed_ctrl import Claim, PerturbedMinimiser, stacked
 from tacit.auditing.densities.claimed_l2p import Gibbs
-from tacit.auditing.densities.residuals import Surprise, coin_surprise, normal_surprises
+from tacit.auditing.densities.goodness_of_fit import Surprise, coin_surprise, normal_surprises
+from tacit.errors import InvalidInput
 from tacit.learners.ctrl.ctrl import CTRL
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex, L2PConvexLearner
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
-
-# Error in probability of a Rosenblatt transform by quadrature (losses with kinks in their curvature; else far less).
-QUADRATURE = 2e-3
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,9 @@ def claim_of(plan: Plan, feedback: Sequence[Any]) -> Claim:
     """The claim of a plan about this stream."""
     if isinstance(plan, CTRL):
         return PerturbedMinimiser(plan, feedback)
-    assert isinstance(plan, L2PConvex)
-    return Gibbs(plan, feedback)
+    if isinstance(plan, L2PConvex):
+        return Gibbs(plan, feedback)
+    raise InvalidInput(f"No audit knows which densities {plan.algorithm} claims for its draws.")
 
 
 def transcript(plan: Plan, feedback: Sequence[Any], source: Randomness) -> Transcript:

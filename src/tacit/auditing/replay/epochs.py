@@ -6,7 +6,7 @@ frozen, two streams that differ in the first epoch only must make every later me
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,14 +14,23 @@ from tacit.auditing.instances import alphabet
 from tacit.auditing.replay.tapes import Tape, TapeRandomness, recorded_sums
 from tacit.auditing.report import Finding
 from tacit.auditing.scripted.script import NotEnumerable, ScriptedRandomness, symbols
-from tacit.learners.doubling import Doubling
+from tacit.learners.plan import Plan
 
 # Rounds that are played in the second epoch: enough for a few coins.
 _AFTER = 24
 
 
-def epochs(plan: Doubling, generator: np.random.Generator) -> Finding:
+@runtime_checkable
+class EpochPlan(Protocol):
+    """What this attack needs of a plan that starts again: the plan of each epoch."""
+
+    def epoch(self, index: int) -> Plan:
+        """The plan of this epoch."""
+
+
+def epochs(plan: Plan, generator: np.random.Generator) -> Finding:
     """Replay a change in the last round of the first epoch; compare all later calls."""
+    assert isinstance(plan, EpochPlan)
     first = plan.epoch(0)
     length = first.horizon or 1
     letters = alphabet(first)
@@ -42,7 +51,7 @@ def epochs(plan: Doubling, generator: np.random.Generator) -> Finding:
 
 
 def _later_difference(
-    plan: Doubling,
+    plan: Plan,
     stream: list[Any],
     neighbour: list[Any],
     generator: np.random.Generator,

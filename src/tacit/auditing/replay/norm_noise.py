@@ -3,7 +3,7 @@
 Replays of pure one-pass plans price their noise by its declared density exp(-|z|_q). That is what this attack tests:
 under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law, broken off one
 after the other as independent beta variables, and signs are fair coins; all of them independent. Each becomes a
-standard normal number or a bet, and the tests are those of `tacit.auditing.densities.residuals`.
+standard normal number or a bet, and the tests are those of `tacit.auditing.densities.goodness_of_fit`.
 """
 
 from __future__ import annotations
@@ -11,31 +11,30 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betainc, gammainc, gammaincc, ndtri
 
-from tacit.auditing.densities.residuals import coin_surprise, normal_surprises, worst_surprise
+from tacit.auditing.densities.goodness_of_fit import coin_surprise, normal_surprises, worst_surprise
 from tacit.auditing.report import Finding
 from tacit.auditing.statistics import FAILURE
 from tacit.learners.plan import Plan
-from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.norms import Norm
-from tacit.learners.stochastic.online_to_batch import OnlineToBatch, OnlineToBatchLearner
+from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
 from tacit.mechanisms.running_sums.base import Draws
+from tacit.problems import Stochastic
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
 
-def model_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
-    """The sampler of pure objective perturbation; that the learner draws from it is seen by integration."""
-    assert isinstance(plan, ObjectivePerturbation)
-    noise = Norm().exponential_noise(source.stream("noise"))
-    return norm_noise(noise, Norm(), plan.problem.domain.dimension, coordinates=coordinates)
+def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
+    """The noise that a started one-pass learner adds to its sums, as the learner wired it.
 
-
-def sum_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
-    """The noise that a started one-pass learner adds to its sums, as the learner wired it."""
-    learner = plan.start(source)
-    assert isinstance(plan, OnlineToBatch)
-    assert isinstance(learner, OnlineToBatchLearner)
-    return norm_noise(learner._sums._noise, plan.norm, plan.problem.domain.dimension, coordinates=coordinates)
+    Of plans that release one model, the sampler itself; that the learner draws from it is seen by integration.
+    """
+    learner, problem = plan.start(source), plan.problem
+    assert isinstance(problem, Stochastic)
+    norm = Norm()
+    noise = norm.exponential_noise(source.stream("noise"))
+    if isinstance(learner, OnlineToBatchLearner):
+        norm, noise = learner.plan.norm, learner._sums._noise
+    return norm_noise(noise, norm, problem.domain.dimension, coordinates=coordinates)
 
 
 def norm_noise(noise: Draws, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
@@ -76,5 +75,5 @@ def standardised(vectors: FloatArray, power: float) -> FloatArray:
 
 def _normal(below: FloatArray, above: FloatArray) -> FloatArray:
     """The normal number with these tail probabilities, from the smaller one."""
-    tail = np.maximum(np.minimum(below, above), 1e-300)
+    tail = np.maximum(np.minimum(below, above), np.finfo(np.float64).tiny)  # a tail of 0 has no finite number
     return np.asarray(np.where(below < above, ndtri(tail), -ndtri(tail)))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import log, sqrt
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -25,8 +25,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from tacit.auditing.replay.running_sums import SummingPlan, response
 from tacit.auditing.scripted.enumeration import Feedback, plain
 from tacit.auditing.scripted.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
-from tacit.auditing.swaps import swapped
+from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.plan import Plan
+from tacit.learners.stochastic.norms import Norm
 from tacit.mechanisms.running_sums.base import Accumulator
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.privacy.curves import Curve, Gaussian, Pure, SamplerError
@@ -217,6 +218,15 @@ class Replay:
     log_ratio: float
 
 
+@runtime_checkable
+class NormPlan(Protocol):
+    """A plan that draws noise with the density of a norm."""
+
+    @property
+    def norm(self) -> Norm:
+        """The norm; gradients and noise are measured in its dual."""
+
+
 def replay_noise(plan: Plan, stream: Feedback, neighbour: Feedback, generator: np.random.Generator) -> Replay:
     """Record a learner that adds noise to vectors, then replay it on the neighbour."""
     tapes: list[Tape] = []
@@ -297,8 +307,8 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
             steps[: len(shift)] = shift
             growth = [a.sensitivity for a, _ in pairs]
             growth += [growth[-1]] * (mechanism.steps - len(growth))
-            norm = getattr(plan, "norm", None)  # one-pass plans draw noise with the density of a norm
-            loss = response(mechanism, head.scale, growth).loss(steps, None if norm is None else norm.dual_sizes)
+            norms = plan.norm.dual_sizes if isinstance(plan, NormPlan) else None
+            loss = response(mechanism, head.scale, growth).loss(steps, norms)
             laplace = mechanism.noise == "laplace"
         else:
             laplace = head.kind == "laplace"

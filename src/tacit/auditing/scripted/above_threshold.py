@@ -8,7 +8,8 @@ depends on data from before the restart.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -69,6 +70,15 @@ def _answers(queries: list[float], settings: dict[str, float]) -> Law:
     return law
 
 
+@runtime_checkable
+class Restarting(Protocol):
+    """What `isolation` needs of a learner."""
+
+    @property
+    def restarts(self) -> Sequence[int]:
+        """The rounds after which it started again."""
+
+
 def isolation(instance: Instance, generator: np.random.Generator, *, runs: int) -> Finding:
     """After a restart, no probability may depend on data from before it."""
     plan, letters = instance.plan, instance.alphabet
@@ -84,7 +94,8 @@ def isolation(instance: Instance, generator: np.random.Generator, *, runs: int) 
         with symbols():
             for side, feedback in enumerate(streams):
                 tape = Tape(generator, before=tapes[0] if tapes else None)
-                learner: Any = plan.start(ScriptedRandomness(tape))
+                learner = plan.start(ScriptedRandomness(tape))
+                assert isinstance(learner, Restarting)
                 for count, row in enumerate(feedback):
                     learner.play()
                     before = len(learner.restarts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log
+from math import exp, log
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,10 @@ Law = dict[tuple[Any, ...], float]
 MOST_TRANSCRIPTS = 200_000
 # Probabilities are sums of products of doubles, and thresholds are integrated to about 1e-7.
 NUMERICAL_SLACK = 1e-6
+# Beyond this an epsilon says nothing that any probability could show.
+LARGE_EPSILON = 50.0
+# e to a larger power is near the end of the doubles (e^709.8): the smallest probabilities times it are still numbers.
+LARGEST_EXPONENT = 700.0
 
 
 class Walk(Script):
@@ -108,7 +112,7 @@ class ExactCurve:
 
     def deltas(self, epsilons: Sequence[float]) -> FloatArray:
         """`delta` at several epsilons."""
-        factors = np.exp(np.minimum(np.asarray(epsilons, dtype=float), 700.0))[:, None]
+        factors = np.array([growth(epsilon) for epsilon in epsilons])[:, None]
         forward = np.maximum(self.one - factors * self.other, 0.0).sum(axis=1)
         backward = np.maximum(self.other - factors * self.one, 0.0).sum(axis=1)
         return np.asarray(np.maximum(forward, backward))
@@ -136,6 +140,11 @@ class ExactCurve:
         return float(np.max(np.abs(np.log(self.one[here] / self.other[here])), initial=0.0))
 
 
+def growth(epsilon: float) -> float:
+    """e^epsilon, as a number however large epsilon is."""
+    return exp(min(epsilon, LARGEST_EXPONENT))
+
+
 def plain(action: Any) -> Any:
     """An action as a value that can be a key."""
     if isinstance(action, np.ndarray):
@@ -146,6 +155,6 @@ def plain(action: Any) -> Any:
 def epsilons(plan: Plan) -> tuple[float, ...]:
     """Where curves are compared: shares of the certified epsilon at a delta that small instances can reach."""
     top = plan.guarantee.epsilon(1e-3)
-    top = top if top < 50 else plan.guarantee.curve.pure()
-    top = top if top < 50 else log(1e6)
+    top = top if top < LARGE_EPSILON else plan.guarantee.curve.pure()
+    top = top if top < LARGE_EPSILON else log(1e6)
     return tuple(top * share for share in (0.0, 0.05, 0.15, 0.3, 0.5, 0.75, 1.0))

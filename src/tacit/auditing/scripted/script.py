@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tacit.auditing.scripted.selections import Threshold, laplace_above, race_law, softmax
+from tacit.auditing.scripted.races_and_thresholds import Threshold, laplace_above, race_law, softmax
 from tacit.errors import TacitError
 from tacit.mechanisms import above_threshold
 from tacit.randomness import Randomness

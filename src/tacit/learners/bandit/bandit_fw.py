@@ -42,6 +42,8 @@ from tacit.learners.bandit.search import (
     too_short,
 )
 from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -229,6 +231,11 @@ class BanditFW(RunningSumPlan):
         else:
             best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Eight batches at its own privacy."""
+        problem = few_rounds(self.problem, 64)
+        return self._summed(problem, batches_of(problem.horizon or 1)[0] - 1 - DELAY)
 
     def _learner(self, randomness: Randomness) -> BanditFWLearner:
         return BanditFWLearner(self, randomness)

@@ -23,6 +23,8 @@ from tacit.geometry.base import ProjectableSet
 from tacit.learners.convex.common import ConvexLearner, ConvexPlan
 from tacit.learners.ctrl.accounting import chi_mean
 from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import RowLoss
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
@@ -151,6 +153,10 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
         # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.
         return make(problem.domain.radius / sqrt(make(1.0)._variation) if eta is None else eta)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few rounds at its own privacy."""
+        return self._summed(few_rounds(clipped_losses(self.problem)))
 
     def _learner(self, randomness: Randomness) -> PrivateFTRLLearner:
         return PrivateFTRLLearner(self, randomness)

@@ -13,10 +13,10 @@ the corrected ones. Minimisation is certified, and what is left of it is covered
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log1p, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import erfc, gammaincc
@@ -27,7 +27,8 @@ from tacit.learners.convex.common import ConvexPlan
 from tacit.learners.ctrl.accounting import chi_mean, chi_quantile, coin_range, ctrl_chain
 from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
 from tacit.learners.ctrl.held_point import Coins
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.small_problems import described, few_dimensions, on_interval
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.lazy import LazyChain
 from tacit.problems import Convex
@@ -195,6 +196,28 @@ class CTRL(ConvexPlan, PrivatePlan):
             )  # fmt: skip
 
         return search(make, problem, target)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """An interval, where draws are integrated; few dimensions, where draws and coins are tested; sharp ratios."""
+        line = replace(self, problem=on_interval(self.problem), eta=0.5, sigma=20.0, force=0.3, log_phi=0.1)
+        # Wide coins, noise of the size of two gradients, a regulariser that leaves curvature to the losses. The longer
+        # the horizon, the less the barrier weighs; a few of its rounds are played.
+        loud = self._loud(min(1_000, max(6, self.rounds)), eta=4.0, sigma=2.0, force=0.1, log_phi=0.5)
+        sharp = self._loud(4, eta=0.05, sigma=4.0, force=0.7, log_phi=0.1)
+        label = described("loud parameters", loud.problem)
+        return (
+            SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),
+            SmallInstance("draws", label, loud, effort=max(1_500, 5_000 // loud.domain.hull_dimension)),
+            SmallInstance("minimisers", label, loud),
+            SmallInstance("keep probabilities", label, loud),
+            SmallInstance("likelihood ratios", described("loud draws", sharp.problem), sharp),
+        )
+
+    def _loud(self, rounds: int, eta: float, sigma: float, **coins: Any) -> Self:
+        """In few dimensions, with parameters in units of the domain and of a gradient."""
+        problem = few_dimensions(self.problem, rounds)
+        size, slope = problem.domain.radius, problem.lipschitz
+        return replace(self, problem=problem, eta=eta * size / slope, sigma=sigma * slope, **coins)
 
     def _learner(self, randomness: Randomness) -> CTRLLearner:
         return CTRLLearner(self, randomness)

@@ -18,7 +18,7 @@ from math import log1p
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dsymv, dsyr
+import scipy
 
 from tacit.errors import PrivacyError
 from tacit.losses.base import Loss
@@ -159,7 +159,7 @@ class HeldLink(Held):
         inverse, kept = self._inverse, len(rows)
         for index, feature in enumerate(features):
             curvature = curvatures[index]
-            image = dsymv(1.0, inverse, feature, lower=1)
+            image = scipy.linalg.blas.dsymv(1.0, inverse, feature, lower=1)
             growth = curvature * float(feature.dot(image))
             log_phi = ranges[index]
             gap = log_phi - starts[index] - log1p(growth)
@@ -167,7 +167,7 @@ class HeldLink(Held):
                 kept = index
                 break
             if curvature:
-                inverse = dsyr(-curvature / (1.0 + growth), image, lower=1, a=inverse, overwrite_a=1)
+                inverse = scipy.linalg.blas.dsyr(-curvature / (1.0 + growth), image, lower=1, a=inverse, overwrite_a=1)
         self._inverse = inverse
         self._gradient = path[kept].copy()
         return kept

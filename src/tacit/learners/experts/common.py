@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
-from tacit.problems import Experts, Problem
+from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
+from tacit.problems import Experts, Problem, Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, first_position, real_array
 
 # Rows of losses are processed in blocks that stay in cache; about this many entries at a time.
 BLOCK_ENTRIES = 1 << 18
+
+# Rounds of the run that audits replay: long enough for a history, short enough to replay hundreds of times.
+_REPLAYED_ROUNDS = 60
 
 # The reductions themselves: the methods of arrays cost a microsecond more a call.
 _min, _max = np.minimum.reduce, np.maximum.reduce
@@ -38,6 +41,46 @@ class ExpertPlan(PrivatePlan):
     def blind_regret(self) -> float:
         """Every round a uniform draw: the comparator's expert is missed with probability 1 - 1/N."""
         return self.trivial_regret * (1 - 1 / self.problem.n)
+
+    def resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
+        """The same algorithm on so many rounds and experts (None: as many as now), with other parameters."""
+        size: dict[str, Any] = {"horizon": rounds, "n": self.problem.n if n is None else n}
+        if isinstance(self.problem, Tracking):
+            size["switches"] = min(self.problem.switches, rounds - 1, max(1, rounds // 10))
+        return replace(self, problem=replace(self.problem, **size), **changes)
+
+    def _enumerable(
+        self,
+        most_rounds: int,
+        loud: dict[str, Any],
+        own: dict[str, Any] | None = None,
+        *,
+        rounds: int = 6,
+        also: tuple[Attack, ...] = (),
+    ) -> tuple[SmallInstance, ...]:
+        """The instances of a learner whose outcomes can be counted.
+
+        Args:
+            most_rounds: as long as the longest of them may be.
+            loud: parameters at which mistakes show.
+            own: what changes at a small size if the other parameters are the plan's own.
+            rounds: so many make transcripts that are counted in hundreds (batches of two: three batches).
+            also: further attacks on the loud instance.
+        """
+        found: dict[str, ExpertPlan] = {}
+        for name, changes in (("loud parameters", loud), ("own parameters", own or {})):
+            length = rounds if changes.get("batch", 1) == 1 else 6
+            small = self.resized(length, n=2, **changes)
+            if small not in found.values():
+                found[f"{name}, N=2, T={length}"] = small
+        label, first = next(iter(found.items()))
+        replayed, played = min(_REPLAYED_ROUNDS, self.rounds), min(most_rounds, self.rounds)
+        return (
+            *(SmallInstance("enumeration", name, small) for name, small in found.items()),
+            *(SmallInstance(attack, label, first) for attack in also),
+            SmallInstance("replayed choices", f"own parameters, T={replayed}", self.resized(replayed)),
+            SmallInstance("canaries", f"own parameters, T={played}", self.resized(played)),
+        )
 
 
 class ExpertLearner(Learner):

@@ -10,7 +10,7 @@ Close to the non-private floor when N is small; drawing the expert is post-proce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import expm1, log, log1p, sqrt
 from typing import ClassVar
 
@@ -18,7 +18,9 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
-from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.on_sums import RunningSumPlan, sum_instances
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -104,6 +106,12 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
 
         ceiling = 1 / make(1.0).scale if laplace and steps else 10.0
         return make(minimise(lambda eta: float(make(eta).regret_bound), ceiling * 1e-9, ceiling, 1e-3))
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few rounds and experts at its own privacy."""
+        rounds = min(FEW_ROUNDS, self.rounds)
+        mechanism = replace(self.mechanism, steps=rounds - 1)
+        return sum_instances(self.resized(rounds, n=min(8, self.problem.n), mechanism=mechanism), rounds - 1)
 
     def _learner(self, randomness: Randomness) -> HedgeOnSumsLearner:
         return HedgeOnSumsLearner(self, randomness)

@@ -19,6 +19,7 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_chain, best_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
@@ -156,6 +157,12 @@ class L2P(ExpertPlan):
             return best_rate(lambda eta: make(eta, force, batch), wanted, target)
 
         return best_chain(rounds, target, probe)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts; two chains have many outcomes."""
+        loud = {"eta": 0.3, "force": 0.3, "batch": 1}
+        own = {"batch": min(2, self.batch)}
+        return self._enumerable(most_rounds, loud, own, rounds=4, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> L2PLearner:
         return L2PLearner(self, randomness)

@@ -15,11 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log, log1p, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import ExpertPlan, LazyLearner
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_chain, best_rate, cap_probability
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
@@ -139,6 +140,14 @@ class LazyExperts(ExpertPlan):
             return best_rate(make, sqrt(8 * log(max(2, problem.n)) / (rounds * batch)), target)
 
         return best_chain(rounds, target, probe)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, with a cap that binds if there is one; without, the law is exponential weights."""
+        loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
+        own = {"batch": min(2, self.batch)}
+        if self.max_switches is not None:
+            return self._enumerable(most_rounds, {**loud, "max_switches": 1}, own)
+        return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> LazyExpertsLearner:
         return LazyExpertsLearner(self, randomness)

@@ -17,6 +17,7 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_batch, best_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import exponential_mechanism
@@ -103,6 +104,11 @@ class ScheduledExperts(ExpertPlan):
         if found is None:
             raise PrivacyError("ScheduledExperts cannot meet the limit on switches with a fresh draw every round.")
         return found
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts; the law is exponential weights."""
+        loud, own = {"eta": 0.3, "batch": 1}, {"batch": min(2, self.batch)}
+        return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> ScheduledExpertsLearner:
         return ScheduledExpertsLearner(self, randomness)

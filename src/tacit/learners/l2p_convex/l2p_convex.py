@@ -21,7 +21,7 @@ L-Lipschitz function of a 2 beta lambda-strongly log-concave variable is sub-Gau
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log, sqrt
 from typing import Any, ClassVar
@@ -32,9 +32,11 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, Box
 from tacit.learners.convex.common import ConvexPlan
 from tacit.learners.experts.l2p import REFUSED
+from tacit.learners.l2p_convex.loud_parameters import FRESH, INTERVAL, loud_parameters, steep_parameters
 from tacit.learners.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.small_problems import described, few_dimensions, on_interval
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.losses.base import CONSTRUCTED, RowLoss
@@ -222,6 +224,26 @@ class L2PConvex(ConvexPlan, PrivatePlan):
                 "take delta > 0."
             )
         return best_plan(problem, target, work_limit)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """An interval, where draws are integrated; few dimensions, where draws and coins are tested."""
+        coins = {} if self.force == 1 else {"force": 0.3, "batch": min(2, self.batch)}
+        coins |= {"reference_force": 0.3} if self.reference_force > 0 else {}
+        line = replace(self, problem=on_interval(self.problem), **{**coins, **INTERVAL})
+        problem = few_dimensions(self.problem, rounds=4)
+        loud = replace(self, problem=problem, **{**FRESH, **coins, **loud_parameters(problem)})
+        label = described("loud parameters", problem)
+        found = [
+            SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),
+            SmallInstance("draws", label, loud, effort=max(1_500, 18_000 // problem.domain.hull_dimension)),
+            SmallInstance("likelihood ratios", described("loud draws", problem), loud),
+        ]
+        if self.force < 1:
+            found.append(SmallInstance("keep probabilities", label, loud))
+        if problem.domain.dimension > 1 and 0 < problem.smoothness < np.inf:
+            steep = replace(loud, **FRESH, **steep_parameters(problem))
+            found.append(SmallInstance("draws", described("steep losses", problem), steep, effort=300))
+        return tuple(found)
 
     def _learner(self, randomness: Randomness) -> L2PConvexLearner:
         if not isinstance(self.problem.loss, RowLoss):

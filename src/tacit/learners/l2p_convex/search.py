@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import exp, log, sqrt
 from typing import Any
 
-from scipy.optimize import minimize
+import scipy
 
 from tacit.errors import PrivacyError
 from tacit.learners.l2p_convex.l2p_convex import WORK_LIMIT, L2PConvex, check_samplable
@@ -131,7 +131,7 @@ def _nelder_mead(
         return log(float(plan.regret_bound))
 
     first = [start, (start[0] - 0.7, start[1]), (start[0], start[1] - 0.5)]
-    minimize(
+    scipy.optimize.minimize(
         cost,
         start,
         method="Nelder-Mead",

@@ -26,6 +26,8 @@ from tacit.learners.experts.hedge_on_sums import hedge_regret
 from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -150,6 +152,10 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
             found.append(make(sqrt(log(transform.size) / spread), depth))
         best = min(float(plan.regret_bound) for plan in found)
         return next(plan for plan in found if float(plan.regret_bound) <= CLOSE * best)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few rounds at its own privacy."""
+        return self._summed(few_rounds(self.problem))
 
     def _learner(self, randomness: Randomness) -> LipschitzGridLearner:
         return LipschitzGridLearner(self, randomness)

@@ -8,7 +8,7 @@ Online Convex Optimization", COLT 2023) does not have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ import numpy as np
 from tacit.geometry.base import read_only
 from tacit.learners.experts.lazy_experts import LazyExperts
 from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
+from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Experts, Lipschitz
@@ -107,6 +108,13 @@ class LipschitzNet(LipschitzPlan):
                 break
             best = found
         return best
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """A net of two points, loud."""
+        problem = replace(self.problem, horizon=5, dimension=1)
+        experts = replace(self.experts, problem=net_experts(problem, 2), eta=0.3, force=0.3, batch=1)
+        small = replace(self, problem=problem, cells=2, experts=experts)
+        return (SmallInstance("enumeration", "loud parameters, a net of two points, T=5", small),)
 
     def _learner(self, randomness: Randomness) -> LipschitzNetLearner:
         return LipschitzNetLearner(self, randomness)

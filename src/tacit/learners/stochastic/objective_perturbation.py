@@ -20,7 +20,7 @@ at most 2 G^2/lambda more than old ones:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, log1p, sqrt
 from typing import Any, ClassVar
@@ -28,9 +28,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import PrivacyError, ProtocolError
+from tacit.geometry import Ball
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.plan import PrivatePlan, SmallInstance
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
@@ -207,6 +208,14 @@ class ObjectivePerturbation(PrivatePlan):
         # Between a thousandth and a million times the gradient bound; more noise is always safer.
         centre = np.log(constants.lipschitz)
         return make(exp(smallest(safe, float(centre - 7), float(centre + 14), 1e-6)))
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """One model of three records in one dimension; pure plans draw noise with the density of a norm."""
+        line = replace(self.problem, domain=Ball(1, radius=self.problem.domain.radius), horizon=3)
+        target = Target(self.guarantee.epsilon(), self.guarantee.at_delta, self.relation)
+        label = "own privacy, one dimension, three records"
+        small = SmallInstance("integrated model", label, type(self).calibrate_for(line, target))
+        return (small, SmallInstance("norm noise", "own dimension", self)) if self.pure else (small,)
 
     def _learner(self, randomness: Randomness) -> ObjectivePerturbationLearner:
         return ObjectivePerturbationLearner(self, randomness)

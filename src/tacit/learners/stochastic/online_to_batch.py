@@ -17,7 +17,7 @@ running sum of them is all the learner sees. Different from the print:
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil
 from typing import Any, ClassVar
@@ -28,7 +28,9 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import L1Ball, Simplex
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.on_sums import sum_instances
+from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
 from tacit.learners.stochastic.norms import Norm
@@ -246,6 +248,16 @@ class OnlineToBatch(PrivatePlan):
                 others.append(cls(problem, named_learner("mirror-descent", problem, sparse["norm"]), **sparse))
             return min([first, *others], key=lambda plan: float(plan.regret_bound))
         return cls(problem, named_learner(learner, problem, common["norm"], first.errors), **common)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few records at its own privacy; pure plans draw noise with the density of a norm."""
+        problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
+        steps = ceil(problem.records / batch)
+        small = replace(self, problem=problem, batch=batch, mechanism=replace(self.mechanism, steps=steps))
+        found = sum_instances(small, steps)
+        if self.mechanism.noise == "gaussian":
+            return found
+        return (*found, SmallInstance("norm noise", found[0].label, small))
 
     def _learner(self, randomness: Randomness) -> OnlineToBatchLearner:
         return OnlineToBatchLearner(self, randomness)

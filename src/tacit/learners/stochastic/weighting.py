@@ -8,7 +8,7 @@ C_t = (beta_t - beta_{t-1}) G + beta_{t-1} H |x_t - x_{t-1}|, and |x_t - x_{t-1}
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import fftconvolve, lfilter
+import scipy
 
 from tacit.learners.stochastic.common import ConversionErrors
 from tacit.learners.stochastic.norms import Norm
@@ -44,7 +44,7 @@ def growing_deviations(mechanism: RunningSum, scales: FloatArray) -> FloatArray:
         return np.sqrt(total[1:])
     # Toeplitz: the squared coefficients are the increments of the squared row norms.
     coefficients = np.diff(mechanism.row_norms() ** 2, prepend=0.0)
-    total_squares = fftconvolve(coefficients, squares)[: squares.size]
+    total_squares = scipy.signal.fftconvolve(coefficients, squares)[: squares.size]
     return np.asarray(np.sqrt(np.maximum(total_squares, squares) + 1e-14 * squares.max(initial=0.0)))
 
 
@@ -73,7 +73,7 @@ def scheduled_column_norm(mechanism: RunningSum, sensitivities: FloatArray) -> f
         for a in range(theta.size):
             for b in range(theta.size):
                 decay = float(theta[a] * theta[b])
-                following = lfilter([0.0, decay], [1.0, -decay], inverse)
+                following = scipy.signal.lfilter([0.0, decay], [1.0, -decay], inverse)
                 total_squares += omega[a] * omega[b] * following
         return float(np.sqrt(np.max(total_squares / inverse))) * ROUND_UP
     return mechanism.column_norm

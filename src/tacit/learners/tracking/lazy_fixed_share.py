@@ -18,12 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, log1p, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import LazyLearner
 from tacit.learners.experts.lazy_experts import lazy_curve
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_chain, best_rate, cap_probability
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
@@ -153,6 +154,12 @@ class LazyFixedShare(TrackingPlan):
             return best_rate(make, sqrt(8 * max(0.1, complexity) / (rounds * batch)), target)
 
         return best_chain(rounds, target, probe)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, with a cap that binds if there is one."""
+        loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
+        loud |= {} if self.max_redraws is None else {"max_redraws": 1}
+        return self._enumerable(most_rounds, loud, {"batch": min(2, self.batch)}, rounds=4)
 
     def _learner(self, randomness: Randomness) -> LazyFixedShareLearner:
         return LazyFixedShareLearner(self, randomness)

@@ -19,6 +19,7 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
+from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
@@ -97,6 +98,10 @@ class LimitedUpdates(ExpertPlan):
                 f"more than max_switches={target.max_switches}."
             )
         return plan
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, and three selections: it has no other parameter than epsilon."""
+        return self._enumerable(most_rounds, {}, rounds=8)
 
     def _learner(self, randomness: Randomness) -> LimitedUpdatesLearner:
         interval = max(1, min(1024, BLOCK_ENTRIES // self.problem.n))

@@ -20,6 +20,8 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.privacy.calibration import gaussian_mu, minimise
@@ -142,6 +144,11 @@ class NoisyMirrorDescent(TrackingPlan):
 
         most = 0.999 / scale if chosen == "laplace" else 10.0  # Laplace moments exist below 1/scale only
         return make(minimise(lambda eta: float(make(eta).regret_bound), most * 1e-8, most))
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few rounds and experts at its own noise."""
+        small = self.resized(min(FEW_ROUNDS, self.rounds), n=min(8, self.problem.n))
+        return (SmallInstance("replayed noise", f"own privacy, T={small.rounds}", small),)
 
     def _learner(self, randomness: Randomness) -> NoisyMirrorDescentLearner:
         return NoisyMirrorDescentLearner(self, randomness)

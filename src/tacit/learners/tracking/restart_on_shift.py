@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean
@@ -188,6 +189,11 @@ class RestartOnShift(TrackingPlan):
         if thresholds == "certified":
             return make(*certified(detector, _pieces(problem.switches)))
         return make(*tuned(detector))
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, tested after every round, with thresholds that are often exceeded."""
+        loud = {"interval": 1, "slope": 0.5, "margin": 0.0}
+        return self._enumerable(most_rounds, loud, {"interval": 1}, rounds=4, also=("restarts",))
 
     def _learner(self, randomness: Randomness) -> RestartOnShiftLearner:
         return RestartOnShiftLearner(self, randomness)

@@ -14,12 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, log1p, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner
+from tacit.learners.plan import SmallInstance
 from tacit.learners.search import best_rate
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
@@ -127,6 +128,15 @@ class SampledFixedShare(TrackingPlan):
         if not found:
             raise PrivacyError(f"SampledFixedShare cannot meet epsilon={target.epsilon:g}, delta={target.delta:g}.")
         return min(found, key=lambda plan: float(plan.regret_bound))
+
+    def resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
+        """The same algorithm on so many rounds and experts, with epochs no longer than that."""
+        epoch = {"epoch": min(self.epoch, max(2, rounds))}
+        return super().resized(rounds, n, **{**epoch, **changes})
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts, and two epochs."""
+        return self._enumerable(most_rounds, {"eta": 0.3, "epoch": 3})
 
     def _learner(self, randomness: Randomness) -> SampledFixedShareLearner:
         return SampledFixedShareLearner(self, randomness)

@@ -12,9 +12,9 @@ shipped learner give sharp answers:
 
 What they cannot see, at the default budget and with probability near one: noise that is wrong by less than about 8
 (CTRL) or 5 (L2P) per cent, a law of coordinates that is nearer than about 0.05 (0.03) to the claimed one, a clock that
-moves keep probabilities by less than about 0.05 (the probabilities themselves are read off exactly, `hazards`); errors
-that need a longer stream or more dimensions than the instance has, or that are rarer than that; neighbours worse than
-the pair that is tried; and whatever the claim shares with the learner: losses, barriers and parameters.
+moves keep probabilities by less than about 0.05 (`keep_probabilities` reads the probabilities themselves, exactly);
+errors that need a longer stream or more dimensions than the instance has, or that are rarer than that; neighbours worse
+than the pair that is tried; and whatever the claim shares with the learner: losses, barriers and parameters.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ from typing import Any
 
 import numpy as np
 
-from tacit.auditing.attacks import neighbours
+from tacit.auditing.attacks import neighbours, random_stream
 from tacit.auditing.densities.claimed_ctrl import PerturbedMinimiser
-from tacit.auditing.densities.residuals import normal_surprises, worst_surprise
-from tacit.auditing.densities.transcripts import QUADRATURE, Reading, claim_of, read, surprises, transcript
+from tacit.auditing.densities.goodness_of_fit import normal_surprises, worst_surprise
+from tacit.auditing.densities.transcripts import Reading, claim_of, read, surprises, transcript
 from tacit.auditing.instances import Instance
 from tacit.auditing.replay.tapes import loss_lower_bound
 from tacit.auditing.report import Finding
 from tacit.auditing.statistics import FAILURE, lower_rate, upper_rate
-from tacit.auditing.swaps import swapped
+from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.ctrl import coupled
 from tacit.learners.ctrl.ctrl import CTRL
-from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
@@ -49,7 +48,7 @@ ROUNDS = 8
 def law(instance: Instance, source: Randomness, *, draws: int) -> Finding:
     """Run until `draws` points were drawn after the start, and test them, their coins and the first draws."""
     plan = instance.plan
-    stream = neighbours(instance, source.stream("neighbours"), 2 * len(instance.alphabet.symbols))[0][:ROUNDS]
+    stream = random_stream(instance, source.stream("neighbours"))[:ROUNDS]
     claim, reading = claim_of(plan, stream), Reading()
     later = run = 0
     while later < draws:
@@ -61,9 +60,8 @@ def law(instance: Instance, source: Randomness, *, draws: int) -> Finding:
             break
     # A chain draws once at its start and at most once after each round: so many first draws there always are.
     first = draws // (len(stream) - 1)
-    slack = QUADRATURE if isinstance(plan, L2PConvex) else 0.0
-    worst, limit = worst_surprise(surprises(claim, reading, first, draws, slack), FAILURE)
-    error = plan.sampler_distance * len(reading.draws) if isinstance(plan, L2PConvex) else 0.0
+    worst, limit = worst_surprise(surprises(claim, reading, first, draws, claim.transform_error), FAILURE)
+    error = claim.draw_error * len(reading.draws)
     broken = total == -np.inf or worst.value > limit
     return Finding(
         "law", instance.label, "-log10 of the probability of what was seen", limit,

@@ -8,11 +8,10 @@ from scipy.special import ndtr
 
 from planted_bugs.catalogue import swap
 from tacit import Randomness
-from tacit.auditing.densities import coins, draw_law
+from tacit.auditing.densities import draws, keep_probabilities
 from tacit.auditing.densities.claimed_ctrl import PerturbedMinimiser
-from tacit.auditing.densities.claimed_l2p import Gibbs
+from tacit.auditing.densities.claimed_l2p import QUADRATURE, Gibbs
 from tacit.auditing.densities.transcripts import (
-    QUADRATURE,
     Reading,
     Transcript,
     claim_of,
@@ -21,7 +20,7 @@ from tacit.auditing.densities.transcripts import (
     surprises,
     transcript,
 )
-from tacit.auditing.instances import Instance, alphabet, law_instances, scored_instance
+from tacit.auditing.instances import Instance, alphabet, instances
 from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.learners.ctrl import CTRL, coupled, ctrl
 from tacit.learners.l2p_convex import L2PConvex
@@ -109,12 +108,12 @@ MADE = [
 
 @pytest.mark.parametrize("plan", MADE, ids=lambda plan: f"{plan.algorithm} {type(plan.problem.domain).__name__}")
 def test_shipped_learners_keep_their_laws(plan):
-    finding = draw_law.law(instance_of(plan), SOURCE, draws=80)
+    finding = draws.law(instance_of(plan), SOURCE, draws=80)
     assert not finding.violation, finding.detail
     assert finding.lower > 0
     assert finding.failure < 2e-7
     if plan.force < 1:
-        assert not coins.coins(instance_of(plan), SOURCE, runs=3).violation
+        assert not keep_probabilities.coins(instance_of(plan), SOURCE, runs=3).violation
 
 
 @pytest.mark.parametrize("plan", [minimiser(Ball(2), LinearLoss(), 3), weights(Ball(2), LogisticLoss(), 3)])
@@ -138,7 +137,7 @@ def test_likelihood_ratios_are_those_of_the_learner(plan):
 
 def test_scores_show_a_lower_bound_under_the_certificate():
     plan = weights(Ball(2), LinearLoss(), force=1.0)
-    rates, losses = draw_law.scored(instance_of(plan), SOURCE, runs=100)
+    rates, losses = draws.scored(instance_of(plan), SOURCE, runs=100)
     for finding in (rates, losses):
         assert 0.1 < finding.lower < finding.certified
         assert not finding.violation
@@ -173,11 +172,11 @@ def test_noise_is_read_back_from_the_released_point():
 
 def test_release_noise_and_minimisers():
     plan = minimiser(Ball(2), LogisticLoss())
-    assert not draw_law.release(instance_of(plan), SOURCE, draws=60).violation
+    assert not draws.release(instance_of(plan), SOURCE, draws=60).violation
     longer = minimiser(Ball(2), LinearLoss(), horizon=20)  # a horizon of which only the first rounds are played
-    assert not draw_law.release(instance_of(longer), SOURCE, draws=40).violation
+    assert not draws.release(instance_of(longer), SOURCE, draws=40).violation
     kept = coupled.perturbed_minimum
-    with draw_law.recorded_minima() as minima:
+    with draws.recorded_minima() as minima:
         transcript(plan, feedback_of(plan), SOURCE)
     assert minima
     assert coupled.perturbed_minimum is kept
@@ -186,7 +185,7 @@ def test_release_noise_and_minimisers():
         return lambda self, point: point
 
     with swap(coupled.CoupledLearner, "_released", bare)():
-        assert draw_law.release(instance_of(plan), SOURCE, draws=30).violation
+        assert draws.release(instance_of(plan), SOURCE, draws=30).violation
 
 
 def test_small_changes_of_a_coin_are_seen():
@@ -201,7 +200,7 @@ def test_small_changes_of_a_coin_are_seen():
         return coins
 
     with swap(ctrl.CTRLLearner, "_coins", wider)():
-        assert coins.coins(instance_of(plan), SOURCE, runs=3).violation
+        assert keep_probabilities.coins(instance_of(plan), SOURCE, runs=3).violation
     assert type(coupled.held_point(LogisticLoss(), 2)).scan is scan.__func__
 
 
@@ -209,9 +208,9 @@ def test_small_changes_of_a_coin_are_seen():
 def test_instances_are_small_and_of_the_same_kind(domain):
     for loss in (LogisticLoss(), ConvexFamily(1.0, 1.0, "glm")):
         plan = CTRL(Convex(domain=domain, loss=loss, horizon=50), eta=1.0, sigma=9.0, force=0.1, log_phi=0.1)
-        for instance in (*law_instances(plan), scored_instance(plan)):
+        for instance in (*instances(plan, "draws"), *instances(plan, "likelihood ratios")):
             assert type(instance.plan.problem.domain) is type(domain)
-            assert instance.dimension <= 3
+            assert instance.plan.problem.domain.hull_dimension <= 3
             assert len(feedback_of(instance.plan)) == instance.plan.horizon
 
 
@@ -221,13 +220,13 @@ def test_other_domains_keep_their_shape_or_become_balls():
     for matrix, kind in ((square, Polytope), (cube, Ball)):
         problem = Convex(domain=Polytope(matrix, np.ones(len(matrix))), loss=LogisticLoss(), horizon=9)
         plan = CTRL(problem, eta=1.0, sigma=9.0, force=0.1, log_phi=0.1)
-        assert isinstance(law_instances(plan)[0].plan.problem.domain, kind)
+        assert isinstance(instances(plan, "draws")[0].plan.problem.domain, kind)
 
 
 def test_regularised_weights_have_a_loud_and_a_steep_instance():
     plan = weights(Ball(5), LogisticLoss(), horizon=9, reference_force=0.2, batch=3)
-    loud, steep = law_instances(plan)
+    loud, steep = instances(plan, "draws")
     assert loud.plan.reference_force == 0.3
     assert loud.plan.batch == 2
     assert steep.plan.force == 1.0
-    assert len(law_instances(weights(Ball(2), LinearLoss()))) == 1
+    assert len(instances(weights(Ball(2), LinearLoss()), "draws")) == 1

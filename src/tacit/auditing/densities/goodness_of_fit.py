@@ -49,7 +49,7 @@ def normal_surprises(normals: FloatArray, label: str, slack: float = 0.0) -> lis
     one, other = normals[: 2 * half : 2], normals[1 : 2 * half : 2]
     sums, gaps = float(np.sum((one + other) ** 2)), float(np.sum((one - other) ** 2))
     # Sums and differences of independent normals are independent: their share has a beta law.
-    share = sums / max(sums + gaps, 1e-300)
+    share = sums / (sums + gaps) if sums + gaps > 0 else 0.5
     left = float(betainc(half * d / 2, half * d / 2, share))
     return [
         Surprise(f"scale of {label}", _surprise(2 * min(below, above))),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tacit.auditing.scripted.enumeration import Walk
+from tacit.auditing.scripted.races_and_thresholds import laplace_above, race_law
 from tacit.auditing.scripted.script import NotEnumerable, ScriptedRandomness, Stream, symbols
-from tacit.auditing.scripted.selections import laplace_above, race_law
 from tacit.mechanisms.above_threshold import AboveThreshold
 from tacit.mechanisms.selection import exponential_mechanism, permute_and_flip
 from tacit.randomness import Randomness

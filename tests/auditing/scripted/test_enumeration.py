@@ -22,8 +22,8 @@ from tacit.auditing import attacks
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.neighbours import Search
 from tacit.auditing.scripted.above_threshold import above_threshold, isolation
+from tacit.auditing.scripted.certified_law import frequencies, marginals
 from tacit.auditing.scripted.enumeration import ExactCurve, transcript_law
-from tacit.auditing.scripted.weights import frequencies, marginals
 
 STREAM = [1, 2, 3, 1, 0, 2]
 STATIONARY = Tracking(n=2, horizon=8, switches=0, adversary="stochastic")

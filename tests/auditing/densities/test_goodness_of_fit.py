@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from tacit import Randomness
-from tacit.auditing.densities.residuals import MOST, coin_surprise, normal_surprises, worst_surprise
-from tacit.auditing.replay.norm_noise import norm_noise, standardised
-from tacit.learners.stochastic.norms import Norm
+from tacit.auditing.densities.goodness_of_fit import MOST, coin_surprise, normal_surprises, worst_surprise
 
 
 def generator(seed=0):
@@ -67,27 +65,3 @@ def test_a_gambler_at_fair_odds_rarely_wins():
         kept = source.random(200) < 0.4
         won += coin_surprise(kept, np.full(200, 0.4), np.ones((200, 1))).value > 1
     assert won <= 30 + 4 * np.sqrt(27)
-
-
-@pytest.mark.parametrize(("power", "dimension"), [(2.0, 1), (2.0, 4), (1.25, 3), (1.1, 5)])
-def test_norm_noise_has_its_density(power, dimension):
-    norm = Norm(power)
-    honest = norm.exponential_noise(generator(5))
-    assert not norm_noise(honest, norm, dimension, coordinates=4000).violation
-    shorter = norm.exponential_noise(generator(6))
-    short = norm_noise(lambda count: 0.85 * shorter(count), norm, dimension, coordinates=16_000)
-    assert short.violation
-
-
-def test_norm_noise_with_one_sign_or_another_norm():
-    norm, source = Norm(1.25), generator(7)
-    draw = norm.exponential_noise(source)
-    assert norm_noise(lambda count: np.abs(draw(count)), norm, 3, coordinates=3000).violation
-    coordinates = norm_noise(lambda count: source.laplace(0.0, 1.0, count), norm, 3, coordinates=12_000)
-    assert coordinates.violation
-    assert "exp(-|z|)" in coordinates.detail
-
-
-def test_standardised_vectors_of_one_dimension_are_their_sizes():
-    """|z| is exponential: its median becomes 0."""
-    np.testing.assert_allclose(standardised(np.array([[np.log(2.0)], [-np.log(2.0)]]), 2.0), 0.0, atol=1e-12)

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.auditing.attacks import neighbours
+from tacit.auditing.attacks import random_stream
 from tacit.auditing.densities.transcripts import Reading, claim_of, read, stepwise
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
-from tacit.auditing.swaps import swapped
+from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.ctrl import held_point
 from tacit.learners.l2p_convex.l2p_convex import L2PConvexLearner
 from tacit.learners.learner import Learner
@@ -36,8 +36,7 @@ def coins(instance: Instance, source: Randomness, *, runs: int, rounds: int = 8)
     plan = instance.plan
     worst, tossed, seen = 0.0, 0, ()
     for run in range(runs):
-        pairs = 2 * len(instance.alphabet.symbols)
-        stream = neighbours(instance, source.stream(f"neighbours {run}"), pairs)[0][:rounds]
+        stream = random_stream(instance, source.stream(f"neighbours {run}"))[:rounds]
         hazards: list[float] = []
         with metered(hazards):
             learner = plan.start(source.child(run))

@@ -9,31 +9,45 @@ script cannot: streams that share a key, or a sampler that does not have its law
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import chdtri
 
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.enumeration import Law, transcript_law
+from tacit.auditing.scripted.enumeration import Law, plain, transcript_law
 from tacit.auditing.statistics import FAILURE
-from tacit.learners.experts import L2P, LazyExperts, ScheduledExperts
+from tacit.learners.plan import Plan
+from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
-# Algorithms whose actions have exactly the law of exponential weights on the batches before.
-EXPONENTIAL_WEIGHTS = (LazyExperts, L2P, ScheduledExperts)
 TOLERANCE = 1e-9
+
+
+@runtime_checkable
+class WeightsPlan(Protocol):
+    """What `marginals` needs of a plan whose actions have exactly the law of exponential weights."""
+
+    @property
+    def eta(self) -> float:
+        """The learning rate."""
+
+    @property
+    def batch(self) -> int:
+        """Rounds from one draw to the next."""
 
 
 def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
     """The largest distance of an action's law from exponential weights; the certified regret rests on it being 0."""
     plan = instance.plan
-    law = actions_only(transcript_law(plan, list(stream)))
-    assert isinstance(plan, EXPONENTIAL_WEIGHTS)
-    eta, batch, n = plan.eta, plan.batch, plan.problem.n
-    low, high = plan.problem.loss_range
+    law = actions_only(plan, transcript_law(plan, list(stream)))
+    problem = plan.problem
+    assert isinstance(plan, WeightsPlan)
+    assert isinstance(problem, Experts)
+    eta, batch, n = plan.eta, plan.batch, problem.n
+    low, high = problem.loss_range
     total, worst = np.zeros(n), 0.0
     for place, row in enumerate(stream):
         if place % batch == 0:
@@ -53,17 +67,12 @@ def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
 def frequencies(instance: Instance, stream: Sequence[Any], seed: int, *, runs: int) -> Finding:
     """Real runs against the enumerated law: the G statistic and its critical value at FAILURE."""
     plan = instance.plan
-    law = actions_only(transcript_law(plan, list(stream)))
+    law = actions_only(plan, transcript_law(plan, list(stream)))
     counts: dict[tuple[Any, ...], int] = dict.fromkeys(law, 0)
     source = Randomness.replayable(seed).child("frequencies")
     unknown = 0
     for run in range(runs):
-        learner = plan.start(source.child(run))
-        actions = []
-        for row in stream:
-            actions.append(int(learner.play()))
-            learner.observe(row)
-        key = tuple(actions)
+        key = played(plan, stream, source.child(run))
         if key in counts:
             counts[key] += 1
         else:
@@ -90,10 +99,20 @@ def g_statistic(counts: FloatArray, law: FloatArray) -> tuple[float, int]:
     return float(2 * np.sum(observed[seen] * np.log(observed[seen] / wanted[seen]))), len(wanted) - 1
 
 
-def actions_only(law: Law) -> Law:
-    """Forget everything but the actions."""
+def played(plan: Plan, stream: Sequence[Any], randomness: Randomness) -> tuple[Any, ...]:
+    """The actions of one real run."""
+    learner = plan.start(randomness)
+    actions = []
+    for row in stream:
+        actions.append(plain(learner.play()))
+        learner.observe(row)
+    return tuple(actions)
+
+
+def actions_only(plan: Plan, law: Law) -> Law:
+    """Forget everything but the actions: uses of released streams stand after each."""
+    step = 2 if plan.released_streams else 1
     seen: Law = {}
     for key, mass in law.items():
-        actions = tuple(part for part in key if not isinstance(part, tuple))
-        seen[actions] = seen.get(actions, 0.0) + mass
+        seen[key[::step]] = seen.get(key[::step], 0.0) + mass
     return seen

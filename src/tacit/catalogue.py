@@ -1,0 +1,98 @@
+"""Which algorithms apply to which problem: those of tacit, and those that were registered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import isabstract
+from typing import TypeVar
+
+from tacit.errors import InvalidInput
+from tacit.learners.bandit import BanditFW
+from tacit.learners.convex import PrivateFTRL
+from tacit.learners.ctrl import CTRL
+from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.learners.l2p_convex import L2PConvex
+from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
+from tacit.learners.plan import Plan
+from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.learners.tracking import (
+    LazyFixedShare,
+    LimitedUpdates,
+    NoisyMirrorDescent,
+    RestartOnShift,
+    SampledFixedShare,
+)
+from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
+from tacit.validation import invalid
+
+CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
+    Experts: (LazyExperts, L2P, ScheduledExperts, HedgeOnSums),
+    Tracking: (RestartOnShift, LimitedUpdates, LazyFixedShare, SampledFixedShare, NoisyMirrorDescent),
+    Convex: (PrivateFTRL, CTRL, L2PConvex),
+    Lipschitz: (LipschitzGrid, LipschitzNet),
+    Bandit: (BanditFW,),
+    Stochastic: (ObjectivePerturbation, OnlineToBatch),
+}
+"""Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""
+
+_Algorithm = TypeVar("_Algorithm", bound=type[Plan])
+
+
+def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
+    """Let an algorithm of your own take part wherever plans for this kind of problem are compared.
+
+    It takes part in this process, and in the workers of its sweeps. Registering it again replaces it.
+
+    Args:
+        problem: a kind of problem, such as `Experts`.
+        algorithm: a subclass of `Plan`; it must be possible to import it, or it must stand in the main script.
+    """
+    if not (isinstance(problem, type) and issubclass(problem, Problem)):
+        raise invalid("register", "problem", "a kind of problem such as Experts", problem)
+    check_algorithm("register", algorithm)
+    _check_fits(problem, algorithm)
+    others = [known for known in CATALOGUE.get(problem, ()) if _place(known) != _place(algorithm)]
+    CATALOGUE[problem] = _distinct("register", [*others, algorithm])
+    return algorithm
+
+
+def algorithms_for(problem: Problem, wanted: Sequence[type[Plan]] | None = None) -> tuple[type[Plan], ...]:
+    """The algorithms that are compared on a problem: the wanted ones, or all that are known for its kind."""
+    if wanted is not None:
+        if not isinstance(problem, Problem):
+            raise invalid("plan", "problem", "a problem such as Experts(n=, horizon=)", problem)
+        if not isinstance(wanted, list | tuple) or not wanted:
+            raise invalid("plan", "algorithms", "a list of one plan class or more", wanted)
+        for algorithm in wanted:
+            check_algorithm("plan", algorithm)
+            _check_fits(type(problem), algorithm)
+        return _distinct("plan", wanted)
+    known = CATALOGUE.get(type(problem))
+    if known is None:
+        kinds = ", ".join(kind.__name__ for kind in CATALOGUE)
+        raise InvalidInput(f"The 'problem' parameter of plan must be one of {kinds}. Got {problem!r} instead.")
+    return known
+
+
+def check_algorithm(owner: str, algorithm: object) -> None:
+    """Refuse what is no algorithm."""
+    if not (isinstance(algorithm, type) and issubclass(algorithm, Plan)) or isabstract(algorithm):
+        raise invalid(owner, "algorithm", "a subclass of Plan that has all of its methods", algorithm)
+
+
+def _check_fits(problem: type[Problem], algorithm: type[Plan]) -> None:
+    if not issubclass(problem, algorithm._takes):
+        raise InvalidInput(f"{algorithm.__name__} is for {algorithm._takes.__name__} problems, not {problem.__name__}.")
+
+
+def _distinct(owner: str, algorithms: Sequence[type[Plan]]) -> tuple[type[Plan], ...]:
+    """The algorithms, each of which needs a name of its own."""
+    names = [algorithm.__name__ for algorithm in algorithms]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"{owner} has two algorithms called {name}: plans are told apart by their names.")
+    return tuple(algorithms)
+
+
+def _place(algorithm: type[Plan]) -> str:
+    return f"{algorithm.__module__}.{algorithm.__qualname__}"

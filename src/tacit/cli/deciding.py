@@ -1,0 +1,169 @@
+"""The loop behind `tacit run`: a decision out, then its feedback in; at the end the contract.
+
+The end is that of the rows, the horizon, a signal, or a reader of the decisions that went away.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import tacit
+from tacit.cli.commands import nobody_listens
+from tacit.cli.options import Output
+from tacit.cli.streams import Stream
+from tacit.errors import InvalidInput
+from tacit.problems import Problem
+from tacit.randomness import Randomness
+
+Feedback = Callable[[list[float], str], Any]
+"""What the learner observes of a row; the text names the row in errors."""
+Show = Callable[[Any], tuple[str, dict[str, Any]]]
+"""A decision as a line of text, and as entries of a JSON record."""
+
+
+class Stopped(Exception):
+    """Somebody asked the program to end while it waited for a row."""
+
+
+class Stop:
+    """Ends at a signal: at once while waiting for a row, otherwise after the row in hand."""
+
+    def __init__(self) -> None:
+        self.asked = self._waiting = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """The signal handler."""
+        self.asked = True
+        if self._waiting:
+            raise Stopped
+
+    def next_row(self, rows: Iterator[list[float]]) -> list[float] | None:
+        """The next row, or None if there is none or the program shall end."""
+        try:
+            self._waiting = True
+            return None if self.asked else next(rows, None)
+        except Stopped:
+            return None
+        finally:
+            self._waiting = False
+
+
+@contextmanager
+def stopping() -> Iterator[Stop]:
+    """Take SIGINT and SIGTERM as the end of the stream."""
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        yield stop
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def decide(
+    problem: Problem,
+    privacy: dict[str, Any],
+    stream: Stream,
+    feedback: Feedback,
+    show: Show,
+    seed: int | None,
+    output: Output,
+) -> None:
+    """Plan, then one decision a row, then the contract."""
+    if problem.horizon is not None and (stream.length or 0) > problem.horizon:
+        raise _too_long(stream, problem)
+    plan = tacit.plan(problem, **privacy)
+    learner = plan.start(None if seed is None else Randomness.replayable(seed))
+    with stopping() as stop:
+        try:
+            more = _decisions(learner, problem, stream, feedback, show, output, stop)
+            sys.stdout.flush()
+        except BrokenPipeError:  # nobody reads the decisions any more: what was shown has its contract all the same
+            more = False
+            nobody_listens()
+        summary(plan, learner, output)
+    if more:
+        raise _too_long(stream, problem)
+
+
+def _decisions(
+    learner: tacit.Learner,
+    problem: Problem,
+    stream: Stream,
+    feedback: Feedback,
+    show: Show,
+    output: Output,
+    stop: Stop,
+) -> bool:
+    """Decide for every row; whether there are more rows than rounds."""
+    while learner.rounds != problem.horizon and not stop.asked:
+        text, entries = show(learner.play())
+        line = json.dumps({"round": learner.rounds + 1, **entries}) if output.as_json else text
+        if stream.waits:  # someone at the other end needs the decision before the feedback exists
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+        row = stop.next_row(stream.rows)
+        if row is None:
+            return False
+        if not stream.waits:
+            sys.stdout.write(line + "\n")
+        learner.observe(feedback(row, f"Row {learner.rounds + 1} of {stream.name}"))
+    return stop.next_row(stream.rows) is not None
+
+
+def _too_long(stream: Stream, problem: Problem) -> InvalidInput:
+    return InvalidInput(
+        f"{stream.name} has more than the {problem.horizon} rounds that were planned: plan a longer horizon."
+    )
+
+
+def losses_within(problem: tacit.Experts, columns: Sequence[str]) -> Feedback:
+    """Rows of losses, all in the problem's range."""
+    low, high = problem.loss_range
+
+    def checked(row: list[float], name: str) -> list[float]:
+        for column, loss in zip(columns, row, strict=True):
+            if not low <= loss <= high:
+                raise InvalidInput(f"{name} has a loss outside [{low:g}, {high:g}] in column {column!r}.")
+        return row
+
+    return checked
+
+
+def show_point(point: Any) -> tuple[str, dict[str, Any]]:
+    """Coordinates with commas between them."""
+    numbers = [float(x) for x in point]
+    return ",".join(repr(x) for x in numbers), {"point": numbers}
+
+
+def summary(plan: tacit.Comparison, learner: tacit.Learner, output: Output) -> None:
+    """What was done and under which contract. Losses and regret are private: they are not shown."""
+    bound, vacuous = float(plan.regret_bound), plan.plan.vacuous
+    text = (
+        f"{plan.algorithm}: {learner.rounds} rounds, {learner.switches} switches, certified regret {bound:.4g}\n"
+        f"{learner.guarantee}"
+    )
+    if vacuous:
+        text += (
+            "\nWarning: this certified regret says nothing: at this privacy, so few rounds do not pay for learning. "
+            "See tacit plan."
+        )
+    record = {
+        "algorithm": plan.algorithm,
+        "rounds": learner.rounds,
+        "switches": learner.switches,
+        "certified_regret": bound,
+        "vacuous": vacuous,
+        "guarantee": json.loads(learner.guarantee.to_json()),
+    }
+    output.answer(text, record, error=True)

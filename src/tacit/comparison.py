@@ -1,0 +1,192 @@
+"""A comparison of plans: every algorithm calibrated to one target, the one with the smallest certified regret first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+from tacit.errors import PrivacyError
+from tacit.learners.learner import Learner
+from tacit.learners.plan import Plan
+from tacit.learners.target import RegretBound, Target
+from tacit.privacy.guarantee import Guarantee
+from tacit.problems import Problem
+from tacit.randomness import Randomness
+from tacit.validation import invalid
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One algorithm calibrated to the target: its plan, or the reason why it has none.
+
+    Attributes:
+        algorithm: its name.
+        plan: its plan, or None.
+        reason: why it has none.
+    """
+
+    algorithm: str
+    plan: Plan | None
+    reason: str = ""
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The certified regret (infinite without a plan)."""
+        return self.plan.regret_bound if self.plan else RegretBound(float("inf"), "not applicable", (self.reason,))
+
+    @property
+    def vacuous(self) -> bool:
+        """True if the certified regret says nothing."""
+        return self.plan.vacuous if self.plan else True
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description; numbers that are not finite become null."""
+        bound = float(self.regret_bound)
+        content: dict[str, Any] = {
+            "algorithm": self.algorithm,
+            "regret_bound": bound if bound < float("inf") else None,
+            "vacuous": self.vacuous,
+            "epsilon": None,
+            "delta": None,
+            "expected_switches": None,
+            "parameters": {},
+        }
+        if self.plan:
+            guarantee = self.plan.guarantee
+            content["epsilon"], content["delta"] = guarantee.epsilon(), guarantee.at_delta
+            content["expected_switches"] = self.plan.expected_switches
+            content["parameters"] = {name: _plain(value) for name, value in self.plan.parameters.items()}
+        if self.reason:
+            content["reason"] = self.reason
+        return content
+
+
+class Comparison:
+    """The planner's answer: usable as the chosen plan, with every candidate beside it.
+
+    Attributes:
+        plan: the chosen plan itself, with what only its algorithm has.
+        candidates: every algorithm that was considered, the chosen one first.
+        warnings: sentences about the problem that no algorithm can help.
+    """
+
+    def __init__(
+        self, problem: Problem, target: Target, candidates: Sequence[Candidate], warnings: Sequence[str] = ()
+    ) -> None:
+        self.problem = problem
+        self.target = target
+        self.warnings = tuple(warnings)
+        listed = list(candidates) if isinstance(candidates, Sequence) else []
+        if not listed or not all(isinstance(candidate, Candidate) for candidate in listed):
+            raise invalid("Comparison", "candidates", "one Candidate or more", candidates)
+        self.candidates = tuple(sorted(listed, key=lambda c: (c.plan is None, float(c.regret_bound))))
+        if self.candidates[0].plan is None:
+            reasons = " ".join(_because(candidate) for candidate in self.candidates)
+            raise PrivacyError(f"No algorithm meets this target. {reasons}")
+        self.plan: Plan = self.candidates[0].plan
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the chosen algorithm."""
+        return self.plan.algorithm
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The chosen plan's privacy contract."""
+        return self.plan.guarantee
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The chosen plan's certified regret."""
+        return self.plan.regret_bound
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The chosen plan's parameters."""
+        return self.plan.parameters
+
+    def start(self, randomness: Randomness | None = None) -> Learner:
+        """A fresh learner of the chosen plan."""
+        return self.plan.start(randomness)
+
+    def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
+        """The decisions of a fresh learner of the chosen plan on an array of feedback."""
+        return self.plan.run(feedback, randomness)
+
+    def restore(self, state: dict[str, Any]) -> Learner:
+        """A learner of the chosen plan that continues from a saved state."""
+        return self.plan.restore(state)
+
+    def explain(self) -> str:
+        """The comparison as a table, then the chosen plan and its contract; coloured in a terminal if rich is there."""
+        head = (
+            f"{self.problem}\nepsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
+            f"regret against the {self.target.adversary} adversary\n"
+        )
+        notes = [_because(candidate) for candidate in self.candidates if candidate.reason]
+        foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes, *(f"Warning: {text}" for text in self.warnings)])
+        return f"{head}\n{_table(self._rows())}\n{foot}\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description of the chosen plan and all candidates."""
+        return {
+            "chosen": self.algorithm,
+            "problem": str(self.problem),
+            "contract": str(self.guarantee),
+            "warnings": list(self.warnings),
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+        }
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[str, ...]] = [
+            ("algorithm", f"certified {self.problem.criterion}", "expected switches", "note")
+        ]
+        for candidate in self.candidates:
+            if candidate.plan is None:
+                rows.append((candidate.algorithm, "-", "-", "not applicable"))
+                continue
+            switches = candidate.plan.expected_switches
+            note = "vacuous: no better than deciding blindly" if candidate.vacuous else ""
+            condition = candidate.regret_bound.condition
+            parts = ["chosen" if candidate.plan is self.plan else "", note, f"if {condition}" if condition else ""]
+            note = "; ".join(part for part in parts if part)
+            shown = "-" if switches is None else f"<= {switches:,.0f}"
+            rows.append((candidate.algorithm, f"{float(candidate.regret_bound):,.4g}", shown, note))
+        return rows
+
+    def __repr__(self) -> str:
+        certified = f"certified {self.problem.criterion} {float(self.regret_bound):.4g}"
+        return f"Comparison({self.algorithm}, {certified}, of {len(self.candidates)})"
+
+
+def _because(candidate: Candidate) -> str:
+    """Why a candidate has no plan, the algorithm named once."""
+    named = candidate.reason.startswith(candidate.algorithm)
+    return candidate.reason if named else f"{candidate.algorithm}: {candidate.reason}"
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.table import Table
+        except ImportError:
+            pass
+        else:
+            table = Table(*rows[0])
+            for row in rows[1:]:
+                table.add_row(*row, style="bold" if row[-1].startswith("chosen") else None)
+            buffer = StringIO()
+            Console(file=buffer, force_terminal=True).print(table)
+            return buffer.getvalue()
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

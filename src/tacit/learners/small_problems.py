@@ -1,0 +1,62 @@
+"""Problems made small for audits: few rounds, few dimensions, losses whose data can be written down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from tacit.geometry import Ball, Box, L1Ball, Simplex
+from tacit.losses.base import RowLoss
+from tacit.losses.linear_models import LinearLoss, LogisticLoss
+from tacit.problems import Convex, Problem, Stochastic
+
+AnyProblem = TypeVar("AnyProblem", bound=Problem)
+AnyLoss = TypeVar("AnyLoss", Convex, Stochastic)
+
+# Rounds of an instance whose sums are audited: several levels of a tree, and matrices that are solved at once.
+FEW_ROUNDS = 16
+# Coordinates of a domain whose densities are integrated; those of a shape that cannot be cut are left up to more.
+FEW_DIMENSIONS, LEFT_DIMENSIONS = 3, 6
+
+
+def few_rounds(problem: AnyProblem, most: int = FEW_ROUNDS) -> AnyProblem:
+    """The same problem on a short stream."""
+    return replace(problem, horizon=min(most, problem.horizon or most))
+
+
+def clipped_losses(problem: AnyLoss) -> AnyLoss:
+    """Where any loss may be given its gradients are clipped: linear losses reach the clip."""
+    if isinstance(problem.loss, RowLoss):
+        return problem
+    return replace(problem, loss=LinearLoss(problem.loss.constants(problem.domain).lipschitz))
+
+
+def playable_losses(problem: Convex) -> Convex:
+    """Where only constants were given, the logistic loss stands for all losses that have them."""
+    return problem if isinstance(problem.loss, RowLoss) else replace(problem, loss=LogisticLoss())
+
+
+def on_interval(problem: Convex, rounds: int = 3) -> Convex:
+    """The same losses on an interval: draws of one coordinate can be integrated."""
+    return Convex(domain=Ball(1), loss=playable_losses(problem).loss, horizon=rounds)
+
+
+def few_dimensions(problem: Convex, rounds: int) -> Convex:
+    """The same losses on the same kind of domain, with few coordinates."""
+    domain = problem.domain
+    few = min(FEW_DIMENSIONS, domain.dimension)
+    if isinstance(domain, Box):
+        domain = Box(domain.low[:few], domain.high[:few])
+    elif isinstance(domain, Simplex):
+        domain = Simplex(min(FEW_DIMENSIONS + 1, domain.dimension))
+    elif isinstance(domain, L1Ball):
+        domain = L1Ball(few, radius=domain.radius)
+    elif isinstance(domain, Ball) or domain.dimension > LEFT_DIMENSIONS:
+        domain = Ball(few, radius=domain.radius)
+    return replace(playable_losses(problem), domain=domain, horizon=rounds)
+
+
+def described(label: str, problem: Convex) -> str:
+    """A label with the shape of the problem."""
+    domain = problem.domain
+    return f"{label}, {type(domain).__name__} of {domain.dimension} dimensions, T={problem.horizon}"

@@ -1,0 +1,130 @@
+"""What is no row of numbers: one sentence, exit code 2, and no private value in it."""
+
+import json
+
+import pytest
+
+from cli.command import run_command
+
+COMMON = ("run", "experts", "--epsilon", "1", "--delta", "0", "--seed", "3", "--horizon", "20")
+CSV = {
+    "a field of 50 MB": ("a,b\n0.5," + "9" * 50_000_000 + "\n", "Row 1"),
+    "a name of 50 MB": ("a," + "b" * 50_000_000 + "\n0.5,0.5\n", "Row 1"),
+    "digits of another script": ("a,b\n0.5,\u0966.\u096b\n", "column 'b'"),
+    "digits of another script in the first row": ("\u0967,\u0966\n1,0\n", "Row 1"),
+    "an underscore": ("a,b\n0.5,0_1\n", "column 'b'"),
+    "an underscore in the first row": ("1_0,0\n1,0\n", "column '0'"),
+    "a column twice": ("a,b,a\n0.5,0.5,0.5\n", "'a' twice"),
+    "a column without a name": (",a,b\n0,0.5,0.5\n", "Column 1"),
+    "a byte order mark inside": ("a,\ufeffb\n0.5,0.5\n", "Column 2"),
+    "an open quote": ('a,b\n0.5,"0.125\n0.5,0.5\n', "Row 1"),
+    "too large": ("a,b\n0.5,1.125\n", "[0, 1] in column 'b'"),
+    "too large for a float": ("a,b\n0.5,1e400\n", "column 'b'"),
+    "no number": ("a,b\n0.5,nan\n", "column 'b'"),
+    "text": ("a,b\n0.5,secret\n", "column 'b'"),
+}
+NDJSON = {
+    "deep": ("[" * 200_000 + "\n", "nested too deeply"),
+    "a deep value": ("[0.5, " + "[" * 200_000 + "]" * 200_000 + "]\n", "nested too deeply"),
+    "a huge number": ("[0.5, 1" + "0" * 400 + "]\n", "column '1'"),
+    "a number of 5000 digits": ("[0.5, " + "9" * 5000 + "]\n", "column '1'"),
+    "a number of 50 MB": ("[0.5, " + "9" * 50_000_000 + "]\n", "column '1'"),
+    "an exponent": ("[0.5, 1e400]\n", "column '1'"),
+    "NaN": ("[0.5, NaN]\n", "column '1'"),
+    "digits of another script": ("[0.5, \u0966]\n", "not JSON"),
+    "an underscore": ("[0.5, 0_1]\n", "not JSON"),
+    "a key twice": ('{"a": 0.5, "b": 0.5, "a": 0.25}\n', "a key twice"),
+    "a key twice later": ('{"a": 0.5, "b": 0.5}\n{"a": 0.5, "b": 0.5, "a": 0.25}\n', "Row 2"),
+    "a byte order mark in a key": ('{"a": 0.5, "\ufeffb": 0.5}\n', "Column 2"),
+    "other keys": ('{"a": 0.5, "b": 0.5}\n{"a": 0.5, "secret": 0.5}\n', "the keys a, b"),
+}
+PRIVATE = ("secret", "1.125", "0.125", "1e400", "0_1", "1_0", "999", "000", "\u0966", "\u0967", "nan", "NaN")
+
+
+def refused(capsys, *arguments, **options):
+    """The one sentence of a command that refuses its input."""
+    assert run_command(*arguments, **options) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith("Error: ")
+    assert captured.err.count("\n") == 1
+    assert len(captured.err) < 400
+    return captured.err
+
+
+@pytest.mark.parametrize("junk", CSV)
+def test_csv(junk, tmp_path, capsys):
+    text, words = CSV[junk]
+    path = tmp_path / "losses.csv"
+    path.write_text(text, encoding="utf-8")
+    error = refused(capsys, *COMMON, "--input", str(path))
+    assert words in error
+    assert not [value for value in PRIVATE if value in error.replace(str(path), "")]
+
+
+@pytest.mark.parametrize("junk", NDJSON)
+def test_ndjson(junk, tmp_path, capsys):
+    text, words = NDJSON[junk]
+    path = tmp_path / "losses.ndjson"
+    path.write_text(text, encoding="utf-8")
+    error = refused(capsys, *COMMON, "--input", str(path))
+    assert words in error
+    assert not [value for value in PRIVATE if value in error.replace(str(path), "")]
+
+
+@pytest.mark.parametrize("kind", ["list", "struct", "dictionary", "map", "text", "decimal", "column twice"])
+def test_parquet(kind, tmp_path, capsys):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "list": pa.array([[0.5]], pa.list_(pa.float64())),
+        "struct": pa.array([{"int": 0.5}], pa.struct([("int", pa.float64())])),
+        "dictionary": pa.array(["x"]).dictionary_encode(),
+        "map": pa.array([[("x", 0.5)]], pa.map_(pa.string(), pa.float64())),
+        "text": pa.array(["int"]),
+        "decimal": pa.array([1], pa.decimal128(5, 2)),
+        "column twice": pa.array([0.5]),
+    }
+    path = tmp_path / "losses.parquet"
+    names = ["a", "a" if kind == "column twice" else "b"]
+    parquet.write_table(pa.Table.from_arrays([pa.array([0.5]), columns[kind]], names), path)
+    assert ("twice" if kind == "column twice" else "Column 'b'") in refused(capsys, *COMMON, "--input", str(path))
+
+
+def test_parquet_without_a_value_and_damaged(tmp_path, capsys):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "losses.parquet"
+    parquet.write_table(pa.table({"a": [0.5, None], "b": [0.5, 0.5]}), path)
+    assert "Row 2" in refused(capsys, *COMMON, "--input", str(path))
+    parquet.write_table(pa.table({"a": [i / 5000 for i in range(5000)], "b": [0.5] * 5000}), path, compression="gzip")
+    content = bytearray(path.read_bytes())
+    content[100:3000] = b"\x00" * 2900
+    path.write_bytes(bytes(content))
+    assert "damaged after row 0" in refused(capsys, *COMMON[:-1], "5000", "--input", str(path))
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+@pytest.mark.parametrize("source", ["file", "standard input"])
+def test_a_byte_order_mark_is_no_part_of_the_first_column(form, source, tmp_path, capsys):
+    text = "\ufeffa,b\n0.5,0.5\n" if form == "csv" else '\ufeff{"a": 0.5, "b": 0.5}\n'
+    path = tmp_path / f"losses.{form}"
+    path.write_text(text, encoding="utf-8")
+    where = str(path) if source == "file" else "-"
+    arguments = (*COMMON, "--json", "--format", form, "--input", where)
+    assert run_command(*arguments, stdin=text) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["name"] in ("a", "b")
+
+
+def test_the_size_that_was_said_must_be_that_of_the_rows(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    path.write_text("a,b\n0.5,0.5\n")
+    assert "has 2 columns; the options say 3" in refused(capsys, *COMMON, "--n", "3", "--input", str(path))
+    assert "expected 3" in refused(capsys, *COMMON, "--n", "3", "--input", "-", stdin="0.5,0.5\n")
+    assert "column '0'" in refused(capsys, *COMMON, "--n", "2", "--input", "-", stdin="a,b\n0.5,0.5\n")
+    said = ("--n", "2", "--format", "ndjson", "--input", "-")
+    assert "the keys 0, 1, or be a list" in refused(capsys, *COMMON, *said, stdin='{"a": 0.5, "b": 0.5}\n')
+    assert "whole number" in refused(capsys, *COMMON, "--n", "9" * 30, "--input", "-")
+
+
+def test_a_file_that_is_no_text(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    path.write_bytes("a,b\n0.5,0.5\n".encode("utf-16"))
+    assert "not UTF-8" in refused(capsys, *COMMON, "--input", str(path))

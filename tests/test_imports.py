@@ -1,0 +1,77 @@
+"""What `import tacit` loads: next to nothing, and heavy modules only when they are used."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+HEAVY = {
+    "dp_accounting", "joblib", "matplotlib", "networkx", "pyarrow", "rich", "sklearn", "typer",
+    "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal",
+    "scipy.sparse", "scipy.spatial", "scipy.stats",
+}  # fmt: skip
+
+
+def loaded_by(code):
+    """The modules in a fresh process after this code."""
+    report = "\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
+    command = [sys.executable, "-c", code + report]
+    return set(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def heavy_among(modules):
+    return {name for name in HEAVY for module in modules if module == name or module.startswith(f"{name}.")}
+
+
+def test_import_loads_next_to_nothing():
+    modules = loaded_by("import tacit")
+    assert {name for name in modules if name.startswith("tacit")} == {"tacit", "tacit.version"}
+    assert "numpy" not in modules
+    assert not heavy_among(modules)
+
+
+def test_planning_and_deciding_load_no_heavy_module():
+    code = (
+        "import tacit\n"
+        "learner = tacit.plan(tacit.Experts(n=2, horizon=20), epsilon=1.0, delta=0.0).start()\n"
+        "learner.play(); learner.observe([0.0, 1.0])"
+    )
+    assert not heavy_among(loaded_by(code))
+
+
+def test_no_public_name_needs_a_heavy_module_to_be_loaded():
+    assert not heavy_among(loaded_by("from tacit import *"))
+
+
+def test_heavy_modules_would_be_seen():
+    assert heavy_among(loaded_by("import scipy.optimize")) >= {"scipy.optimize", "scipy.sparse"}
+
+
+def test_the_table_the_types_and_all_agree():
+    tree = ast.parse(Path(tacit.__file__).read_text())
+    typed = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = {(line.module, alias.name) for line in typed.body for alias in line.names}
+    assert imports == {(home, name) for name, home in tacit._HOME_OF.items()}
+    assert {name for _, name in imports} | {"__version__"} == set(tacit.__all__)
+
+
+def test_names_and_packages_are_found_and_others_are_not():
+    assert set(tacit.__all__) <= set(dir(tacit))
+    for name in tacit.__all__:
+        assert getattr(tacit, name) is not None
+    assert tacit.environments.named.named_environment
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = tacit.nonsense
+
+
+def test_audit_is_the_function_and_its_package_imports_normally():
+    code = (
+        "import tacit\nimport tacit.auditing.scripted.enumeration\nassert callable(tacit.audit)\n"
+        "assert tacit.auditing.scripted.enumeration.__name__ == 'tacit.auditing.scripted.enumeration'"
+    )
+    loaded_by(code)
