@@ -31,7 +31,7 @@ def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     learner, problem = plan.start(source), plan.problem
     assert isinstance(problem, Stochastic)
     norm = Norm()
-    noise = norm.exponential_noise(source.stream("noise"))
+    noise: Draws = norm.exponential_noise(source.stream("noise"))
     if isinstance(learner, OnlineToBatchLearner):
         norm, noise = learner.plan.norm, learner._sums._noise
     return norm_noise(noise, norm, problem.domain.dimension, coordinates=coordinates)
