@@ -157,8 +157,8 @@ class BanditFW(RunningSumPlan):
     def certified(self) -> CertifiedRegret:
         """The certified regret as a function of zeta and eta."""
         spread = sqrt(self.problem.domain.hull_dimension) * self.zeta
-        noise = spread * self.mechanism.standard_deviations(self.scale)
-        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise)
+        noise = spread * (self.mechanism.standard_deviations(self.scale) + self.grid.disturbance(self.mechanism))
+        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise, spread * self.grid.lost)
 
     @property
     def regret_bound(self) -> RegretBound:

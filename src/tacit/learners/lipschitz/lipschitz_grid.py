@@ -100,20 +100,32 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Hedge's bound with the noise of a reconstructed value, plus the discretisation."""
+        """Hedge's bound with the noise of a reconstructed value, plus the discretisation and the lattice."""
         transform, width = self.transform, self.problem.width
         noise = self.scale * sqrt(transform.depth) / width
         value = width * hedge_regret(self.eta * width, transform.size, self.rounds, self.mechanism, noise)
-        if self.grid.units:  # a value is the sum of `depth` coefficients, each off by less than a step
-            off = sqrt(transform.depth) * transform.depth
-            moved = expm1(2 * self.eta * off * self.grid.disturbance(self.mechanism))
-            value += self.rounds * (2 * off * self.grid.step + width * moved)
+        value += self._lattice_cost
         value += self.rounds * width / 2 ** (self.bits + 1)  # the nearest grid point is half a cell's diagonal away
         return RegretBound(
             value,
             "ln(N)/eta + eta (T W^2/8 + depth sigma_T^2/2) + T W/2^(k+1)",
             ("oblivious adversary", "expectation over all draws", "Lipschitz losses"),
         )
+
+    @property
+    def _lattice_cost(self) -> float:
+        """What the lattice adds.
+
+        A value is the sum of at most `depth` coefficients, so quantised losses, of which Hedge's bound speaks, are off
+        by at most q = depth times what a coefficient loses: regrets differ by 2 q a round, and losses range over
+        W + 2 q, which costs eta T ((W + 2q)^2 - W^2)/8. Roundings of the noise move every sum of values by at most
+        B = depth times those of a coefficient, weights by factors within e^{2 eta B}, and a round's loss above its
+        smallest one, at most W, likewise.
+        """
+        depth, width = self.transform.depth, self.problem.width
+        off = depth * self.grid.lost
+        moved = expm1(2 * self.eta * depth * self.grid.disturbance(self.mechanism))
+        return self.rounds * (2 * off + self.eta * off * (width + off) / 2 + width * moved)
 
     @property
     def expected_switches(self) -> float:

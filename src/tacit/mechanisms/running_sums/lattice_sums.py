@@ -89,6 +89,11 @@ class Grid:
         """What one step of the lattice is worth."""
         return self.records.size / self.units if self.units else 1.0
 
+    @property
+    def lost(self) -> float:
+        """By how much a coordinate of a record may be off on the lattice, in the units of the records."""
+        return self.step * self.records.off if self.units else 0.0
+
     def disturbance(self, mechanism: RunningSum) -> float:
         """By how much roundings move a coordinate of a sum at most, in the units of the records."""
         return 0.0 if self.rounding.exact else (0.5 + self.rounding.error) * self.step * mechanism.response
