@@ -15,6 +15,7 @@ import numpy as np
 from tacit.auditing import attacks
 from tacit.auditing.instances import Instance
 from tacit.auditing.replay.epochs import epochs
+from tacit.auditing.replay.running_sums import LatticePlan
 from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
 from tacit.auditing.scripted import above_threshold, arms, certified_law
 from tacit.auditing.scripted.enumeration import ExactCurve, Feedback, Law, transcript_law
@@ -166,6 +167,8 @@ class _Attacks:
     def _running_sum(self, instance: Instance) -> None:
         self.say("probing the running sum")
         self.findings.append(attacks.sums(instance.plan))
+        if isinstance(instance.plan, LatticePlan) and instance.plan.grid.units:
+            self.findings.append(attacks.lattice(instance.plan, self._stream("lattice"), pairs=self.count(PAIRS, 4)))
         self.say("sampling the running sum")
         runs = self.count(SUM_RUNS, 20_000)
         self.findings.append(attacks.sums_sampled(instance.plan, self._stream("sums"), runs=runs))

@@ -242,7 +242,7 @@ class Learner(ABC):
         elif hasattr(current, "load_state_dict"):
             alike(current.state_dict(), saved)
             current.load_state_dict(saved)
-            if getattr(current, "private", self._private) != self._private:
+            if getattr(current, "private", None) not in (None, self._private):
                 raise InvalidInput("One part of this state is replayable and another is not.")
         else:
             return copy.deepcopy(fitting(current, saved, any_shape=name in self._any_shape))

@@ -37,6 +37,12 @@ class RunningSumPlan(PrivatePlan):
     def records(self) -> Records:
         """What a round adds to the sums, and how far one person moves them."""
 
+    @property
+    def sensitivity(self) -> float:
+        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
+        records = self.records
+        return records.size * (records.l1_move if self.mechanism.noise == "laplace" else records.l2_move)
+
     @cached_property
     def grid(self) -> Grid:
         """The lattice of the sums."""

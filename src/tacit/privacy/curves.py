@@ -33,7 +33,8 @@ from tacit.privacy.conversion import (
 from tacit.privacy.conversion import log_mixture as log_mixture
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
-_NEARLY = 1.0 - 1e-9  # of a delta: room for errors that are far smaller
+# Of a delta: room for errors that are far smaller, and more than the roundings of a short product.
+_NEARLY, _BARELY_MORE = 1.0 - 1e-12, 1.0 + 2.0**-50
 
 
 @dataclass(frozen=True)
@@ -344,7 +345,7 @@ class SamplerError(Curve):
         epsilon = check_number("SamplerError", "epsilon", epsilon, above=0.0, closed_low=True)
         price = float(1 + np.exp(min(epsilon, 700.0))) * self._total  # plain floats: infinite if need be
         ideal = self.curve.delta(max(0.0, epsilon - self.extra * ROUND_UP))
-        return min(1.0, ideal * float(np.exp(self.exponent) * ROUND_UP) + price)
+        return min(1.0, ideal * float(np.exp(self.exponent)) * _BARELY_MORE + price)
 
     def epsilon(self, delta: float) -> float:
         delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)

@@ -158,8 +158,8 @@ class BanditFW(RunningSumPlan):
     def certified(self) -> CertifiedRegret:
         """The certified regret as a function of zeta and eta."""
         spread = sqrt(self.problem.domain.hull_dimension) * self.zeta
-        noise = spread * self.mechanism.standard_deviations(self.scale)
-        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise)
+        noise = spread * (self.mechanism.standard_deviations(self.scale) + self.grid.disturbance(self.mechanism))
+        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise, spread * self.grid.lost)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -360,9 +360,7 @@ def _as_printed(plan: BanditFW, target: Target) -> BanditFW:
     mechanism: RunningSum = LaplaceTree(steps, 2) if target.delta == 0 else Tree(steps)
     plan = replace(plan, mechanism=mechanism)
     scale = paper_scale(plan.problem, plan.rounds, target.epsilon, target.delta)
-    records = plan.records
-    move = records.l1_move if mechanism.noise == "laplace" else records.l2_move
-    privacy = mechanism.scale(1.0, move * records.size) / scale * ROUND_UP
+    privacy = mechanism.scale(1.0, plan.sensitivity) / scale * ROUND_UP
     if not privacy <= plan.privacy:  # what the target allows
         raise PrivacyError(
             f"The printed noise of scale {scale:.3g} does not give epsilon={target.epsilon:g} here: it assumes values "

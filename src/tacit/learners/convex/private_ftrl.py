@@ -112,12 +112,15 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     @property
     def _lattice_cost(self) -> float:
-        """Gradients off by less than a step in each coordinate, points by eta times the rounded noise."""
-        if not self.grid.units:
-            return 0.0
+        """What the lattice adds.
+
+        The bound is for the quantised gradients g', no longer than the true ones, and <g - g', x_t - x*> is at most D
+        times their distance; roundings of the noise move each point, by at most eta times their own length, and cost G
+        times that.
+        """
         spread = sqrt(self.problem.domain.hull_dimension)
         moved = self.eta * self.problem.lipschitz * self.grid.disturbance(self.mechanism)
-        return self.rounds * spread * (self.grid.step * self.problem.domain.diameter + moved)
+        return self.rounds * spread * (self.grid.lost * self.problem.domain.diameter + moved)
 
     @cached_property
     def _variation(self) -> float:

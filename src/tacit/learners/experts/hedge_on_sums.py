@@ -190,11 +190,11 @@ def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:
 def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -> float:
     """What the lattice adds to Hedge's regret: losses too small by less than a step, weights off by rounded noise.
 
-    A disturbance of every sum by at most B changes the weights, and so a round's loss, by factors within e^{2 eta B}.
+    The noise is the same sum of independent draws b_0 z_t + b_1 z_{t-1} + ... as without a lattice, whose moment
+    generating function is at most the normal one, plus roundings that move every sum by at most B: they change the
+    weights, and so a round's loss, by factors within e^{2 eta B}. The comparator's losses do not grow.
     """
-    if not grid.units:
-        return 0.0
-    return rounds * (grid.step + expm1(2 * eta * grid.disturbance(mechanism)))
+    return rounds * (grid.lost + expm1(2 * eta * grid.disturbance(mechanism)))
 
 
 def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:

@@ -99,17 +99,28 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Hedge's bound with the noise of a reconstructed value, plus the discretisation."""
-        value = grid_regret(self.problem, self.eta, self.transform, self.mechanism, self.scale)
-        if self.grid.units:  # a value is the sum of `depth` coefficients, each off by less than a step
-            off = sqrt(self.transform.depth) * self.transform.depth
-            moved = expm1(2 * self.eta * off * self.grid.disturbance(self.mechanism))
-            value += self.rounds * (2 * off * self.grid.step + self.problem.width * moved)
+        """Hedge's bound with the noise of a reconstructed value, plus the discretisation and the lattice."""
+        value = grid_regret(self.problem, self.eta, self.transform, self.mechanism, self.scale) + self._lattice_cost
         return RegretBound(
             value,
             "ln(N)/eta + eta (T W^2/8 + depth sigma_T^2/2) + T W/2^(k+1)",
             ("oblivious adversary", "expectation over all draws", "Lipschitz losses"),
         )
+
+    @property
+    def _lattice_cost(self) -> float:
+        """What the lattice adds.
+
+        A value is the sum of at most `depth` coefficients, so quantised losses, of which Hedge's bound speaks, are off
+        by at most q = depth times what a coefficient loses: regrets differ by 2 q a round, and losses range over
+        W + 2 q, which costs eta T ((W + 2q)^2 - W^2)/8. Roundings of the noise move every sum of values by at most
+        B = depth times those of a coefficient, weights by factors within e^{2 eta B}, and a round's loss above its
+        smallest one, at most W, likewise.
+        """
+        depth, width = self.transform.depth, self.problem.width
+        off = depth * self.grid.lost
+        moved = expm1(2 * self.eta * depth * self.grid.disturbance(self.mechanism))
+        return self.rounds * (2 * off + self.eta * off * (width + off) / 2 + width * moved)
 
     @property
     def expected_switches(self) -> float:

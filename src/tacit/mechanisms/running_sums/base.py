@@ -28,9 +28,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.mechanisms.running_sums.float_noise import FloatNoise
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, float_grid, lattice_grid
 from tacit.mechanisms.running_sums.records import Records
-from tacit.numerics.source import PooledNoise, Streams
+from tacit.numerics.source import PooledNoise, Source, Streams
 from tacit.privacy.curves import Curve, Gaussian, Pure
 from tacit.validation import (
     LARGEST,
@@ -102,12 +103,13 @@ class RunningSum(ABC):
     def start_on(self, grid: Grid, streams: Streams, name: str) -> Accumulator:
         """Begin a stream of records on a grid that `grid` made, with noise from the streams of that name."""
         scale = grid.scale or 1.0  # nothing is ever added to a sum of no steps
-        if not grid.units:
-            sums = self.start(grid.records.dimension, scale, self.noise_from(streams.stream(name)))
+        if grid.units:
+            source: PooledNoise | FloatNoise = grid.noise(streams, name)
+            sums = self._accumulator(grid.records.dimension, scale, source.draw, grid)
+        else:
+            source = FloatNoise.from_streams(self, streams, name)
+            sums = self.start(grid.records.dimension, scale, source.draw)
             sums._records = grid.records
-            return sums
-        source = grid.noise(streams, name)
-        sums = self._accumulator(grid.records.dimension, scale, source.draw, grid)
         sums._source = source
         return sums
 
@@ -177,7 +179,7 @@ class Accumulator(ABC):
         self._scale = check_positive("Accumulator", "scale", scale)
         self._noise = noise
         self._records: Records | None = None  # of a simulation in float64
-        self._source: PooledNoise | None = None  # of integer noise; streams of floats are the learner's
+        self._source: Source | None = None  # where the noise comes from, if its state is kept here
         self._grid = grid
         self._worth = 1.0 if grid is None else grid.step
         self._step = 0
@@ -188,6 +190,11 @@ class Accumulator(ABC):
     def step(self) -> int:
         """How many vectors were added."""
         return self._step
+
+    @property
+    def private(self) -> bool | None:
+        """Whether the keys behind the noise are secret (None: the noise is handed in from outside)."""
+        return None if self._source is None else self._source.private
 
     def add(self, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
         """Add one vector and return a new array: the noisy sum so far.
@@ -241,10 +248,11 @@ class Accumulator(ABC):
 
     def _inputs(self, x: FloatArray, sensitivity: float) -> tuple[FloatArray, FloatArray, float]:
         """Records and fresh noise in steps, and how much longer steps are than at sensitivity 1."""
+        grid = self._grid
+        # Records first: one that is refused has used up no noise.
+        record = self.record(x) if grid is None else grid.records.quantised(x, grid.units, sensitivity)
         fresh = np.asarray(self._noise(x.size), dtype=np.float64).reshape(x.shape)
-        if self._grid is None:
-            return self.record(x), fresh * (self._scale * sensitivity), 1.0
-        return self._grid.records.quantised(x, self._grid.units, sensitivity), fresh, sensitivity
+        return (record, fresh * (self._scale * sensitivity), 1.0) if grid is None else (record, fresh, sensitivity)
 
     def _rounded(self, correction: FloatArray) -> FloatArray:
         """A correction in steps, as it is subtracted from the fresh noise: whole on a lattice."""

@@ -89,6 +89,11 @@ class Grid:
         """What one step of the lattice is worth."""
         return self.records.size / self.units if self.units else 1.0
 
+    @property
+    def lost(self) -> float:
+        """By how much a coordinate of a record may be off on the lattice, in the units of the records."""
+        return self.step * self.records.off if self.units else 0.0
+
     def disturbance(self, mechanism: RunningSum) -> float:
         """By how much roundings move a coordinate of a sum at most, in the units of the records."""
         return 0.0 if self.rounding.exact else (0.5 + self.rounding.error) * self.step * mechanism.response
@@ -120,7 +125,8 @@ def lattice_grid(mechanism: RunningSum, privacy: float, records: Records, *, gro
     if mechanism.noise == "laplace":
         return _geometric_grid(mechanism, privacy, records)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    rounding = mechanism.rounding(budget, records.dimension, growing=growing)
+    most = records.l2_shift(LARGEST_UNITS) * mechanism.column_norm  # no lattice is finer
+    rounding = mechanism.rounding(min(budget, most), records.dimension, growing=growing)
     lost = rounding.shift(mechanism.steps, records.dimension)
     units = min(LARGEST_UNITS, floor((budget - lost) / (records.l2_shift(1) * mechanism.column_norm))) // 2 * 2
     if lost > LARGEST_ROUNDING * budget or units < FEWEST_UNITS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class Records(ABC):
     dimension: int
     sides: int = 2
     people: int = 1
+    off: ClassVar[float] = 1.0
+    """By how many steps a coordinate may be off once it is a whole number of them."""
 
     def __post_init__(self) -> None:
         check_dimension("Records", "dimension", self.dimension)
@@ -105,6 +108,7 @@ class VectorRecords(Records):
     """Vectors of l2 norm at most `norm`; longer ones are shortened."""
 
     norm: float = 1.0
+    off: ClassVar[float] = 2.0  # cut towards zero, and once more if the check in integers acts
 
     def __post_init__(self) -> None:
         super().__post_init__()
