@@ -96,7 +96,7 @@ def test_custom_gradients_are_clipped_before_they_are_summed():
     plan = PrivateFTRL(problem, 0.1, Buffered(4), privacy=1e14, numerics="float")
     actions = plan.start(Randomness.replayable(0)).run([np.ones(1)] * 5)
     np.testing.assert_allclose(actions.ravel(), [0.0, -0.025, -0.05, -0.075, -0.1], atol=1e-9)
-    assert len(seen) == 4  # the last gradient is never used
+    assert len(seen) == 5  # asked once a round, before anything of the round is absorbed
     assert any("convex loss" in line for line in plan.regret_bound.assumptions)
 
 
