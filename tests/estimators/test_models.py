@@ -121,6 +121,22 @@ def test_long_rows_are_clipped(kind):
     assert fits[0] == pytest.approx(fits[1], abs=1e-9)
 
 
+@pytest.mark.parametrize("algorithm", ["statistics", "objective", "one-pass"])
+def test_no_target_is_too_large_for_a_fit(algorithm):
+    """Targets are clipped before they are divided by their bound: the quotient may be too large for a float."""
+    X, y = two_classes()
+    fits = []
+    for largest in (0.01, 1.7e308):
+        changed = np.where(y > 0, largest, -largest)
+        model = PrivateRidge(
+            data_norm=1.0, label_bound=0.01, algorithm=algorithm, horizon=600, random_state=SOURCE, ledger=Ledger()
+        )
+        with np.errstate(over="raise"):
+            fits.append(model.fit(X, changed).coef_)
+            model.partial_fit(X[:1], changed[:1]).partial_fit(X[1:2], changed[1:2])
+    assert np.array_equal(*fits)
+
+
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_partial_fit_is_one_pass_in_parts(kind):
     X, y = two_classes(1000)

@@ -143,8 +143,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _errors(self, model: Any, features: FloatArray, target: Any) -> float:
         """The sum over the rows of an error in [0, 1]: one record moves it by at most 1."""
-        predicted = model.predict(features)
-        if is_classifier(model):
-            return float(np.sum(predicted != target))
-        bound = model.label_bound_
-        return float(np.sum(np.minimum(((predicted - target) / (2 * bound)) ** 2, 1.0)))
+        with np.errstate(all="ignore"):  # rows may be as long as floats allow: they are not clipped here
+            predicted = model.predict(features)
+            if is_classifier(model):
+                return float(np.sum(predicted != target))
+            errors = ((predicted - target) / (2 * model.label_bound_)) ** 2
+        return float(np.sum(np.where(errors < 1.0, errors, 1.0)))  # 1 also where it is not a number
