@@ -19,7 +19,7 @@ from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.guarantee import EVENT, IDEALIZED, REPLACE, Guarantee, Relation, as_relation
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Experts, Problem
 from tacit.randomness import Randomness
@@ -292,6 +292,11 @@ class PrivatePlan(Plan):
     def theorem(self) -> str:
         """What proves it."""
 
+    @property
+    def stated_numerics(self) -> str:
+        """What the contract says about its numerics."""
+        return IDEALIZED
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """The privacy contract."""
@@ -303,6 +308,7 @@ class PrivatePlan(Plan):
             relation=self.relation,
             unit=self.unit,
             rounds_per_person=self.rounds_per_person,
+            numerics=self.stated_numerics,
         )
 
 
