@@ -3,7 +3,6 @@
 A curve answers three questions, each rounded to the private side: its Renyi divergence at given orders,
 epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise;
 composition.py puts those of several contracts together.
-The exact Gaussian epsilon comes from dp-accounting.
 """
 
 from __future__ import annotations
