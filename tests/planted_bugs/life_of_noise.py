@@ -127,11 +127,12 @@ def _anywhere(honest: Any) -> Any:
 
 
 def _never_busy(honest: Any) -> Any:
-    def finish(self: Learner, checked: Any) -> None:
-        self._process = Process.number
-        honest(self, checked)
+    def observe(self: Learner, feedback: Any) -> None:
+        if not self._played:
+            honest(self, feedback)
+        self._finish(self._check(feedback))
 
-    return finish
+    return observe
 
 
 def _taken_back(honest: Any) -> Any:
@@ -184,7 +185,7 @@ CONTROLS = (
         found("another_process_is_refused"),
     ),
     Control(
-        "half a round is continued", "noise", swap(Learner, "_finish", _never_busy),
+        "half a round is continued", "noise", swap(Learner, "observe", _never_busy),
         found("half_rounds_are_not_continued"),
     ),
     Control(

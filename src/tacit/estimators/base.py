@@ -15,7 +15,7 @@ from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, practical_reach
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.losses.base import Loss, clip_rows, row_norms
+from tacit.losses.base import Loss, row_norms
 from tacit.losses.linear_models import LinkLoss
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.guarantee import Guarantee
@@ -128,9 +128,9 @@ class PrivateLinearModel(BaseEstimator):
         self._spend(plan.guarantee.with_randomness(source.label))
         models = []
         for number, labels in enumerate(targets):
-            learner = ObjectivePerturbationLearner(plan, source.child(number))
+            learner = cast(ObjectivePerturbationLearner, plan.start(source.child(number)))
             learner.run((rows, labels))
-            models.append(learner.model)
+            models.append(learner.release())
         return np.array(models)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class PrivateLinearModel(BaseEstimator):
     def _begin_pass(self, plan: OnlineToBatch) -> OnlineToBatchLearner:
         source = self._randomness()
         self._spend(plan.guarantee.with_randomness(source.label))
-        return OnlineToBatchLearner(plan, source.child("pass"))
+        return cast(OnlineToBatchLearner, plan.start(source.child("pass")))
 
     def _spend(self, guarantee: Guarantee) -> None:
         spend(self.ledger, f"{type(self).__name__}.fit", guarantee)
@@ -160,10 +160,6 @@ class PrivateLinearModel(BaseEstimator):
         if not self.fit_intercept:
             return models, np.zeros(len(models))
         return np.ascontiguousarray(models[:, :-1]), models[:, -1] * INTERCEPT_SHARE * norm
-
-    def _clipped(self, X: FloatArray) -> FloatArray:
-        """Rows as the training saw them: with their constant, inside the bound."""
-        return clip_rows(self._augmented(X, self.data_norm_), self.data_norm_)
 
 
 def randomness_of(state: Any) -> Randomness:

@@ -96,7 +96,7 @@ class Doubling(Plan):
         return replace(
             first,
             curve=self._shared_curve(self.epoch(0)),
-            at_delta=self.target.delta,
+            at_delta=first.at_delta,  # 0 where the epochs are pure
             theorem=f"parallel composition over disjoint epochs of: {first.theorem}",
         )
 
@@ -141,6 +141,11 @@ class Doubling(Plan):
         """As for a horizon of REFERENCE_ROUNDS."""
         first = self.epoch(0)
         return first.blind_regret / (first.horizon or 1) * REFERENCE_ROUNDS
+
+    @property
+    def favour(self) -> tuple[float, str]:
+        """As the epochs' plans."""
+        return self.epoch(0).favour
 
     @classmethod
     def _calibrate(cls, problem: Problem, target: Target) -> Plan:

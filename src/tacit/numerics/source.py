@@ -95,7 +95,8 @@ class Source(ABC):
 class Pooled(Source):
     """A source that draws ahead in a pool and gives out in order.
 
-    What is given out does not depend on how many are asked for at a time: a loop and an array draw the same.
+    What is given out does not depend on how many are asked for at a time: a loop and an array draw the same. Nor does
+    what is drawn ahead: pools have the same sizes however they are emptied, so that both have the same state.
     """
 
     _kind: ClassVar[type[np.generic]] = np.int64
@@ -127,7 +128,7 @@ class Pooled(Source):
         self._drop()
         while missing > 0:
             self._ahead = min(2 * self._ahead, self._most)
-            drawn = self._produce(max(self._ahead, min(missing, self._most)))
+            drawn = self._produce(self._ahead)  # pools of public sizes: a loop and an array leave the same state
             parts.append(drawn[:missing])
             if drawn.size > missing:
                 self._pool, self._next = drawn, missing
@@ -147,20 +148,22 @@ class Pooled(Source):
 
     def renew(self) -> None:
         self._drop()
+        self._ahead = min(FIRST_POOL, self._most)
         for part in self._parts().values():
             part.renew()
 
     def _saved(self) -> dict[str, Any]:
         parts = {name: part.state_dict() for name, part in self._parts().items()}
-        return {"pool": self._pool[self._next :].copy(), **parts}
+        return {"pool": self._pool[self._next :].copy(), "ahead": self._ahead, **parts}
 
     def _load(self, state: dict[str, Any]) -> None:
         pool = state["pool"]
         if not (isinstance(pool, np.ndarray) and pool.dtype == self._kind and pool.ndim == 1):
             raise TypeError("one-dimensional array expected")
+        ahead = check_integer(type(self).__name__, "ahead", state["ahead"], at_most=self._most)
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
-        self._pool, self._next = pool.copy(), 0
+        self._pool, self._next, self._ahead = pool.copy(), 0, ahead
 
 
 class PooledNoise(Pooled):

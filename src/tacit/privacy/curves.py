@@ -3,7 +3,6 @@
 A curve answers three questions, each rounded to the private side: its Renyi divergence at given orders,
 epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise;
 composition.py puts those of several contracts together.
-The exact Gaussian epsilon comes from dp-accounting.
 """
 
 from __future__ import annotations
@@ -32,6 +31,9 @@ from tacit.privacy.conversion import (
 )
 from tacit.privacy.conversion import log_mixture as log_mixture
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
+
+# Of a delta: room for errors that are far smaller, and more than the roundings of a short product.
+_NEARLY, _BARELY_MORE = 1.0 - 1e-12, 1.0 + 2.0**-50
 
 
 @dataclass(frozen=True)
@@ -300,42 +302,61 @@ class Sum(Curve):
 class SamplerError(Curve):
     """A curve whose draws are only close to their law: `distance` in total variation, at most `draws` times.
 
-    The price (1 + e^epsilon) * distance * draws is added to delta last, at the epsilon that is asked for.
+    The price (1 + e^epsilon) * distance * draws is added to delta last, at the epsilon that is asked for. Besides, both
+    neighbours' laws may be within factors of their ideal ones: then `extra` is added to epsilon and delta is multiplied
+    by e^exponent (two laws within a factor e^x each: extra = 2x, exponent = x).
     """
 
     curve: Curve
     distance: float
     draws: int
+    extra: float = 0.0
+    exponent: float = 0.0
 
     def __post_init__(self) -> None:
         plain_fields(self)
-        check_number("SamplerError", "distance", self.distance, above=0.0, closed_low=True)
+        for name in ("distance", "extra", "exponent"):
+            check_number("SamplerError", name, getattr(self, name), above=0.0, closed_low=True)
         check_integer("SamplerError", "draws", self.draws, at_least=0)
         _check_curve("SamplerError", self.curve)
 
+    @property
+    def notion(self) -> str:  # type: ignore[override]
+        return self.curve.notion
+
     def renyi(self, orders: FloatArray) -> FloatArray:
-        return self.curve.renyi(orders) if self._total == 0 else np.full_like(orders, np.inf)
+        return self.curve.renyi(orders) if self._faithful else np.full_like(orders, np.inf)
 
     def pure(self) -> float:
-        return self.curve.pure() if self._total == 0 else float("inf")
+        if self._total > 0 or self.curve.pure() == float("inf"):
+            return float("inf")
+        return self.curve.pure() + self.extra * ROUND_UP
 
     @property
     def _total(self) -> float:
         return self.distance * self.draws * ROUND_UP
 
+    @property
+    def _faithful(self) -> bool:
+        return self._total == 0 and self.extra == 0 and self.exponent == 0
+
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("SamplerError", "epsilon", epsilon, above=0.0, closed_low=True)
         price = float(1 + np.exp(min(epsilon, 700.0))) * self._total  # plain floats: infinite if need be
-        return min(1.0, self.curve.delta(epsilon) + price)
+        ideal = self.curve.delta(max(0.0, epsilon - self.extra * ROUND_UP))
+        return min(1.0, ideal * float(np.exp(self.exponent)) * _BARELY_MORE + price)
 
     def epsilon(self, delta: float) -> float:
         delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)
-        if self._total == 0:
-            return self.curve.epsilon(delta)
+        if self._faithful or (delta == 0 and self._total == 0):
+            return self.curve.epsilon(delta) + self.extra
         if self.delta(0.0) <= delta:
             return 0.0
+        start = self.curve.epsilon(delta * _NEARLY) + self.extra
+        if start == float("inf") or self.delta(start) <= delta:  # errors too small to be seen
+            return start
         # The price grows with epsilon while the curve falls: only between these two ends can their sum be small.
-        start, stop = self.curve.epsilon(delta), float(np.log(max(delta / self._total - 1, 1e-300)))
+        stop = float(np.log(max(delta / self._total - 1, 1e-300))) if self._total > 0 else start + 1.0
         if not start < stop:
             return float("inf")
         previous = start

@@ -204,7 +204,7 @@ def test_schedule_draws_only_between_batches():
 def test_hedge_without_noise_is_hedge(mechanism, monkeypatch):
     """With all noise zero, the held Gumbel vector plays exact exponential weights on the sums."""
     problem = Experts(n=3, horizon=100)
-    plan = HedgeOnSums(problem, eta=0.3, mechanism=mechanism, privacy=1.0)
+    plan = HedgeOnSums(problem, eta=0.3, mechanism=mechanism, privacy=1.0, numerics="float")
     monkeypatch.setattr(type(mechanism), "noise_from", lambda self, generator: np.zeros)
     learner = plan.start(Randomness.replayable(6))
     monkeypatch.setattr(learner, "_pad", lambda step: 0.0)

@@ -320,6 +320,8 @@ def test_bad_records_raise_and_change_nothing():
     broken = CustomLoss(lambda x, z: 0.0, lambda x, z: np.asarray(z), lipschitz=1.0)
     other = calibrated(20, loss=broken, smoothness=1.0).start(Randomness.replayable(0))
     other.play()
-    with pytest.raises(InvalidInput):
-        other.observe(np.array([1.0, np.nan, 0.0, 0.0, 0.0]))
+    with pytest.raises(InvalidInput, match="must be 5 numbers"):
+        other.observe(np.array([1.0, 0.0]))
     assert other.rounds == 0
+    other.observe(np.array([1.0, np.nan, 0.0, 0.0, 0.0]))  # counts as 0: a record is not refused for its gradient
+    assert other.rounds == 1

@@ -298,6 +298,10 @@ class OnlineToBatchLearner(Learner):
         """The newest private model; after the last record, the final one."""
         return np.array(self._action)
 
+    def release(self) -> FloatArray:
+        """The newest model: every model of the pass is released already."""
+        return self.model
+
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the models."""

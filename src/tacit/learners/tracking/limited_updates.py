@@ -24,7 +24,7 @@ from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
-from tacit.privacy.guarantee import ZERO_OUT, Relation
+from tacit.privacy.guarantee import Relation
 from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_positive
@@ -210,7 +210,7 @@ def noise_mean(epsilon: float, relation: Relation, rounds_per_person: int) -> fl
     The choice depends on differences of sums only. One replaced round moves two sums against each other by
     at most 2; a round of constant loss instead of it, by at most 1.
     """
-    return (1 if relation is ZERO_OUT else 2) * rounds_per_person / epsilon * ROUND_UP
+    return relation.sides * rounds_per_person / epsilon * ROUND_UP
 
 
 def stationary_regret(n: int, rounds: int, scale: float) -> float:

@@ -26,7 +26,7 @@ from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.privacy.calibration import gaussian_mu, minimise
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure
-from tacit.privacy.guarantee import ZERO_OUT, Relation
+from tacit.privacy.guarantee import Relation
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_positive
@@ -228,7 +228,7 @@ def refuse_printed_noise(noise: str | None) -> None:
 
 def _sensitivity(n: int, noise: str, relation: Relation) -> float:
     norm = n if noise == "laplace" else sqrt(n)
-    return norm / 2 if relation is ZERO_OUT else float(norm)
+    return norm * relation.sides / 2
 
 
 def _noise_cost(eta: float, scale: float, noise: str) -> float:
