@@ -6,6 +6,8 @@ from scipy.stats import chi2
 
 from exact.experts_law import Batches, lazy_law, scheduled_law, two_chain_law
 from tacit import L2P, Experts, LazyExperts, Randomness, ScheduledExperts
+from tacit.numerics.decisions import draw_softmax
+from tacit.numerics.lattice import quantise_losses
 
 FALSE_ALARM = 1e-6
 
@@ -113,17 +115,17 @@ LOSSES = {
 
 
 def no_forced_switch(learner):
-    learner._hazard = 0.0
+    learner._stay = 1.0
 
 
 def coin_with_double_rate(learner):
-    learner._eta *= 2
+    learner._rate *= 2
     draw = learner._draw
 
     def at_the_right_rate():
-        learner._eta /= 2
+        learner._rate /= 2
         draw()
-        learner._eta *= 2
+        learner._rate *= 2
 
     learner._draw = at_the_right_rate
 
@@ -136,13 +138,12 @@ def draw_without_the_last_batch(learner):
     def late():
         learner._redraws += 1
         stale = learner._total - learner._last
-        weights = np.exp(-learner._eta * stale)
-        learner._move(int(learner._streams["draw"].choice(len(weights), p=weights / weights.sum())))
+        learner._move(draw_softmax(learner._choice, learner._rate, stale))
 
     absorb = learner._absorb
 
     def remember(losses):
-        learner._last = losses.copy()
+        learner._last = quantise_losses(losses)
         absorb(losses)
 
     learner._absorb, learner._draw = remember, late
@@ -231,9 +232,6 @@ def test_shipped_scheduled_experts_have_this_law(n, rounds, monkeypatch):
     assert fit(counts, law[0]) > FALSE_ALARM
     from tacit.learners.experts import scheduled_experts
 
-    honest = scheduled_experts.exponential_mechanism
-    monkeypatch.setattr(
-        scheduled_experts, "exponential_mechanism", lambda scores, generator: honest(-scores, generator)
-    )
+    monkeypatch.setattr(scheduled_experts, "draw_softmax", lambda source, rate, s: draw_softmax(source, rate, -s))
     counts = frequencies(plan, scheduled_transcript, losses, law.shape[1], runs=4000, seed=6)
     assert fit(counts, law[0]) < FALSE_ALARM

@@ -112,8 +112,9 @@ def test_a_stolen_state_does_not_give_past_noise_back():
     assert "streams" not in state
     assert set(state) == {
         *("warning", "version", "plan", "digest", "round", "played", "switches", "action"),
-        *("_total", "_rows", "_filled", "_held_loss", "_redraws"),
+        *("_total", "_rows", "_filled", "_held_loss", "_redraws", "_keep", "_choice"),
     }
+    assert state["_keep"] == state["_choice"] == {}
 
 
 def test_a_loss_that_saw_points_and_raises_gets_no_second_answer(ftrl):

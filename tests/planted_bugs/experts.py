@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
-
-import numpy as np
 
 from planted_bugs.catalogue import Control, both, swap
 from tacit.auditing import attacks
@@ -18,7 +17,8 @@ from tacit.learners.experts import lazy_experts as lazy
 from tacit.learners.experts import scheduled_experts as scheduled
 from tacit.learners.plan import Plan
 from tacit.learners.target import Target
-from tacit.mechanisms.selection import exponential_mechanism
+from tacit.numerics.decisions import coin, draw_softmax
+from tacit.numerics.lattice import LOSS_UNITS, quantise_losses, sum_quantised
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 
@@ -51,8 +51,8 @@ def observed(plan: Plan) -> Finding:
 _MIXED = [1, 2, 1, 1, 3, 0]
 
 
-def _hazard(make: Any) -> Any:
-    """Change the learner's hazard after it was set."""
+def _started(make: Any) -> Any:
+    """Change the learner after it was started."""
 
     def build(honest: Any) -> Any:
         def init(self: Any, plan: Any, randomness: Any) -> None:
@@ -65,7 +65,7 @@ def _hazard(make: Any) -> Any:
 
 
 def _no_force(learner: lazy.LazyExpertsLearner) -> None:
-    learner._hazard = 0.0
+    learner._stay = 1.0
 
 
 def _no_cap(learner: lazy.LazyExpertsLearner) -> None:
@@ -73,46 +73,48 @@ def _no_cap(learner: lazy.LazyExpertsLearner) -> None:
 
 
 def _absorb(decide: Any) -> Any:
-    """The lazy learner's round with another decision rule: `decide(self, clock)` says whether to redraw."""
+    """The lazy learner's round with another decision rule: `decide(self)` says whether to redraw."""
 
     def build(honest: Any) -> Any:
         def absorb(self: lazy.LazyExpertsLearner, losses: Any) -> None:
             self._rows[self._filled] = losses
             self._filled += 1
-            self._held_loss += losses.item(self._action)
+            held = int(losses.item(self._action) * LOSS_UNITS)
+            self._held_loss += held
             finished = self._round + 1
             if finished % self._batch == 0 and finished <= self._last_decision:
-                if decide(self, self._streams["keep"].standard_exponential()):
+                if decide(self):
                     self._flush()
                     self._draw()
+                    held = int(losses.item(self._action) * LOSS_UNITS)
                 if decide is not _cumulative:
-                    self._held_loss = losses.item(self._action) if decide is _carried else 0.0
+                    self._held_loss = held if decide is _carried else 0
 
         return absorb
 
     return build
 
 
-def _wrong_sign(self: Any, clock: Any) -> bool:
-    return bool(clock <= max(0.0, self._hazard - self._eta * self._held_loss))
+def _wrong_sign(self: Any) -> bool:
+    return not coin(self._keep, min(1.0, self._stay * exp(self._rate * self._held_loss)))
 
 
-def _cumulative(self: Any, clock: Any) -> bool:
-    return bool(clock <= self._eta * self._held_loss + self._hazard)
+def _cumulative(self: Any) -> bool:
+    return not coin(self._keep, self._stay, self._rate, self._held_loss)
 
 
-def _carried(self: Any, clock: Any) -> bool:
-    return bool(clock <= self._eta * self._held_loss + self._hazard)
+def _carried(self: Any) -> bool:
+    return not coin(self._keep, self._stay, self._rate, self._held_loss)
 
 
-def _certain(self: Any, clock: Any) -> bool:
-    return bool(self._held_loss > 0 or clock <= self._hazard)
+def _certain(self: Any) -> bool:
+    return self._held_loss > 0 or not coin(self._keep, self._stay)
 
 
 def _stale(honest: Any) -> Any:
     def draw(self: lazy.LazyExpertsLearner) -> None:
         stale = vars(self).get("_stale_rows")
-        newest = 0.0 if stale is None else self._rows[max(0, stale - 1)]
+        newest = 0 if stale is None else quantise_losses(self._rows[max(0, stale - 1)])
         self._total -= newest
         honest(self)
         self._total += newest
@@ -133,22 +135,21 @@ def _reread(honest: Any) -> Any:
 
     def flush(self: lazy.LazyExpertsLearner) -> None:
         if self._filled:
-            self._total += np.add.reduce(self._rows[: self._filled + 1], axis=0)
+            self._total += sum_quantised(self._rows[: self._filled + 1])
             self._filled = 0
 
     return flush
 
 
 def _doubled(honest: Any) -> Any:
-    return lambda scores, generator: honest(2 * scores, generator)
+    return lambda uniforms, rate, scores: honest(uniforms, 2 * rate, scores)
 
 
 def _every_round(honest: Any) -> Any:
     def absorb(self: scheduled.ScheduledExpertsLearner, losses: Any) -> None:
-        self._total += losses
+        self._total += quantise_losses(losses)
         if self._round + 1 < self.plan.rounds:
-            scores = -self.plan.eta * self._total
-            self._move(exponential_mechanism(scores, self._streams["draw"]))
+            self._move(draw_softmax(self._choice, self._rate, self._total))
 
     return absorb
 
@@ -213,7 +214,7 @@ def _doubling() -> Finding:
 CONTROLS: tuple[Control, ...] = (
     Control(
         "missing forced switch (lazy experts)", "experts",
-        swap(lazy.LazyExpertsLearner, "__init__", _hazard(_no_force)), lambda: searched(LAZY, 8),
+        swap(lazy.LazyExpertsLearner, "__init__", _started(_no_force)), lambda: searched(LAZY, 8),
     ),
     Control(
         "wrong acceptance sign (lazy experts)", "experts",
@@ -242,15 +243,15 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "cap on redraws ignored", "experts",
-        swap(lazy.LazyExpertsLearner, "__init__", _hazard(_no_cap)), lambda: searched(CAPPED, 40), fast=False,
+        swap(lazy.LazyExpertsLearner, "__init__", _started(_no_cap)), lambda: searched(CAPPED, 40), fast=False,
     ),
     Control(
         "doubled rate in the draw (lazy experts)", "experts",
-        swap(lazy, "exponential_mechanism", _doubled), lambda: searched(LAZY, 40), fast=False,
+        swap(lazy, "draw_softmax", _doubled), lambda: searched(LAZY, 40), fast=False,
     ),
     Control(
         "exponential mechanism with doubled rate", "experts",
-        swap(scheduled, "exponential_mechanism", _doubled), lambda: searched(SCHEDULED, 40),
+        swap(scheduled, "draw_softmax", _doubled), lambda: searched(SCHEDULED, 40),
     ),
     Control(
         "draw every round, priced every batch", "experts",

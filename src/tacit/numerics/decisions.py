@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.numerics.certified import exponential
+from tacit.numerics.source import Words
 from tacit.numerics.uniforms import Digits, Uniforms, fractions, rational
 from tacit.validation import LARGEST, FloatArray, IntArray
 
@@ -39,6 +40,9 @@ def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int =
     (True, False)
     """
     _check_coin(probability, rate, score)
+    if uniforms.decide is not None:
+        heads = probability * exp(-(score * rate))
+        return uniforms.decide(lambda: (1 - heads, heads)) == 1
     index, word = uniforms.take_one()
     gap = (word >> 11) * _WHOLE - probability * exp(-(score * rate))
     if abs(gap) > COIN_MARGIN:
@@ -49,7 +53,18 @@ def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int =
 def coins(uniforms: Uniforms, probability: float, rate: float, scores: IntArray) -> NDArray[np.bool_]:
     """A coin for each score: the same outcomes as `coin` one after the other."""
     _check_coin(probability, rate, int(scores.min()) if scores.size else 0)
+    if uniforms.decide is not None:
+        tossed = [coin(uniforms, probability, rate, score) for score in scores.ravel().tolist()]
+        return np.array(tossed, dtype=np.bool_).reshape(scores.shape)
     index, words = uniforms.take(scores.size)
+    return toss(uniforms, index, words, probability, rate, scores)
+
+
+def toss(
+    uniforms: Uniforms, index: int, words: Words, probability: float, rate: float, scores: IntArray
+) -> NDArray[np.bool_]:
+    """`coins` of uniforms that were taken before, the first of them number `index`; each may serve one decision."""
+    _check_coin(probability, rate, int(scores.min()) if scores.size else 0)
     flat = scores.ravel()
     gaps = fractions(words) - probability * np.exp(-(flat * rate))
     heads: NDArray[np.bool_] = gaps < 0
@@ -92,7 +107,10 @@ def permute_and_flip(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
     The first success among coins in a random order is uniform among all successes. If a person moves each score by
     at most Delta, rate = epsilon/(2 Delta) makes it epsilon-DP.
     """
-    kept = np.flatnonzero(coins(uniforms, 1.0, rate, scores - scores.min()))
+    gaps = scores - scores.min()
+    if uniforms.decide is not None:  # only the index is released, not the coins
+        return uniforms.decide(lambda: _flip_law(np.exp(-(gaps * rate))))
+    kept = np.flatnonzero(coins(uniforms, 1.0, rate, gaps))
     return int(kept[uniforms.integer(kept.size)])
 
 
@@ -102,6 +120,15 @@ def _check_coin(probability: float, rate: float, least: int) -> None:
             f"A coin needs a probability in (0, 1], a rate from 0 to {LARGEST:g} and scores of at least 0. "
             f"Got probability {probability!r} and rate {rate!r}."
         )
+
+
+def _flip_law(stay: FloatArray) -> list[float]:
+    """P[j] = stay_j E[1/(1 + how many others stay)], the integral over x of the product of 1 - stay_i + stay_i x."""
+    nodes, weights = np.polynomial.legendre.leggauss(stay.size // 2 + 1)  # exact for polynomials of that degree
+    factors = 1 - stay[:, None] * (1 - nodes) / 2
+    others = [np.prod(np.delete(factors, place, axis=0), axis=0) for place in range(stay.size)]
+    law: list[float] = (stay * (np.array(others) @ weights) / 2).tolist()
+    return law
 
 
 def _exact_coin(digits: Digits, probability: float, rate: float, score: int) -> bool:
@@ -118,6 +145,8 @@ def _exact_coin(digits: Digits, probability: float, rate: float, score: int) -> 
 
 def _draw(uniforms: Uniforms, weights: FloatArray, bounds: Callable[[int], Iterable[tuple[int, int]]]) -> int:
     """The first j with U sum < weight_0 + .. + weight_j; `bounds` encloses 2^bits times the exact weights."""
+    if uniforms.decide is not None:
+        return uniforms.decide(lambda: (weights / weights.sum()).tolist())
     index, word = uniforms.take_one()
     sums = np.cumsum(weights)
     total = float(sums[-1])

@@ -95,7 +95,8 @@ class Source(ABC):
 class Pooled(Source):
     """A source that draws ahead in a pool and gives out in order.
 
-    What is given out does not depend on how many are asked for at a time: a loop and an array draw the same.
+    What is given out does not depend on how many are asked for at a time: a loop and an array draw the same. Nor does
+    what is drawn ahead: pools have the same sizes however they are emptied, so that both have the same state.
     """
 
     _kind: ClassVar[type[np.generic]] = np.int64
@@ -147,6 +148,7 @@ class Pooled(Source):
 
     def renew(self) -> None:
         self._drop()
+        self._ahead = min(FIRST_POOL, self._most)
         for part in self._parts().values():
             part.renew()
 

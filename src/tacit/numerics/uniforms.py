@@ -10,6 +10,7 @@ A uniform serves one decision and is never kept: states hold outcomes. i counts 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Self
 
@@ -23,6 +24,9 @@ from tacit.validation import FloatArray, IntArray, check_integer
 
 KEY_BYTES = 32
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
+
+Law = Callable[[], Sequence[float]]
+"""Gives the probabilities of all outcomes of one decision."""
 
 
 class Digits:
@@ -53,6 +57,8 @@ class Uniforms(OnStreams):
     def __init__(self, words: Stream, digits: Stream) -> None:
         super().__init__(words, digits)
         check_libm()
+        # A stream may decide by itself: audits walk through all outcomes, and are told how likely each of them is.
+        self.decide: Callable[[Law], int] | None = getattr(words, "decide", None)
         self._key = digits.bytes(KEY_BYTES)
         self._drawn = 0
 
@@ -68,8 +74,13 @@ class Uniforms(OnStreams):
 
     def take_one(self) -> tuple[int, int]:
         """The index and the word of the next uniform."""
-        index, words = self.take(1)
-        return index, int(words[0])
+        place, size = self._next, self._pool.size
+        if place == size:
+            index, words = self.take(1)
+            return index, int(words[0])
+        self._check_process()
+        self._next = place + 1  # before it is given out, as in `take`
+        return self._drawn - size + place, self._pool.item(place)
 
     def digits(self, index: int, word: int) -> Digits:
         """The uniform of that index and word, for a comparison that 53 bits do not decide."""
@@ -78,6 +89,8 @@ class Uniforms(OnStreams):
     def integer(self, below: int) -> int:
         """A uniform integer of {0..below-1}: floor(below * U)."""
         number = check_integer("Uniforms.integer", "below", below)
+        if self.decide is not None:
+            return self.decide(lambda: [1 / number] * number)
         index, word = self.take_one()
         return self._exact_integer(index, word, number)
 

@@ -75,9 +75,19 @@ class ScriptedRandomness(Randomness):
 class Stream:
     """Hands out symbols where a generator hands out numbers."""
 
+    private = False  # as the scripted source: nothing here is secret
+
     def __init__(self, script: Script, name: str) -> None:
         self._script = script
         self._name = name
+
+    def decide(self, law: Callable[[], Sequence[float]]) -> int:
+        """The outcome of an exact decision (`tacit.numerics.decisions`): its uniforms ask their stream."""
+        return self._script.ask(self._name, law)
+
+    def bytes(self, count: int) -> Any:
+        """A key that nothing is decided by."""
+        return bytes(count)
 
     def standard_exponential(self, size: Any = None) -> Any:
         """One clock, a race of clocks, or rows of races."""

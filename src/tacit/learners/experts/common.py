@@ -12,6 +12,7 @@ from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
 from tacit.learners.states import fitting
+from tacit.numerics.lattice import LOSS_UNITS
 from tacit.problems import Experts, Problem, Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_integer, first_position, real_array
@@ -170,6 +171,10 @@ class ExpertLearner(Learner):
         rounds, slack = self._round, 1e-9 * (1 + self._round)
         summed = total + np.add.reduce(np.atleast_2d(waiting), axis=0)
         return bool(_min(total) >= -slack and _max(summed, None) <= rounds + slack)
+
+    def _summable_units(self, total: IntArray, waiting: IntArray | int = 0) -> bool:
+        """The same for losses that were rounded down to integers of {0..2^24}: without slack."""
+        return bool(_min(total) >= 0 and _max(total + waiting, None) <= self._round * LOSS_UNITS)
 
 
 class LazyLearner(ExpertLearner):

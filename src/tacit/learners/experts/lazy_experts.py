@@ -24,13 +24,17 @@ from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import wanted_rate
 from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.selection import exponential_mechanism
+from tacit.numerics.decisions import coin, draw_softmax, toss
+from tacit.numerics.lattice import LOSS_UNITS, quantise_losses, sum_quantised
+from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import BoundedRange, Curve
-from tacit.privacy.guarantee import ZERO_OUT, Relation
+from tacit.privacy.guarantee import EXACT, Relation
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, invalid
+
+WEIGHTS_FORMULA = "ln(N)/eta + eta T B/8 + T/2^24"
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,9 @@ class LazyExperts(ExpertPlan):
 
     Privacy contract: every decision and every switch time, for the Renyi curve of `LazyChain` with keep
     probabilities in [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta. Adaptive adversaries.
-    Enforced: losses in their range (others raise). Numerics: idealized.
-    Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
+    Enforced: losses in their range (others raise). Numerics: exact.
+    Regret: ln N/eta + eta T B/8 + T 2^-24 (oblivious): the marginal law is exactly exponential weights, on losses that
+    are rounded down to multiples of 2^-24.
 
     Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
     https://arxiv.org/abs/2406.03620.
@@ -68,6 +73,7 @@ class LazyExperts(ExpertPlan):
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "lazy chain, random-draw Renyi composition"
+    stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,9 +98,10 @@ class LazyExperts(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8, plus T times the probability that the limit is hit."""
-        value = lazy_regret(self.problem.n, self.rounds, self._tuned, log(self.problem.n)) * self.problem.width
-        formula = "ln(N)/eta + eta T B/8" + (" + T P[cap hit]" if self.max_switches is not None else "")
+        """At most ln N/eta + eta T B/8 + T 2^-24, plus T times the probability that the limit is hit."""
+        value = lazy_regret(self.problem.n, self.rounds, self._tuned, log(self.problem.n))
+        value = self.problem.width * (value + rounding_regret(self.problem.n, self.rounds))
+        formula = WEIGHTS_FORMULA + (" + T P[cap hit]" if self.max_switches is not None else "")
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @property
@@ -128,85 +135,86 @@ class LazyExpertsLearner(LazyLearner):
     """Holds one expert; sums losses only when a draw needs them."""
 
     plan: LazyExperts
-    _stream_names = ("start", "keep", "draw")
-    _state = ("_total", "_rows", "_filled", "_held_loss", "_redraws")
+    _state = ("_total", "_rows", "_filled", "_held_loss", "_redraws", "_keep", "_choice")
 
     def __init__(self, plan: LazyExperts, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._eta = plan.eta
-        self._hazard = -log1p(-plan.force)
+        self._rate = plan.eta / LOSS_UNITS
+        self._stay = 1 - plan.force
         self._relative = plan.relative
-        # Rounds since the last draw wait here; a block boundary or a draw adds them up. Both ways of
-        # playing use the same boundaries, so their sums agree to the last bit.
+        self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
+        # Rounds since the last draw wait here; a block boundary or a draw rounds each of them and adds them up.
         self._begin_chain(plan.batch, plan.decisions, plan.max_switches)
+        self._window = int(2 / max(plan._tuned.redraw, 1e-3))  # coins to look ahead at: about two redraws' worth
         self._rows = np.zeros((self._block, self._n))
         self._filled = 0
-        self._total = np.zeros(self._n)
-        self._held_loss = 0.0
-        self._action = int(self._streams["start"].integers(self._n))
+        self._total = np.zeros(self._n, dtype=np.int64)
+        self._held_loss = 0
+        self._action = Uniforms.from_streams(randomness, "start").integer(self._n)
 
     def _absorb(self, losses: FloatArray) -> None:
         self._rows[self._filled] = losses
         self._filled += 1
-        held = losses.item(self._action)
-        self._held_loss += held - self._best if self._relative else held
+        held = int(losses.item(self._action) * LOSS_UNITS)
+        self._held_loss += held - int(self._best * LOSS_UNITS) if self._relative else held
         finished = self._round + 1
         if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
-            # Keeping with probability (1-p) e^{-eta L} is an exponential clock that outlives the hazard.
-            clock = self._streams["keep"].standard_exponential()
-            if clock <= self._eta * self._held_loss + self._hazard:
+            if not coin(self._keep, self._stay, self._rate, self._held_loss):
                 self._flush()
                 self._draw()
-            self._held_loss = 0.0
+            self._held_loss = 0
         if finished % self._block == 0:
             self._flush()
 
     def _flush(self) -> None:
         if self._filled:
-            self._total += np.add.reduce(self._rows[: self._filled], axis=0)
+            self._total += sum_quantised(self._rows[: self._filled])
             self._filled = 0
 
     def _consistent(self) -> bool:
-        return super()._consistent() and self._summable(self._total, self._rows[: self._filled])
+        waiting = self._rows[: self._filled]
+        in_range = bool(((waiting >= 0) & (waiting <= 1)).all())
+        return super()._consistent() and in_range and self._summable_units(self._total, sum_quantised(waiting))
 
     def _draw(self) -> None:
         self._redraws += 1
-        self._move(exponential_mechanism(-self._eta * self._total, self._streams["draw"]))
+        self._move(draw_softmax(self._choice, self._rate, self._total))
 
     def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """One aligned block of whole batches, all of which end in a decision."""
         size, batch = self._block, self._batch
-        clocks = self._streams["keep"].standard_exponential(size // batch)
+        index, words = self._keep.take(size // batch)
         start = row = 0  # rows from `start` on are not yet added to the total
         while row < size:
-            held = block[row:, self._action]
+            ahead = min(size, row + self._window * batch)
+            held = quantise_losses(block[row:ahead, self._action])
             if self._relative:
-                held = held - best[row:]
-            if batch > 1:  # sequential sums, as one round at a time would make them
-                held = np.add.accumulate(held.reshape(-1, batch), axis=1)[:, -1]
-            rings = clocks[row // batch :] <= self._eta * held + self._hazard
-            first = int(rings.argmax())
-            if not rings[first]:
-                actions[row:] = self._action
-                break
-            stop = row + (first + 1) * batch
+                held -= quantise_losses(best[row:ahead])
+            scores = held if batch == 1 else np.add.reduce(held.reshape(-1, batch), axis=1)
+            toss_from, toss_to = row // batch, ahead // batch
+            kept = toss(self._keep, index + toss_from, words[toss_from:toss_to], self._stay, self._rate, scores)
+            first = int(kept.argmin())
+            stop = ahead if kept[first] else row + (first + 1) * batch
             actions[row:stop] = self._action
-            self._total += np.add.reduce(block[start:stop], axis=0)
-            self._draw()
-            start = row = stop
+            if not kept[first]:
+                self._total += sum_quantised(block[start:stop])
+                self._draw()
+                start = stop
+            row = stop
         if start < size:
-            self._total += np.add.reduce(block[start:], axis=0)
+            self._total += sum_quantised(block[start:])
         self._round += size
 
 
 def lazy_curve(n: int, rounds: int, tuned: Parameters, relation: Relation, rounds_per_person: int) -> Curve:
     """The curve of a lazy chain on exponential weights (used again by lazy fixed share)."""
     eta, force, batch, cap = tuned
+    stay = 1 - force  # the float that the coin is given
     # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
-    width = (eta if relation is ZERO_OUT else 2 * eta) * rounds_per_person
+    width = eta * relation.sides * rounds_per_person
     chain = LazyChain.of_hazards(
         decisions=0 if n == 1 else tosses(rounds, batch),
-        least=-log1p(-force),
+        least=-log1p(stay - 1),
         spread=batch * eta,
         bit=eta,
         draw=BoundedRange(width),
@@ -238,5 +246,11 @@ def best_lazy(n: int, rounds: int, target: Target, complexity: float) -> Paramet
 
 
 def weights_regret(problem: Experts, eta: float, batch: int, rounds: int) -> float:
-    """Ln N/eta + eta T B/8: Hoeffding's lemma on batch losses in [0, B], in units of the loss range."""
-    return problem.width * lazy_regret(problem.n, rounds, Parameters(eta, 0.0, batch), log(problem.n))
+    """Ln N/eta + eta T B/8 + T 2^-24, in units of the loss range: Hoeffding's lemma on batch losses in [0, B]."""
+    value = lazy_regret(problem.n, rounds, Parameters(eta, 0.0, batch), log(problem.n))
+    return problem.width * (value + rounding_regret(problem.n, rounds))
+
+
+def rounding_regret(n: int, rounds: int) -> float:
+    """The comparator's losses are rounded down, by less than 2^-24 each."""
+    return rounds / LOSS_UNITS if n > 1 else 0.0

@@ -16,14 +16,16 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
-from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import RateSearch, wanted_rate
 from tacit.learners.search import best_batch, tosses
 from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.selection import exponential_mechanism
+from tacit.numerics.decisions import draw_softmax
+from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
+from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import BoundedRange, Curve, Repeated
-from tacit.privacy.guarantee import ZERO_OUT, Relation
+from tacit.privacy.guarantee import EXACT, Relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_integer, check_positive
@@ -34,8 +36,8 @@ class ScheduledExperts(ExpertPlan):
     """A fresh draw from exponential weights every `batch` rounds.
 
     Privacy contract: every decision; each of the ceil(T/B) - 1 draws that see data has bounded range 2 eta.
-    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
-    Regret: ln N/eta + eta T B/8; for B = 1 against adaptive adversaries too.
+    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact.
+    Regret: ln N/eta + eta T B/8 + T 2^-24; for B = 1 against adaptive adversaries too.
 
     Reference: McSherry and Talwar (2007), "Mechanism Design via Differential Privacy",
     https://doi.org/10.1109/FOCS.2007.66.
@@ -50,6 +52,7 @@ class ScheduledExperts(ExpertPlan):
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "bounded-range composition of exponential mechanisms"
+    stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -74,9 +77,9 @@ class ScheduledExperts(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8."""
+        """At most ln N/eta + eta T B/8 + T 2^-24."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
-        return RegretBound(value, "ln(N)/eta + eta T B/8", (f"{self.certified_against[-1]} adversary",))
+        return RegretBound(value, WEIGHTS_FORMULA, (f"{self.certified_against[-1]} adversary",))
 
     @property
     def expected_switches(self) -> float:
@@ -121,25 +124,25 @@ class ScheduledExpertsLearner(ExpertLearner):
     """Draws at the end of each batch but the last."""
 
     plan: ScheduledExperts
-    _stream_names = ("draw",)
-    _state = ("_total",)
+    _state = ("_total", "_choice")
 
     def __init__(self, plan: ScheduledExperts, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._total = np.zeros(self._n)
-        self._action = exponential_mechanism(self._total, self._streams["draw"])
+        self._rate = plan.eta / LOSS_UNITS
+        self._total = np.zeros(self._n, dtype=np.int64)
+        self._choice = Uniforms.from_streams(randomness, "draw")
+        self._action = draw_softmax(self._choice, self._rate, self._total)
 
     def _consistent(self) -> bool:
-        return super()._consistent() and self._summable(self._total)
+        return super()._consistent() and self._summable_units(self._total)
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._total += losses
+        self._total += quantise_losses(losses)
         finished = self._round + 1
         if finished % self.plan.batch == 0 and finished < self.plan.rounds:
-            self._move(exponential_mechanism(-self.plan.eta * self._total, self._streams["draw"]))
+            self._move(draw_softmax(self._choice, self._rate, self._total))
 
 
 def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int) -> Curve:
     """The curve of draws from exponential weights that see a person's data (used again by sampled fixed share)."""
-    width = (eta if relation is ZERO_OUT else 2 * eta) * rounds_per_person
-    return Repeated(BoundedRange(width), draws)
+    return Repeated(BoundedRange(eta * relation.sides * rounds_per_person), draws)

@@ -156,7 +156,7 @@ class LazyFixedShareLearner(LazyLearner):
         super().__init__(plan, randomness)
         self._paths = plan.paths
         self._eta = plan.eta
-        self._hazard = -log1p(-plan.force)
+        self._hazard = -log1p((1 - plan.force) - 1)  # of the float that the curve is computed for
         # Rows wait here for a draw or for the end of a block: both ways of playing process the same stretches.
         self._begin_chain(plan.batch, plan.decisions, plan.max_redraws)
         self._moves = (-1, np.zeros((0, 1)))  # the block that the planned moves were computed for

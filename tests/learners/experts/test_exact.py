@@ -1,0 +1,79 @@
+"""Learners whose decisions are exact: what they say, and that nothing but integers decides."""
+
+import numpy as np
+import pytest
+
+from tacit import Experts, LazyExperts, Lipschitz, LipschitzNet, Randomness, ScheduledExperts
+from tacit.numerics import decisions
+from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
+
+PROBLEM = Experts(n=4, horizon=150)
+OPEN = Experts(n=4, horizon=None)
+PLANS = {
+    "lazy": lambda: LazyExperts(PROBLEM, eta=0.2, force=0.05, batch=2),
+    "lazy, absolute": lambda: LazyExperts(PROBLEM, eta=0.2, force=0.05, relative=False, max_switches=30),
+    "scheduled": lambda: ScheduledExperts(PROBLEM, eta=0.2),
+}
+
+
+@pytest.fixture(params=list(PLANS))
+def plan(request):
+    return PLANS[request.param]()
+
+
+@pytest.fixture
+def losses():
+    return Randomness.replayable(8).stream("losses").random((150, 4))
+
+
+def played(plan, rows, seed=3):
+    return plan.start(Randomness.replayable(seed)).run(rows)
+
+
+def stepped(plan, rows, seed=3):
+    learner = plan.start(Randomness.replayable(seed))
+    actions = []
+    for row in rows:
+        actions.append(learner.play())
+        learner.observe(row)
+    return np.array(actions)
+
+
+def test_contracts_say_exact(plan):
+    assert plan.guarantee.numerics == "exact"
+    assert plan.regret_bound.formula.startswith("ln(N)/eta + eta T B/8 + T/2^24")
+
+
+def test_contracts_of_plans_around_them_say_exact():
+    net = LipschitzNet.calibrate(Lipschitz(horizon=100), epsilon=1.0, delta=1e-6)
+    doubled = ScheduledExperts.calibrate(OPEN, epsilon=1.0, delta=1e-6)
+    assert net.guarantee.numerics == doubled.guarantee.numerics == "exact"
+
+
+def test_decisions_looked_at_more_closely_are_the_same(plan, losses, monkeypatch):
+    """Every comparison is made again with more digits: loop and array, the same decisions."""
+    wanted = played(plan, losses)
+    for name in ("COIN_MARGIN", "DRAW_MARGIN"):
+        monkeypatch.setattr(decisions, name, 2.0)
+    np.testing.assert_array_equal(played(plan, losses), wanted)
+    np.testing.assert_array_equal(stepped(plan, losses), wanted)
+
+
+def test_losses_are_rounded_one_by_one_before_any_sum(plan, losses):
+    """What a loss has below 2^-24 decides nothing, however many rounds there are."""
+    rounded = quantise_losses(losses) / LOSS_UNITS
+    np.testing.assert_array_equal(played(plan, losses), played(plan, rounded))
+    learner = plan.start(Randomness.replayable(3))
+    learner.run(losses[:100])
+    if "_rows" in learner._state:
+        learner._flush()
+    np.testing.assert_array_equal(learner._total, quantise_losses(losses[:100]).sum(axis=0))
+
+
+@pytest.mark.parametrize("low", [-2.0, 0.1, 1e-8])
+def test_rescaled_losses_stay_on_the_lattice(low):
+    """The ends of a range that float64 cannot divide evenly are 0 and 2^24."""
+    problem = Experts(n=2, horizon=3, loss_range=(low, low + 0.3))
+    learner = ScheduledExperts(problem, eta=0.1).start(Randomness.replayable(1))
+    learner.run([[low, low + 0.3]] * 3)
+    assert learner._total.tolist() == [0, 3 * LOSS_UNITS]
