@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
-from tacit.mechanisms.running_sums.float_noise import FloatNoise
+from tacit.mechanisms.running_sums.float_noise import FloatNoise, UnitNoise
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, float_grid, lattice_grid
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.source import PooledNoise, Source, Streams
@@ -101,14 +101,17 @@ class RunningSum(ABC):
         """Begin a stream of vectors in float64; `scale` as given by `scale(...)`, for sensitivity 1 if it grows."""
         return self._accumulator(dimension, scale, noise, None)
 
-    def start_on(self, grid: Grid, streams: Streams, name: str) -> Accumulator:
-        """Begin a stream of records on a grid that `grid` made, with noise from the streams of that name."""
+    def start_on(self, grid: Grid, streams: Streams, name: str, unit: UnitNoise | None = None) -> Accumulator:
+        """Begin a stream of records on a grid that `grid` made, with noise from the streams of that name.
+
+        `unit`: another unit noise than the mechanism's own, without a lattice.
+        """
         scale = grid.scale or 1.0  # nothing is ever added to a sum of no steps
         if grid.units:
             source: PooledNoise | FloatNoise = grid.noise(streams, name)
             sums = self._accumulator(grid.records.dimension, scale, source.draw, grid)
         else:
-            source = FloatNoise.from_streams(self, streams, name)
+            source = FloatNoise.from_streams(unit or self.noise_from, streams, name)
             sums = self.start(grid.records.dimension, scale, source.draw)
             sums._records = grid.records
         sums._source = source

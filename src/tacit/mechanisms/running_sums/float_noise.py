@@ -1,28 +1,35 @@
-"""Noise in float64, for simulation: the unit noise of a mechanism, drawn as if floats were real numbers."""
+"""Noise in float64: unit noise drawn as if floats were real numbers, for simulation and where no lattice is proved."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from tacit.numerics.source import Source, Streams
 from tacit.randomness import Stream
 from tacit.validation import FloatArray
 
-if TYPE_CHECKING:
-    from tacit.mechanisms.running_sums.base import RunningSum
+UnitNoise = Callable[[np.random.Generator], Callable[[int], FloatArray]]
 
 
 class FloatNoise(Source):
-    """Unit noises of a mechanism on a stream of its own; states and copies are those of every other source."""
+    """Unit noises on a stream of their own; states and copies are those of every other source.
 
-    def __init__(self, mechanism: RunningSum, stream: Stream) -> None:
+    Args:
+        unit: makes a function that draws so many unit noises from a generator.
+        stream: the stream.
+    """
+
+    def __init__(self, unit: UnitNoise, stream: Stream) -> None:
         super().__init__()
-        self._mechanism, self._stream = mechanism, stream
+        self._unit, self._stream = unit, stream
 
     @classmethod
-    def from_streams(cls, mechanism: RunningSum, streams: Streams, name: str) -> FloatNoise:
+    def from_streams(cls, unit: UnitNoise, streams: Streams, name: str) -> FloatNoise:
         """The source on the stream of that name."""
-        return cls(mechanism, streams.stream(name))
+        return cls(unit, streams.stream(name))
 
     @property
     def private(self) -> bool:
@@ -31,7 +38,7 @@ class FloatNoise(Source):
     def draw(self, count: int) -> FloatArray:
         """The next `count` unit noises."""
         self._check_process()
-        return self._mechanism.noise_from(self._stream)(count)
+        return self._unit(self._stream)(count)
 
     def renew(self) -> None:
         self._stream.renew()

@@ -115,20 +115,31 @@ def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
     )
 
 
-def lattice_grid(mechanism: RunningSum, privacy: float, records: Records, *, growing: bool = False) -> Grid:
+def lattice_grid(
+    mechanism: RunningSum,
+    privacy: float,
+    records: Records,
+    *,
+    growing: bool = False,
+    column_norm: float | None = None,
+) -> Grid:
     """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for geometric noise.
 
-    `growing`: the size of a record follows what was released, and only rises.
+    `growing`: the size of a record follows what was released, and only rises. `column_norm`: that of the encoder with
+    c_{t-s} times the size at s over that at t, if sizes are fixed in advance.
     """
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), EXACT)
     if mechanism.noise == "laplace":
         return _geometric_grid(mechanism, privacy, records)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    most = records.l2_shift(LARGEST_UNITS) * mechanism.column_norm  # no lattice is finer
-    rounding = mechanism.rounding(min(budget, most), records.dimension, growing=growing)
+    column = mechanism.column_norm if column_norm is None else column_norm
+    most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
+    # `rounding` asks for the move of a record, times the mechanism's own column norm.
+    moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP
+    rounding = mechanism.rounding(moved, records.dimension, growing=growing)
     lost = rounding.shift(mechanism.steps, records.dimension)
-    units = min(LARGEST_UNITS, floor((budget - lost) / (records.l2_shift(1) * mechanism.column_norm))) // 2 * 2
+    units = min(LARGEST_UNITS, floor((budget - lost) / (records.l2_shift(1) * column))) // 2 * 2
     if lost > LARGEST_ROUNDING * budget or units < FEWEST_UNITS:
         raise PrivacyError(
             f"The lattice of {mechanism} in {records.dimension} dimensions is too coarse for mu={privacy:.3g}: ask for "
