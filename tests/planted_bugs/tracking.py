@@ -17,6 +17,7 @@ from tacit.learners.tracking import limited_updates
 from tacit.learners.tracking import restart_on_shift as restarts
 from tacit.learners.tracking import sampled_fixed_share as sampled
 from tacit.mechanisms.above_threshold import AboveThreshold
+from tacit.numerics.decisions import draw_weighted
 from tacit.numerics.lattice import quantise_losses
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
@@ -127,10 +128,10 @@ def _no_force(honest: Any) -> Any:
 
 
 def _never_forgets(honest: Any) -> Any:
-    def update(self: sampled.SampledFixedShareLearner, factor: Any, noise: Any, finished: int) -> None:
+    def update(self: sampled.SampledFixedShareLearner, factor: Any, finished: int) -> None:
         self._weights = self._weights * factor / np.add.reduce(self._weights * factor)
         if finished != self._horizon:
-            self._move(self._pick(noise))
+            self._move(draw_weighted(self._choice, self._weights))
 
     return update
 
