@@ -25,7 +25,7 @@ from tacit.learners.rates import wanted_rate
 from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.numerics.decisions import coin, draw_softmax, toss
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses, sum_quantised
+from tacit.numerics.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import BoundedRange, Curve
 from tacit.privacy.guarantee import EXACT, Relation
@@ -184,12 +184,13 @@ class LazyExpertsLearner(LazyLearner):
         """One aligned block of whole batches, all of which end in a decision."""
         size, batch = self._block, self._batch
         index, words = self._keep.take(size // batch)
+        least = whole_losses(best)
         start = row = 0  # rows from `start` on are not yet added to the total
         while row < size:
             ahead = min(size, row + self._window * batch)
-            held = quantise_losses(block[row:ahead, self._action])
+            held = whole_losses(block[row:ahead, self._action])
             if self._relative:
-                held -= quantise_losses(best[row:ahead])
+                held -= least[row:ahead]
             scores = held if batch == 1 else np.add.reduce(held.reshape(-1, batch), axis=1)
             toss_from, toss_to = row // batch, ahead // batch
             kept = toss(self._keep, index + toss_from, words[toss_from:toss_to], self._stay, self._rate, scores)
