@@ -1,5 +1,6 @@
 """The private linear models: guarantees, warnings, bounds, classes, passes in parts, accuracy."""
 
+import traceback
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.estimators import (
     Ledger,
     PrivacyWarning,
+    PrivateGridSearch,
     PrivateLinearSVC,
     PrivateLogisticRegression,
     PrivateRidge,
@@ -304,6 +306,42 @@ def test_bad_parameters_raise(changed, message):
     X, y = two_classes(50)
     with pytest.raises(InvalidInput, match=message):
         PrivateLogisticRegression(**{"data_norm": 1.0, "classes": [0, 1], "ledger": Ledger(), **changed}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["0.125", "alice"], ["1", "2"]],
+        np.array([0.1251, 0.1252]),
+        np.array(0.1251),
+        np.array([[0.1251 + 1j, 0.0], [0.1252, 0.0]]),
+        [[0.1251, 0.1252], [0.1253]],
+        np.array([[{"alice": 0.1251}, 1.0], [0.0, 0.0]]),
+        np.array([[np.nan, 0.1251], [0.1252, 0.0]]),
+    ],
+    ids=["text", "one axis", "no axis", "complex", "ragged", "objects", "missing"],
+)
+def test_errors_about_data_show_no_values(rows):
+    declared = {"data_norm": 1.0, "classes": [0, 1], "ledger": Ledger()}
+    model = PrivateLogisticRegression(**declared).fit(np.eye(2), [0, 1])
+    ridge = PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=Ledger())
+    calls = (
+        lambda: PrivateLogisticRegression(**declared).fit(rows, [0, 1]),
+        lambda: PrivateLogisticRegression(horizon=2, **declared).partial_fit(rows, [0, 1]),
+        lambda: model.predict(rows),
+        lambda: ridge.fit(rows, [0.0, 1.0]),
+        lambda: ridge.fit(np.eye(2), np.array(["0.125", "alice"], dtype=object)),
+        lambda: PrivateStandardScaler(bounds=(0, 1), ledger=Ledger()).fit(rows),
+        lambda: PrivateGridSearch(model, {"regularisation": [1.0]}, ledger=Ledger()).fit(rows, [0, 1]),
+    )
+    for call in calls:
+        with pytest.raises((InvalidInput, TypeError)) as caught:
+            call()
+        shown = "".join(traceback.format_exception_only(caught.value))
+        assert "alice" not in shown
+        assert "0.125" not in shown
+        assert caught.value.__context__ is None
+        assert caught.value.__cause__ is None
 
 
 def test_auto_streams_over_large_data(monkeypatch):

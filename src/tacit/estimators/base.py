@@ -7,9 +7,9 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from tacit.errors import InvalidInput
+from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
@@ -64,13 +64,11 @@ class PrivateLinearModel(BaseEstimator):
             raise InvalidInput(f"The 'ledger' parameter of {owner} must be a Ledger. Got {self.ledger!r} instead.")
 
     def _validated(self, X: Any, y: Any, *, reset: bool = True, numeric: bool = False) -> tuple[FloatArray, Any]:
-        with np.errstate(invalid="ignore"):  # scikit-learn adds everything up before it looks for infinities
-            features, target = validate_data(self, X, y, dtype=np.float64, reset=reset, y_numeric=numeric)
+        features, target = checked_data(self, X, y, reset=reset, y_numeric=numeric)
         return features, target
 
     def _rows_to_predict(self, X: Any) -> FloatArray:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.asarray(checked_data(self, X, reset=False))
 
     def _randomness(self) -> Randomness:
         return randomness_of(self.random_state)

@@ -163,6 +163,8 @@ class Pooled(Source):
         ahead = check_integer(type(self).__name__, "ahead", state["ahead"], at_most=self._most)
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
+            if part.private:
+                raise TypeError("one part is replayable and another is not")
         self._pool, self._next, self._ahead = pool.copy(), 0, ahead
 
 

@@ -74,7 +74,11 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         low, high = low / 2, low
     while gaussian_delta(high, room) <= delta:
         low, high = high, high * 2
-    return largest(lambda mu: gaussian_delta(mu, room), delta, low, high, _EXACT)
+    mu = largest(lambda mu: gaussian_delta(mu, room), delta, low, high, _EXACT)
+    step = _EXACT
+    while gaussian_delta(mu, epsilon) > delta:  # where the curve's own rounding is larger than the room
+        mu, step = mu / (1 + step), step * 2
+    return mu
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

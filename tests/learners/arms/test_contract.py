@@ -9,6 +9,8 @@ import pytest
 import tacit
 from tacit import Arms, BatchedTsallis, InvalidInput, PhasedArms, ProtocolError, Randomness
 from tacit.learners.arms.draws import Draws
+from tacit.testing import CHECKS
+from tacit.testing.rounds import Case, streams
 
 ROUNDS = 700
 STOCHASTIC = Arms(n=4, horizon=ROUNDS, adversary="stochastic")
@@ -132,6 +134,35 @@ def test_bad_feedback_raises_and_changes_nothing(plan, losses):
     assert repr(learner.state_dict()) == before
     with pytest.raises(ProtocolError):
         start(plan).observe(0.5)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    ["0.1251", np.array([0.1251]), 0.1251j, 1251 * 10**400, np.inf, np.float32(1251)],
+    ids=["text", "array", "complex", "huge", "infinite", "outside"],
+)
+def test_errors_do_not_name_the_loss(plan, loss):
+    learner = start(plan)
+    learner.play()
+    with pytest.raises(InvalidInput, match="must be in") as caught:
+        learner.observe(loss)
+    assert "1251" not in str(caught.value)
+    assert "inf" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["tsallis", "phased", "phased, gaussian", "phased, unknown horizon"])
+@pytest.mark.parametrize("check", ["forged_states_are_refused", "secret_states_hold_no_keys"])
+def test_a_state_that_tells_its_streams_is_not_called_secret(name, check):
+    """Draws did not say whether they are secret: one without "streams" restored as private, replayable."""
+    CHECKS[check](Case(PLANS[name](), [0.25] * 40))
+
+
+@pytest.mark.parametrize("name", ["tsallis", "phased, gaussian"])
+def test_checks_see_all_streams(name):
+    """Words and digits of bits, arms and noise; checks that looked at named streams alone saw none of them."""
+    named = len(PLANS[name]().start()._streams)
+    assert len(streams(start(PLANS[name]()))) == 6 + named
 
 
 def test_contradictory_states_are_refused(plan, losses):

@@ -253,7 +253,7 @@ def test_curves_and_defaults():
 
 
 @every
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda sums: pickle.loads(pickle.dumps(sums))])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda sums: pickle.loads(pickle.dumps(sums))])
 def test_copies_in_mid_stream_make_the_same_sums(mechanism, copied):
     """Copied buffers once stopped being views of what was summed: every later sum carried one frozen noise vector."""
     original = start(mechanism, noise=Ramp())

@@ -108,7 +108,10 @@ class ArmLearner(Learner):
     def _check(self, loss: Any) -> float | None:
         if loss is None:
             return None
-        number = loss if type(loss) is float else check_number(self.plan.algorithm, "loss", loss)
+        try:
+            number = loss if type(loss) is float else check_number(self.plan.algorithm, "loss", loss)
+        except InvalidInput:  # it names what it got
+            number = NAN
         if not self._low <= number <= self._high:
             self._reject("")
         return (number - self._low) / (self._high - self._low)  # in [0, 1], and both ends are met exactly
@@ -124,7 +127,7 @@ class ArmLearner(Learner):
     def _reject(self, where: str) -> None:
         raise InvalidInput(
             f"Losses of {self.plan.algorithm} must be in [{self._low:g}, {self._high:g}], or missing: None, in arrays "
-            f"NaN. Got another number{where} instead."
+            f"NaN. Got something else{where} instead."
         )
 
     def _absorb(self, loss: float | None) -> None:

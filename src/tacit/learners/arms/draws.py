@@ -48,6 +48,11 @@ class Draws:
         """An arm with these probabilities."""
         return draw_weighted(self._arms, probabilities)
 
+    @property
+    def private(self) -> bool:
+        """Whether all keys are secret: one stream that can be replayed makes the whole replayable."""
+        return all(part.private for part in self._parts().values())
+
     def _parts(self) -> dict[str, Any]:
         return {"bits": self._bits, "arms": self._arms, "noise": self._noise}
 

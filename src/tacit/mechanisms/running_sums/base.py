@@ -19,6 +19,7 @@ added in float64 as if floats were real numbers. Both are the same code: float64
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -291,6 +292,9 @@ class Accumulator(ABC):
             "noise": {} if self._source is None else self._source.state_dict(),
             **self._noise_state(),
         }
+
+    def __copy__(self) -> Accumulator:
+        return copy.deepcopy(self)  # a shallow one would share the arrays that this one writes to
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
