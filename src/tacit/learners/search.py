@@ -13,18 +13,18 @@ from typing import TypeVar
 from scipy.special import bdtrc
 
 from tacit.errors import PrivacyError
-from tacit.learners.plan import Plan
+from tacit.learners.plan import PrivatePlan
 from tacit.learners.target import Target
 from tacit.privacy.calibration import largest, minimise
 
-P = TypeVar("P", bound=Plan)
+P = TypeVar("P", bound=PrivatePlan)
 
 
 def best_rate(make: Callable[[float], P], wanted: float, target: Target) -> P | None:
     """The plan at the largest rate up to `wanted` that meets the target (None: no rate does)."""
 
     def cost(rate: float) -> float:
-        return make(rate).guarantee.curve.epsilon(target.delta)
+        return make(rate).curve.epsilon(target.delta)
 
     try:
         return make(largest(cost, target.epsilon, wanted * 1e-7, wanted, 3e-4))

@@ -244,8 +244,9 @@ def lazy_curve(
     relation: Relation,
     rounds_per_person: int = 1,
     max_switches: int | None = None,
+    extra: float = 0.0,
 ) -> Curve:
-    """The curve of a lazy chain on exponential weights (used again by lazy fixed share)."""
+    """The curve of a lazy chain on exponential weights (used again by lazy fixed share, whose draws are wider)."""
     stay = 1 - force  # the float that the coin is given
     # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
     width = (eta if relation is ZERO_OUT else 2 * eta) * rounds_per_person
@@ -254,7 +255,7 @@ def lazy_curve(
         least=-log1p(stay - 1),
         spread=batch * eta,
         bit=eta,
-        draw=BoundedRange(width),
+        draw=BoundedRange(width + extra),
         batch=batch,
         rounds_per_person=rounds_per_person,
     )
