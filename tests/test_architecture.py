@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,65 @@ def test_every_algorithm_stands_where_the_table_says(algorithm):
     pages = [page.read_text() for page in (ROOT / "docs" / "algorithms").glob("*.md")]
     assert any(re.search(rf"\b{name}\b", page) for page in pages), "its page"
     assert hasattr(tacit, name)
+
+
+# What functions may import of tacit when they are called: commands, pictures and attacks that few need and that load
+# much. Two modules that need each other are no reason.
+LATE = ("tacit.cli.app", "tacit.report.plots", "tacit.auditing.densities", "tacit.auditing.replay")
+MODULES = {
+    ".".join(("tacit", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in FILES
+}
+
+
+def imported(node):
+    """The modules of tacit that an import statement names."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names if alias.name.split(".")[0] == "tacit"]
+    if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] != "tacit":
+        return []
+    names = [f"{node.module}.{alias.name}" for alias in node.names]
+    return sorted({name if name in MODULES else node.module for name in names})
+
+
+def imports_of(tree):
+    """What a module imports when it is loaded, and what its functions import when they are called."""
+    at_once, late = set(), set()
+
+    def visit(node, inside):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            return
+        (late if inside else at_once).update(imported(node))
+        deeper = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            visit(child, deeper)
+
+    visit(tree, False)
+    return at_once, late
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_late_imports_are_of_what_few_need(name):
+    late = imports_of(ast.parse(MODULES[name].read_text()))[1]
+    assert not [other for other in late if not other.startswith(LATE)]
+
+
+def test_no_two_modules_need_each_other():
+    graph = {name: imports_of(ast.parse(path.read_text())) for name, path in MODULES.items()}
+    # Late imports count here: a cycle is one however it is hidden. The command line is made of its commands.
+    edges = {name: at_once | (late if name != "tacit.cli.main" else set()) for name, (at_once, late) in graph.items()}
+    TopologicalSorter(edges).prepare()
+
+
+@pytest.mark.parametrize(
+    ("code", "late"),
+    [
+        ("from tacit.learners.plan import Plan", False),
+        ("def f():\n    from tacit.learners.plan import Plan", True),
+        ("class A:\n    def f(self):\n        import tacit.learners.plan", True),
+    ],
+)
+def test_late_imports_are_seen(code, late):
+    assert imports_of(ast.parse(code)) == (
+        (set(), {"tacit.learners.plan"}) if late else ({"tacit.learners.plan"}, set())
+    )

@@ -38,7 +38,7 @@ def test_import_loads_next_to_nothing():
 def test_planning_and_deciding_load_no_heavy_module():
     code = (
         "import tacit\n"
-        "learner = tacit.plan(tacit.Experts(n=2, horizon=20), epsilon=1.0, delta=0.0).start()\n"
+        "learner = tacit.plan(tacit.Experts(n=2, horizon=20), epsilon=1.0, delta=1e-6).start()\n"
         "learner.play(); learner.observe([0.0, 1.0])"
     )
     assert not heavy_among(loaded_by(code))

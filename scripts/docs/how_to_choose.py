@@ -55,6 +55,9 @@ def rows() -> list[tuple[str, str, Problem, str, float]]:
         found.append(("a Lipschitz loss, not convex", "oblivious", problem, f"d = {dimension}", 1.0))
     bandit = tacit.Bandit(domain=tacit.Ball(dim=2, radius=0.5), horizon=100_000)
     found.append(("one number, the loss of your decision", "oblivious", bandit, "d = 2", 1.0))
+    for adversary, epsilon in (("stochastic", 1.0), ("stochastic", 0.1), ("oblivious", 1.0), ("oblivious", 0.1)):
+        arms = tacit.Arms(n=20, horizon=100_000, adversary=adversary)
+        found.append(("one number, the loss of the option you chose", adversary, arms, "20 options", epsilon))
     for horizon, epsilon in ((10_000, 1.0), (10_000, 0.1)):
         stochastic = tacit.Stochastic(domain=tacit.Ball(dim=10, radius=1.5), loss=tacit.LogisticLoss(), horizon=horizon)
         found.append(("records, and want one model of them", "independent records", stochastic, "d = 10", epsilon))

@@ -174,7 +174,7 @@ def one_pass(folder: Path) -> Path:
                 learner.run((features[:count], labels[:count]))
                 later = features[count:], labels[count:]
                 rows, best = loss.pack(later, 10, many=True), best_fixed_point(loss, later, domain)
-                excess.append(np.mean(loss.values(learner.model, rows) - loss.values(best.point, rows)))
+                excess.append(np.mean(loss.values(learner.release(), rows) - loss.values(best.point, rows)))
             measured.append(np.mean(excess))
             certified.append(float(plan.regret_bound))
         lines[plan.algorithm] = (counts, measured, certified)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tacit.auditing.run import audit
     from tacit.catalogue import register
     from tacit.comparison import Candidate, Comparison
+    from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms, LoggedArms
     from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
     from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
     from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         SpanningTrees,
         SubmodularBase,
     )
+    from tacit.learners.arms import BatchedTsallis, PhasedArms
     from tacit.learners.bandit import BanditFW, NoisyOCO, Rounds
     from tacit.learners.convex import PrivateFTRL
     from tacit.learners.ctrl import CTRL, LazyOCO
@@ -72,7 +74,7 @@ if TYPE_CHECKING:
     )
     from tacit.planning import Choice, plan
     from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
-    from tacit.problems import Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
+    from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
     from tacit.randomness import Randomness
     from tacit.simulation.loop import Simulation, simulate
     from tacit.simulation.records import Sweep
@@ -83,6 +85,7 @@ _HOMES = {
     "auditing.run": "audit",
     "catalogue": "register",
     "comparison": "Candidate Comparison",
+    "environments.arms": "BernoulliArms DecoyArms DriftingArms LoggedArms",
     "environments.bandit": "Assignment MovingTarget Pricing Routing",
     "environments.convex": "DriftingQuadratic LogisticStream ReplayData SignFlips",
     "environments.experts": "BernoulliGap Replay SwitchingAdversary",
@@ -92,6 +95,7 @@ _HOMES = {
     "geometry": (
         "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall Paths Polytope Simplex SpanningTrees SubmodularBase"
     ),
+    "learners.arms": "BatchedTsallis PhasedArms",
     "learners.bandit": "BanditFW NoisyOCO Rounds",
     "learners.convex": "PrivateFTRL",
     "learners.ctrl": "CTRL LazyOCO",
@@ -106,7 +110,7 @@ _HOMES = {
     "losses": "ConvexFamily CustomLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss SmoothedHingeLoss SquaredLoss",
     "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
-    "problems": "Bandit Convex Experts Lipschitz Stochastic Tracking",
+    "problems": "Arms Bandit Convex Experts Lipschitz Stochastic Tracking",
     "randomness": "Randomness",
     "simulation.loop": "Simulation simulate",
     "simulation.records": "Sweep",
@@ -122,11 +126,14 @@ __all__ = [
     "L2P",
     "REPLACE",
     "ZERO_OUT",
+    "Arms",
     "Assignment",
     "AuditReport",
     "Ball",
     "Bandit",
     "BanditFW",
+    "BatchedTsallis",
+    "BernoulliArms",
     "BernoulliGap",
     "Birkhoff",
     "Box",
@@ -136,6 +143,8 @@ __all__ = [
     "Convex",
     "ConvexFamily",
     "CustomLoss",
+    "DecoyArms",
+    "DriftingArms",
     "DriftingLosses",
     "DriftingQuadratic",
     "Experts",
@@ -155,6 +164,7 @@ __all__ = [
     "Lipschitz",
     "LipschitzGrid",
     "LipschitzNet",
+    "LoggedArms",
     "LogisticLoss",
     "LogisticStream",
     "Matroid",
@@ -166,6 +176,7 @@ __all__ = [
     "ObjectivePerturbation",
     "OnlineToBatch",
     "Paths",
+    "PhasedArms",
     "Plan",
     "Polytope",
     "Pricing",

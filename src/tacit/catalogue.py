@@ -7,6 +7,7 @@ from inspect import isabstract
 from typing import TypeVar
 
 from tacit.errors import InvalidInput
+from tacit.learners.arms import BatchedTsallis, PhasedArms
 from tacit.learners.bandit import BanditFW
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL
@@ -22,7 +23,7 @@ from tacit.learners.tracking import (
     RestartOnShift,
     SampledFixedShare,
 )
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
 from tacit.validation import invalid
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
@@ -31,6 +32,7 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Convex: (PrivateFTRL, CTRL, L2PConvex),
     Lipschitz: (LipschitzGrid, LipschitzNet),
     Bandit: (BanditFW,),
+    Arms: (PhasedArms, BatchedTsallis),
     Stochastic: (ObjectivePerturbation, OnlineToBatch),
 }
 """Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""

@@ -44,6 +44,12 @@ class Candidate:
         """True if the certified regret says nothing."""
         return self.plan.vacuous if self.plan else True
 
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The candidate of the smallest rank is chosen: certified regret, divided by what favours the algorithm."""
+        favour = self.plan.favour[0] if self.plan and not self.vacuous else 1.0
+        return self.plan is None, float(self.regret_bound) / favour
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; numbers that are not finite become null."""
         bound = float(self.regret_bound)
@@ -84,7 +90,7 @@ class Comparison:
         listed = list(candidates) if isinstance(candidates, Sequence) else []
         if not listed or not all(isinstance(candidate, Candidate) for candidate in listed):
             raise invalid("Comparison", "candidates", "one Candidate or more", candidates)
-        self.candidates = tuple(sorted(listed, key=lambda c: (c.plan is None, float(c.regret_bound))))
+        self.candidates = tuple(sorted(listed, key=lambda candidate: candidate.rank))
         if self.candidates[0].plan is None:
             reasons = " ".join(_because(candidate) for candidate in self.candidates)
             raise PrivacyError(f"No algorithm meets this target. {reasons}")
@@ -129,6 +135,10 @@ class Comparison:
             f"regret against the {self.target.adversary} adversary\n"
         )
         notes = [_because(candidate) for candidate in self.candidates if candidate.reason]
+        if any(float(other.regret_bound) < float(self.regret_bound) for other in self.candidates):
+            factor, reason = self.plan.favour
+            rule = f"chosen while its certificate is at most {factor:g} times the smallest, because {reason}."
+            notes.insert(0, f"{self.algorithm}: {rule}")
         foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes, *(f"Warning: {text}" for text in self.warnings)])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
 

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from tacit.catalogue import CATALOGUE, algorithms_for, register
 from tacit.comparison import Candidate, Comparison
 from tacit.errors import TacitError
+from tacit.learners.arms.common import floor_warning
 from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.learners.tracking import lower_bound_warning
 from tacit.privacy.guarantee import REPLACE, Relation, as_relation
-from tacit.problems import Problem, Tracking
+from tacit.problems import Arms, Problem, Tracking
 from tacit.progress import Progress
 from tacit.validation import invalid
 
@@ -47,7 +48,7 @@ def plan(
         epsilon: the privacy budget for the whole run.
         delta: the failure probability; 0 asks for pure differential privacy.
         adversary: who makes the losses, for the regret bound: "oblivious" (fixed in advance, the default) or
-            "adaptive" (may react to your decisions); a `Tracking` problem names its own. Privacy holds against both.
+            "adaptive" (may react to your decisions); `Tracking` and `Arms` name their own. Privacy holds against both.
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
         max_switches: a hard limit on how often the decision may change.
@@ -62,8 +63,8 @@ def plan(
         for index, algorithm in enumerate(compared, 1):
             shown.say(f"{algorithm.__name__} ({index} of {len(compared)})")
             candidates.append(_candidate(algorithm, problem, target))
-    warning = lower_bound_warning(problem, target.epsilon)
-    return Comparison(problem, target, candidates, [warning] if warning else [])
+    warnings = [lower_bound_warning(problem, target.epsilon), floor_warning(problem, target)]
+    return Comparison(problem, target, candidates, [warning for warning in warnings if warning])
 
 
 def _candidate(algorithm: type[Plan], problem: Problem, target: Target) -> Candidate:
@@ -90,7 +91,7 @@ def _refusal(made: Plan, target: Target) -> str:
 
 def _adversary(problem: Problem, asked: str | None) -> str:
     """Whom the regret bound must hold against: the problem's own adversary, if it names one."""
-    if not isinstance(problem, Tracking):
+    if not isinstance(problem, Tracking | Arms):
         return "oblivious" if asked is None else asked
     if asked not in (None, problem.adversary):
         raise invalid("plan", "adversary", f"that of the problem, {problem.adversary!r}, or left out", asked)

@@ -38,14 +38,8 @@ class Problem:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experts(Problem):
-    """Choose one of `n` experts each round, then see the loss of every one of them.
-
-    Attributes:
-        n: number of experts.
-        horizon: number of rounds, or None if it is not known.
-        loss_range: public bounds of every loss; regret is measured in these units.
-    """
+class Options(Problem):
+    """Choose one of `n` options each round; what is seen afterwards makes the difference between problems."""
 
     n: int
     loss_range: tuple[float, float] = (0.0, 1.0)
@@ -62,7 +56,37 @@ class Experts(Problem):
         return self.loss_range[1] - self.loss_range[0]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Experts(Options):
+    """Choose one of `n` experts each round, then see the loss of every one of them.
+
+    Attributes:
+        n: number of experts.
+        horizon: number of rounds, or None if it is not known.
+        loss_range: public bounds of every loss; regret is measured in these units.
+    """
+
+
 ADVERSARIES = ("stochastic", "oblivious", "adaptive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arms(Options):
+    """Choose one of `n` arms each round, then see the loss of the chosen one only, or nothing.
+
+    Attributes:
+        n: number of arms.
+        horizon: number of rounds, or None if it is not known.
+        loss_range: public bounds of every loss; regret is measured in these units.
+        adversary: who makes the losses: "stochastic" (independent, one law per arm) or "oblivious" (fixed in
+            advance). Nothing is certified against losses that react to the decisions.
+    """
+
+    adversary: str = "oblivious"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("Arms", "adversary", self.adversary, ADVERSARIES[:2])
 
 
 @dataclass(frozen=True, kw_only=True)

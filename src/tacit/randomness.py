@@ -92,12 +92,13 @@ class Randomness:
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Randomness:
         """The source saved by `state_dict`: secret if there is no key in it."""
+        allowed = "The 'state' of Randomness.restore must be what state_dict gave: a key or nothing."
+        if not isinstance(state, dict):
+            raise InvalidInput(allowed)
         try:
-            return cls.secret() if state == {} else cls(b64decode(state["key"], validate=True))
+            return cls(b64decode(state["key"], validate=True)) if state else cls.secret()
         except (TypeError, KeyError, ValueError):
-            raise InvalidInput(
-                "The 'state' of Randomness.restore must be what state_dict gave: a key or nothing."
-            ) from None
+            raise InvalidInput(allowed) from None
 
     def __repr__(self) -> str:
         return "Randomness.secret()" if self.private else "Randomness.replayable(...)"

@@ -1,5 +1,6 @@
 """The private linear models: guarantees, warnings, bounds, classes, passes in parts, accuracy."""
 
+import traceback
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.estimators import (
     Ledger,
     PrivacyWarning,
+    PrivateGridSearch,
     PrivateLinearSVC,
     PrivateLogisticRegression,
     PrivateRidge,
@@ -119,6 +121,22 @@ def test_long_rows_are_clipped(kind):
         model = kind(data_norm=1.0, fit_intercept=False, random_state=SOURCE, ledger=Ledger(), **declared)
         fits.append(model.fit(changed, y).coef_)
     assert fits[0] == pytest.approx(fits[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ["statistics", "objective", "one-pass"])
+def test_no_target_is_too_large_for_a_fit(algorithm):
+    """Targets are clipped before they are divided by their bound: the quotient may be too large for a float."""
+    X, y = two_classes()
+    fits = []
+    for largest in (0.01, 1.7e308):
+        changed = np.where(y > 0, largest, -largest)
+        model = PrivateRidge(
+            data_norm=1.0, label_bound=0.01, algorithm=algorithm, horizon=600, random_state=SOURCE, ledger=Ledger()
+        )
+        with np.errstate(over="raise"):
+            fits.append(model.fit(X, changed).coef_)
+            model.partial_fit(X[:1], changed[:1]).partial_fit(X[1:2], changed[1:2])
+    assert np.array_equal(*fits)
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -288,6 +306,42 @@ def test_bad_parameters_raise(changed, message):
     X, y = two_classes(50)
     with pytest.raises(InvalidInput, match=message):
         PrivateLogisticRegression(**{"data_norm": 1.0, "classes": [0, 1], "ledger": Ledger(), **changed}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["0.125", "alice"], ["1", "2"]],
+        np.array([0.1251, 0.1252]),
+        np.array(0.1251),
+        np.array([[0.1251 + 1j, 0.0], [0.1252, 0.0]]),
+        [[0.1251, 0.1252], [0.1253]],
+        np.array([[{"alice": 0.1251}, 1.0], [0.0, 0.0]]),
+        np.array([[np.nan, 0.1251], [0.1252, 0.0]]),
+    ],
+    ids=["text", "one axis", "no axis", "complex", "ragged", "objects", "missing"],
+)
+def test_errors_about_data_show_no_values(rows):
+    declared = {"data_norm": 1.0, "classes": [0, 1], "ledger": Ledger()}
+    model = PrivateLogisticRegression(**declared).fit(np.eye(2), [0, 1])
+    ridge = PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=Ledger())
+    calls = (
+        lambda: PrivateLogisticRegression(**declared).fit(rows, [0, 1]),
+        lambda: PrivateLogisticRegression(horizon=2, **declared).partial_fit(rows, [0, 1]),
+        lambda: model.predict(rows),
+        lambda: ridge.fit(rows, [0.0, 1.0]),
+        lambda: ridge.fit(np.eye(2), np.array(["0.125", "alice"], dtype=object)),
+        lambda: PrivateStandardScaler(bounds=(0, 1), ledger=Ledger()).fit(rows),
+        lambda: PrivateGridSearch(model, {"regularisation": [1.0]}, ledger=Ledger()).fit(rows, [0, 1]),
+    )
+    for call in calls:
+        with pytest.raises((InvalidInput, TypeError)) as caught:
+            call()
+        shown = "".join(traceback.format_exception_only(caught.value))
+        assert "alice" not in shown
+        assert "0.125" not in shown
+        assert caught.value.__context__ is None
+        assert caught.value.__cause__ is None
 
 
 def test_auto_streams_over_large_data(monkeypatch):

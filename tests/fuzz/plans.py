@@ -27,6 +27,7 @@ CUSTOM = Convex(
 RECORDS = Stochastic(domain=Ball(N), loss=LogisticLoss(), horizon=ROUNDS)
 BANDIT = Bandit(domain=Ball(N, radius=0.5), horizon=400)
 CURVES = Lipschitz(horizon=ROUNDS)
+ARMS = tacit.Arms(n=N, horizon=ROUNDS, adversary="stochastic")
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 
 EXPERT_PLANS = {
@@ -54,6 +55,8 @@ OTHER_PLANS = {
     "LipschitzGrid": lambda: tacit.LipschitzGrid.calibrate(CURVES, bits=1, **PRIVACY),
     "LipschitzNet": lambda: tacit.LipschitzNet.calibrate(CURVES, cells=2, **PRIVACY),
     "BanditFW": lambda: tacit.BanditFW.calibrate(BANDIT, **PRIVACY),
+    "PhasedArms": lambda: tacit.PhasedArms(ARMS, epsilon=1.0, first=4),
+    "BatchedTsallis": lambda: tacit.BatchedTsallis(ARMS, epsilon=1.0, batch=2, power=0.5, eta=0.1, kappa=0.1),
     "OnlineToBatch": lambda: tacit.OnlineToBatch.calibrate(RECORDS, **PRIVACY),
     "ObjectivePerturbation": lambda: tacit.ObjectivePerturbation.calibrate(RECORDS, **PRIVACY),
 }
@@ -76,6 +79,8 @@ def good_rows(name):
     problem = made(name).problem
     if isinstance(problem, tacit.Experts):
         return [[0.25, 0.5, 0.0], [0.0, 0.5, 0.25], [0.5, 0.0, 0.0], [0.1, 0.2, 0.3]]
+    if isinstance(problem, tacit.Arms):
+        return [0.2, None, 1, 0.0]
     if isinstance(problem, Bandit):
         return [0.2, 0.7, 0.5, 1.5]
     if isinstance(problem, Lipschitz):

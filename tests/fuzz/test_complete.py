@@ -18,7 +18,8 @@ OPPONENTS = "test_environments.test_opponents"
 PROBLEMS = "test_problems.test_problems"
 ERRORS = "test_harness.test_flaws_are_caught"
 CLAIMS = {
-    "CTRL": PLANS, "L2P": PLANS, "BanditFW": PLANS, "HedgeOnSums": PLANS, "L2PConvex": PLANS, "LazyExperts": PLANS,
+    "CTRL": PLANS, "L2P": PLANS, "PhasedArms": PLANS, "BatchedTsallis": PLANS,
+    "BanditFW": PLANS, "HedgeOnSums": PLANS, "L2PConvex": PLANS, "LazyExperts": PLANS,
     "LazyFixedShare": PLANS, "LazyOCO": PLANS, "LimitedUpdates": PLANS, "LipschitzGrid": PLANS, "LipschitzNet": PLANS,
     "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
     "RestartOnShift": PLANS, "SampledFixedShare": PLANS, "ScheduledExperts": PLANS,
@@ -35,10 +36,13 @@ CLAIMS = {
     "ConvexFamily": "test_losses.test_losses_are_made_or_refused",
     "CustomLoss": LOSSES, "HuberLoss": LOSSES, "LinearLoss": LOSSES, "LogisticLoss": LOSSES, "QuadraticLoss": LOSSES,
     "SmoothedHingeLoss": LOSSES, "SquaredLoss": LOSSES,
-    "BernoulliGap": STREAMS, "DriftingLosses": STREAMS, "DriftingQuadratic": STREAMS, "LogisticStream": STREAMS,
+    "BernoulliGap": STREAMS, "BernoulliArms": STREAMS, "DecoyArms": STREAMS, "DriftingArms": STREAMS,
+    "LoggedArms": "test_environments.test_logs",
+    "DriftingLosses": STREAMS, "DriftingQuadratic": STREAMS, "LogisticStream": STREAMS,
     "PricingCurve": STREAMS, "Replay": STREAMS, "ReplayData": STREAMS, "ShiftingBernoulli": STREAMS,
     "SignFlips": STREAMS, "SwitchingAdversary": STREAMS,
     "Assignment": OPPONENTS, "MovingTarget": OPPONENTS, "Pricing": OPPONENTS, "Routing": OPPONENTS,
+    "Arms": PROBLEMS,
     "Bandit": PROBLEMS, "Convex": PROBLEMS, "Experts": PROBLEMS, "Lipschitz": PROBLEMS, "Stochastic": PROBLEMS,
     "Tracking": PROBLEMS,
     "Randomness": "test_randomness.test_randomness",
@@ -61,19 +65,29 @@ UNFUZZED_COMMANDS = {"demo": "has no input but a folder", "bench": "times the ma
 # Methods of what is public, by name: where any of them is called with nonsense.
 METHODS = {
     "test_learners": {"play", "observe", "run", "state_dict", "load_state_dict"},
-    "test_plans": {"calibrate", "start", "explain", "playable_loss", "for_budget", "solver", "regret_after"},
+    "test_plans": {
+        "calibrate",
+        "start",
+        "explain",
+        "playable_loss",
+        "for_budget",
+        "solver",
+        "regret_after",
+        "release",
+        "regret_bound_given",
+    },
     "test_planner": {"calibrate_for", "restore", "to_dict"},
     "test_geometry": {"minimize_linear", "project", "contains", "to_hull", "from_hull", "lift", "restrict"},
     "sets": {"cube"},
     "test_losses": {"value", "gradient", "values", "gradients", "pack", "constants"},
-    "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "to_json", "from_json"},
-    "test_environments": {"losses", "data", "means", "best", "functions", "mean_loss"},
+    "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "as_replacement", "to_json", "from_json"},
+    "test_environments": {"losses", "data", "means", "best", "with_gap", "rows", "functions", "mean_loss"},
     "test_simulation": {"summary", "summaries", "read"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
     "test_audit": {"plot", "small_instances"},
 }
-# Reached through `value`, `gradient` and `constants`: the parts of a link.
-INNER = {"link", "slope", "curvature", "link_constants", "clip_labels"}
+# Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are.
+INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "barrier_stiffness"}
 
 
 def exists(claim):

@@ -13,6 +13,9 @@ from tacit.environments.tracking import FingerprintPhases, HiddenExperts, Penali
 
 STREAMS = {
     tacit.BernoulliGap: nearly(n=3, horizon=20, gap=0.1, mean=0.5, best=0),
+    tacit.BernoulliArms: nearly(means=one_of((0.2, 0.5), [0.1]), horizon=20, missing=one_of(0.0, 0.3)),
+    tacit.DecoyArms: nearly(n=3, horizon=20, turn=0.5),
+    tacit.DriftingArms: nearly(n=3, horizon=20, cycles=1.0),
     tacit.SwitchingAdversary: nearly(n=3, horizon=20, phase=5),
     tacit.Replay: st.fixed_dictionaries({"matrix": odd_arrays()}),
     tacit.ReplayData: nearly(
@@ -59,7 +62,7 @@ def test_streams(kind, data):
     if dealt is not REFUSED:
         for part in dealt if isinstance(dealt, tuple) else (dealt,):
             assert len(part) == world.horizon
-            assert kind is tacit.Replay or np.all(np.isfinite(part))
+            assert kind in (tacit.Replay, tacit.BernoulliArms) or np.all(np.isfinite(part))
     if kind is tacit.PricingCurve:
         functions = attempt(lambda: world.functions(generator()))
         assert functions is REFUSED or len(functions) == world.horizon
@@ -103,6 +106,15 @@ def test_opponents(kind, data, first):
         shown = attempt(lambda: opponent.values(centre, 0))
         assert np.all(np.isfinite(shown))
         assert np.isfinite(attempt(lambda: opponent.regret))
+
+
+@examples(20)
+@given(arms=odd_arrays(dimensions=(1,)), paid=odd_arrays(dimensions=(1,)), n=values | one_of(3), gap=values)
+def test_logs(arms, paid, n, gap):
+    log = attempt(lambda: tacit.LoggedArms(arms, paid, n))
+    assert log is REFUSED or len(log.rows()[0]) == len(log.rows()[1]) == log.horizon
+    world = attempt(lambda: tacit.BernoulliArms.with_gap(3, 10, gap=gap))
+    assert world is REFUSED or world.best_arm in (0, 1)
 
 
 @examples(30)

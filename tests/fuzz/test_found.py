@@ -63,7 +63,7 @@ REFUSALS = {
     "curves of no curves": lambda: Sum((1.0,)),
     "guarantees of no text": lambda: tacit.Guarantee(Pure(1.0), 0.0, None, "b"),
     "compositions with none": lambda: tacit.Guarantee(Pure(1.0), 0.0, "a", "b").compose(None),
-    "keys that are none": lambda: tacit.Randomness(b"short", private=False),
+    "keys that are none": lambda: tacit.Randomness(b"short"),
     "streams without a name": lambda: tacit.Randomness.replayable(1).stream(None),
     "actions that are none": lambda: PenaliseHeld(3, 5).start(stream()).respond(7),
     "batches of one person": lambda: LazyChain(9, 0.1, 0.8, 0.1, Pure(0.1), batch=10**9, rounds_per_person=10**9),

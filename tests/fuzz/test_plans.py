@@ -9,7 +9,20 @@ from hypothesis import strategies as st
 
 import tacit
 from fuzz.harness import REFUSED, attempt
-from fuzz.plans import BANDIT, CURVES, EXPERTS, INTERVAL, LINEAR, LOGISTIC, PLANS, QUADRATIC, RECORDS, TRACKING, made
+from fuzz.plans import (
+    ARMS,
+    BANDIT,
+    CURVES,
+    EXPERTS,
+    INTERVAL,
+    LINEAR,
+    LOGISTIC,
+    PLANS,
+    QUADRATIC,
+    RECORDS,
+    TRACKING,
+    made,
+)
 from fuzz.strategies import examples, nearly, one_of, privacy, values
 from tacit.learners.stochastic import MirrorDescent
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, Tree
@@ -40,6 +53,14 @@ CONSTRUCTORS = {
     tacit.LazyOCO: {"problem": LOGISTIC, "sigma": 3.0, "eta": one_of(0.5, math.inf), "switches": 20.0},
     tacit.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
     tacit.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
+    tacit.PhasedArms: {
+        "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "ratio": 1.5, "level": 3.0,
+        "noise": one_of("geometric", "gaussian"), "delta": 1e-6,
+    },
+    tacit.BatchedTsallis: {
+        "problem": ARMS, "epsilon": 1.0, "batch": one_of(1, 2), "power": 0.5, "eta": 0.1, "kappa": 0.1,
+        "rates": one_of("fixed", "decreasing"),
+    },
     tacit.BanditFW: {"problem": BANDIT, "zeta": 0.1, "eta": 0.1, "mechanism": SUMS, "privacy": 1.0, "baseline": None},
     tacit.ObjectivePerturbation: {
         "problem": RECORDS, "regularisation": 1.0, "noise_scale": 1.0, "accuracy": 1e-3, "protection": 1.0,
@@ -102,9 +123,20 @@ TARGETS = {
     tacit.LipschitzGrid: CURVES,
     tacit.LipschitzNet: CURVES,
     tacit.BanditFW: BANDIT,
+    tacit.PhasedArms: ARMS,
+    tacit.BatchedTsallis: ARMS,
     tacit.ObjectivePerturbation: RECORDS,
     tacit.OnlineToBatch: RECORDS,
 }
+
+
+@examples(20)
+@given(value=values)
+def test_releases_and_gaps(value):
+    plan = made("PhasedArms")
+    assert attempt(lambda: plan.release(value)) is REFUSED or value >= 1
+    bound = attempt(lambda: plan.regret_bound_given(value))
+    assert bound is REFUSED or float(bound) >= 0
 
 
 @pytest.mark.parametrize("kind", TARGETS, ids=lambda kind: kind.__name__)
@@ -126,7 +158,7 @@ def test_calibrations(kind, arguments, problem, wrong):
     ("problem", "horizon"),
     [
         (problem, rounds)
-        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, RECORDS)
+        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, ARMS, RECORDS)
         for rounds in (1, 2, 10**12, 2**63 - 1)
     ]
     + [(LINEAR, 1), (INTERVAL, 10**12)],

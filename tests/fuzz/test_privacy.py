@@ -119,6 +119,9 @@ def test_guarantees(arguments, other, epsilon, delta, label):
         total = attempt(lambda others=others: guarantee.compose(*others))
         assert total is REFUSED or total.curve.pure() >= guarantee.curve.pure()
     assert guarantee.notion
+    replaced = attempt(guarantee.as_replacement)
+    assert replaced.relation == tacit.REPLACE
+    assert replaced.curve.pure() >= guarantee.curve.pure()
 
 
 @examples(60)

@@ -20,6 +20,12 @@ PROBLEMS = {
         adversary=one_of("stochastic", "oblivious", "adaptive"),
         loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
     ),
+    tacit.Arms: nearly(
+        n=one_of(1, 3, 10**6),
+        horizon=ROUNDS,
+        adversary=one_of("stochastic", "oblivious"),
+        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
+    ),
     tacit.Convex: nearly(
         domain=one_of(tacit.Ball(2), tacit.Simplex(3)),
         loss=one_of(tacit.LinearLoss(), tacit.ConvexFamily(1.0), tacit.HuberLoss()),

@@ -70,6 +70,20 @@ def test_the_squared_newton_decrement_is_at_most_the_parameter(barred, stream):
         assert decrement <= barrier.parameter * (1.0 + 1e-9)
 
 
+def test_gradients_bound_hessians(barred, stream):
+    """Also close to the boundary, where the bound is what counts; and it is not far from the truth there."""
+    barrier, closest = barred.hull_barrier, 0.0
+    for point in interior_points(barred, stream, 40):
+        for pull in (1.0, 1.03 * (1 - 1e-7)):
+            x = barred.to_hull(barred.centre + pull * (point - barred.centre))
+            if barrier.value(x) < np.inf:
+                size = np.sqrt(np.trace(barrier.hessian(x)))
+                bound = barred.barrier_stiffness(float(np.linalg.norm(barrier.gradient(x))))
+                assert size <= bound
+                closest = max(closest, size / bound)
+    assert closest > 0.02
+
+
 def test_hull_coordinates_follow_the_chain_rule(barred, stream):
     barrier = barred.hull_barrier
     for point in interior_points(barred, stream, 5):

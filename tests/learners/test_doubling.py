@@ -7,17 +7,22 @@ import numpy as np
 import pytest
 
 from tacit import (
+    Convex,
+    CustomLoss,
     Experts,
     Guarantee,
     HedgeOnSums,
     InvalidInput,
     LazyExperts,
     PrivacyError,
+    PrivateFTRL,
+    ProtocolError,
     Randomness,
     RestartOnShift,
     ScheduledExperts,
     Tracking,
 )
+from tacit.geometry import Ball
 from tacit.learners.doubling import FIRST_EPOCH, REFERENCE_ROUNDS, Doubling
 from tacit.learners.target import Target
 from tacit.privacy.curves import Gaussian, Pure
@@ -192,6 +197,24 @@ def test_secret_state_restores_as_secret(plan):
     more = np.ones((2 * FIRST_EPOCH, 3))
     assert len(again.run(more)) == len(learner.run(more))  # each with noise of its own
     assert again.rounds == learner.rounds == 3 * FIRST_EPOCH + 10
+
+
+def test_rounds_that_an_epoch_has_shown_are_counted_or_nothing_goes_on(monkeypatch):
+    """An interrupt while a failed run is cleared up left them out of the count, and a retry would add people twice."""
+    loss = CustomLoss(lambda x, z: 0.0, lambda x, z: [1.0 / z], lipschitz=1.0)
+    problem = Convex(domain=Ball(1), loss=loss, horizon=None)
+    learner = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6).start()
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(learner, "_count", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        learner.run([1.0, 2.0, 0.0])
+    assert learner._inner.rounds == 2
+    for call in (learner.play, learner.state_dict, lambda: learner.run([1.0])):
+        with pytest.raises(ProtocolError, match="interrupted"):
+            call()
 
 
 def test_the_condition_of_an_epochs_bound_is_kept():

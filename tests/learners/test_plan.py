@@ -10,7 +10,7 @@ from tacit.learners.doubling import Doubling
 from tacit.learners.plan import PrivatePlan, check_options
 from tacit.losses import LogisticLoss
 from tacit.planning import CATALOGUE
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
 
 PROBLEMS = {
     Experts: Experts(n=3, horizon=50),
@@ -18,6 +18,7 @@ PROBLEMS = {
     Convex: Convex(domain=Ball(2), loss=LogisticLoss(), horizon=50),
     Lipschitz: Lipschitz(horizon=50),
     Bandit: Bandit(domain=Ball(2), horizon=100),
+    Arms: Arms(n=3, horizon=100),
     Stochastic: Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=50),
 }
 EVERY = [(PROBLEMS[kind], algorithm) for kind, algorithms in CATALOGUE.items() for algorithm in algorithms]
@@ -54,7 +55,7 @@ def test_fields_that_every_plan_has_are_checked_and_come_last():
 
     experts = PROBLEMS[Experts]
     plan = LazyExperts(experts, eta=0.1, force=0.1, relation="zero-out", delta=1e-9)
-    assert list(plan.parameters)[-3:] == ["relation", "rounds_per_person", "delta"]
+    assert list(plan.parameters)[-4:] == ["relation", "rounds_per_person", "delta", "numerics"]
     assert plan.guarantee.at_delta == 1e-9
     assert plan.guarantee.relation.sides == 1
     for wrong in ({"relation": "both"}, {"rounds_per_person": 0}, {"delta": 1.0}, {"delta": -1e-9}):

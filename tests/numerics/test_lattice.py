@@ -194,3 +194,16 @@ def test_moments_move_as_declared(units):
 def test_refusals(call, words):
     with pytest.raises(InvalidInput, match=words):
         call()
+
+
+@pytest.mark.parametrize("dimension", [1, 10, 300])
+def test_one_vector_is_quantised_as_in_an_array(dimension):
+    generator = np.random.default_rng(dimension)
+    for norm, units in ((1.0, 2**20), (0.37, 2**30), (1e-9, 1000), (2.5e7, 2**24 - 2)):
+        rows = generator.standard_normal((200, dimension))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        sizes = [0.0, 0.3, 1 - 2.0**-52, 1.0, 1 + 2.0**-52, 1 + 2.0**-40, 1.4, 5.0, 1e200, 1e300]
+        rows *= norm * generator.choice(sizes, (200, 1))
+        together = quantise_vectors(rows, norm, units)
+        for row, wanted in zip(rows, together, strict=True):
+            np.testing.assert_array_equal(quantise_vectors(row, norm, units), wanted)

@@ -11,6 +11,7 @@ import pytest
 
 from numerics.keyed import gaussian
 from tacit.errors import InvalidInput, ProtocolError
+from tacit.numerics.cube import CubeNoise
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.numerics.source import POOL
 from tacit.randomness import Process, Randomness
@@ -116,6 +117,17 @@ def test_malformed_states_change_nothing(spoil):
     with pytest.raises(InvalidInput, match="not the state of a DiscreteGaussian"):
         source.load_state_dict(spoil(gaussian(50).state_dict()))
     np.testing.assert_array_equal(source.draw(1000), gaussian().draw(1003)[3:])
+
+
+def test_a_state_that_is_secret_in_part_is_refused():
+    """Its other part could be replayed, and the whole would have called itself secret."""
+    noise = CubeNoise.from_streams(Randomness.replayable(1), "noise", 0.1, 3)
+    saved = noise.state_dict()
+    with pytest.raises(InvalidInput, match="not the state"):
+        noise.load_state_dict({**saved, "points": {}})
+    assert not noise.private
+    with pytest.raises(InvalidInput, match="not the state"):
+        CubeNoise.from_streams(Randomness.secret(), "noise", 0.1, 3).load_state_dict({**saved, "radii": {}})
 
 
 def test_numba_and_mpmath_wait_until_they_are_needed():

@@ -12,7 +12,7 @@ from planted_bugs.catalogue import Control, swap
 from tacit.auditing.report import Finding
 from tacit.errors import PrivacyError
 from tacit.learners import doubling
-from tacit.learners.experts.lazy_experts import LazyExperts, lazy_curve
+from tacit.learners.experts.lazy_experts import LazyExperts
 from tacit.learners.target import Target
 from tacit.privacy import composition, conversion, guarantee, lazy, responses
 from tacit.privacy.curves import Approximate, Gaussian, Pure, Renyi, Sometimes
@@ -39,7 +39,7 @@ def tiny_delta() -> Finding:
 
 def tiny_coin() -> Finding:
     """A redraw of probability 1e-15, or 1.05e-15 under the neighbour: the log ratio in 50 digits."""
-    chain = lazy_curve(eta=5e-17, force=1e-15, batch=1, decisions=1, relation=REPLACE)
+    chain = LazyExperts(Experts(n=2, horizon=2), eta=5e-17, force=1e-15).guarantee.curve
     with mpmath.workdps(50):
         hazard = -mpmath.log(1 - mpmath.mpf(1e-15))
         exact = mpmath.log(mpmath.expm1(-hazard - mpmath.mpf(5e-17)) / mpmath.expm1(-hazard))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tacit.learners.stochastic import clipping, norms, objective_perturbation, o
 from tacit.learners.two_chains import TwoChains
 from tacit.losses.base import clip_rows, finite_rows
 from tacit.losses.linear_models import LinearLoss, LogisticLoss, SmoothedHingeLoss
+from tacit.mechanisms.running_sums.records import VectorRecords
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
 from tacit.randomness import Randomness
 from tacit.solvers import minimum, newton
@@ -36,19 +38,24 @@ from tacit.solvers.model import model_minimum
 PRIVACY: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 
-def leader() -> Plan:
+# In float64 privacy rests on clipping; on a lattice the integers are checked once more.
+SIMULATED: dict[str, Any] = {**PRIVACY, "numerics": "float"}
+
+
+def leader(**target: Any) -> Plan:
     """Private follow-the-regularised-leader on linear losses."""
-    return private_ftrl.PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=LinearLoss(), horizon=10), **PRIVACY)
+    problem = Convex(domain=Ball(2), loss=LinearLoss(), horizon=10)
+    return private_ftrl.PrivateFTRL.calibrate(problem, **(target or SIMULATED))
 
 
 def bandit() -> Plan:
     """Frank-Wolfe leaders of one-point estimates."""
-    return bandit_fw.BanditFW.calibrate(Bandit(domain=Ball(2, radius=0.5), horizon=400), **PRIVACY)
+    return bandit_fw.BanditFW.calibrate(Bandit(domain=Ball(2, radius=0.5), horizon=400), **SIMULATED)
 
 
 def grid() -> Plan:
     """Hedge on multiscale differences."""
-    return lipschitz_grid.LipschitzGrid.calibrate(Lipschitz(horizon=12), bits=3, **PRIVACY)
+    return lipschitz_grid.LipschitzGrid.calibrate(Lipschitz(horizon=12), bits=3, **SIMULATED)
 
 
 def one_pass() -> Plan:
@@ -160,7 +167,17 @@ def _small_constant(honest: Any) -> Any:
 
 def _one_estimate(honest: Any) -> Any:
     """The range of a value for the range of an estimate: n/zeta is forgotten."""
-    return property(lambda self: honest.fget(self) * self.zeta / self.problem.domain.hull_dimension)
+
+    def records(self: bandit_fw.BanditFW) -> Any:
+        fair = honest.fget(self)
+        return replace(fair, norm=fair.norm * self.zeta / self.problem.domain.hull_dimension)
+
+    return property(records)
+
+
+def _unchecked(honest: Any) -> Any:
+    """Vectors become integers without a look at their norm."""
+    return lambda self, rows, units, stretch: np.trunc(rows * (units / (self.norm * stretch)))
 
 
 def _loose_shares(honest: Any) -> Any:
@@ -223,6 +240,14 @@ CONTROLS: tuple[Control, ...] = (
         lambda: replayed(leader()),
     ),
     Control(
+        "norms of integers not checked (FTRL)", "convex",
+        both(
+            _packed(2.0), swap(private_ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient),
+            swap(VectorRecords, "quantised", _unchecked),
+        ),
+        lambda: replayed(leader(**PRIVACY)),
+    ),
+    Control(
         "multiscale constant as printed", "convex", swap(Multiscale, "squared_norm", _small_constant),
         lambda: replayed(grid()),
     ),
@@ -240,7 +265,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "sensitivity of a value for that of an estimate", "bandit",
-        swap(bandit_fw.BanditFW, "sensitivity", _one_estimate),
+        swap(bandit_fw.BanditFW, "records", _one_estimate),
         lambda: replayed(bandit()),
     ),
     Control(

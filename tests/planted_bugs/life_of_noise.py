@@ -22,8 +22,8 @@ from tacit.learners.bandit.common import BanditLearner
 from tacit.learners.experts import HedgeOnSums
 from tacit.learners.experts.hedge_on_sums import HedgeOnSumsLearner
 from tacit.learners.learner import Learner
-from tacit.mechanisms.running_sums.base import RunningSum
 from tacit.mechanisms.running_sums.buffered import BufferedAccumulator
+from tacit.numerics.source import Source
 from tacit.problems import Bandit, Experts
 from tacit.randomness import Process, Randomness, Stream
 from tacit.testing import CHECKS
@@ -67,7 +67,7 @@ def pickled_pass() -> Finding:
             data_norm=2.0, classes=[0, 1], horizon=100, random_state=0, fit_intercept=False
         )
         model.partial_fit(rows, np.arange(30) % 2)
-        inside = [*rows, model._pass._sums._exact, model._pass._streams["noise"].bit_generator.state["s"]["seed"]]
+        inside = [*rows, model._pass._sums._sum]
         stored = pickle.dumps(model)
     kept = any(np.asarray(secret).tobytes() in stored for secret in inside)
     return _finding("pickle of an estimator", "raw records, sums or keys are in the pickle" if kept else "")
@@ -98,21 +98,17 @@ def _same_key(honest: Any) -> Any:
     return renew
 
 
-def _shared_generator(honest: Any) -> Any:
-    return lambda self, generator: lambda count: honest(self, generator)(count)
+def _shared_source(honest: Any) -> Any:
+    return lambda self, protocol: "the same object"  # a text is what says so to copy
 
 
 def _kept_view(honest: Any) -> Any:
-    def advance(self: BufferedAccumulator, fresh: Any, scale: float) -> Any:
-        if not hasattr(self, "_view"):
-            vars(self)["_view"] = self._rows[:-1]
-        rows = np.vstack([vars(self)["_view"], self._rows[-1:]])
-        y = fresh * scale - self._omega @ rows[:-1]
-        rows += y
-        rows[:-1] *= self._theta
-        vars(self)["_view"][...] = rows[:-1]
-        self._rows[-1] = rows[-1]
-        return np.asarray(self._rows[-1])
+    def advance(self: BufferedAccumulator, fresh: Any, stretch: float) -> Any:
+        view = vars(self).setdefault("_view", self._buffers[:])
+        added = fresh - self._rounded(self._omega @ self._buffers)
+        view += added
+        view *= self._theta
+        return added
 
     return advance
 
@@ -127,11 +123,12 @@ def _anywhere(honest: Any) -> Any:
 
 
 def _never_busy(honest: Any) -> Any:
-    def finish(self: Learner, checked: Any) -> None:
-        self._process = Process.number
-        honest(self, checked)
+    def observe(self: Learner, feedback: Any) -> None:
+        if not self._played:
+            honest(self, feedback)
+        self._finish(self._check(feedback))
 
-    return finish
+    return observe
 
 
 def _taken_back(honest: Any) -> Any:
@@ -168,12 +165,13 @@ CONTROLS = (
         both(
             swap(Learner, "__reduce_ex__", lambda honest: object.__reduce_ex__),
             swap(Stream, "__reduce__", lambda honest: lambda self: (randomness._at, (dict(self.bit_generator.state),))),
+            swap(Source, "__reduce_ex__", lambda honest: object.__reduce_ex__),
         ),
         found("secrets_are_not_copied"),
     ),
     Control(
         "a copy draws from the generator of its original", "noise",
-        swap(RunningSum, "noise_from", _shared_generator), found("replayables_copy_faithfully"),
+        swap(Source, "__reduce_ex__", _shared_source), found("replayables_copy_faithfully"),
     ),
     Control(
         "a view kept as an attribute (frozen noise in copies)", "noise",
@@ -184,7 +182,7 @@ CONTROLS = (
         found("another_process_is_refused"),
     ),
     Control(
-        "half a round is continued", "noise", swap(Learner, "_finish", _never_busy),
+        "half a round is continued", "noise", swap(Learner, "observe", _never_busy),
         found("half_rounds_are_not_continued"),
     ),
     Control(

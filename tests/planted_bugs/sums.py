@@ -12,13 +12,17 @@ from planted_bugs.catalogue import Control, swap
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
 from tacit.auditing.report import Finding
+from tacit.geometry import Ball
+from tacit.learners.convex import PrivateFTRL
 from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
 from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
+from tacit.losses import LinearLoss
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
+from tacit.mechanisms.running_sums.records import LossRecords
 from tacit.mechanisms.running_sums.tree import TreeAccumulator, digit_sum, tree_levels
-from tacit.problems import Experts, Tracking
+from tacit.problems import Convex, Experts, Tracking
 from tacit.randomness import Randomness
 
 STEPS = 11
@@ -41,6 +45,13 @@ def sampled(mechanism: RunningSum) -> Finding:
     return attacks.sums_sampled(hedge_plan(mechanism), generator, runs=200_000)
 
 
+def moved(mechanism: RunningSum) -> Finding:
+    """Attack sums of vectors on a coarse lattice by the draws that release the same on a neighbour."""
+    problem = Convex(domain=Ball(3), loss=LinearLoss(), horizon=mechanism.steps + 1)
+    plan = PrivateFTRL(problem, eta=0.1, mechanism=mechanism, privacy=1e-4)
+    return attacks.lattice(plan, Randomness.replayable(3).stream("controls"), pairs=12)
+
+
 def replayed(plan: Plan) -> Finding:
     """Attack a learner by record and replay."""
     return attacks.replayed(instances(plan, "replayed noise")[0], Randomness.replayable(2).stream("controls"), pairs=12)
@@ -50,8 +61,8 @@ def _scaled(factor: float) -> Any:
     """An accumulator whose noise is scaled."""
 
     def make(honest: Any) -> Any:
-        def init(self: Accumulator, steps: int, dimension: int, scale: float, noise: Any) -> None:
-            honest(self, steps, dimension, scale * factor, noise)
+        def init(self: Accumulator, steps: int, dimension: int, scale: float, noise: Any, grid: Any = None) -> None:
+            honest(self, steps, dimension, scale * factor, noise, grid)
 
         return init
 
@@ -86,19 +97,20 @@ def _same_noise(honest: Any) -> Any:
 
 
 def _redrawn(honest: Any) -> Any:
-    def advance(self: TreeAccumulator, fresh: Any, scale: float) -> Any:
-        noise = fresh * scale
+    def advance(self: TreeAccumulator, fresh: Any, stretch: float) -> Any:
+        noise = fresh
         for _ in range(digit_sum(self._step, self._base) - 1):
-            noise = noise + scale * self._noise(self.dimension)
-        return noise
+            noise = noise + self._scale * self._noise(self.dimension)
+        before, vars(self)["_before"] = vars(self).get("_before", 0.0), noise
+        return noise - before
 
     return advance
 
 
 def _unread_prefix(honest: Any) -> Any:
-    def advance(self: TreeAccumulator, fresh: Any, scale: float) -> Any:
-        honest(self, fresh, scale)
-        return fresh * scale  # the node's own noise only: the nodes before it are read without theirs
+    def advance(self: TreeAccumulator, fresh: Any, stretch: float) -> Any:
+        before, vars(self)["_before"] = vars(self).get("_before", 0.0), fresh
+        return fresh - before  # the node's own noise only: the nodes before it are read without theirs
 
     return advance
 
@@ -108,9 +120,37 @@ def _late_noise(honest: Any) -> Any:
 
     def add(self: Accumulator, x: Any, sensitivity: float = 1.0) -> Any:
         noisy = honest(self, x, sensitivity)
-        return self._exact.copy() if self._step == 1 else noisy
+        return self.record(x, sensitivity).copy() if self._step == 1 else noisy
 
     return add
+
+
+def _thinned(honest: Any) -> Any:
+    """Draws times 3 on data that stay as they are: what is released shows the data modulo 3."""
+
+    def inputs(self: Accumulator, x: Any, sensitivity: float) -> Any:
+        record, fresh, stretch = honest(self, x, sensitivity)
+        return record, 3 * fresh, stretch
+
+    return inputs
+
+
+def _floored_sums(honest: Any) -> Any:
+    """Vectors are added up in float64 and floored afterwards."""
+
+    def inputs(self: Accumulator, x: Any, sensitivity: float) -> Any:
+        _, fresh, stretch = honest(self, x, sensitivity)
+        totals = vars(self).setdefault("_totals", {0: np.zeros(x.size)})
+        units, total = self._grid.units if self._grid else 1, totals[self._step] + x  # by step: a step may be undone
+        totals[self._step + 1] = total
+        return np.floor(total * units) - np.floor(totals[self._step] * units), fresh, stretch
+
+    return inputs
+
+
+def _unrounded(honest: Any) -> Any:
+    """The correction that correlates the noise is not rounded: its fractions are those of past draws."""
+    return lambda self, correction: correction
 
 
 def _second_release(honest: Any) -> Any:
@@ -119,7 +159,7 @@ def _second_release(honest: Any) -> Any:
     def absorb(self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
         mechanism, kept = self.plan.mechanism, vars(self)
         if "_twin" not in kept:
-            kept["_twin"] = mechanism.start(self._n, self.plan.scale, mechanism.noise_from(self._streams["noise"]))
+            kept["_twin"] = mechanism.start(self._n, self.plan.scale, np.zeros)  # what it draws is frozen anyway
         if self._round + 1 != self.plan.rounds:
             kept["_twin"].add(losses - 0.5)
         honest(self, losses)
@@ -188,13 +228,27 @@ CONTROLS: tuple[Control, ...] = (
         "first sum read before its noise", "sums", swap(Accumulator, "add", _late_noise), lambda: probed(Tree(STEPS)),
     ),
     Control(
+        "draws times 3 on data that stay", "sums", swap(Accumulator, "_inputs", _thinned),
+        lambda: moved(Buffered(STEPS)),
+    ),
+    Control(
+        "floor after the sum", "sums", swap(Accumulator, "_inputs", _floored_sums), lambda: moved(Tree(STEPS)),
+    ),
+    Control(
+        "correction not rounded", "sums", swap(Accumulator, "_rounded", _unrounded), lambda: moved(Buffered(STEPS)),
+    ),
+    Control(
+        "column norm without its tail, on the lattice", "sums",
+        swap(Buffered, "column_norm", _column(lambda self: 1.0)), lambda: moved(Buffered(STEPS)),
+    ),
+    Control(
         "sensitivity halved (Hedge)", "experts",
-        swap(hedge.HedgeOnSums, "sensitivity", lambda honest: property(lambda self: honest.fget(self) / 2)),
+        swap(LossRecords, "l2_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
         lambda: replayed(hedge_plan(Buffered(STEPS))),
     ),
     Control(
         "sensitivity of one coordinate for all (Hedge)", "experts",
-        swap(hedge.HedgeOnSums, "sensitivity", lambda honest: property(lambda self: 1.0)),
+        swap(LossRecords, "l2_move", lambda honest: property(lambda self: 1.0)),
         lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(

@@ -14,7 +14,9 @@ def test_there_are_enough_of_them_in_every_family():
     assert len(CONTROLS) >= 25
     assert len({control.name for control in CONTROLS}) == len(CONTROLS)
     families = {control.family for control in CONTROLS}
-    assert families == {"sums", "experts", "tracking", "thresholds", "convex", "bandit", "stochastic", "accounting"}
+    assert families == {
+        "sums", "experts", "tracking", "thresholds", "convex", "bandit", "stochastic", "accounting", "arms", "noise",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("control", FAST, ids=lambda control: control.name)

@@ -1,10 +1,14 @@
 """Searches return the safe side."""
 
+from math import inf
+
 import numpy as np
 import pytest
+from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
 
 from tacit.errors import PrivacyError
-from tacit.privacy.calibration import gaussian_mu, largest, minimise, smallest
+from tacit.privacy.calibration import descend, gaussian_mu, largest, minimise, smallest
+from tacit.privacy.conversion import gaussian_delta
 from tacit.privacy.curves import Gaussian
 
 COSTS = {
@@ -71,8 +75,22 @@ def test_smallest_ends():
 def test_gaussian_mu_calibrates_then_prices_below_the_target(epsilon, delta):
     mu = gaussian_mu(epsilon, delta)
     assert Gaussian(mu).delta(epsilon) <= delta
-    assert Gaussian(mu).epsilon(delta) <= epsilon * (1 + 1e-9)
+    assert epsilon * (1 - 1e-9) <= Gaussian(mu).epsilon(delta) <= epsilon
     assert Gaussian(mu * (1 + 1e-6)).delta(epsilon) > delta
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 10.0, 1e3])
+@pytest.mark.parametrize("delta", [1e-100, 1e-12, 1e-6, 0.1, 0.9])
+def test_gaussian_mu_agrees_with_another_library(epsilon, delta):
+    with np.errstate(all="ignore"):
+        assert gaussian_mu(epsilon, delta) == pytest.approx(1 / get_sigma_gaussian(epsilon, delta), rel=1e-7)
+        assert Gaussian(0.3).epsilon(delta) == pytest.approx(get_epsilon_gaussian(1 / 0.3, delta), rel=1e-9, abs=1e-11)
+
+
+def test_gaussian_mu_far_out():
+    for epsilon, delta in ((1e6, 1e-12), (1e6, 0.9), (1e-12, 1e-12), (1e3, 1e-300)):
+        assert gaussian_delta(gaussian_mu(epsilon, delta), epsilon) <= delta
+        assert gaussian_delta(gaussian_mu(epsilon, delta) * (1 + 1e-3), epsilon) > delta
 
 
 def test_gaussian_mu_anchor_and_refusal():
@@ -85,3 +103,29 @@ def test_minimise_finds_the_bottom():
     assert minimise(lambda x: x + 4 / x, 1e-6, 1e6, 1e-6) == pytest.approx(2.0, rel=1e-3)
     assert minimise(lambda x: x, 1e-3, 1.0) == pytest.approx(1e-3, rel=1e-2)
     assert minimise(lambda x: -x, 1e-3, 1.0) == pytest.approx(1.0, rel=1e-2)
+
+
+@pytest.mark.parametrize("start", [1e-6, 0.5, 2.0, 1e6])
+def test_descend_finds_the_bottom_from_anywhere(start):
+    probes = []
+
+    def cost(x):
+        probes.append(x)
+        return x + 4 / x
+
+    assert descend(cost, start, 1e-6, 1e6, 0.5, 1e-2) == pytest.approx(2.0, rel=2e-2)
+    assert len(probes) == len(set(probes)) <= 25
+    assert descend(lambda x: x, start, 1e-3, 1.0, 0.5, 1e-2) == pytest.approx(1e-3, rel=1e-2)
+    assert descend(lambda x: -x, start, 1e-3, 1.0, 0.5, 1e-2) == pytest.approx(1.0, rel=1e-2)
+
+
+def test_descend_is_not_deceived_by_a_wall():
+    """Steep to the left, as a regret below its best cap: no parabola fits."""
+    found = descend(lambda x: x + 1e6 * max(0.0, 7.0 - x), 30.0, 1.0, 1e4, 0.3, 1e-3)
+    assert found == pytest.approx(7.0, rel=2e-2)
+
+
+def test_descend_goes_right_from_infinity_and_left_on_a_plain():
+    assert descend(lambda x: inf if x < 3 else x, 0.1, 1e-3, 1e3, 0.5, 1e-2) == pytest.approx(3.0, rel=0.05)
+    assert descend(lambda x: 1.0, 5.0, 1e-3, 1e3, 0.5, 1e-2) == pytest.approx(1e-3)
+    assert descend(lambda x: x, 2.0, 2.0, 2.0, 0.5, 1e-2) == pytest.approx(2.0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
-from tacit.privacy.conversion import LEAST_DELTA, ORDERS, log_mixture, renyi_delta, renyi_epsilon
+from tacit.privacy.conversion import LEAST_DELTA, ORDERS, log_mixture, nearby_epsilon, renyi_delta, renyi_epsilon
 from tacit.privacy.curves import BoundedRange, Curve, Gaussian, Pure, Renyi, Repeated, SamplerError, Sometimes, Sum
 
 GIVEN = 1 + np.geomspace(0.02, 1e5, 60)
@@ -110,3 +110,18 @@ def test_divergences_without_digits_are_lifted():
 def test_a_draw_that_never_happens_costs_nothing(log_moment):
     assert log_mixture(0.0, np.array([log_moment]))[0] == 0.0
     assert log_mixture(1.0, np.array([log_moment]))[0] == log_moment
+
+
+@pytest.mark.parametrize("curve", [Gaussian(0.3), Repeated(BoundedRange(0.05), 100), Sometimes(0.01, Gaussian(1.0))])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.1])
+@pytest.mark.parametrize("order", [None, 1.001, 30.0, 1e6])
+def test_nearby_orders_prove_nearly_the_smallest_epsilon_from_anywhere(curve, delta, order):
+    """Safe: never below what its own order proves. Good: close to the full conversion wherever it starts."""
+    epsilon, found = nearby_epsilon(curve.renyi, delta, order)
+    assert epsilon >= renyi_epsilon(curve.renyi, delta, orders=np.asarray([found]))
+    assert epsilon <= renyi_epsilon(curve.renyi, delta) * (1 + 5e-4)
+
+
+def test_nearby_orders_fail_closed():
+    assert nearby_epsilon(lambda orders: np.full_like(orders, np.inf), 1e-6)[0] == np.inf
+    assert nearby_epsilon(lambda orders: np.full_like(orders, np.nan), 1e-6, 10.0)[0] == np.inf

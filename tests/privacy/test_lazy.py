@@ -8,10 +8,10 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from tacit.errors import InvalidInput
-from tacit.learners.experts.lazy_experts import lazy_curve
+from tacit.learners.experts import LazyExperts
 from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Renyi, SamplerError, Sometimes
-from tacit.privacy.guarantee import REPLACE
 from tacit.privacy.lazy import CappedChain, LazyChain, hazards_of, log_step_moment, pure_bits, worst_partition
+from tacit.problems import Experts
 
 ORDERS = np.array([1.01, 1.3, 2.0, 5.0, 30.0, 400.0])
 
@@ -106,7 +106,9 @@ def test_tiny_coins_in_high_precision(eta, force, order):
     """The coin's hazard decides, not the float 1 - p: at eta=5e-17, force=1e-15 the coin alone leaks ln 1.05."""
     mpmath.mp.dps = 60
     batch, decisions = 3, 1000
-    chain = lazy_curve(eta=eta, force=force, batch=batch, decisions=decisions, relation=REPLACE)
+    problem = Experts(n=2, horizon=batch * (decisions + 1))
+    chain = LazyExperts(problem, eta=eta, force=force, batch=batch).guarantee.curve
+    assert chain.decisions == decisions
     a, h, e = mpmath.mpf(order), -mpmath.log(1 - mpmath.mpf(force)), mpmath.mpf(eta)
     draw = mpmath.exp((a - 1) * mpmath.mpf(float(chain.draw.renyi(np.array([order]))[0])))
 
@@ -124,7 +126,7 @@ def test_tiny_coins_in_high_precision(eta, force, order):
 
 
 def test_a_coin_below_the_floats_is_seen():
-    chain = lazy_curve(eta=5e-17, force=1e-15, batch=1, decisions=1, relation=REPLACE)
+    chain = LazyExperts(Experts(n=2, horizon=2), eta=5e-17, force=1e-15).guarantee.curve
     assert chain.epsilon(0.0) == pytest.approx(np.log(1.05), rel=1e-9)
     assert chain.keep_high - chain.keep_low < 2e-16  # one float or two: the floats have lost it
     # The redraw under one neighbour is 5% likelier: delta(0) is its difference, not nothing.

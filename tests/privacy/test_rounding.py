@@ -32,7 +32,7 @@ def test_bounds_are_printed_above_their_value():
     for value in VALUES.tolist():
         bound = RegretBound(value, "x")
         assert float(str(bound).split(" = ")[0]) >= value
-    plan = tacit.plan(tacit.Experts(n=10, horizon=3000), epsilon=1.0, delta=1e-6)
+    plan = tacit.plan(tacit.Experts(n=3, horizon=300), epsilon=1.0, delta=1e-6)
     for candidate in plan.candidates:
         if candidate.plan is not None:
             shown = next(row for row in plan._rows() if row[0] == candidate.algorithm)

@@ -199,7 +199,7 @@ def test_without_a_certificate_the_data_are_forgotten(monkeypatch):
     np.testing.assert_allclose(points, [-noise / 2.0] * 2, atol=1e-12)
     learner = calibrated().start(Randomness.replayable(1))
     learner.run(crowded_records())
-    assert np.isfinite(learner.model).all()
+    assert np.isfinite(learner.release()).all()
     assert learner.state_dict()["_substitutes"] == 1
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from tacit.auditing.instances import Instance
 from tacit.auditing.neighbours import Pair, Search
-from tacit.auditing.replay.running_sums import SOLVE_SLACK, SummingPlan, exact_loss
+from tacit.auditing.replay.moved_draws import extreme_pair, moved_draws, paid_move, promised_move
+from tacit.auditing.replay.running_sums import SOLVE_SLACK, LatticePlan, SummingPlan, exact_loss
 from tacit.auditing.replay.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
 from tacit.auditing.report import Finding
 from tacit.auditing.scripted.certified_law import actions_only, played
@@ -68,6 +69,24 @@ def sums(plan: Plan) -> Finding:
     mechanism, privacy = plan.mechanism, plan.privacy
     measured = exact_loss(mechanism, mechanism.scale(privacy))
     return _noise_finding("probed sums", f"{mechanism}", privacy, measured, plan, mechanism.noise == "laplace")
+
+
+def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Finding:
+    """Integer sums: how far draws must move to release the same on a neighbour, against what was paid for."""
+    assert isinstance(plan, LatticePlan)
+    mechanism, grid = plan.mechanism, plan.grid
+    promised = min(promised_move(mechanism, grid), paid_move(mechanism, grid, plan.privacy))
+    worst = 0.0
+    for index in range(pairs):
+        first = 0 if index % 2 else int(generator.integers(mechanism.steps))
+        rows = extreme_pair(grid.records, grid.units, mechanism.steps, generator, first)
+        source = grid.noise(Randomness.replayable(int(generator.integers(2**32))), "noise")
+        draws = source.draw(rows[0].size).astype(np.float64).reshape(rows[0].shape)
+        worst = max(worst, moved_draws(mechanism, grid, rows, draws).size)
+    return Finding(
+        "moved draws", f"{mechanism}", "steps of the lattice", promised, worst, worst > promised * (1 + SOLVE_SLACK),
+        detail="the draws of a neighbour are farther away than the noise was made for",
+    )  # fmt: skip
 
 
 def sums_sampled(plan: Plan, generator: np.random.Generator, *, runs: int) -> Finding:

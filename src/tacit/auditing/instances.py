@@ -18,7 +18,7 @@ from tacit.errors import InvalidInput
 from tacit.learners.plan import Attack, Plan, SmallInstance
 from tacit.losses.base import LossFamily
 from tacit.losses.linear_models import LinkLoss
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Stochastic
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Stochastic
 from tacit.validation import FloatArray
 
 # Data of this many times the allowed size: longer data are clipped, that is enforced, so it is attacked.
@@ -72,6 +72,12 @@ def _losses(problem: Experts) -> Alphabet:
         rows = [np.full(n, low), *(np.where(np.arange(n) == expert, high, low) for expert in range(4))]
         rows += [low + high - row for row in reversed(rows)]
     return Alphabet(tuple(rows), np.full(n, (low + high) / 2))
+
+
+@extremes.register
+def _replies(problem: Arms) -> Alphabet:
+    """Every row of extreme losses, of which a learner sees one entry; the public feedback is none."""
+    return Alphabet(tuple(np.array(row) for row in product(problem.loss_range, repeat=min(problem.n, 3))), None)
 
 
 @extremes.register

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.learners.plan import Plan
+from tacit.privacy.rounding import rounded_up
 from tacit.validation import require
 
 CLEAN = "no violation found"
@@ -141,7 +142,7 @@ class AuditReport:
         shown = f" at delta={guarantee.at_delta:g}" if guarantee.at_delta else " (pure)"
         lines = [
             f"Audit of {self.plan.algorithm}: {self.verdict}",
-            f"certified: epsilon={self.certified_epsilon:.4g}{shown}; neighbours: {guarantee.relation}",
+            f"certified: epsilon={rounded_up(self.certified_epsilon)}{shown}; neighbours: {guarantee.relation}",
             f"{'method':12s} {'certified':>10s} {'measured':>10s} {'tightness':>9s}  what",
         ]
         for finding in self.findings:

@@ -15,8 +15,9 @@ import numpy as np
 from tacit.auditing import attacks
 from tacit.auditing.instances import Instance
 from tacit.auditing.replay.epochs import epochs
+from tacit.auditing.replay.running_sums import LatticePlan
 from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
-from tacit.auditing.scripted import above_threshold, certified_law
+from tacit.auditing.scripted import above_threshold, arms, certified_law
 from tacit.auditing.scripted.enumeration import ExactCurve, Feedback, Law, transcript_law
 from tacit.auditing.scripted.script import NotEnumerable
 from tacit.errors import InvalidInput
@@ -29,6 +30,7 @@ __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit"
 MOST_BUDGET = 1_000.0  # days
 # At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of a one-run audit.
 LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
+ARM_LAWS = 40
 # Laws of an integrated search, runs of a sum, coordinates of norm noise, runs whose coins are read, scored runs.
 INTEGRATED_LAWS, SUM_RUNS, NORM_COORDINATES, COIN_RUNS, SCORED_RUNS = 8, 200_000, 40_000, 30, 600
 # Noises at which a minimiser is compared with the true one.
@@ -81,6 +83,9 @@ class _Attacks:
             "replayed choices": self._replayed_choices,
             "canaries": self._canaries,
             "epochs": self._epochs,
+            "enumerated arms": self._enumerated_arms,
+            "frequencies of arms": self._frequencies_of_arms,
+            "unbiased release": self._unbiased_release,
             "running sum": self._running_sum,
             "replayed noise": self._replayed_noise,
             "norm noise": self._norm_noise,
@@ -146,9 +151,24 @@ class _Attacks:
         self.say("disjoint epochs")
         self.findings.append(epochs(instance.plan, self._stream("epochs")))
 
+    def _enumerated_arms(self, instance: Instance) -> None:
+        self.say(f"exact enumeration, {instance.label}")
+        laws, stream = self.count(ARM_LAWS), self._stream(instance.label)
+        self.findings.append(attacks.exact(instance, stream, laws=laws, law=arms.arms_law))
+
+    def _frequencies_of_arms(self, instance: Instance) -> None:
+        self.say("real runs")
+        stream = attacks.random_stream(instance, self._stream("arms"))
+        self.findings.append(arms.frequencies_of_arms(instance, stream, self.seed, runs=self.count(RUNS)))
+
+    def _unbiased_release(self, instance: Instance) -> None:
+        self.findings.append(arms.unbiased(instance.plan))
+
     def _running_sum(self, instance: Instance) -> None:
         self.say("probing the running sum")
         self.findings.append(attacks.sums(instance.plan))
+        if isinstance(instance.plan, LatticePlan) and instance.plan.grid.units:
+            self.findings.append(attacks.lattice(instance.plan, self._stream("lattice"), pairs=self.count(PAIRS, 4)))
         self.say("sampling the running sum")
         runs = self.count(SUM_RUNS, 20_000)
         self.findings.append(attacks.sums_sampled(instance.plan, self._stream("sums"), runs=runs))

@@ -51,6 +51,7 @@ KINDS = (
     problems.convex,
     problems.lipschitz,
     problems.bandit,
+    problems.arms,
     problems.stochastic,
 )
 add_commands(app, attack, KINDS)

@@ -19,6 +19,7 @@ from tacit.cli.commands import nobody_listens
 from tacit.cli.options import Output
 from tacit.cli.streams import Stream
 from tacit.errors import InvalidInput
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import Problem
 from tacit.randomness import Randomness
 
@@ -150,8 +151,8 @@ def summary(plan: tacit.Comparison, learner: tacit.Learner, output: Output) -> N
     """What was done and under which contract. Losses and regret are private: they are not shown."""
     bound, vacuous = float(plan.regret_bound), plan.plan.vacuous
     text = (
-        f"{plan.algorithm}: {learner.rounds} rounds, {learner.switches} switches, certified regret {bound:.4g}\n"
-        f"{learner.guarantee}"
+        f"{plan.algorithm}: {learner.rounds} rounds, {learner.switches} switches, "
+        f"certified regret {rounded_up(bound)}\n{learner.guarantee}"
     )
     if vacuous:
         text += (

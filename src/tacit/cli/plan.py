@@ -26,6 +26,7 @@ KINDS = (
     problems.convex_constants,
     problems.lipschitz,
     problems.bandit,
+    problems.arms,
     problems.stochastic,
 )
 add_commands(app, plan, KINDS)

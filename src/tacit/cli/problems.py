@@ -45,6 +45,16 @@ def tracking(
     return tacit.Tracking(n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range)
 
 
+def arms(
+    n: Annotated[int, typer.Option("--n", help="Number of arms.")],
+    horizon: options.Horizon = None,
+    adversary: options.LossMaker = "oblivious",
+    loss_range: options.LossRange = (0.0, 1.0),
+) -> tacit.Arms:
+    """Choose one of N arms each round; only the loss of the chosen one is seen, or nothing."""
+    return tacit.Arms(n=n, horizon=horizon, adversary=adversary, loss_range=loss_range)
+
+
 def convex(
     dim: Dimension,
     horizon: options.Horizon = None,

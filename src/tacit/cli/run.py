@@ -118,6 +118,18 @@ def bandit(problem: tacit.Bandit, privacy: dict[str, Any], output: options.Outpu
     decide(problem, privacy, stream, lambda row, _: row[0], show_point, seed, output)
 
 
+def arms(problem: tacit.Arms, privacy: dict[str, Any], output: options.Output, seed: options.Seed = None) -> None:
+    """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0."""
+    stream = open_stream("-", "csv", columns=1)
+    decide(problem, privacy, stream, lambda row, _: row[0], show_arm, seed, output)
+
+
+def show_arm(arm: Any) -> tuple[str, dict[str, Any]]:
+    """The number of an arm."""
+    return str(int(arm)), {"decision": int(arm)}
+
+
 add_commands(app, experts, [streamed(problems.experts), streamed(problems.tracking)])
 add_commands(app, convex, [streamed(problems.convex)])
 add_commands(app, bandit, [problems.bandit])
+add_commands(app, arms, [problems.arms])

@@ -41,5 +41,5 @@ def simulate(
     output.answer(result.summary(), result.to_dict())
 
 
-KINDS = (problems.experts, problems.tracking, problems.convex, problems.lipschitz, problems.bandit)
+KINDS = (problems.experts, problems.tracking, problems.convex, problems.lipschitz, problems.bandit, problems.arms)
 add_commands(app, simulate, KINDS)

@@ -223,9 +223,13 @@ def _numbered(count: int) -> list[str]:
 
 
 def _looks_numeric(cell: str) -> bool:
-    """Whether a cell of the first row is meant as a number, if not always a good one: then the row is no header."""
+    """Whether a cell of the first row is meant as a number, if not always a good one: then the row is no header.
+
+    Errors name columns, so a row of numbers that is not well written ("0.2;0.7") must not be taken for their names.
+    """
+    text = cell.strip()
     try:
-        float(cell)
+        float(text)
     except ValueError:
-        return False
+        return text[:1] in tuple("+-.0123456789") or (text != "" and not any(letter.isalpha() for letter in text))
     return True

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms
 from tacit.environments.bandit import MovingTarget
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.environments.environment import Environment
@@ -14,7 +15,7 @@ from tacit.environments.experts import BernoulliGap, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.validation import check_choice, check_integer
 
 Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips)
@@ -74,6 +75,21 @@ def moving(problem: Bandit, horizon: int) -> MovingTarget:
     return environment
 
 
+def coins(problem: Arms, horizon: int) -> BernoulliArms:
+    """Independent coins, one arm better than the others."""
+    return BernoulliArms.with_gap(problem.n, horizon)
+
+
+def decoy(problem: Arms, horizon: int) -> DecoyArms:
+    """One arm is the best at first and the worst later."""
+    return DecoyArms(problem.n, horizon)
+
+
+def rotating(problem: Arms, horizon: int) -> DriftingArms:
+    """The arms take turns at being the best."""
+    return DriftingArms(problem.n, horizon)
+
+
 def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
     """A price in [0, 1] for buyers from two segments."""
     environment = PricingCurve(horizon)
@@ -91,6 +107,7 @@ NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Environment]]] = {
     Tracking: {"shifting": shifting, "drifting": drifting, "penalising": penalising},
     Convex: {"logistic": logistic, "circling": circling, "flipping": flipping},
     Bandit: {"moving": moving},
+    Arms: {"coins": coins, "decoy": decoy, "rotating": rotating},
     Lipschitz: {"pricing": pricing},
 }
 """For each kind of problem its environments by name; the first is the default."""

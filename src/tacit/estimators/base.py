@@ -7,15 +7,15 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from tacit.errors import InvalidInput
+from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, practical_reach
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.losses.base import Loss, clip_rows, row_norms
+from tacit.losses.base import Loss, row_norms
 from tacit.losses.linear_models import LinkLoss
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.guarantee import Guarantee
@@ -64,13 +64,11 @@ class PrivateLinearModel(BaseEstimator):
             raise InvalidInput(f"The 'ledger' parameter of {owner} must be a Ledger. Got {self.ledger!r} instead.")
 
     def _validated(self, X: Any, y: Any, *, reset: bool = True, numeric: bool = False) -> tuple[FloatArray, Any]:
-        with np.errstate(invalid="ignore"):  # scikit-learn adds everything up before it looks for infinities
-            features, target = validate_data(self, X, y, dtype=np.float64, reset=reset, y_numeric=numeric)
+        features, target = checked_data(self, X, y, reset=reset, y_numeric=numeric)
         return features, target
 
     def _rows_to_predict(self, X: Any) -> FloatArray:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return np.asarray(checked_data(self, X, reset=False))
 
     def _randomness(self) -> Randomness:
         return randomness_of(self.random_state)
@@ -130,9 +128,9 @@ class PrivateLinearModel(BaseEstimator):
         self._spend(plan.guarantee.with_randomness(source.label))
         models = []
         for number, labels in enumerate(targets):
-            learner = ObjectivePerturbationLearner(plan, source.child(number))
+            learner = cast(ObjectivePerturbationLearner, plan.start(source.child(number)))
             learner.run((rows, labels))
-            models.append(learner.model)
+            models.append(learner.release())
         return np.array(models)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -151,7 +149,7 @@ class PrivateLinearModel(BaseEstimator):
     def _begin_pass(self, plan: OnlineToBatch) -> OnlineToBatchLearner:
         source = self._randomness()
         self._spend(plan.guarantee.with_randomness(source.label))
-        return OnlineToBatchLearner(plan, source.child("pass"))
+        return cast(OnlineToBatchLearner, plan.start(source.child("pass")))
 
     def _spend(self, guarantee: Guarantee) -> None:
         spend(self.ledger, f"{type(self).__name__}.fit", guarantee)
@@ -162,10 +160,6 @@ class PrivateLinearModel(BaseEstimator):
         if not self.fit_intercept:
             return models, np.zeros(len(models))
         return np.ascontiguousarray(models[:, :-1]), models[:, -1] * INTERCEPT_SHARE * norm
-
-    def _clipped(self, X: FloatArray) -> FloatArray:
-        """Rows as the training saw them: with their constant, inside the bound."""
-        return clip_rows(self._augmented(X, self.data_norm_), self.data_norm_)
 
 
 def randomness_of(state: Any) -> Randomness:

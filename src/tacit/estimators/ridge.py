@@ -132,7 +132,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
                 self._one_pass_plan(_huber(self.data_norm_), horizon, rows.shape[1], self.data_norm_)
             )
         else:
-            rows, target = self._augmented(features, self.data_norm_), target / self.label_bound_
+            rows, target = self._augmented(features, self.data_norm_), self._in_units(target)
         left = self._pass.plan.problem.records - self._pass.rounds
         if len(rows) > left:
             raise ProtocolError(f"partial_fit was planned for fewer records: {left} are left, got {len(rows)}.")
@@ -166,7 +166,11 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             check_positive("PrivateRidge", "label_bound", self.label_bound)
         self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         self.label_bound_ = self._bound_of("label_bound", self.label_bound, float(np.max(np.abs(target))))
-        return self._augmented(features, self.data_norm_), target / self.label_bound_
+        return self._augmented(features, self.data_norm_), self._in_units(target)
+
+    def _in_units(self, target: FloatArray) -> FloatArray:
+        """Targets over their bound, clipped first: a quotient that is too large for a float would be refused."""
+        return np.asarray(np.clip(target, -self.label_bound_, self.label_bound_) / self.label_bound_)
 
     def _statistics_guarantee(self) -> Guarantee:
         if self.delta == 0:
@@ -187,7 +191,6 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self._spend(guarantee.with_randomness(source.label))
         stream = source.stream("statistics")
         rows = clip_rows(rows, self.data_norm_)
-        target = np.clip(target, -1.0, 1.0)
         zero = Relation(self.relation) is ZERO_OUT
         # Half of mu^2 to each statistic.
         share = gaussian_mu(self.epsilon, self.delta) / np.sqrt(2.0)

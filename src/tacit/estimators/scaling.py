@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
+from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP, Gaussian
@@ -68,8 +69,7 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
         owner = type(self).__name__
         check_privacy(owner, self.epsilon, self.delta)
         check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
-        with np.errstate(invalid="ignore"):
-            rows = validate_data(self, X, dtype=np.float64)
+        rows = checked_data(self, X)
         low, high = self._limits(rows)
         mu = gaussian_mu(self.epsilon, self.delta)
         guarantee = Guarantee(
@@ -101,9 +101,7 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Rows minus the means, over the deviations."""
         check_is_fitted(self)
-        with np.errstate(invalid="ignore"):
-            rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray((rows - self.mean_) / self.scale_)
+        return np.asarray((checked_data(self, X, reset=False) - self.mean_) / self.scale_)
 
     def _limits(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.bounds is None:

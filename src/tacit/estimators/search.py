@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
+from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, spend
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.calibration import largest
@@ -80,8 +81,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         for name in _RESERVED:
             if any(name in candidate for candidate in candidates):
                 raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
-        with np.errstate(invalid="ignore"):
-            features, target = validate_data(self, X, y, dtype=np.float64)
+        features, target = checked_data(self, X, y)
         # Public: the same permutation for all data of this length.
         order = Randomness.replayable(0).stream("split").permutation(len(features))
         cut = len(features) - max(1, round(share * len(features)))
@@ -143,8 +143,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _errors(self, model: Any, features: FloatArray, target: Any) -> float:
         """The sum over the rows of an error in [0, 1]: one record moves it by at most 1."""
-        predicted = model.predict(features)
-        if is_classifier(model):
-            return float(np.sum(predicted != target))
-        bound = model.label_bound_
-        return float(np.sum(np.minimum(((predicted - target) / (2 * bound)) ** 2, 1.0)))
+        with np.errstate(all="ignore"):  # rows may be as long as floats allow: they are not clipped here
+            predicted = model.predict(features)
+            if is_classifier(model):
+                return float(np.sum(predicted != target))
+            errors = ((predicted - target) / (2 * model.label_bound_)) ** 2
+        return float(np.sum(np.where(errors < 1.0, errors, 1.0)))  # 1 also where it is not a number

@@ -23,7 +23,7 @@ from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Problem
-from tacit.randomness import Randomness
+from tacit.randomness import Process, Randomness
 from tacit.validation import check_integer
 
 FIRST_EPOCH = 1024
@@ -96,7 +96,7 @@ class Doubling(Plan):
         return replace(
             first,
             curve=self._shared_curve(self.epoch(0)),
-            at_delta=self.target.delta,
+            at_delta=first.at_delta,  # 0 where the epochs are pure
             theorem=f"parallel composition over disjoint epochs of: {first.theorem}",
         )
 
@@ -141,6 +141,11 @@ class Doubling(Plan):
         """As for a horizon of REFERENCE_ROUNDS."""
         first = self.epoch(0)
         return first.blind_regret / (first.horizon or 1) * REFERENCE_ROUNDS
+
+    @property
+    def favour(self) -> tuple[float, str]:
+        """As the epochs' plans."""
+        return self.epoch(0).favour
 
     @classmethod
     def _calibrate(cls, problem: Problem, target: Target) -> Plan:
@@ -209,14 +214,16 @@ class DoublingLearner(Learner):
         return self._run_epochs(rows, lambda part: self._inner._run(part))
 
     def _run_openly(self, rows: Any) -> Any:
+        self._process = None  # the epoch counts its rounds before they are counted here
         try:
-            return self._run_epochs(rows, lambda part: self._inner._run_openly(part))
+            actions = self._run_epochs(rows, lambda part: self._inner._run_openly(part))
         except BaseException:  # what the epoch has shown stays shown
-            if self._process is not None:
-                self._count()
-                over = self._inner.rounds == self._inner.plan.horizon
-                self._process = None if over else self._inner._process
+            self._count()
+            over = self._inner.rounds == self._inner.plan.horizon
+            self._process = None if over else self._inner._process
             raise
+        self._process = Process.number
+        return actions
 
     def _run_epochs(self, rows: Any, run: Callable[[Any], Any]) -> Any:
         parts, first = [], 0
@@ -226,16 +233,14 @@ class DoublingLearner(Learner):
             self._inner._first_row, self._inner._played = first, self._played
             parts.append(run(part))
             first += len(part)
-            process, self._process = self._process, None
             self._count()
             self._follow()
-            self._process = process
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def _count(self) -> None:
         """As many rounds as the epochs before this one and this one have."""
         self._round = FIRST_EPOCH * (2**self._index - 1) + self._inner._round
-        self._played = self._inner._played
+        self._played, self._action = self._inner._played, self._inner._action
 
     def _follow(self) -> None:
         if self._inner.rounds == self._inner.plan.horizon:

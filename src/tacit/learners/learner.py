@@ -36,7 +36,12 @@ class Learner(ABC):
     _state: ClassVar[tuple[str, ...]] = ()
     _any_shape: ClassVar[tuple[str, ...]] = ()  # arrays of the state whose length changes from round to round
     _stream_names: ClassVar[tuple[str, ...]] = ()
+    _plain: ClassVar[bool] = True  # whether `_action` is what `play` returns
     _first_row = 0  # what errors add to a row number when a longer run hands over a part of its rows
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._plain = cls._decision is Learner._decision
 
     def __init__(self, plan: Plan, randomness: Randomness) -> None:
         self.plan = plan
@@ -67,7 +72,7 @@ class Learner(ABC):
 
     def play(self) -> Any:
         """The decision of this round; the same one until `observe` ends the round."""
-        if self._process != Process.number:
+        if self._process is None:
             self._admit()
         if not self._played:
             if self._round == self._horizon:
@@ -76,7 +81,7 @@ class Learner(ABC):
                     "plan a longer horizon, or horizon=None."
                 )
             self._played = True
-        return self._decision()
+        return self._action if self._plain else self._decision()
 
     def _decision(self) -> Any:
         """What `play` returns: the decision of the round in hand, as a value of its own."""
@@ -89,9 +94,11 @@ class Learner(ABC):
         if not self._played:
             raise ProtocolError("observe() came before play(): play a round first, then observe its feedback.")
         checked = self._check(feedback)
-        self._process = None  # whoever finds it so knows that a round was left half done
-        self._finish(checked)
-        self._process = Process.number
+        process, self._process = self._process, None  # whoever finds None knows that a round was left half done
+        self._absorb(checked)  # as `_finish`, without the call: this is the hot path
+        self._round += 1
+        self._played = False
+        self._process = process
 
     def _finish(self, checked: Any) -> None:
         """End the round in hand with feedback that was checked."""
@@ -242,7 +249,7 @@ class Learner(ABC):
         elif hasattr(current, "load_state_dict"):
             alike(current.state_dict(), saved)
             current.load_state_dict(saved)
-            if getattr(current, "private", self._private) != self._private:
+            if getattr(current, "private", None) not in (None, self._private):
                 raise InvalidInput("One part of this state is replayable and another is not.")
         else:
             return copy.deepcopy(fitting(current, saved, any_shape=name in self._any_shape))

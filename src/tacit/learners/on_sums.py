@@ -8,8 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tacit.learners.plan import PrivatePlan, SmallInstance
-from tacit.mechanisms.running_sums import RunningSum
-from tacit.privacy.curves import ROUND_UP, Curve
+from tacit.learners.target import Target
+from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.mechanisms.running_sums.records import Records
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import Curve
 from tacit.problems import Problem
 
 
@@ -30,24 +34,46 @@ class RunningSumPlan(PrivatePlan):
 
     @property
     @abstractmethod
+    def records(self) -> Records:
+        """What a round adds to the sums, and how far one person moves them."""
+
+    @property
     def sensitivity(self) -> float:
         """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
+        records = self.records
+        return records.size * (records.l1_move if self.mechanism.noise == "laplace" else records.l2_move)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The lattice of the sums."""
+        return self.mechanism.grid(self.privacy, self.records, numerics=self.numerics)
 
     @cached_property
     def curve(self) -> Curve:
         """What the sums leak."""
-        return self.mechanism.curve(self.privacy)
+        return self.grid.curve
 
-    @cached_property
+    @property
     def scale(self) -> float:
         """Scale of each fresh noise."""
-        return self.mechanism.scale(self.privacy, self.sensitivity) * ROUND_UP if self.mechanism.steps else 0.0
+        return self.grid.scale
+
+    @property
+    def stated_numerics(self) -> str:
+        """What the contract says about its numerics."""
+        return self.grid.numerics
 
     def _summed(self, problem: Problem, steps: int | None = None) -> tuple[SmallInstance, ...]:
         """The instances of a short problem, whose sum has so many steps (None: the last round is never used)."""
         steps = (problem.horizon or 1) - 1 if steps is None else steps
         short: dict[str, Any] = {"problem": problem, "mechanism": replace(self.mechanism, steps=steps)}
         return sum_instances(replace(self, **short), steps)
+
+
+def private_sum(steps: int, target: Target, mechanism: RunningSum | None = None) -> tuple[RunningSum, float]:
+    """The mechanism (left out: the best one) and its privacy, the most that the target allows."""
+    sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
+    return sums, target.epsilon if sums.noise == "laplace" else gaussian_mu(target.epsilon, target.delta)
 
 
 def sum_instances(small: PrivatePlan, steps: int) -> tuple[SmallInstance, ...]:

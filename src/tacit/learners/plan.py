@@ -17,13 +17,14 @@ from typing import Any, ClassVar, Literal
 
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
-from tacit.learners.target import RegretBound, Target
+from tacit.learners.target import NUMERICS, RegretBound, Target
 from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import EVENT, IDEALIZED, REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.numerics import IDEALIZED
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Experts, Problem
 from tacit.randomness import Randomness
-from tacit.validation import check_integer, check_number, plain_fields
+from tacit.validation import check_choice, check_integer, check_number, plain_fields
 
 COLUMNS = 100  # a line of `explain`
 # Plans that say nothing about audits are enumerated as they stand up to this size.
@@ -32,6 +33,7 @@ MOST_EXPERTS, MOST_ROUNDS = 3, 8
 Attack = Literal[
     # Learners whose outcomes can be counted.
     "enumeration", "exponential weights", "restarts", "replayed choices", "canaries", "epochs",
+    "enumerated arms", "frequencies of arms", "unbiased release",
     # Learners that hide vectors behind noise.
     "running sum", "replayed noise", "norm noise",
     # Learners whose draws have a known density.
@@ -158,6 +160,11 @@ class Plan(ABC):
         """True if the certified regret says nothing: deciding without any data has no more."""
         return not float(self.regret_bound) < self.blind_regret
 
+    @property
+    def favour(self) -> tuple[float, str]:
+        """How many times the smallest certified regret its own may be when it is chosen all the same, and why."""
+        return 1.0, ""
+
     @classmethod
     def calibrate(
         cls,
@@ -169,6 +176,7 @@ class Plan(ABC):
         rounds_per_person: int = 1,
         max_switches: int | None = None,
         adversary: str = "oblivious",
+        numerics: str = "exact",
         **options: Any,
     ) -> Plan:
         """The plan with the smallest certified regret that meets (epsilon, delta).
@@ -176,7 +184,9 @@ class Plan(ABC):
         The arguments are those of `tacit.plan`, then options of the algorithm's own. The search sees public
         quantities only. An unknown horizon gives the same algorithm, restarted at doubling lengths.
         """
-        target = Target(epsilon, delta, as_relation("the target", relation), rounds_per_person, max_switches, adversary)
+        target = Target(
+            epsilon, delta, as_relation("the target", relation), rounds_per_person, max_switches, adversary, numerics
+        )
         return cls.calibrate_for(problem, target, **options)
 
     @classmethod
@@ -264,11 +274,13 @@ class PrivatePlan(Plan):
         relation: which data sets are neighbours.
         rounds_per_person: how many rounds one person may stand in.
         delta: the delta at which the contract is stated.
+        numerics: "exact" (on a lattice where there is one: the contract says), or "float", for simulation only.
     """
 
     relation: Relation = field(default=REPLACE, kw_only=True)
     rounds_per_person: int = field(default=1, kw_only=True)
     delta: float = field(default=1e-6, kw_only=True)
+    numerics: str = field(default="exact", kw_only=True)
     unit: ClassVar[str] = EVENT
 
     def __post_init__(self) -> None:
@@ -276,6 +288,7 @@ class PrivatePlan(Plan):
         object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
         check_integer(self.algorithm, "rounds_per_person", self.rounds_per_person)
         check_number(self.algorithm, "delta", self.delta, above=0.0, below=1.0, closed_low=True)
+        check_choice(self.algorithm, "numerics", self.numerics, NUMERICS)
 
     @property
     @abstractmethod

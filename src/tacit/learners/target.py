@@ -11,6 +11,8 @@ from tacit.privacy.rounding import rounded_up
 from tacit.problems import ADVERSARIES
 from tacit.validation import check_choice, check_integer, check_privacy, plain_fields
 
+NUMERICS = ("exact", "float")
+
 
 @dataclass(frozen=True)
 class RegretBound:
@@ -46,11 +48,13 @@ class Target:
     rounds_per_person: int = 1
     max_switches: int | None = None
     adversary: str = "oblivious"
+    numerics: str = "exact"
 
     def __post_init__(self) -> None:
         plain_fields(self)
         epsilon, delta = check_privacy("the target", self.epsilon, self.delta)
         check_choice("the target", "adversary", self.adversary, ADVERSARIES)
+        check_choice("the target", "numerics", self.numerics, NUMERICS)
         check_integer("the target", "rounds_per_person", self.rounds_per_person)
         if self.max_switches is not None:
             check_integer("the target", "max_switches", self.max_switches, at_least=0)
@@ -60,8 +64,13 @@ class Target:
 
     @property
     def contract(self) -> dict[str, Any]:
-        """What a private plan takes over as it stands: relation, rounds per person and delta."""
-        return {"relation": self.relation, "rounds_per_person": self.rounds_per_person, "delta": self.delta}
+        """What a private plan takes over as it stands: relation, rounds per person, delta and numerics."""
+        return {
+            "relation": self.relation,
+            "rounds_per_person": self.rounds_per_person,
+            "delta": self.delta,
+            "numerics": self.numerics,
+        }
 
 
 def refuse_many_rounds(algorithm: str, target: Target) -> None:

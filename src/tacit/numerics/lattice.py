@@ -80,6 +80,10 @@ def quantise_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
     >>> quantise_vectors(np.array([3.0, -4.0]), norm=1.0, units=1000).tolist()
     [600, -800]
     """
+    if values.ndim == 1:
+        short = _one_vector(values, norm, units)
+        if short is not None:
+            return short
     _check_units("quantise_vectors", units)
     return _quantised("quantise_vectors", values, norm, units, _L2)
 
@@ -178,6 +182,26 @@ class _Norm(NamedTuple):
 
 _L1 = _Norm(lambda values: np.add.reduce(np.abs(values), axis=-1, keepdims=True), 1)
 _L2 = _Norm(lambda values: np.add.reduce(values * values, axis=-1, keepdims=True), 2)
+
+
+def _one_vector(values: FloatArray, norm: float, units: int) -> IntArray | None:
+    """What `_quantised` gives for one vector, bit for bit in a fraction of the time; None if it is not so simple.
+
+    The same operations in the same order, without those that would change nothing.
+    """
+    if not (norm > 0.0 and 0 < units <= LARGEST_UNITS and 0 < values.size <= LARGEST_LATTICE_DIMENSION):
+        return None
+    with np.errstate(over="ignore"):
+        scaled = values * (units / norm)
+        length = sqrt(np.add.reduce(scaled * scaled))
+    if length > units * _SHRINK:
+        if not (length < 1.5 * units and np.abs(values).max() <= norm):
+            return None
+        scaled *= units / max(length, float(units))
+    elif length != length:
+        return None
+    lattice = scaled.astype(np.int64)
+    return lattice if int(lattice.dot(lattice)) <= units * units else None
 
 
 def _quantised(owner: str, values: FloatArray, norm: float, units: int, kind: _Norm) -> IntArray:

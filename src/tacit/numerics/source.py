@@ -128,7 +128,7 @@ class Pooled(Source):
         self._drop()
         while missing > 0:
             self._ahead = min(2 * self._ahead, self._most)
-            drawn = self._produce(self._ahead)
+            drawn = self._produce(self._ahead)  # pools of public sizes: a loop and an array leave the same state
             parts.append(drawn[:missing])
             if drawn.size > missing:
                 self._pool, self._next = drawn, missing
@@ -160,10 +160,12 @@ class Pooled(Source):
         pool = state["pool"]
         if not (isinstance(pool, np.ndarray) and pool.dtype == self._kind and pool.ndim == 1):
             raise TypeError("one-dimensional array expected")
-        self._ahead = check_integer("Pooled", "ahead", state["ahead"], at_most=self._most)
+        ahead = check_integer(type(self).__name__, "ahead", state["ahead"], at_most=self._most)
         for name, part in self._parts().items():
             part.load_state_dict(state[name])
-        self._pool, self._next = pool.copy(), 0
+            if part.private:
+                raise TypeError("one part is replayable and another is not")
+        self._pool, self._next, self._ahead = pool.copy(), 0, ahead
 
 
 class PooledNoise(Pooled):

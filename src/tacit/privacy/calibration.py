@@ -1,11 +1,22 @@
 """Searches that return the safe side: the value they give has been checked, not interpolated."""
 
 from collections.abc import Callable
-from math import isfinite, log, sqrt
-
-import numpy as np
+from functools import lru_cache
+from math import exp, inf, isfinite, log, sqrt
 
 from tacit.errors import PrivacyError
+from tacit.privacy.conversion import gaussian_delta
+
+# Below, a target asks for noise that no float has room for.
+_SMALLEST_MU = 1e-150
+# How closely the Gaussian curve is solved.
+_EXACT = 1e-12
+_GOLDEN = (sqrt(5.0) - 1) / 2
+# A search downhill narrows its bracket at most this often: what costs little to be wrong about ends it before.
+_MOST_NARROWINGS = 20
+# Where a cost rises by at most this much of itself, a parabola's bottom is the cost's; where by more than that, next to
+# a wall, parabolas creep and the golden section does not.
+_FLAT, _STEEP = 0.05, 0.5
 
 
 def largest(cost: Callable[[float], float], limit: float, low: float, high: float, tolerance: float = 1e-4) -> float:
@@ -25,7 +36,7 @@ def largest(cost: Callable[[float], float], limit: float, low: float, high: floa
     while cost_low < limit * (1 - tolerance) and high > low * (1 + tolerance):
         middle = sqrt(low * high)
         if trial % 3 != 2 and cost_low > 0 and isfinite(cost_high):
-            share = log(goal / cost_low) / log(cost_high / cost_low)
+            share = (log(goal) - log(cost_low)) / (log(cost_high) - log(cost_low))
             middle = low * (high / low) ** min(max(share, 0.0), 1.0)
             middle = min(max(middle, low * (1 + tolerance / 4)), high / (1 + tolerance / 4))
         value = cost(middle)
@@ -52,36 +63,98 @@ def smallest(safe: Callable[[float], bool], low: float, high: float, tolerance: 
     return high
 
 
+@lru_cache(maxsize=256)
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu whose exact Gaussian curve meets (epsilon, delta)."""
-    from dp_accounting import get_sigma_gaussian
-
-    from tacit.privacy.curves import Gaussian
-
     if delta <= 0:
         raise PrivacyError("Gaussian noise needs delta > 0; with delta = 0 use a pure mechanism.")
-    with np.errstate(all="ignore"):  # its bracket search passes through log1p(-1)
-        mu = 1 / float(get_sigma_gaussian(epsilon, delta))
-    step = 1e-9
-    while Gaussian(mu).delta(epsilon) > delta:  # the root finder may stop a hair on the wrong side
-        mu /= 1 + step
-        step *= 2
+    room = epsilon * (1 - 2 * _EXACT)  # so that `gaussian_epsilon`, itself rounded up, is not above epsilon
+    low = high = 1.0
+    while gaussian_delta(low, room) > delta and low > _SMALLEST_MU:
+        low, high = low / 2, low
+    while gaussian_delta(high, room) <= delta:
+        low, high = high, high * 2
+    mu = largest(lambda mu: gaussian_delta(mu, room), delta, low, high, _EXACT)
+    step = _EXACT
+    while gaussian_delta(mu, epsilon) > delta:  # where the curve's own rounding is larger than the room
+        mu, step = mu / (1 + step), step * 2
     return mu
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The smallest epsilon at which the exact Gaussian curve has this delta."""
+    low, high = 0.0, mu
+    while high < inf and gaussian_delta(mu, high) > delta:
+        low, high = high, high * 2
+    return smallest(lambda epsilon: gaussian_delta(mu, epsilon) <= delta, low, high, _EXACT) if high < inf else inf
 
 
 def minimise(cost: Callable[[float], float], low: float, high: float, tolerance: float = 2e-3) -> float:
     """A minimiser of a unimodal cost over [low, high] on the logarithmic scale (golden section)."""
-    golden = (np.sqrt(5.0) - 1) / 2
-    a, b = np.log(low), np.log(high)
-    x, y = b - golden * (b - a), a + golden * (b - a)
-    fx, fy = cost(float(np.exp(x))), cost(float(np.exp(y)))
+    a, b = log(low), log(high)
+    x, y = b - _GOLDEN * (b - a), a + _GOLDEN * (b - a)
+    fx, fy = cost(exp(x)), cost(exp(y))
     while b - a > tolerance:
         if fx <= fy:
             b, y, fy = y, x, fx
-            x = b - golden * (b - a)
-            fx = cost(float(np.exp(x)))
+            x = b - _GOLDEN * (b - a)
+            fx = cost(exp(x))
         else:
             a, x, fx = x, y, fy
-            y = a + golden * (b - a)
-            fy = cost(float(np.exp(y)))
-    return float(np.exp(x if fx <= fy else y))
+            y = a + _GOLDEN * (b - a)
+            fy = cost(exp(y))
+    return exp(x if fx <= fy else y)
+
+
+def descend(
+    cost: Callable[[float], float], start: float, low: float, high: float, step: float, tolerance: float
+) -> float:
+    """As `minimise`, from a `start` that is believed to be close: steps downhill, then parabolas.
+
+    `step` and `tolerance` are differences of logarithms. Of equal costs the one on the left is taken; an infinite
+    cost sends the search to the right.
+    """
+    seen: dict[float, float] = {}
+
+    def at(x: float) -> float:
+        if x not in seen:
+            seen[x] = cost(exp(x))
+        return seen[x]
+
+    bottom, top = log(low), log(high)
+    middle = min(max(log(start), bottom), top)
+    left, right = max(bottom, middle - step), min(top, middle + step)
+    at(middle)  # all there is, if low and high agree
+    while left < middle and at(left) <= at(middle) < inf:
+        step *= 2
+        left, middle, right = max(bottom, left - step), left, middle
+    while right > middle and (at(right) < at(middle) or at(middle) == inf):
+        step *= 2
+        left, middle, right = middle, right, min(top, right + step)
+    for _ in range(_MOST_NARROWINGS):
+        if right - left <= tolerance:
+            break
+        rise = max(at(left), at(right)) - at(middle)
+        x = _vertex((left, at(left)), (middle, at(middle)), (right, at(right)))
+        close = x is not None and abs(x - middle) < tolerance
+        if close and rise <= _FLAT * at(middle):
+            break
+        if x is None or close or not rise <= _STEEP * at(middle):
+            x = middle + (1 - _GOLDEN) * ((right if right - middle > middle - left else left) - middle)
+        if at(x) < at(middle):
+            left, middle, right = (left, x, middle) if x < middle else (middle, x, right)
+        else:
+            left, right = (x, right) if x < middle else (left, x)
+    return exp(min(seen, key=lambda x: (seen[x], x)))
+
+
+def _vertex(left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]) -> float | None:
+    """Where the parabola through three points is lowest (None: not strictly between the outer two)."""
+    (a, fa), (b, fb), (c, fc) = left, middle, right
+    if not (a < b < c and isfinite(fa) and isfinite(fc)):
+        return None
+    rise, fall = (fc - fb) / (c - b), (fb - fa) / (b - a)
+    if not rise > fall:
+        return None
+    x = (a + b) / 2 - fall * (c - a) / (2 * (rise - fall))
+    return x if a < x < c else None

@@ -172,8 +172,8 @@ def joint(curves: Sequence[Curve]) -> Curve:
     failure = found.failure()
     if failure > 0:
         whole = Failing(whole, failure) if failure < 1 else Approximate(0.0, _LARGEST_DELTA)
-    errors = sum_up(found.errors) * ROUND_UP
-    return SamplerError(whole, errors, 1) if errors > 0 else whole
+    errors, extra, exponent = (sum_up(part) * ROUND_UP for part in (found.errors, found.extras, found.exponents))
+    return SamplerError(whole, errors, 1, extra, exponent) if errors + extra + exponent > 0 else whole
 
 
 @dataclass
@@ -182,6 +182,8 @@ class _Found:
 
     failures: list[tuple[float, int]] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
+    extras: list[float] = field(default_factory=list)
+    exponents: list[float] = field(default_factory=list)
     pures: Counter[float] = field(default_factory=Counter)
     mus: list[float] = field(default_factory=list)
     others: list[Curve] = field(default_factory=list)
@@ -195,8 +197,10 @@ class _Found:
             case Repeated(curve=inner, count=times):
                 if times > 0:
                     self.add(inner, count * times)
-            case SamplerError(curve=inner, distance=distance, draws=draws):
+            case SamplerError(curve=inner, distance=distance, draws=draws, extra=extra, exponent=exponent):
                 self.errors.append(distance * draws * count)
+                self.extras.append(extra * count)
+                self.exponents.append(exponent * count)
                 self.add(inner, count)
             case Failing(curve=inner, failure=failure):
                 self.failures.append((failure, count))

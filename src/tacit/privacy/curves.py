@@ -3,7 +3,6 @@
 A curve answers three questions, each rounded to the private side: its Renyi divergence at given orders,
 epsilon at a delta, and delta at an epsilon. Curves add (`Sum`), repeat (`Repeated`) and serialise;
 composition.py puts those of several contracts together.
-The exact Gaussian epsilon comes from dp-accounting.
 """
 
 from __future__ import annotations
@@ -17,21 +16,24 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
 
 from tacit.errors import InvalidInput
+from tacit.privacy.calibration import gaussian_epsilon, smallest
+from tacit.privacy.conversion import ROUND_UP as ROUND_UP
 from tacit.privacy.conversion import (
-    LEAST_DELTA,
     fail_closed,
     failing_delta,
     failing_epsilon,
+    gaussian_delta,
     pure_delta,
     renyi_delta,
     renyi_epsilon,
 )
-from tacit.privacy.conversion import ROUND_UP as ROUND_UP
 from tacit.privacy.conversion import log_mixture as log_mixture
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
+
+# Of a delta: room for errors that are far smaller, and more than the roundings of a short product.
+_NEARLY, _BARELY_MORE = 1.0 - 1e-12, 1.0 + 2.0**-50
 
 
 @dataclass(frozen=True)
@@ -154,30 +156,11 @@ class Gaussian(Curve):
         delta = check_number("Gaussian", "delta", delta, above=0.0, below=1.0, closed_low=True)
         if self.mu == 0 or delta == 0:
             return self.pure()
-        from dp_accounting import get_epsilon_gaussian
-
-        with np.errstate(all="ignore"):  # its bracket search passes through log1p(-1)
-            epsilon = float(get_epsilon_gaussian(1 / self.mu, delta)) * ROUND_UP
-        step = 1e-9
-        while self.delta(epsilon) > delta:  # the root finder may stop a hair on the wrong side
-            epsilon = epsilon * (1 + step) + step * 1e-6
-            step *= 2
-        return epsilon
+        return gaussian_epsilon(self.mu, delta)
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("Gaussian", "epsilon", epsilon, above=0.0, closed_low=True)
-        if self.mu == 0:
-            return 0.0
-        # Phi(a) - e^epsilon Phi(-b), where epsilon = (b^2 - a^2)/2 cancels the large part of ln Phi(-b).
-        a, b = self.mu / 2 - epsilon / self.mu, self.mu / 2 + epsilon / self.mu
-        log_first = float(log_ndtr(a))
-        if log_first == -np.inf or a < -1e100:
-            return LEAST_DELTA
-        log_second = -a * a / 2 + float(np.log(erfcx(b / np.sqrt(2.0)) / 2))
-        difference = np.exp(log_first) * -np.expm1(min(0.0, log_second - log_first))
-        # log_ndtr is good to about 1e-13, and a is rounded relative to b: an error relative to the first term.
-        slack = 1e-12 + 1e-15 * b * (1 + abs(a))
-        return min(1.0, max(LEAST_DELTA, float(difference + slack * np.exp(log_first))))
+        return gaussian_delta(self.mu, epsilon)
 
 
 @dataclass(frozen=True)
@@ -319,44 +302,61 @@ class Sum(Curve):
 class SamplerError(Curve):
     """A curve whose draws are only close to their law: `distance` in total variation, at most `draws` times.
 
-    The price (1 + e^epsilon) * distance * draws is added to delta last, at the epsilon that is asked for.
+    The price (1 + e^epsilon) * distance * draws is added to delta last, at the epsilon that is asked for. Besides, both
+    neighbours' laws may be within factors of their ideal ones: then `extra` is added to epsilon and delta is multiplied
+    by e^exponent (two laws within a factor e^x each: extra = 2x, exponent = x).
     """
 
     curve: Curve
     distance: float
     draws: int
+    extra: float = 0.0
+    exponent: float = 0.0
 
     def __post_init__(self) -> None:
         plain_fields(self)
-        check_number("SamplerError", "distance", self.distance, above=0.0, closed_low=True)
+        for name in ("distance", "extra", "exponent"):
+            check_number("SamplerError", name, getattr(self, name), above=0.0, closed_low=True)
         check_integer("SamplerError", "draws", self.draws, at_least=0)
         _check_curve("SamplerError", self.curve)
 
+    @property
+    def notion(self) -> str:  # type: ignore[override]
+        return self.curve.notion
+
     def renyi(self, orders: FloatArray) -> FloatArray:
-        return self.curve.renyi(orders) if self._total == 0 else np.full_like(orders, np.inf)
+        return self.curve.renyi(orders) if self._faithful else np.full_like(orders, np.inf)
 
     def pure(self) -> float:
-        return self.curve.pure() if self._total == 0 else float("inf")
+        if self._total > 0 or self.curve.pure() == float("inf"):
+            return float("inf")
+        return self.curve.pure() + self.extra * ROUND_UP
 
     @property
     def _total(self) -> float:
         return self.distance * self.draws * ROUND_UP
 
+    @property
+    def _faithful(self) -> bool:
+        return self._total == 0 and self.extra == 0 and self.exponent == 0
+
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("SamplerError", "epsilon", epsilon, above=0.0, closed_low=True)
         price = float(1 + np.exp(min(epsilon, 700.0))) * self._total  # plain floats: infinite if need be
-        return min(1.0, self.curve.delta(epsilon) + price)
+        ideal = self.curve.delta(max(0.0, epsilon - self.extra * ROUND_UP))
+        return min(1.0, ideal * float(np.exp(self.exponent)) * _BARELY_MORE + price)
 
     def epsilon(self, delta: float) -> float:
-        from tacit.privacy.calibration import smallest
-
         delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)
-        if self._total == 0:
-            return self.curve.epsilon(delta)
+        if self._faithful or (delta == 0 and self._total == 0):
+            return self.curve.epsilon(delta) + self.extra
         if self.delta(0.0) <= delta:
             return 0.0
+        start = self.curve.epsilon(delta * _NEARLY) + self.extra
+        if start == float("inf") or self.delta(start) <= delta:  # errors too small to be seen
+            return start
         # The price grows with epsilon while the curve falls: only between these two ends can their sum be small.
-        start, stop = self.curve.epsilon(delta), float(np.log(max(delta / self._total - 1, 1e-300)))
+        stop = float(np.log(max(delta / self._total - 1, 1e-300))) if self._total > 0 else start + 1.0
         if not start < stop:
             return float("inf")
         previous = start

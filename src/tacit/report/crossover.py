@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.planning import plan
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import Problem
 from tacit.report.comparisons import split_floor
 from tacit.report.style import HATCHES, Target, legend_below, save_figure, shared_contract, start_figure
@@ -102,7 +103,7 @@ def plot_crossover(
             if winner is None:
                 continue
             axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **looks[winner]))
-            shown = f"{crossover.bounds[rounds, epsilon]:.2g}" if winner else "-"
+            shown = rounded_up(crossover.bounds[rounds, epsilon], 2) if winner else "-"
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
             axes.text(column, row, shown, ha="center", va="center", fontsize="small", bbox=box)
     axes.set_xlim(-0.5, len(crossover.horizons) - 0.5)

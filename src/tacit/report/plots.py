@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def plot_curves(
             axes.axhline(bound, linestyle=LINES[index % 4], color=colour, linewidth=0.8)
             bounds.append((float(bound), rounds[0]))
     for bound, start in _apart(bounds):
-        axes.annotate(f"certified bound {bound:,.0f}", (start, bound), fontsize="small", va="bottom")
+        axes.annotate(f"certified bound {ceil(bound):,}", (start, bound), fontsize="small", va="bottom")
     if floor is not None:
         axes.plot(*floor, color="0.5", linestyle=(0, (1, 1)), label="without privacy, measured")
     axes.set_xlabel("round")

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
 
+from tacit.privacy.rounding import rounded_up
 from tacit.simulation.records import Summary
 from tacit.validation import check_all
 
@@ -109,13 +110,13 @@ def _value(summary: Summary, column: str, statistic: str, number: float) -> Valu
 def _bound(summary: Summary) -> Value:
     if not isfinite(summary["bound"]):
         return Value("none")
-    value = fact(summary, "bound")
+    bound = summary["bound"]
+    shown = f"{ceil(bound):,}" if bound >= 1000 else rounded_up(bound)  # certified: never shown below its value
     if summary["vacuous"]:
-        return Value(f"{value.shown} (vacuous)", value.number, value.cell, value.column, value.statistic)
-    if summary["bound_condition"]:
-        condition = f"{value.shown} if {summary['bound_condition']}"
-        return Value(condition, value.number, value.cell, value.column, value.statistic)
-    return value
+        shown += " (vacuous)"
+    elif summary["bound_condition"]:
+        shown += f" if {summary['bound_condition']}"
+    return Value(shown, bound, summary["cell"], "bound", "value")
 
 
 def show(number: float) -> str:

@@ -23,7 +23,7 @@ from tacit.environments.environment import (
 from tacit.errors import InvalidInput
 from tacit.learners.bandit import Rounds
 from tacit.learners.learner import Learner
-from tacit.problems import Bandit, Convex, Experts, Lipschitz, Problem, Tracking
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Options, Problem, Tracking
 from tacit.simulation.comparators import best_switching_sequence
 from tacit.simulation.convex_comparators import best_fixed_point
 from tacit.validation import FloatArray, IntArray
@@ -83,9 +83,10 @@ def game_for(problem: Problem, environment: Environment) -> Game:
         raise InvalidInput(
             f"The plan covers {problem.horizon} rounds, the environment has {environment.horizon}: that is too many."
         )
-    if isinstance(problem, Experts) and getattr(environment, "n", None) != problem.n:
-        experts = getattr(environment, "n", "has none")
-        raise InvalidInput(f"The plan has {problem.n} experts, the environment {experts}: the numbers must agree.")
+    if isinstance(problem, Options) and getattr(environment, "n", None) != problem.n:
+        options = "arms" if isinstance(problem, Arms) else "experts"
+        there = getattr(environment, "n", "has none")
+        raise InvalidInput(f"The plan has {problem.n} {options}, the environment {there}: the numbers must agree.")
     return game
 
 
@@ -98,9 +99,29 @@ def experts_game(
     """Static regret: against the best single expert up to each checkpoint."""
     losses, actions = play_experts(learner, environment, generator)
     paid = np.cumsum(losses[np.arange(len(actions)), actions])
-    starts = np.concatenate([[0], checkpoints[:-1]]).astype(np.int64)
-    totals = np.cumsum(np.add.reduceat(losses, starts, axis=0), axis=0)
+    totals = cumulated(losses, checkpoints)
     return Outcome(paid[checkpoints - 1] - np.min(totals, axis=1), learner.switches, {"actions": actions})
+
+
+def arms_game(
+    learner: Learner, environment: ExpertStream, generator: np.random.Generator, checkpoints: IntArray
+) -> Outcome:
+    """Regret against the arm of smallest mean if the environment knows it, otherwise the best one in hindsight."""
+    losses = environment.losses(generator)
+    actions = learner.run(losses)
+    middle = sum(_problem_of(learner, Arms).loss_range) / 2
+    filled = np.where(np.isnan(losses), middle, losses)
+    paid = np.cumsum(filled[np.arange(len(actions)), actions])
+    totals = cumulated(filled, checkpoints)
+    best = getattr(environment, "best_arm", None)
+    compared = np.min(totals, axis=1) if best is None else totals[:, best]
+    return Outcome(paid[checkpoints - 1] - compared, learner.switches, {"actions": actions})
+
+
+def cumulated(losses: FloatArray, checkpoints: IntArray) -> FloatArray:
+    """The total loss of every option at each checkpoint."""
+    starts = np.concatenate([[0], checkpoints[:-1]]).astype(np.int64)
+    return np.asarray(np.cumsum(np.add.reduceat(losses, starts, axis=0), axis=0))
 
 
 def tracking_game(
@@ -191,5 +212,6 @@ GAMES: dict[type[Problem], Game] = {
     Convex: Game(convex_game, (ConvexStream,)),
     Lipschitz: Game(lipschitz_game, (LipschitzStream,)),
     Bandit: Game(bandit_game, (BanditStream,), checkpoints=8),
+    Arms: Game(arms_game, (ExpertStream,)),
 }
 """Which game a problem is; a kind of problem joins by standing here."""

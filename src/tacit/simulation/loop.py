@@ -103,7 +103,7 @@ def simulate(
     """Run a plan against an environment several times and measure its regret.
 
     Tracking problems are measured against the best sequence with at most `switches` switches, all others
-    against the best single decision.
+    against the best single decision (stochastic arms: that of smallest mean).
 
     Args:
         plan: a plan, or the planner's choice.

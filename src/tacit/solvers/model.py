@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dposv
+import scipy
 
 from tacit.geometry.barrier import Barrier
 from tacit.solvers.objective import PerturbedObjective
@@ -43,12 +43,12 @@ def model_minimum(
 
 def solve(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """matrix^-1 vector for a positive definite matrix; one whose positivity is lost in rounding is lifted."""
-    _, solution, failed = dposv(matrix, vector, lower=1)
+    _, solution, failed = scipy.linalg.lapack.dposv(matrix, vector, lower=1)
     size = float(np.trace(matrix))
     for lift in (1e-15, 1e-14, 1e-13, 1e-12):
         if not failed:
             return np.asarray(solution)
-        _, solution, failed = dposv(matrix + lift * size * np.eye(len(matrix)), vector, lower=1)
+        _, solution, failed = scipy.linalg.lapack.dposv(matrix + lift * size * np.eye(len(matrix)), vector, lower=1)
     return np.asarray(vector / size if failed else solution)  # the gradient is still a direction of descent
 
 

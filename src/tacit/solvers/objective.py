@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtrs
+import scipy
 
 from tacit.geometry.barrier import Barrier
 from tacit.geometry.base import BarrierSet
@@ -85,10 +85,10 @@ class PerturbedObjective:
         barrier = np.zeros((size, size)) if self.barrier is None else self.weight * self.barrier.hessian(x)
         metric = barrier / 4
         metric[np.diag_indices(size)] += modulus
-        root, failed = dpotrf(metric, lower=1)
+        root, failed = scipy.linalg.lapack.dpotrf(metric, lower=1)
         if failed or not modulus > 0:
             return float("inf")
-        scaled, _ = dtrtrs(root, gradient, lower=1)
+        scaled, _ = scipy.linalg.lapack.dtrtrs(root, gradient, lower=1)
         norm = float(np.linalg.norm(scaled)) + error / np.sqrt(modulus)
         if self.domain is not None:
             # The barrier's slacks are those of a point moved by rounding: its gradient moves by hess times that.

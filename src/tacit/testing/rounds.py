@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,30 @@ def parts(learner: Learner) -> list[Learner]:
 
 
 def streams(learner: Learner) -> list[Stream]:
-    """Every stream that a learner draws from."""
-    return [stream for part in parts(learner) for stream in part._streams.values()]
+    """Every stream that a learner draws from, wherever among its attributes it is kept."""
+    found: dict[int, Stream] = {}
+    seen, waiting = {id(learner)}, [vars(learner)]
+    while waiting:
+        for value in _inside(waiting.pop()):
+            if isinstance(value, Stream):
+                found[id(value)] = value
+            elif id(value) not in seen and not isinstance(value, _PUBLIC):
+                seen.add(id(value))
+                waiting.append(value)
+    return list(found.values())
+
+
+_PUBLIC = (Plan, np.ndarray, str, int, float, type, ModuleType, FunctionType, type(None))
+
+
+def _inside(value: Any) -> list[Any]:
+    """What a value is made of: entries, attributes, and the arguments and owners of functions."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list | tuple):
+        return list(value)
+    owned = [getattr(value, "__self__", None), getattr(value, "func", None), *getattr(value, "args", ())]
+    return [*owned, *getattr(value, "__dict__", {}).values()]
 
 
 def content(learner: Learner) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.errors import TacitError
 from tacit.testing.rounds import Case, content, listed, refused, resealed, streams
 
 
@@ -118,6 +119,17 @@ def forged_states_are_refused(case: Case) -> None:
         with refused(what):
             learner.load_state_dict(resealed(state, **changes))
         assert content(learner) == before, f"{what} changes the learner"
+    _told_streams_are_replayable(case, {name: value for name, value in state.items() if name != "streams"})
+
+
+def _told_streams_are_replayable(case: Case, stripped: dict[str, Any]) -> None:
+    """Without its positions a state is refused, or continues under keys that it does not tell."""
+    try:
+        learner = case.plan.restore(resealed(stripped))
+    except TacitError:
+        return
+    told = not all(stream.private for stream in streams(learner))
+    assert not (told and learner.guarantee.private), "a state that tells its streams restores as private"
 
 
 def _arrays(value: Any) -> bool:

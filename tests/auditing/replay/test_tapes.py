@@ -20,7 +20,7 @@ def test_replays_are_identical_and_as_tight_as_the_noise():
         stream = [np.zeros(3)] * 12
         result = replay_noise(plan, stream, [np.ones(3), *stream[1:]], generator(4))
         assert result.identical
-        assert result.loss == pytest.approx(0.8, rel=1e-9)
+        assert result.loss == pytest.approx(0.8, rel=1e-6)  # a lattice wastes less than two steps
         assert result.loss <= certified_loss(plan)
         same = replay_noise(plan, stream, stream, generator(4))
         assert same.identical

@@ -28,16 +28,16 @@ def test_a_leaf_moves_by_at_most_n_width_over_zeta(domain, baseline):
     learner = plan.start(Randomness.replayable(1))
     stream = Randomness.replayable(2).stream("transcripts")
     n, size = domain.hull_dimension, len(learner._values)
-    limit = n * 3.0 / plan.zeta
+    limit, step = n * 3.0 / plan.zeta, plan.grid.step
     longest = in_l1 = 0.0
     for _ in range(10_000):
         # Any value may be reported: what enters the sum has been clipped by the learner's own check.
         reported = stream.uniform(-3.0, 4.0, size)
         learner._values[:] = learner._check_values(reported, size, 0)
-        one = learner._estimate()
+        one = step * learner._estimate()
         where = int(stream.integers(size))
         learner._values[where] = learner._check(float(stream.choice([-1e300, 1e300, stream.uniform(-1.0, 2.0)])))
-        shift = learner._estimate() - one
+        shift = step * learner._estimate() - one
         longest, in_l1 = max(longest, float(np.linalg.norm(shift))), max(in_l1, float(np.abs(shift).sum()))
     assert 0.99 * limit <= longest <= limit * (1 + 1e-9)
     assert 0.75 * math.sqrt(n) * limit <= in_l1 <= math.sqrt(n) * limit * (1 + 1e-9)
@@ -51,7 +51,7 @@ def test_the_l1_sensitivity_is_attained_by_a_diagonal_direction():
     learner._values[:] = 0.0
     low = learner._estimate()
     learner._values[3] = 1.0
-    assert np.abs(learner._estimate() - low).sum() == pytest.approx(plan.sensitivity, rel=1e-9)
+    assert np.abs(learner._estimate() - low).sum() * plan.grid.step == pytest.approx(plan.sensitivity, rel=1e-6)
     assert plan.sensitivity >= math.sqrt(2) * 2 / plan.zeta
 
 
@@ -79,9 +79,11 @@ def test_the_contract_is_met(delta, relation):
     assert plan.guarantee.epsilon() <= 1.0
     assert plan.guarantee.epsilon() >= 0.999
     assert plan.guarantee.at_delta == delta
-    assert plan.scale >= plan.mechanism.scale(plan.privacy, plan.sensitivity)
-    # Recomputed from the definition: mu = column norm times sensitivity over scale.
-    assert plan.mechanism.column_norm * plan.sensitivity / plan.scale <= plan.privacy
+    # Recomputed from the definition: mu = column norm times sensitivity over scale. In l1 the lattice, whose vectors
+    # are checked to have whole norms, needs a little less.
+    room = 1e-6 if delta == 0 else 0.0
+    assert plan.scale >= plan.mechanism.scale(plan.privacy, plan.sensitivity) * (1 - room)
+    assert plan.mechanism.column_norm * plan.sensitivity / plan.scale <= plan.privacy * (1 + room)
 
 
 def released(plan, seed, monkeypatch):
@@ -138,11 +140,11 @@ def test_values_of_the_last_batches_change_no_point():
 class TestPrintedNoise:
     def test_the_scales_are_those_of_the_lemmas(self):
         plan = planned(horizon=10_000, calibration="paper", delta=0.0)
-        assert plan.scale == pytest.approx(100 * 2 * math.log(1e4))
+        assert plan.scale == pytest.approx(100 * 2 * math.log(1e4), rel=1e-4)
         plan = planned(horizon=10_000, calibration="paper")
         tail = math.log(10_002 / 1e-6)
         printed = 10 * math.sqrt(2) * math.log(1e4) * math.log(1e10) * (tail + math.sqrt(51 * tail))
-        assert plan.scale == pytest.approx(printed)
+        assert printed <= plan.scale <= printed * (1 + 1e-4)  # on a lattice that is coarse at so little privacy
         assert (plan.zeta, plan.eta) == pytest.approx((math.sqrt(2) / 10, 1 / (math.sqrt(2) * 1000)))
 
     @pytest.mark.parametrize(("delta", "factor"), [(0.0, 40), (1e-6, 1000)])

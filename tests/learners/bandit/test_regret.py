@@ -99,7 +99,7 @@ def test_the_moments_and_errors_that_the_bound_counts_are_not_exceeded(monkeypat
     observe = learner._core.observe
 
     def spy(gradient):
-        gradients.append(gradient)
+        gradients.append(gradient * plan.grid.step)
         leaders.append(learner._core.point)
         observe(gradient)
 

@@ -349,11 +349,11 @@ def test_plan_is_frozen(plan):
 
 
 def test_mean_regret_is_under_the_certified_bound(plan, losses):
-    """Four fixed seeds; losses of one good expert. A bound on the mean, so a margin of three standard errors."""
+    """Twelve fixed seeds; losses of one good expert. A bound on the mean, so a margin of three standard errors."""
     total = losses.sum(axis=0)
     rounds = np.arange(len(losses))
     regrets = []
-    for seed in range(4):
+    for seed in range(12):
         actions = plan.start(Randomness.replayable(seed)).run(losses)
         regrets.append(losses[rounds, actions].sum() - total.min())
     bound = plan.regret_bound_at(len(losses)) if plan.horizon is None else plan.regret_bound

@@ -8,7 +8,8 @@ import pytest
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball, Box, Simplex
-from tacit.learners.l2p_convex.l2p_convex import L2PConvex, clip_errors, gibbs_regret
+from tacit.learners.l2p_convex.accounting import clip_errors, gibbs_regret
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.l2p_convex.measure import History, IntervalMeasure, rounded_count
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains
 from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LinkLoss, LogisticLoss, QuadraticLoss

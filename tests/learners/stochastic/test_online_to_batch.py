@@ -1,19 +1,21 @@
 """The private conversion: structure, sensitivity, clipping, contract and excess risk."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
+from tacit.auditing.replay.moved_draws import moved_draws
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball, KSubsets, L1Ball
-from tacit.learners.stochastic import OnlineToBatch, Optimistic, Subgradient
+from tacit.learners.stochastic import OnlineToBatch, Optimistic, Subgradient, clipping
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_learners import LEARNERS
 from tacit.losses import ConvexFamily, CustomLoss, LogisticLoss, QuadraticLoss
-from tacit.privacy.guarantee import ZERO_OUT
+from tacit.numerics.bounds import GAUSSIAN_SIGMA
+from tacit.privacy.guarantee import IDEALIZED, ZERO_OUT
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
 
@@ -40,7 +42,7 @@ def calibrated(horizon=60, **options):
 
 @pytest.mark.parametrize("power", [0, 1, 3])
 def test_without_noise_it_is_the_anytime_conversion(power):
-    plan = calibrated(30, power=power, learner="subgradient")
+    plan = calibrated(30, power=power, learner="subgradient", numerics="float")
     learner = plan.start(Randomness.replayable(0))
     learner._sums._noise = np.zeros
     X, y = records(30, 1)
@@ -320,6 +322,52 @@ def test_bad_records_raise_and_change_nothing():
     broken = CustomLoss(lambda x, z: 0.0, lambda x, z: np.asarray(z), lipschitz=1.0)
     other = calibrated(20, loss=broken, smoothness=1.0).start(Randomness.replayable(0))
     other.play()
-    with pytest.raises(InvalidInput):
-        other.observe(np.array([1.0, np.nan, 0.0, 0.0, 0.0]))
+    with pytest.raises(InvalidInput, match="must be 5 numbers"):
+        other.observe(np.array([1.0, 0.0]))
     assert other.rounds == 0
+    other.observe(np.array([1.0, np.nan, 0.0, 0.0, 0.0]))  # counts as 0: a record is not refused for its gradient
+    assert other.rounds == 1
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize("mechanism", ["buffered", "square-root"])
+def test_records_on_a_lattice_move_the_draws_by_what_was_paid_for(mechanism, scheduled):
+    """Every record alone becomes integers of at most K; neighbours' draws differ by at most mu sigma'."""
+    plan = calibrated(40, batch=4, mechanism=mechanism, scheduled=scheduled, norm=Norm(1.5))
+    assert plan.guarantee.numerics.startswith("exact up to an extra epsilon of ")
+    assert plan.guarantee.epsilon(1e-6) <= 1.0
+    grid, steps = plan.grid, plan.mechanism.steps
+    growth = plan.schedule if scheduled else np.maximum.accumulate(np.random.default_rng(2).random(steps) + 0.1)
+    vectors = np.random.default_rng(3).standard_normal((steps, 4, D)) * 9 * growth[:, None, None]  # too long
+    quantised = [plan.records.each(rows, grid.units, s) for rows, s in zip(vectors, growth, strict=True)]
+    assert all((rows**2).sum(axis=1).max() <= grid.units**2 for rows in quantised)
+    sums = np.array([rows.sum(axis=0) for rows in quantised])
+    draws = grid.noise(Randomness.replayable(1), "noise").draw(sums.size).astype(float).reshape(sums.shape)
+    for step in (0, 5):
+        other = sums.copy()
+        other[step] -= 2 * quantised[step][1]
+        moved = moved_draws(plan.mechanism, grid, (sums, other), draws, growth).size
+        assert 0.3 * plan.privacy < moved / GAUSSIAN_SIGMA <= plan.privacy
+
+
+def test_trees_and_pure_privacy_stay_idealized_and_say_so():
+    for options in ({"mechanism": "tree"}, {"delta": 0.0}, {"numerics": "float"}):
+        plan = calibrated(30, **options)
+        assert plan.guarantee.numerics == IDEALIZED
+        assert not plan.grid.units
+
+
+def test_blocks_of_records_add_up_to_the_same_integers(monkeypatch):
+    plan = calibrated(30, batch=30)
+    rows = plan.problem.loss.pack(records(30, 3), D, many=True)
+    for loss in (LogisticLoss(), CustomLoss(lambda x, z: 0.0, lambda x, z: z[:D], lipschitz=1.0)):
+        totals = []
+        for size in (1 << 18, 3 * D, 1):
+            monkeypatch.setattr(clipping, "BLOCK_ENTRIES", size)
+            differences = ClippedDifferences(loss, D, plan.norm)
+            each = partial(plan.records.each, units=plan.grid.units, stretch=0.5)
+            totals.append(differences.total(rows, np.full(D, 0.1), np.zeros(D), 2.0, 1.0, 0.4, each))
+        np.testing.assert_array_equal(totals[0], totals[1])
+        np.testing.assert_array_equal(totals[0], totals[2])
+        np.testing.assert_array_equal(totals[0], np.rint(totals[0]))
+        assert totals[0].any()

@@ -143,9 +143,9 @@ def test_state_that_does_not_fit_is_refused_and_nothing_changes(mechanism):
     for wrong in (other.state_dict(), {**before, "step": STEPS + 1}, {**before, "step": -1}):
         with pytest.raises(InvalidInput, match="the state is at step"):
             sums.load_state_dict(wrong)
-    own = next(name for name in before if name not in ("step", "sensitivity", "exact"))
+    own = next(name for name in before if name not in ("step", "sensitivity", "sum", "noise"))
     with pytest.raises(InvalidInput, match=f"The '{own}'"):
-        sums.load_state_dict({**before, own: before[own][:0], "exact": before["exact"] + 1})
+        sums.load_state_dict({**before, own: before[own][:0], "sum": before["sum"] + 1})
     after = sums.state_dict()
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
@@ -253,7 +253,7 @@ def test_curves_and_defaults():
 
 
 @every
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda sums: pickle.loads(pickle.dumps(sums))])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda sums: pickle.loads(pickle.dumps(sums))])
 def test_copies_in_mid_stream_make_the_same_sums(mechanism, copied):
     """Copied buffers once stopped being views of what was summed: every later sum carried one frozen noise vector."""
     original = start(mechanism, noise=Ramp())

@@ -16,8 +16,8 @@ def test_published_norm_at_a_hundred_thousand_steps():
     assert round(mechanism.column_norm * float(mechanism.row_norms()[-1]), 2) == 4.73
 
 
-def test_memory_holds_only_the_draws_made():
+def test_memory_holds_only_the_noise_made():
     sums = SquareRoot(1000).start(2, 1.0, np.ones)
     for step in range(1, 20):
         sums.add(np.zeros(2))
-        assert sums.state_dict()["draws"].shape == (step, 2)
+        assert sums.state_dict()["added"].shape == (step, 2)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,11 @@ from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import norms, objective_perturbation
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation, ObjectivePerturbationLearner
+from tacit.solvers.minimum import Minimum
 
 _CELLS = 160
+# Deviations beyond which less than 1e-17 of exponential noise, or of Gaussian noise, is left.
+EXPONENTIAL_TAIL, GAUSSIAN_TAIL = 40.0, 9.0
 _UNIT, _WEIGHTS = np.polynomial.legendre.leggauss(4)
 
 
@@ -55,7 +57,7 @@ def model_law(plan: Plan, feedback: Feedback) -> Law:
             for row in feedback:
                 learner.play()
                 learner.observe(row)
-            key = (round(float(learner.model[0]), 12),)
+            key = (round(float(learner.release()[0]), 12),)
         law[key] = law.get(key, 0.0) + walk.probability
         waiting += walk.branches
     return law
@@ -65,11 +67,13 @@ def model_law(plan: Plan, feedback: Feedback) -> Law:
 def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
     """Noise becomes its own scale; the minimiser asks the script where it is."""
 
-    def minimum(losses: Any, *, ridge: float, noise: Any, **_: Any) -> Any:
+    def minimum(losses: Any, *, ridge: float, noise: Any, **_: Any) -> Minimum:
         sigma = abs(float(noise[0]))
         constants = plan.problem.loss.constants(None)
         # A public interval beyond which neither stream has mass worth counting.
-        reach = (losses.count * 5 * constants.lipschitz + (40.0 if plan.pure else 9.0) * sigma) / ridge
+        reach = (
+            losses.count * 5 * constants.lipschitz + (EXPONENTIAL_TAIL if plan.pure else GAUSSIAN_TAIL) * sigma
+        ) / ridge
         edges = np.linspace(-reach, reach, _CELLS + 1)
         half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
         x = (middle[:, None] + half[:, None] * _UNIT).ravel()
@@ -82,7 +86,7 @@ def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
             masses = weights * bend * np.exp(log_noise)
             return list((masses / masses.sum()).tolist())
 
-        return SimpleNamespace(point=x[[walk.ask("noise", law)]])
+        return Minimum(x[[walk.ask("noise", law)]], 0.0)
 
     swaps = (
         (objective_perturbation, "perturbed_minimum", minimum),

@@ -22,6 +22,9 @@ from tacit.losses.base import RowLoss
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
+# An interval around a slope of exactly 0 has a width too.
+_NOT_EMPTY = 1e-300
+
 
 def totality(plan: Plan, records: Any, noises: Sequence[float]) -> Finding:
     """Models of these records at these noises (in units of the plan's own), without the protection."""
@@ -55,7 +58,7 @@ def minimiser(loss: RowLoss, rows: FloatArray, ridge: float, noise: float) -> fl
     def slope(x: float) -> float:
         return fsum([*loss.gradients(np.array([x]), rows)[:, 0].tolist(), ridge * x, noise])
 
-    reach = (abs(slope(0.0)) + 1e-300) / ridge
+    reach = (abs(slope(0.0)) + _NOT_EMPTY) / ridge
     low, high = -reach, reach
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if slope(middle) > 0 else (middle, high)
@@ -78,6 +81,6 @@ def _model(plan: ObjectivePerturbation, records: Any, noise: float) -> float | N
     )
     with swapped(*swaps):
         try:
-            return float(learner.model[0])
+            return float(learner.release()[0])
         except TacitError:
             return None

@@ -17,7 +17,7 @@ from tacit.auditing.statistics import FAILURE
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.mechanisms.running_sums import NoiseSource
+from tacit.mechanisms.running_sums.base import Draws
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
@@ -31,13 +31,13 @@ def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     learner, problem = plan.start(source), plan.problem
     assert isinstance(problem, Stochastic)
     norm = Norm()
-    noise = norm.exponential_noise(source.stream("noise"))
+    noise: Draws = norm.exponential_noise(source.stream("noise"))
     if isinstance(learner, OnlineToBatchLearner):
         norm, noise = learner.plan.norm, learner._sums._noise
     return norm_noise(noise, norm, problem.domain.dimension, coordinates=coordinates)
 
 
-def norm_noise(noise: NoiseSource, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
+def norm_noise(noise: Draws, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
     """Vectors of about so many coordinates in all, against the density exp(-|z|_q)."""
     draws = max(200, coordinates // dimension)
     vectors = np.array([noise(dimension) for _ in range(draws)])

@@ -19,6 +19,7 @@ import numpy as np
 
 from tacit.auditing.scripted.script import NotEnumerable
 from tacit.mechanisms.running_sums.base import RunningSum
+from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.validation import FloatArray
 
 # Relative rounding of the solves; the plans round their noise up by more than that.
@@ -36,6 +37,15 @@ class SummingPlan(Protocol):
     @property
     def privacy(self) -> float:
         """Mu for Gaussian noise, epsilon for Laplace noise."""
+
+
+@runtime_checkable
+class LatticePlan(SummingPlan, Protocol):
+    """A plan whose sums may run on a lattice."""
+
+    @property
+    def grid(self) -> Grid:
+        """The lattice; without units it is float64."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,9 @@ from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic.norms import Norm
 from tacit.mechanisms.running_sums.base import Accumulator
-from tacit.privacy.curves import Gaussian, Pure
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.privacy.curves import Curve, Gaussian, Pure, SamplerError
+from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
 
@@ -186,12 +188,16 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
             finally:
                 tape.inside = False
 
-        output: FloatArray = tape.release("sum", name, np.asarray(x), self._scale, sensitivity, draw)
+        output: FloatArray = tape.release("sum", name, self.record(x, sensitivity), self._scale, sensitivity, draw)
         if tape.before is not None:
             self._step += 1
         return output
 
-    with swapped((Accumulator, "add", add)):
+    def noise(self: Grid, streams: Any, name: str) -> Any:
+        return honest_noise(self, Randomness.replayable(0).child(id(self)), name)  # what is drawn is frozen anyway
+
+    honest_noise = Grid.noise
+    with swapped((Accumulator, "add", add), (Grid, "noise", noise)):
         yield
 
 
@@ -309,13 +315,19 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
             loss = float(np.sum(np.abs(shift)) if laplace else np.sqrt(np.sum(shift**2))) / head.scale
         total += loss
         squares += loss**2
-    laplace_like = isinstance(plan.guarantee.curve, Pure)
+    laplace_like = isinstance(_ideal(plan), Pure)
     return total if laplace_like else sqrt(squares)
+
+
+def _ideal(plan: Plan) -> Curve:
+    """The curve of noise that has exactly its law."""
+    curve = plan.guarantee.curve
+    return curve.curve if isinstance(curve, SamplerError) else curve
 
 
 def certified_loss(plan: Plan) -> float | None:
     """What `Replay.loss` may be at most: mu or epsilon; None if the curve is of another kind."""
-    curve = plan.guarantee.curve
+    curve = _ideal(plan)
     if isinstance(curve, Gaussian):
         return curve.mu
     return curve.value if isinstance(curve, Pure) else None

@@ -48,9 +48,9 @@ from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.base import check_mechanism
+from tacit.mechanisms.running_sums.records import SummedRecords
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
-from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Bandit, Problem
 from tacit.randomness import Randomness
 from tacit.solvers.frank_wolfe import FrankWolfe
@@ -146,20 +146,20 @@ class BanditFW(RunningSumPlan):
         return float(self.baseline) if self.baseline is not None else sum(self.problem.value_range) / 2
 
     @property
-    def sensitivity(self) -> float:
-        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
-        change = self.deviation if self.relation is ZERO_OUT else self.problem.width
+    def records(self) -> SummedRecords:
+        """A round's gradient estimate, of norm n |value - baseline|/zeta; a batch adds up those of its rounds.
+
+        Several rounds of one person may lie in different batches: the encoded shifts add up.
+        """
         n = self.problem.domain.hull_dimension
-        norm = sqrt(n) if self.mechanism.noise == "laplace" else 1.0
-        # Several rounds of one person may lie in different batches: the encoded shifts add up.
-        return self.rounds_per_person * norm * n * change / self.zeta * ROUND_UP
+        return SummedRecords(n, self.relation.sides, self.rounds_per_person, n * self.deviation / self.zeta * ROUND_UP)
 
     @cached_property
     def certified(self) -> CertifiedRegret:
         """The certified regret as a function of zeta and eta."""
         spread = sqrt(self.problem.domain.hull_dimension) * self.zeta
-        noise = spread * self.mechanism.standard_deviations(self.scale)
-        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise)
+        noise = spread * (self.mechanism.standard_deviations(self.scale) + self.grid.disturbance(self.mechanism))
+        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise, spread * self.grid.lost)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -246,7 +246,7 @@ class BanditFWLearner(BanditLearner):
     """Explores around the leader; blocks of directions are drawn ahead, so arrays and single rounds agree."""
 
     plan: BanditFW
-    _stream_names = ("noise", "directions")
+    _stream_names = ("directions",)
     _state = ("_core", "_solver", "_calls", "_points", "_filled", "_directions", "_values", "_gradient", "_done")
     _any_shape = ("_points", "_directions", "_values")  # the last blocks may be shorter
 
@@ -260,7 +260,7 @@ class BanditFWLearner(BanditLearner):
             dimension=self._n,
             eta=plan.eta,
             leader=self._leader,
-            sums=plan.mechanism.start(self._n, plan.scale, plan.mechanism.noise_from(self._streams["noise"])),
+            sums=plan.mechanism.start_on(plan.grid, randomness, "noise"),
             delay=DELAY,
         )
         self._gradient = np.zeros(self._n)
@@ -341,8 +341,9 @@ class BanditFWLearner(BanditLearner):
     def _estimate(self) -> FloatArray:
         """The sum over the block of (n/zeta) (value - baseline) direction."""
         weights = (self._n / self.plan.zeta) * (self._values - self.plan._centre)
-        # Row by row in order: the same sum however the rounds arrived.
-        total: FloatArray = np.add.reduce(weights[:, None] * self._directions, axis=0)
+        # Each round is quantised by itself; row by row in order: the same sum however the rounds arrived.
+        rows = self.plan.records.each(weights[:, None] * self._directions, self.plan.grid.units)
+        total: FloatArray = np.add.reduce(rows, axis=0)
         return total
 
 

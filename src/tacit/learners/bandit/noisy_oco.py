@@ -115,6 +115,11 @@ class NoisyOCO:
         return self._step
 
     @property
+    def private(self) -> bool | None:
+        """Whether the sums' noise is secret (None: there is none, or it is handed in)."""
+        return getattr(self._sums, "private", None)
+
+    @property
     def point(self) -> FloatArray:
         """The point of this step (of the last one, when all are over), as a new array."""
         return self._next[0].copy()

@@ -47,12 +47,15 @@ class CertifiedRegret:
         rounds: number of rounds.
         deviation: w, the largest distance of a value from the baseline.
         noise: zeta times the root mean square norm of the noise in each sum, of shape (N - 2,).
+        lost: zeta times the norm by which an estimate may be off on a lattice. Then the bound is for the quantised
+            estimates, whose means are steeper by at most that, and which miss the true ones by it.
     """
 
     problem: Bandit
     rounds: int
     deviation: float
     noise: FloatArray
+    lost: float = 0.0
 
     def regret(self, zeta: float, eta: float) -> float:
         """The certified regret."""
@@ -64,18 +67,18 @@ class CertifiedRegret:
             steps=batches,
             radius=domain.radius,
             second_moment=second_moment,
-            mean_norm=length * lipschitz,
+            mean_norm=length * (lipschitz + self.lost / zeta),
             map_error=eta * lag + (batches - 2) * sqrt(gap_tolerance(self.problem, self.rounds)),
         )
         left_over = self.rounds - batches * length
         worst = min(lipschitz * domain.diameter, self.problem.width)
-        return mirror + smoothing + left_over * worst
+        return mirror + smoothing + left_over * worst + batches * length * self.lost / zeta * domain.diameter
 
     def best_eta(self, zeta: float) -> float:
         """The learning rate that minimises the regret at this smoothing radius."""
         second_moment, lag, _ = self._terms(zeta)
         batches, length = batches_of(self.rounds)
-        slope = batches / 2 * second_moment + length * self.problem.lipschitz * lag
+        slope = batches / 2 * second_moment + length * (self.problem.lipschitz + self.lost / zeta) * lag
         return self.problem.domain.radius / sqrt(2 * slope)
 
     def best_zeta(self) -> float:
@@ -89,9 +92,10 @@ class CertifiedRegret:
         domain, lipschitz = self.problem.domain, self.problem.lipschitz
         n, inner = domain.hull_dimension, domain.inner_radius
         variance = length * (n * self.deviation / zeta) ** 2
-        second_moment = variance + length * (length - 1) * lipschitz**2
+        steepest = lipschitz + self.lost / zeta
+        second_moment = variance + length * (length - 1) * steepest**2
         noise = np.append(0.0, self.noise / zeta)
-        lag = float(np.sqrt(variance + (noise + length * lipschitz) ** 2).sum())
+        lag = float(np.sqrt(variance + (noise + length * steepest) ** 2).sum())
         inside = min(lipschitz * sqrt(domain.radius**2 + inner**2 * n / (n + 2)), self.problem.width)
         smoothing = batches * length * zeta * (lipschitz / (n + 1) + inside / inner)
         return second_moment, lag, smoothing

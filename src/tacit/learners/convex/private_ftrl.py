@@ -22,14 +22,14 @@ from tacit.errors import PrivacyError
 from tacit.geometry.base import ProjectableSet
 from tacit.learners.convex.common import ConvexLearner, ConvexPlan
 from tacit.learners.ctrl.accounting import chi_mean
-from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.on_sums import RunningSumPlan, private_sum
 from tacit.learners.plan import SmallInstance
 from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import RowLoss
-from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import check_mechanism
-from tacit.privacy.calibration import gaussian_mu
+from tacit.mechanisms.running_sums.records import VectorRecords
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_positive
@@ -92,17 +92,15 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         return gaussian and self.adversary == "oblivious" and self.problem.loss.family == "linear"
 
     @property
-    def sensitivity(self) -> float:
-        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
-        move = self.problem.lipschitz * self.relation.sides * self.rounds_per_person
-        if self.mechanism.noise == "laplace":  # l1 sensitivity of a vector that is clipped in l2
-            move *= sqrt(self.problem.domain.hull_dimension)
-        return move
+    def records(self) -> VectorRecords:
+        """Gradients, clipped to the Lipschitz constant."""
+        dimension = self.problem.domain.hull_dimension
+        return VectorRecords(dimension, self.relation.sides, self.rounds_per_person, self.problem.lipschitz)
 
     @property
     def regret_bound(self) -> RegretBound:
         """R^2/(2 eta) + eta V/2 with V = G^2 T + what the noise adds."""
-        value = self.problem.domain.radius**2 / (2 * self.eta) + self.eta * self._variation / 2
+        value = self.problem.domain.radius**2 / (2 * self.eta) + self.eta * self._variation / 2 + self._lattice_cost
         if self._sharp:
             formula = "R^2/(2 eta) + (eta/2)(G^2 T + d sigma_T^2)"
             return RegretBound(value, formula, ("oblivious adversary", "linear losses", "expectation over the noise"))
@@ -111,6 +109,18 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         if self.problem.loss.family == "custom":
             assumptions.append("convex loss with the given gradient, clipped where it is longer than G")
         return RegretBound(value, formula, tuple(assumptions))
+
+    @property
+    def _lattice_cost(self) -> float:
+        """What the lattice adds.
+
+        The bound is for the quantised gradients g', no longer than the true ones, and <g - g', x_t - x*> is at most D
+        times their distance; roundings of the noise move each point, by at most eta times their own length, and cost G
+        times that.
+        """
+        spread = sqrt(self.problem.domain.hull_dimension)
+        moved = self.eta * self.problem.lipschitz * self.grid.disturbance(self.mechanism)
+        return self.rounds * spread * (self.grid.lost * self.problem.domain.diameter + moved)
 
     @cached_property
     def _variation(self) -> float:
@@ -136,9 +146,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
             raise PrivacyError("PrivateFTRL cannot promise a limit on switches: its decision may change every round.")
         projectable(problem)
         steps = (problem.horizon or 1) - 1
-        sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
-        laplace = sums.noise == "laplace"
-        privacy = target.epsilon if laplace else gaussian_mu(target.epsilon, target.delta)
+        sums, privacy = private_sum(steps, target, mechanism)
 
         def make(eta: float) -> PrivateFTRL:
             return cls(problem, eta, sums, privacy, target.adversary, **target.contract)
@@ -158,16 +166,12 @@ class PrivateFTRLLearner(ConvexLearner):
     """Projects minus eta times the noisy sum of clipped gradients."""
 
     plan: PrivateFTRL
-    _stream_names = ("noise",)
     _state = ("_sums",)
 
     def __init__(self, plan: PrivateFTRL, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._projection = projectable(plan.problem)
-        mechanism = plan.mechanism
-        self._sums = mechanism.start(
-            self._domain.hull_dimension, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"])
-        )
+        self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
         self._norm = plan.problem.lipschitz
         self._action = np.array(self._domain.centre)
 

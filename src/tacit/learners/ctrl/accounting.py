@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import gammaln, ndtri
 
 from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import ZERO_OUT, Relation
+from tacit.privacy.guarantee import Relation
 from tacit.privacy.lazy import LazyChain
 from tacit.validation import FloatArray, check_integer, check_number
 
@@ -100,7 +100,7 @@ def ctrl_chain(
     what is wrong with the two coins themselves, `coin_error` each.
     """
     m = rounds_per_person
-    sides = 1 if relation is ZERO_OUT else 2
+    sides = relation.sides
     degrees = 1 if linear_model else dimension
     move = sides * m * lipschitz / sigma
     growth = m * np.log1p(eta * smoothness) if linear_model else dimension * np.log1p(m * eta * smoothness)

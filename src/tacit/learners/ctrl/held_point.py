@@ -22,8 +22,7 @@ from math import log1p
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dsymv, dsyr
-from scipy.linalg.lapack import dpotrf, dpotri
+import scipy
 
 from tacit.errors import PrivacyError
 from tacit.losses.base import Loss
@@ -154,8 +153,8 @@ class HeldLink(Held):
 
     def renew(self, curvature: FloatArray) -> None:
         """Invert the Hessian by Cholesky's factors: plans refuse what these could not factor."""
-        root, failed = dpotrf(curvature, lower=1)
-        inverse, _ = dpotri(root, lower=1)
+        root, failed = scipy.linalg.lapack.dpotrf(curvature, lower=1)
+        inverse, _ = scipy.linalg.lapack.dpotri(root, lower=1)
         self._inverse = np.asfortranarray(np.eye(self.x.size) / np.trace(curvature) if failed else inverse)
 
     def scan(self, rows: FloatArray, coins: Coins) -> int:
@@ -169,7 +168,7 @@ class HeldLink(Held):
         inverse, kept = self._inverse, len(rows)
         for index, feature in enumerate(features):
             curvature = curvatures[index]
-            image = dsymv(1.0, inverse, feature, lower=1)
+            image = scipy.linalg.blas.dsymv(1.0, inverse, feature, lower=1)
             growth = curvature * float(feature.dot(image))
             log_phi = ranges[index]
             gap = log_phi - starts[index] - log1p(growth)
@@ -177,7 +176,7 @@ class HeldLink(Held):
                 kept = index
                 break
             if curvature:
-                inverse = dsyr(-curvature / (1.0 + growth), image, lower=1, a=inverse, overwrite_a=1)
+                inverse = scipy.linalg.blas.dsyr(-curvature / (1.0 + growth), image, lower=1, a=inverse, overwrite_a=1)
         self._inverse = inverse
         self._gradient = path[kept].copy()
         return kept

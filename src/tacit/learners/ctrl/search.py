@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import exp, inf, log, sqrt
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from tacit.errors import PrivacyError
 from tacit.learners.ctrl.certificate import Certificate, Facts
@@ -42,7 +42,7 @@ def best_parameters(facts: Facts, target: Target) -> Certificate:
     starts = [np.log([widest * share, 0.03, 1e-6]) for share in (0.3, 0.02)]
     start = min(starts, key=regret)
     simplex = np.vstack([start, start + np.diag([0.7, 0.7, 1.5])])
-    best = minimize(
+    best = scipy.optimize.minimize(
         regret,
         start,
         method="Nelder-Mead",

@@ -11,20 +11,24 @@ Close to the non-private floor when N is small; drawing the expert is post-proce
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log, log1p, sqrt
+from math import expm1, log, log1p, sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
-from tacit.learners.on_sums import RunningSumPlan, sum_instances
+from tacit.learners.on_sums import RunningSumPlan, private_sum, sum_instances
 from tacit.learners.plan import SmallInstance
+from tacit.learners.rates import LEAST_COMPLEXITY
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import check_mechanism
-from tacit.privacy.calibration import gaussian_mu, minimise
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.mechanisms.running_sums.records import LossRecords
+from tacit.privacy.calibration import minimise
+from tacit.privacy.guarantee import Relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_positive
@@ -68,15 +72,16 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1)
 
     @property
-    def sensitivity(self) -> float:
-        """How far one person moves the sums: every coordinate by 1 a round, or by 1/2 from the centre."""
-        norm = float(self.problem.n) if self.mechanism.noise == "laplace" else sqrt(self.problem.n)
-        return norm * self.relation.sides / 2 * self.rounds_per_person
+    def records(self) -> LossRecords:
+        """Losses, rescaled to [0, 1]."""
+        return hedge_records(self.problem, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
         """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)], the noise of the last sum."""
         value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, self.scale)
+        if self.problem.n > 1:
+            value += lattice_regret(self.eta, self.rounds, self.mechanism, self.grid)
         formula = "ln(N)/eta + eta T/8 + eta sigma_T^2/2"
         if self.mechanism.noise == "laplace":
             formula = "ln(N)/eta + eta T/8 - (K/eta) ln(1 - eta^2 b^2)"
@@ -94,15 +99,10 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         if target.max_switches is not None:
             raise PrivacyError("HedgeOnSums cannot promise a limit on switches: use LazyExperts or ScheduledExperts.")
         steps = (problem.horizon or 1) - 1
-        sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
-        laplace = sums.noise == "laplace"
-        privacy = target.epsilon if laplace else gaussian_mu(target.epsilon, target.delta)
-
-        def make(eta: float) -> HedgeOnSums:
-            return cls(problem, eta, sums, privacy, hold, **target.contract)
-
-        ceiling = 1 / make(1.0).scale if laplace and steps else 10.0
-        return make(minimise(lambda eta: float(make(eta).regret_bound), ceiling * 1e-9, ceiling, 1e-3))
+        sums, privacy = private_sum(steps, target, mechanism)
+        records = hedge_records(problem, target.relation, target.rounds_per_person)
+        eta = best_eta(problem.n, steps + 1, sums, sums.grid(privacy, records, numerics=target.numerics).scale)
+        return cls(problem, eta, sums, privacy, hold, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds and experts at its own privacy."""
@@ -118,13 +118,12 @@ class HedgeOnSumsLearner(ExpertLearner):
     """Plays from the weights of the noisy sums."""
 
     plan: HedgeOnSums
-    _stream_names = ("noise", "pad", "draw")
+    _stream_names = ("pad", "draw")
     _state = ("_sums", "_gumbel")  # the Gumbel vector, if it is held: a fresh one is used and forgotten
 
     def __init__(self, plan: HedgeOnSums, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        mechanism = plan.mechanism
-        self._sums = mechanism.start(self._n, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"]))
+        self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
         gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
         self._action = int(np.argmax(gumbel))
         self._gumbel = gumbel if plan.hold else None
@@ -137,8 +136,7 @@ class HedgeOnSumsLearner(ExpertLearner):
         step = self._round + 1
         if step == plan.rounds:
             return
-        # Centred at 1/2, a constant loss adds nothing: what the zero-out relation counts on.
-        noisy = self._sums.add(losses - 0.5)
+        noisy = self._sums.add(losses)
         if not plan.mechanism.steady:
             noisy += self._pad(step)
         gumbel = self._gumbel
@@ -153,7 +151,7 @@ class HedgeOnSumsLearner(ExpertLearner):
         if not (plan.mechanism.steady and summed):
             super()._absorb_block(block, best, actions)
             return
-        noisy = self._sums.add_many(block[:summed] - 0.5)
+        noisy = self._sums.add_many(block[:summed])
         gumbel = self._gumbel
         if gumbel is None:
             gumbel = -np.log(self._streams["draw"].standard_exponential((summed, self._n)))
@@ -173,6 +171,30 @@ class HedgeOnSumsLearner(ExpertLearner):
         # k Laplace variables sum to the difference of two Gamma(k) variables.
         shape = round(missing)
         return scale * (stream.standard_gamma(shape, self._n) - stream.standard_gamma(shape, self._n))
+
+
+def hedge_records(problem: Experts, relation: Relation, rounds_per_person: int) -> LossRecords:
+    """One loss for each expert, in [0, 1]."""
+    return LossRecords(problem.n, relation.sides, rounds_per_person)
+
+
+def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:
+    """The learning rate of the smallest `hedge_regret`, in closed form for Gaussian noise."""
+    if mechanism.noise == "gaussian" or not mechanism.steps:
+        spread = rounds / 8 + (scale * mechanism.largest_row_norm) ** 2 / 2
+        return sqrt(max(LEAST_COMPLEXITY, log(n)) / spread)
+    # Laplace moments exist below 1/scale only.
+    return minimise(lambda eta: hedge_regret(eta, n, rounds, mechanism, scale), 1e-9 / scale, 1 / scale, 1e-3)
+
+
+def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -> float:
+    """What the lattice adds to Hedge's regret: losses too small by less than a step, weights off by rounded noise.
+
+    The noise is the same sum of independent draws b_0 z_t + b_1 z_{t-1} + ... as without a lattice, whose moment
+    generating function is at most the normal one, plus roundings that move every sum by at most B: they change the
+    weights, and so a round's loss, by factors within e^{2 eta B}. The comparator's losses do not grow.
+    """
+    return rounds * (grid.lost + expm1(2 * eta * grid.disturbance(mechanism)))
 
 
 def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:

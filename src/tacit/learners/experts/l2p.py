@@ -20,7 +20,8 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import best_chain, best_rate
+from tacit.learners.rates import wanted_rate
+from tacit.learners.search import Parameters, best_chain, tosses
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
@@ -29,7 +30,7 @@ from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.calibration import largest, minimise
 from tacit.privacy.curves import BoundedRange, Curve
-from tacit.privacy.guarantee import EXACT, REPLACE, ZERO_OUT
+from tacit.privacy.guarantee import EXACT, REPLACE, Relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
@@ -95,30 +96,18 @@ class L2P(ExpertPlan):
     @property
     def decisions(self) -> int:
         """How many times the coins are tossed: after every batch but the last."""
-        return -(-self.rounds // self.batch) - 1
+        return tosses(self.rounds, self.batch)
 
     @property
     def constant(self) -> int:
         """The coin's constant C in units of eta/2^24."""
-        return ceil(self.slack * (self.batch * LOSS_UNITS))
+        return coin_constant(self.batch, self.slack)
 
     @cached_property
     def curve(self) -> Curve:
         """What the transcript leaks."""
-        # REPLACE changes l(y) - l(x) from one end of [-1, 1] to the other; ZERO_OUT from one end to 0.
-        moved = self.eta if self.relation is ZERO_OUT else 2 * self.eta
-        return two_chains_curve(
-            limit=self.eta,
-            bit=moved,
-            batch=self.batch,
-            slack=self.constant / (self.batch * LOSS_UNITS),
-            # What is left to the floats 1 - force that the coins are given.
-            force=1 - (1 - self.force),
-            reference_force=1 - (1 - self.reference_force),
-            decisions=0 if self.problem.n == 1 else self.decisions,
-            draw=BoundedRange(moved * self.rounds_per_person),
-            rounds_per_person=self.rounds_per_person,
-        )
+        tuned = Parameters(self.eta, self.force, self.batch)
+        return l2p_curve(self.problem, tuned, self.reference_force, self.slack, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -146,28 +135,20 @@ class L2P(ExpertPlan):
             raise PrivacyError(REFUSED[calibration])
         if target.delta == 0 or target.max_switches is not None:
             raise PrivacyError("L2P cannot promise a limit on switches and has no pure form: use LazyExperts.")
-        rounds = problem.horizon or 1
-
-        def make(eta: float, force: float, batch: int) -> L2P:
-            return cls(
-                problem,
-                eta=eta,
-                force=force,
-                reference_force=reference_force,
-                batch=batch,
-                slack=slack,
-                **target.contract,
-            )
-
         if calibration == "paper":
             eta, force, batch = printed_parameters(problem, target)
             return cls(problem, eta, force, reference_force=force, batch=batch, slack=2.0, **target.contract)
-
-        def probe(force: float, batch: int, cap: int | None) -> L2P | None:
-            wanted = sqrt(8 * log(max(2, problem.n)) / (rounds * batch))
-            return best_rate(lambda eta: make(eta, force, batch), wanted, target)
-
-        return best_chain(rounds, target, probe)
+        rounds = problem.horizon or 1
+        best = best_chain(
+            rounds,
+            target,
+            curve=lambda tuned: l2p_curve(
+                problem, tuned, reference_force, slack, target.relation, target.rounds_per_person
+            ),
+            regret=lambda tuned: weights_regret(problem, tuned.rate, tuned.batch, rounds),
+            wanted=partial(wanted_rate, log(problem.n), rounds),
+        )
+        return cls(problem, best.rate, best.force, reference_force, best.batch, slack, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two experts; two chains have many outcomes."""
@@ -279,6 +260,38 @@ class ExactChains(TwoChains):
         return coin(self._streams["reference keep"], self._reference_stay)
 
 
+def l2p_curve(
+    problem: Experts,
+    tuned: Parameters,
+    reference_force: float,
+    slack: float,
+    relation: Relation,
+    rounds_per_person: int,
+) -> Curve:
+    """What the two chains on exponential weights leak."""
+    eta, force, batch, _ = tuned
+    constant = coin_constant(batch, slack) / (batch * LOSS_UNITS)
+    # REPLACE changes l(y) - l(x) from one end of [-1, 1] to the other; ZERO_OUT from one end to 0.
+    moved = eta * relation.sides
+    return two_chains_curve(
+        limit=eta,
+        bit=moved,
+        batch=batch,
+        slack=constant,
+        # What is left to the floats 1 - force that the coins are given.
+        force=1 - (1 - force),
+        reference_force=1 - (1 - reference_force),
+        decisions=0 if problem.n == 1 else tosses(problem.horizon or 1, batch),
+        draw=BoundedRange(moved * rounds_per_person),
+        rounds_per_person=rounds_per_person,
+    )
+
+
+def coin_constant(batch: int, slack: float) -> int:
+    """The coin's constant C in units of eta/2^24."""
+    return ceil(slack * (batch * LOSS_UNITS))
+
+
 def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, int]:
     """(eta, p, B) that minimise the corrected regret under the printed constraints of Theorem 3.2.
 
@@ -300,7 +313,7 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
         return largest(printed, target.epsilon, 1e-15, min(0.1, force / (batch * log_one)))
 
     def regret(force: float, batch: int) -> float:
-        wanted = sqrt(8 * log(max(2, problem.n)) / (rounds * batch))
+        wanted = wanted_rate(log(problem.n), rounds, batch)
         return weights_regret(problem, min(wanted, rate(force, batch)), batch, rounds)
 
     best: tuple[float, float, int] | None = None
@@ -313,5 +326,4 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
     if best is None:
         raise PrivacyError(f"Theorem 3.2 needs at least 2 rounds. Got {rounds} instead.")
     _, force, batch = best
-    wanted = sqrt(8 * log(max(2, problem.n)) / (rounds * batch))
-    return min(wanted, rate(force, batch)), force, batch
+    return min(wanted_rate(log(problem.n), rounds, batch), rate(force, batch)), force, batch

@@ -13,21 +13,22 @@ happens only with probability 1-q costs its Renyi moment in proportion (`tacit.p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import exp, log, log1p, sqrt
+from functools import cached_property, partial
+from math import log, log1p
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import ExpertPlan, LazyLearner
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import best_chain, best_rate, cap_probability
+from tacit.learners.rates import wanted_rate
+from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.numerics.decisions import coin, draw_softmax, toss
 from tacit.numerics.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import BoundedRange, Curve
-from tacit.privacy.guarantee import EXACT, ZERO_OUT, Relation
+from tacit.privacy.guarantee import EXACT, Relation
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.problems import Experts
 from tacit.randomness import Randomness
@@ -88,64 +89,35 @@ class LazyExperts(ExpertPlan):
     @property
     def decisions(self) -> int:
         """How many times the coin is tossed: after every batch but the last."""
-        return -(-self.rounds // self.batch) - 1
+        return tosses(self.rounds, self.batch)
 
     @cached_property
     def curve(self) -> Curve:
         """What the transcript leaks."""
-        return lazy_curve(
-            eta=self.eta,
-            force=self.force,
-            batch=self.batch,
-            decisions=0 if self.problem.n == 1 else self.decisions,
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-            max_switches=self.max_switches,
-        )
+        return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
         """At most ln N/eta + eta T B/8 + T 2^-24, plus T times the probability that the limit is hit."""
-        value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
-        formula = WEIGHTS_FORMULA
-        if self.max_switches is not None:
-            value += self.problem.width * self.rounds * self._cap_probability
-            formula += " + T P[cap hit]"
+        value = lazy_regret(self.problem.n, self.rounds, self._tuned, log(self.problem.n))
+        value = self.problem.width * (value + rounding_regret(self.problem.n, self.rounds))
+        formula = WEIGHTS_FORMULA + (" + T P[cap hit]" if self.max_switches is not None else "")
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @property
     def expected_switches(self) -> float:
         """Each toss redraws with probability at most 1 - (1-p) e^{-B eta}."""
-        redraws = self.decisions * self._redraw_probability
+        redraws = self.decisions * self._tuned.redraw
         return redraws if self.max_switches is None else min(redraws, self.max_switches)
 
     @property
-    def _redraw_probability(self) -> float:
-        return 1 - (1 - self.force) * exp(-self.batch * self.eta)
-
-    @property
-    def _cap_probability(self) -> float:
-        return cap_probability(self.decisions, self._redraw_probability, self.max_switches or 0)
+    def _tuned(self) -> Parameters:
+        return Parameters(self.eta, self.force, self.batch, self.max_switches)
 
     @classmethod
     def _calibrate(cls, problem: Experts, target: Target, *, relative: bool = True) -> LazyExperts:
-        rounds = problem.horizon or 1
-
-        def probe(force: float, batch: int, cap: int | None) -> LazyExperts | None:
-            def make(eta: float) -> LazyExperts:
-                return cls(
-                    problem,
-                    eta=eta,
-                    force=force,
-                    batch=batch,
-                    relative=relative,
-                    max_switches=cap,
-                    **target.contract,
-                )
-
-            return best_rate(make, sqrt(8 * log(max(2, problem.n)) / (rounds * batch)), target)
-
-        return best_chain(rounds, target, probe)
+        best = best_lazy(problem.n, problem.horizon or 1, target, log(problem.n))
+        return cls(problem, best.rate, best.force, best.batch, relative, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two experts, with a cap that binds if there is one; without, the law is exponential weights."""
@@ -173,7 +145,7 @@ class LazyExpertsLearner(LazyLearner):
         self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
         # Rounds since the last draw wait here; a block boundary or a draw rounds each of them and adds them up.
         self._begin_chain(plan.batch, plan.decisions, plan.max_switches)
-        self._window = int(2 / max(plan._redraw_probability, 1e-3))  # coins to look ahead at: about two redraws' worth
+        self._window = int(2 / max(plan._tuned.redraw, 1e-3))  # coins to look ahead at: about two redraws' worth
         self._rows = np.zeros((self._block, self._n))
         self._filled = 0
         self._total = np.zeros(self._n, dtype=np.int64)
@@ -236,22 +208,15 @@ class LazyExpertsLearner(LazyLearner):
 
 
 def lazy_curve(
-    *,
-    eta: float,
-    force: float,
-    batch: int,
-    decisions: int,
-    relation: Relation,
-    rounds_per_person: int = 1,
-    max_switches: int | None = None,
-    extra: float = 0.0,
+    n: int, rounds: int, tuned: Parameters, relation: Relation, rounds_per_person: int, extra: float = 0.0
 ) -> Curve:
     """The curve of a lazy chain on exponential weights (used again by lazy fixed share, whose draws are wider)."""
+    eta, force, batch, cap = tuned
     stay = 1 - force  # the float that the coin is given
     # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
-    width = (eta if relation is ZERO_OUT else 2 * eta) * rounds_per_person
+    width = eta * relation.sides * rounds_per_person
     chain = LazyChain.of_hazards(
-        decisions=decisions,
+        decisions=0 if n == 1 else tosses(rounds, batch),
         least=-log1p(stay - 1),
         spread=batch * eta,
         bit=eta,
@@ -259,14 +224,36 @@ def lazy_curve(
         batch=batch,
         rounds_per_person=rounds_per_person,
     )
-    return chain if max_switches is None else CappedChain(chain, max_switches)
+    return chain if cap is None else CappedChain(chain, cap)
+
+
+def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float) -> float:
+    """Complexity/eta + eta T B/8 + T P[cap hit], in units of the loss range (used again by lazy fixed share)."""
+    if n == 1:
+        return 0.0
+    hit = 0.0
+    if tuned.cap is not None:
+        hit = cap_probability(tosses(rounds, tuned.batch), tuned.redraw, tuned.cap)
+    return complexity / tuned.rate + tuned.rate * rounds * tuned.batch / 8 + rounds * hit
+
+
+def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0) -> Parameters:
+    """The lazy chain of the smallest certified regret that meets the target (used again by lazy fixed share)."""
+    return best_chain(
+        rounds,
+        target,
+        curve=lambda tuned: lazy_curve(n, rounds, tuned, target.relation, target.rounds_per_person, extra),
+        regret=lambda tuned: lazy_regret(n, rounds, tuned, complexity),
+        wanted=partial(wanted_rate, complexity, rounds),
+    )
 
 
 def weights_regret(problem: Experts, eta: float, batch: int, rounds: int) -> float:
-    """Ln N/eta + eta T B/8 + T 2^-24, in units of the loss range.
+    """Ln N/eta + eta T B/8 + T 2^-24, in units of the loss range: Hoeffding's lemma on batch losses in [0, B]."""
+    value = lazy_regret(problem.n, rounds, Parameters(eta, 0.0, batch), log(problem.n))
+    return problem.width * (value + rounding_regret(problem.n, rounds))
 
-    Hoeffding's lemma on batch losses in [0, B]; the comparator's losses are rounded down, by less than 2^-24 each.
-    """
-    if problem.n == 1:
-        return 0.0
-    return problem.width * (log(problem.n) / eta + eta * rounds * batch / 8 + rounds / LOSS_UNITS)
+
+def rounding_regret(n: int, rounds: int) -> float:
+    """The comparator's losses are rounded down, by less than 2^-24 each."""
+    return rounds / LOSS_UNITS if n > 1 else 0.0

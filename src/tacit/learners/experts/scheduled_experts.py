@@ -8,8 +8,8 @@ adaptive adversaries too, which lazy learners cannot promise.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import log, sqrt
+from functools import cached_property, partial
+from math import log
 from typing import ClassVar
 
 import numpy as np
@@ -18,13 +18,14 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import best_batch, best_rate
+from tacit.learners.rates import RateSearch, wanted_rate
+from tacit.learners.search import best_batch, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.numerics.decisions import draw_softmax
 from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import BoundedRange, Curve, Repeated
-from tacit.privacy.guarantee import EXACT, ZERO_OUT
+from tacit.privacy.guarantee import EXACT, Relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_integer, check_positive
@@ -66,13 +67,13 @@ class ScheduledExperts(ExpertPlan):
     @property
     def decisions(self) -> int:
         """How many draws see data: all but the first."""
-        return -(-self.rounds // self.batch) - 1
+        return tosses(self.rounds, self.batch)
 
     @cached_property
     def curve(self) -> Curve:
         """What the draws leak together."""
-        width = (self.eta if self.relation is ZERO_OUT else 2 * self.eta) * self.rounds_per_person
-        return Repeated(BoundedRange(width), 0 if self.problem.n == 1 else self.decisions)
+        draws = 0 if self.problem.n == 1 else self.decisions
+        return draws_curve(self.eta, draws, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -91,22 +92,24 @@ class ScheduledExperts(ExpertPlan):
         most = rounds if target.max_switches is None else target.max_switches
         fewest = -(-rounds // (most + 1))  # batches short of this would switch too often
 
-        def probe(batch: int) -> ScheduledExperts | None:
+        rates = RateSearch(target)
+
+        def curve(eta: float, batch: int) -> Curve:
+            draws = 0 if problem.n == 1 else tosses(rounds, batch)
+            return draws_curve(eta, draws, target.relation, target.rounds_per_person)
+
+        def probe(batch: int) -> tuple[float, int] | None:
             if batch < fewest:
                 return None
+            eta = rates.near(partial(curve, batch=batch), wanted(batch))
+            return None if eta is None else (weights_regret(problem, eta, batch, rounds), batch)
 
-            def make(eta: float) -> ScheduledExperts:
-                return cls(problem, eta, batch, **target.contract)
-
-            return best_rate(make, sqrt(8 * log(max(2, problem.n)) / (rounds * batch)), target)
-
-        if target.adversary == "adaptive":
-            found = probe(1)
-        else:
-            found = best_batch(rounds, probe, first=fewest)
+        wanted = partial(wanted_rate, log(problem.n), rounds)
+        found = probe(1) if target.adversary == "adaptive" else best_batch(rounds, probe, first=fewest)
         if found is None:
             raise PrivacyError("ScheduledExperts cannot meet the limit on switches with a fresh draw every round.")
-        return found
+        eta = rates.exact(partial(curve, batch=found[1]), wanted(found[1]))
+        return cls(problem, eta, found[1], **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two experts; the law is exponential weights."""
@@ -138,3 +141,11 @@ class ScheduledExpertsLearner(ExpertLearner):
         finished = self._round + 1
         if finished % self.plan.batch == 0 and finished < self.plan.rounds:
             self._move(draw_softmax(self._choice, self._rate, self._total))
+
+
+def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int, extra: float = 0.0) -> Curve:
+    """The curve of draws from exponential weights that see a person's data (used again by sampled fixed share).
+
+    `extra`: by how much more the log odds may differ, because the weights themselves are not exact.
+    """
+    return Repeated(BoundedRange(eta * relation.sides * rounds_per_person + extra), draws)

@@ -23,24 +23,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, log, sqrt
+from math import exp
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball, Box
 from tacit.learners.convex.common import ConvexPlan
 from tacit.learners.experts.l2p import REFUSED
+from tacit.learners.l2p_convex.accounting import (
+    Tuning,
+    certified_regret,
+    check_samplable,
+    exact_curve,
+    never_clips,
+)
 from tacit.learners.l2p_convex.loud_parameters import FRESH, INTERVAL, loud_parameters, steep_parameters
 from tacit.learners.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
+from tacit.learners.l2p_convex.search import best_parameters
 from tacit.learners.learner import Learner
 from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.search import tosses
 from tacit.learners.small_problems import described, few_dimensions, on_interval
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
-from tacit.losses.base import CONSTRUCTED, RowLoss
-from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError
+from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains
+from tacit.losses.base import RowLoss
+from tacit.privacy.curves import Curve, SamplerError
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
@@ -112,7 +120,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     @property
     def decisions(self) -> int:
         """How many times the coins are tossed: after every batch but the last."""
-        return -(-self.rounds // self.batch) - 1
+        return tosses(self.rounds, self.batch)
 
     @cached_property
     def work(self) -> float:
@@ -140,35 +148,16 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     @cached_property
     def exact_curve(self) -> Curve:
         """What the transcript would leak if every draw had exactly its law."""
-        # REPLACE changes the potential by beta (l - l'), 2 beta L-Lipschitz; ZERO_OUT by beta l.
-        share = self.relation.sides / 2
-        mu = share * self.problem.lipschitz * sqrt(2 * self.rate / self.regularisation) * ROUND_UP
-        mu *= self.rounds_per_person
-        if self.force == 1:
-            return Gaussian(mu * sqrt(self.decisions) * ROUND_UP)
-        return two_chains_curve(
-            limit=self.clip,
-            bit=2 * share * self.clip,
-            batch=self.batch,
-            slack=1.0,
-            force=self.force,
-            reference_force=self.reference_force,
-            decisions=self.decisions,
-            draw=Gaussian(mu),
-            rounds_per_person=self.rounds_per_person,
-        )
+        return exact_curve(self.problem, self._tuned, self.reference_force, self.relation, self.rounds_per_person)
+
+    @property
+    def _tuned(self) -> Tuning:
+        return Tuning(self.rate, self.regularisation, self.force, self.clip, self.batch)
 
     @property
     def regret_bound(self) -> RegretBound:
         """The explicit bound, with clipping and the sampler's error."""
-        spread = self.rate * self.problem.lipschitz**2 / self.regularisation
-        error = self.problem.lipschitz * self.problem.domain.diameter * self.rounds
-        value = gibbs_regret(self.problem, self.rate, self.regularisation, self.batch)
-        if not self._never_clips:
-            total = clip_errors(self.clip, spread, self.batch, self.reference_force, self.decisions)
-            perturbed = self.batch * total / max(self.force, 1e-300)  # rounds until the next redraw
-            value += error * min(1.0, perturbed / self.rounds)
-        value += error * min(1.0, 2 * (self.decisions + 1) * self.sampler_distance)
+        value = certified_regret(self.problem, self._tuned, self.reference_force, self.sampler_distance)
         return RegretBound(
             value,
             "lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda) + clipping",
@@ -181,13 +170,6 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         return ("oblivious", "adaptive") if self.force == 1 and self.batch == 1 else ("oblivious",)
 
     @property
-    def _never_clips(self) -> bool:
-        if self.force == 1:
-            return True
-        reach = self.problem.domain.diameter if self.reference_force > 0 else self.problem.domain.radius
-        return self.clip >= self.rate * self.problem.lipschitz * reach
-
-    @property
     def expected_switches(self) -> float:
         """A coin keeps with probability at least (1 - p) e^{-2 B h}; by Jensen, more on average."""
         if not self.decisions:
@@ -195,7 +177,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         if self.force == 1:
             return float(self.decisions)
         hazard = 2 * self.batch * self.clip
-        if self.reference_force == 0 and self._never_clips:
+        if self.reference_force == 0 and never_clips(self.problem, self._tuned, 0.0):
             # The mean log ratio to the centre sums to at most the regret against the centre.
             hazard = min(hazard, self.batch * self.clip + self.rate * float(self.regret_bound) / self.decisions)
         return self.decisions * (1 - (1 - self.force) * exp(-hazard))
@@ -213,8 +195,6 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         calibration: str = "certified",
         work_limit: float | None = WORK_LIMIT,
     ) -> L2PConvex:
-        from tacit.learners.l2p_convex.search import best_plan
-
         check_choice("L2PConvex", "calibration", calibration, ("certified", *REFUSED))
         if calibration in REFUSED:
             raise PrivacyError(REFUSED[calibration])
@@ -223,7 +203,9 @@ class L2PConvex(ConvexPlan, PrivatePlan):
                 "L2PConvex cannot promise a limit on switches and has no pure form: leave out max_switches, and "
                 "take delta > 0."
             )
-        return best_plan(problem, target, work_limit)
+        check_samplable(problem)
+        tuned, distance = best_parameters(problem, target)
+        return cls(problem, *tuned, sampler_distance=distance, work_limit=work_limit, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """An interval, where draws are integrated; few dimensions, where draws and coins are tested."""
@@ -325,50 +307,3 @@ class L2PConvexLearner(Learner):
     def _move(self, point: FloatArray) -> None:
         self._switches += 1
         self._action = point
-
-
-def check_samplable(problem: Convex) -> None:
-    """Refuse problems whose measure has no certified sampler."""
-    if problem.loss.family not in CONSTRUCTED:
-        raise PrivacyError(
-            "L2PConvex samples, and needs losses that are convex and Lipschitz by construction; "
-            f"{problem.loss!r} is not: use PrivateFTRL, which clips gradients."
-        )
-    if not 0 < problem.lipschitz < float("inf"):
-        raise PrivacyError(
-            f"L2PConvex needs a finite Lipschitz constant. Got {problem.lipschitz!r} on this domain instead."
-        )
-    if problem.domain.dimension > 1 and not isinstance(problem.domain, Ball | Box):
-        raise PrivacyError(
-            f"L2PConvex draws from balls and boxes (and intervals), not from a {type(problem.domain).__name__}."
-        )
-
-
-def gibbs_regret(problem: Convex, rate: float, regularisation: float, batch: int) -> float:
-    """The bound lambda R^2 + min over gamma of (d/beta) ln(1/gamma) + gamma T L D, + T B L^2/(4 lambda)."""
-    rounds, lipschitz, domain = problem.horizon or 1, problem.lipschitz, problem.domain
-    cost = rounds * lipschitz * domain.diameter
-    gamma = min(1.0, domain.dimension / (rate * cost))
-    entropy = domain.dimension / rate * log(1 / gamma) + gamma * cost
-    return regularisation * domain.radius**2 + entropy + rounds * batch * lipschitz**2 / (4 * regularisation)
-
-
-def clip_errors(clip: float, spread: float, batch: int, reference_force: float, decisions: int) -> float:
-    """A bound on the total variation that clipping adds to the law of x, summed over all decisions.
-
-    x and a reference of age a (in batches) are independent and strongly log-concave, so each round's log ratio is
-    sub-Gaussian with proxy v = `spread` = beta L^2/lambda, around a mean of at most m = a B v/2, and Chernoff's
-    bound (on the kept mass as well as on the probability) gives 4 B exp(-(h - m)^2/(2v)) for h - m >= B v. The
-    age is geometric; a block of ages is charged at its largest.
-    """
-    if decisions == 0:
-        return 0.0
-    if reference_force == 0:
-        return float(decisions)
-    first = np.unique(np.geomspace(1, decisions + 1, 300).astype(np.int64)) - 1
-    oldest = np.append(first[1:] - 1, decisions)
-    log_kept = np.log1p(-reference_force)
-    share = np.exp(first * log_kept) - np.append(np.exp(first[1:] * log_kept), 0.0)
-    room = clip - oldest * (batch * spread / 2)
-    bound = 4 * batch * np.exp(-(np.maximum(room, 0.0) ** 2) / (2 * spread))
-    return decisions * float(share @ np.where(room >= batch * spread, np.minimum(bound, 1.0), 1.0)) * ROUND_UP

@@ -5,68 +5,107 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import exp, log, sqrt
-from typing import Any
 
-import scipy
-
-from tacit.errors import PrivacyError
-from tacit.learners.l2p_convex.l2p_convex import WORK_LIMIT, L2PConvex, check_samplable
-from tacit.learners.search import best_batch
+from tacit.learners.l2p_convex.accounting import Tuning, certified_regret, exact_curve
+from tacit.learners.rates import RateSearch
+from tacit.learners.search import best_batch, best_near, tosses
 from tacit.learners.target import Target
-from tacit.privacy.calibration import gaussian_mu, largest
-from tacit.privacy.guarantee import ZERO_OUT
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import Curve
 from tacit.problems import Convex
 
 # The share of delta that pays for the sampler: the steps of a draw grow with its logarithm only.
 SAMPLER_SHARE = 1e-3
+# Lambda in units of L sqrt(T B)/R, the best one without privacy up to a constant, and the forces beside it.
+SCALES = (0.05, 200.0)
+FORCES = (1e-4, 0.9)
+# How far searches of both first step and how close to the best they stop, as differences of logarithms.
+STEPS = (0.5, 0.1)
+# Rates in units of 1/(L R): above the largest the law is a point next to the leader, below the least it is uniform.
+MOST_RATE, LEAST_RATE = 10.0, 1e-9
+# A batch that moves the coin's logarithm by more than this keeps with a probability too small to be worth a look.
+MOST_HAZARD = 100.0
+# Rounding errors between the curve's epsilon at a delta and its delta at that epsilon.
+_ROUNDING = 1 - 1e-7
 
 
-def best_plan(problem: Convex, target: Target, work_limit: float | None = WORK_LIMIT) -> L2PConvex:
-    """The plan with the smallest certified regret at the target; too much work is refused."""
-    check_samplable(problem)
-    rounds = problem.horizon or 1
+def best_parameters(problem: Convex, target: Target) -> tuple[Tuning, float]:
+    """The parameters of the smallest certified regret at the target, and the sampler's distance that goes with them."""
     search = _Search(problem, target)
     if target.adversary == "adaptive":
-        return replace(search.scheduled(1), work_limit=work_limit)
+        return search.finished(search.scheduled(1)[1])
     # A redrawn reference can be planned by hand; where compared (d = 5 to 200, T = 1e5 and 1e6, epsilon = 0.1 to 5)
     # it gained at most half a percent over the better of these two.
-    best = best_batch(rounds, search.scheduled) or search.scheduled(1)
-    lazy = best_batch(rounds, search.anchored, first=max(1, best.batch // 16))
-    lazy = lazy and search.polished(lazy)
-    if lazy and float(lazy.regret_bound) < float(best.regret_bound):
-        best = lazy
-    return replace(best, work_limit=work_limit)
+    rounds = problem.horizon or 1
+    fresh = best_batch(rounds, search.scheduled) or search.scheduled(1)
+    lazy = best_batch(rounds, search.anchored, first=max(1, fresh[1].batch // 16))
+    return search.finished(min(fresh, lazy or fresh)[1])
 
 
 class _Search:
-    """Makes plans that meet the target and compares them."""
+    """Makes parameters that meet the target and compares them."""
 
     def __init__(self, problem: Convex, target: Target) -> None:
-        self._problem = problem
-        self._target = target
-        self._rounds = problem.horizon or 1
-        self._slope = problem.lipschitz
+        self._problem, self._target = problem, target
+        self._rounds, self._slope = problem.horizon or 1, problem.lipschitz
+        self._reach = self._slope * problem.domain.radius
         self._exact = problem.domain.dimension == 1
-        self._delta = target.delta * (1.0 if self._exact else 1 - SAMPLER_SHARE)
+        share = 1.0 if self._exact else 1 - SAMPLER_SHARE
+        self._draws = replace(target, epsilon=target.epsilon * _ROUNDING, delta=target.delta * share)
+        self._rates = RateSearch(self._draws, LEAST_RATE / MOST_RATE)
+        self._scale, self._force = 0.8, 0.15  # where the last search ended
 
-    def scheduled(self, batch: int) -> L2PConvex:
-        """The best plan with a fresh draw after each batch: decisions of them, composed as Gaussian DP."""
-        decisions = max(1, -(-self._rounds // batch) - 1)
-        mu = gaussian_mu(self._target.epsilon, self._delta) / sqrt(decisions) * (1 - 1e-10)
-        mu /= self._target.rounds_per_person * (0.5 if self._target.relation is ZERO_OUT else 1.0)
+    def finished(self, tuned: Tuning) -> tuple[Tuning, float]:
+        """The rate that meets the target by the full conversion, and the sampler's distance."""
+        if tuned.force < 1:
+            rate = self._rates.exact(self._curves(tuned), self._most(tuned.batch), tuned.rate)
+            tuned = self._at(tuned, rate)
+        return tuned, self._distance(tuned.batch)
+
+    def scheduled(self, batch: int) -> tuple[float, Tuning]:
+        """The best parameters with a fresh draw after each batch: decisions of them, composed as Gaussian DP."""
+        decisions = max(1, tosses(self._rounds, batch))
+        mu = gaussian_mu(self._target.epsilon, self._draws.delta) / sqrt(decisions) * (1 - 1e-10)
+        mu /= self._target.rounds_per_person * self._target.relation.sides / 2
         spread = mu**2 / 2
         regularisation = self._regularisation(spread, batch)
         rate = spread * regularisation / self._slope**2
-        return self._make(rate, regularisation, 1.0, rate * self._slope * self._problem.domain.radius, batch)
+        return self._judged(Tuning(rate, regularisation, 1.0, rate * self._reach, batch))
 
-    def anchored(self, batch: int) -> L2PConvex | None:
-        """The best plan whose reference is the centre: h = beta L R never clips."""
+    def anchored(self, batch: int) -> tuple[float, Tuning] | None:
+        """The best parameters whose reference is the centre: h = beta L R never clips."""
         unit = self._slope * sqrt(self._rounds * batch) / self._problem.domain.radius
 
-        def probe(log_force: float, log_scale: float) -> L2PConvex | None:
-            return self._largest(unit * exp(log_scale), exp(log_force), batch, 1e-2)
+        def probe(scale: float, force: float) -> tuple[float, Tuning] | None:
+            tried = Tuning(0.0, unit * scale, force, 0.0, batch)
+            rate = self._rates.near(self._curves(tried), self._most(batch))
+            return None if rate is None else self._judged(self._at(tried, rate))
 
-        return _nelder_mead(probe, (log(0.15), log(0.8)), ((log(1e-4), log(0.9)), (log(0.05), log(200.0))))
+        def best_force(scale: float) -> tuple[float, Tuning] | None:
+            found = best_near(lambda force: probe(scale, force), self._force, *FORCES, *STEPS)
+            self._force = found[1].force if found else self._force
+            return found
+
+        found = best_near(best_force, self._scale, *SCALES, *STEPS)
+        self._scale = found[1].regularisation / unit if found else self._scale
+        return found
+
+    def _most(self, batch: int) -> float:
+        return min(MOST_RATE, MOST_HAZARD / batch) / self._reach
+
+    def _at(self, tuned: Tuning, rate: float) -> Tuning:
+        return tuned._replace(rate=rate, clip=rate * self._reach)
+
+    def _curves(self, tuned: Tuning) -> Callable[[float], Curve]:
+        relation, rounds_per_person = self._target.relation, self._target.rounds_per_person
+        return lambda rate: exact_curve(self._problem, self._at(tuned, rate), 0.0, relation, rounds_per_person)
+
+    def _judged(self, tuned: Tuning) -> tuple[float, Tuning]:
+        return certified_regret(self._problem, tuned, 0.0, self._distance(tuned.batch)), tuned
+
+    def _distance(self, batch: int) -> float:
+        price = (1 + exp(min(self._target.epsilon, 500.0))) * max(1, tosses(self._rounds, batch))
+        return 0.0 if self._exact else self._target.delta * SAMPLER_SHARE / price * (1 - 1e-6)
 
     def _regularisation(self, spread: float, batch: int) -> float:
         """The best lambda at a given spread: lambda R^2 against (T B/4 + d ln(1/gamma)/v) L^2/lambda."""
@@ -78,64 +117,3 @@ class _Search:
             entropy = domain.dimension * (log(1 / gamma) + 1) / spread
             scale = self._slope * sqrt(self._rounds * batch / 4 + entropy) / domain.radius
         return scale
-
-    def _make(self, rate: float, regularisation: float, force: float, clip: float, batch: int) -> L2PConvex:
-        draws = max(1, -(-self._rounds // batch) - 1)
-        price = (1 + exp(min(self._target.epsilon, 500.0))) * draws
-        return L2PConvex(
-            self._problem,
-            rate=rate,
-            regularisation=regularisation,
-            force=force,
-            clip=clip,
-            batch=batch,
-            sampler_distance=0.0 if self._exact else self._target.delta * SAMPLER_SHARE / price * (1 - 1e-6),
-            work_limit=None,
-            **self._target.contract,
-        )
-
-    def polished(self, plan: L2PConvex) -> L2PConvex:
-        """The same plan with a rate that meets the target more closely."""
-        return self._largest(plan.regularisation, plan.force, plan.batch, 3e-4) or plan
-
-    def _largest(self, regularisation: float, force: float, batch: int, tolerance: float) -> L2PConvex | None:
-        """The plan with the largest rate that meets the target, if there is one."""
-        reach = self._slope * self._problem.domain.radius
-
-        def make(rate: float) -> L2PConvex:
-            return self._make(rate, regularisation, force, rate * reach, batch)
-
-        def cost(rate: float) -> float:
-            # Coins that keep with a probability too small for floats are not worth a look.
-            return make(rate).exact_curve.epsilon(self._delta) if batch * rate * reach < 100 else float("inf")
-
-        try:
-            return make(largest(cost, self._target.epsilon * (1 - 1e-7), 1e-9 / reach, 10 / reach, tolerance))
-        except PrivacyError:
-            return None
-
-
-def _nelder_mead(
-    probe: Callable[[float, float], L2PConvex | None],
-    start: tuple[float, float],
-    bounds: tuple[tuple[float, float], tuple[float, float]],
-) -> L2PConvex | None:
-    """The best plan seen by a simplex search over two logarithms."""
-    seen: list[L2PConvex] = []
-
-    def cost(point: Any) -> float:
-        plan = probe(float(point[0]), float(point[1]))
-        if plan is None:
-            return 700.0 - float(point[0])  # more forced redraws hide the coins
-        seen.append(plan)
-        return log(float(plan.regret_bound))
-
-    first = [start, (start[0] - 0.7, start[1]), (start[0], start[1] - 0.5)]
-    scipy.optimize.minimize(
-        cost,
-        start,
-        method="Nelder-Mead",
-        bounds=bounds,
-        options={"initial_simplex": first, "xatol": 0.1, "fatol": 2e-3, "maxfev": 40},
-    )
-    return min(seen, key=lambda plan: float(plan.regret_bound), default=None)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, log, log2, sqrt
+from math import ceil, expm1, log, log2, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -25,13 +25,14 @@ from tacit.geometry.base import read_only
 from tacit.learners.experts.hedge_on_sums import hedge_regret
 from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.lipschitz.multiscale import Multiscale
-from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.on_sums import RunningSumPlan, private_sum
 from tacit.learners.plan import SmallInstance
 from tacit.learners.small_problems import few_rounds
 from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.running_sums import RunningSum, best_gaussian
+from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import check_mechanism
-from tacit.privacy.calibration import gaussian_mu
+from tacit.mechanisms.running_sums.records import VectorRecords
+from tacit.privacy.guarantee import Relation
 from tacit.problems import Lipschitz
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_integer, check_positive, invalid
@@ -92,23 +93,34 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         return Multiscale(self.bits, self.problem.dimension)
 
     @property
-    def sensitivity(self) -> float:
-        """How far one person moves the sums of coefficients: under replacement both the old and the new ones count."""
-        moved = self.problem.lipschitz * self.problem.side * sqrt(self.transform.squared_norm)
-        return moved * self.rounds_per_person * self.relation.sides
+    def records(self) -> VectorRecords:
+        """The coefficients of a loss, each clipped to G times its distance."""
+        return grid_records(self.problem, self.transform, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Hedge's bound with the noise of a reconstructed value, plus the discretisation."""
-        transform, width = self.transform, self.problem.width
-        noise = self.scale * sqrt(transform.depth) / width
-        value = width * hedge_regret(self.eta * width, transform.size, self.rounds, self.mechanism, noise)
-        value += self.rounds * width / 2 ** (self.bits + 1)  # the nearest grid point is half a cell's diagonal away
+        """Hedge's bound with the noise of a reconstructed value, plus the discretisation and the lattice."""
+        value = grid_regret(self.problem, self.eta, self.transform, self.mechanism, self.scale) + self._lattice_cost
         return RegretBound(
             value,
             "ln(N)/eta + eta (T W^2/8 + depth sigma_T^2/2) + T W/2^(k+1)",
             ("oblivious adversary", "expectation over all draws", "Lipschitz losses"),
         )
+
+    @property
+    def _lattice_cost(self) -> float:
+        """What the lattice adds.
+
+        A value is the sum of at most `depth` coefficients, so quantised losses, of which Hedge's bound speaks, are off
+        by at most q = depth times what a coefficient loses: regrets differ by 2 q a round, and losses range over
+        W + 2 q, which costs eta T ((W + 2q)^2 - W^2)/8. Roundings of the noise move every sum of values by at most
+        B = depth times those of a coefficient, weights by factors within e^{2 eta B}, and a round's loss above its
+        smallest one, at most W, likewise.
+        """
+        depth, width = self.transform.depth, self.problem.width
+        off = depth * self.grid.lost
+        moved = expm1(2 * self.eta * depth * self.grid.disturbance(self.mechanism))
+        return self.rounds * (2 * off + self.eta * off * (width + off) / 2 + width * moved)
 
     @property
     def expected_switches(self) -> float:
@@ -131,22 +143,21 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
                 "LipschitzGrid needs delta > 0 and cannot promise a limit on switches: use LipschitzNet."
             )
         rounds = problem.horizon or 1
-        sums = mechanism or best_gaussian(rounds - 1)
-        privacy = gaussian_mu(target.epsilon, target.delta)
+        sums, privacy = private_sum(rounds - 1, target, mechanism)
 
-        def make(eta: float, bits: int) -> LipschitzGrid:
-            return cls(problem, eta, bits, sums, privacy, hold, **target.contract)
-
-        found: list[LipschitzGrid] = []
-        for depth in range(max(1, ceil(log2(max(2, rounds)))) + 1) if bits is None else [bits]:
+        def probe(depth: int) -> tuple[float, float, int]:
             transform = Multiscale(depth, problem.dimension)
-            if found and transform.size > max_points:
-                break
-            deviation = make(1.0, depth).scale * sums.largest_row_norm
-            spread = rounds * problem.width**2 / 8 + transform.depth * deviation**2 / 2
-            found.append(make(sqrt(log(transform.size) / spread), depth))
-        best = min(float(plan.regret_bound) for plan in found)
-        return next(plan for plan in found if float(plan.regret_bound) <= CLOSE * best)
+            records = grid_records(problem, transform, target.relation, target.rounds_per_person)
+            scale = sums.grid(privacy, records, numerics=target.numerics).scale
+            spread = rounds * problem.width**2 / 8 + transform.depth * (scale * sums.largest_row_norm) ** 2 / 2
+            eta = sqrt(log(transform.size) / spread)
+            return grid_regret(problem, eta, transform, sums, scale), eta, depth
+
+        depths = range(max(1, ceil(log2(max(2, rounds)))) + 1) if bits is None else [bits]
+        fitting = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= max_points]
+        found = [probe(depth) for depth in fitting or depths[:1]]
+        _, eta, depth = next(answer for answer in found if answer[0] <= CLOSE * min(found)[0])
+        return cls(problem, eta, depth, sums, privacy, hold, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds at its own privacy."""
@@ -160,17 +171,17 @@ class LipschitzGridLearner(LipschitzLearner):
     """Plays from the weights of the reconstructed noisy sums."""
 
     plan: LipschitzGrid
-    _stream_names = ("noise", "draw")
+    _stream_names = ("draw",)
     _state = ("_sums", "_gumbel", "_index")
 
     def __init__(self, plan: LipschitzGrid, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        problem, mechanism = plan.problem, plan.mechanism
+        problem = plan.problem
         self._transform = plan.transform
         self.points = read_only(problem.low + problem.side * self._transform.points)
         self._limits = problem.lipschitz * problem.side * self._transform.distances
         size = self._transform.size
-        self._sums = mechanism.start(size, plan.scale or 1.0, mechanism.noise_from(self._streams["noise"]))
+        self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
         gumbel = -np.log(self._streams["draw"].standard_exponential(size))
         self._index = int(np.argmax(gumbel))
         self._gumbel = gumbel if plan.hold else None  # a fresh one is used and forgotten
@@ -193,3 +204,19 @@ class LipschitzGridLearner(LipschitzLearner):
         index = int(np.argmax(gumbel - self.plan.eta * noisy))
         self._switches += index != self._index
         self._index = index
+
+
+def grid_records(
+    problem: Lipschitz, transform: Multiscale, relation: Relation, rounds_per_person: int
+) -> VectorRecords:
+    """The coefficients of a loss, each clipped to G times its distance."""
+    norm = problem.lipschitz * problem.side * sqrt(transform.squared_norm)
+    return VectorRecords(transform.size, relation.sides, rounds_per_person, norm)
+
+
+def grid_regret(problem: Lipschitz, eta: float, transform: Multiscale, mechanism: RunningSum, scale: float) -> float:
+    """Hedge's bound with the noise of a reconstructed value, plus the discretisation."""
+    rounds, width = problem.horizon or 1, problem.width
+    noise = scale * sqrt(transform.depth) / width
+    value = width * hedge_regret(eta * width, transform.size, rounds, mechanism, noise)
+    return value + rounds * width / 2.0 ** (transform.bits + 1)  # the nearest point is half a cell's diagonal away

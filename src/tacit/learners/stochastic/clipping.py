@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from tacit.losses.base import Loss, RowLoss, clip_rows
 from tacit.losses.custom import CustomLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.validation import FloatArray
+
+Each = Callable[[FloatArray], FloatArray]
+BLOCK_ENTRIES = 1 << 18
 
 
 class ClippedDifferences:
@@ -56,18 +60,25 @@ class ClippedDifferences:
         return np.array(records) if isinstance(self._loss, RowLoss) else records
 
     def total(
-        self, records: Any, x: FloatArray, previous: FloatArray, weight: float, before: float, clip: float
+        self,
+        records: Any,
+        x: FloatArray,
+        previous: FloatArray,
+        weight: float,
+        before: float,
+        clip: float,
+        each: Each | None = None,
     ) -> FloatArray:
-        """The sum of the clipped differences."""
+        """The sum of the clipped differences; `each` makes every row of them whole numbers before they are added."""
         if isinstance(self._loss, LinkLoss):
-            return self._link_total(self._loss, records, x, previous, weight, before, clip)
+            return self._link_total(self._loss, records, x, previous, weight, before, clip, each)
         with np.errstate(over="ignore", invalid="ignore"):  # differences too large to be squared have share 0
             differences = weight * self._gradients(x, records)
             if before:
                 differences -= before * self._gradients(previous, records)
             differences[~np.isfinite(differences).all(axis=1)] = 0.0
             sizes = self._norm.dual_sizes(differences)
-        return np.asarray(_shares(sizes, clip) @ differences)
+        return _weighted(_shares(sizes, clip), differences, each)
 
     def _link_total(
         self,
@@ -78,12 +89,13 @@ class ClippedDifferences:
         weight: float,
         before: float,
         clip: float,
+        each: Each | None,
     ) -> FloatArray:
         features, labels = rows[:, :-1], rows[:, -1]
         # Both points in one product and one call of the link: small batches pay per call.
         slopes = loss.slope(features @ np.column_stack([x, previous]), labels[:, None]) @ (weight, -before)
         sizes = np.abs(slopes) * self._norm.dual_sizes(features)
-        return np.asarray((slopes * _shares(sizes, clip)) @ features)
+        return _weighted(slopes * _shares(sizes, clip), features, each)
 
     def _gradients(self, x: FloatArray, records: Any) -> FloatArray:
         if isinstance(self._loss, RowLoss):
@@ -108,6 +120,18 @@ class ClippedDifferences:
         except (TypeError, ValueError) as error:
             name = type(error).__name__
             raise InvalidInput(f"The gradient of {self._loss!r} cannot be taken at this record ({name}).") from error
+
+
+def _weighted(factors: FloatArray, rows: FloatArray, each: Each | None) -> FloatArray:
+    """The sum of factors times rows, each product made whole first if there is a lattice; a cache's worth at a time."""
+    if each is None:
+        return np.asarray(factors @ rows)
+    total = np.zeros(rows.shape[1])
+    size = max(1, BLOCK_ENTRIES // rows.shape[1])
+    for first in range(0, len(rows), size):
+        part = slice(first, first + size)
+        total += np.add.reduce(each(factors[part, None] * rows[part]), axis=0)  # whole numbers: exact in any order
+    return total
 
 
 def _shares(sizes: FloatArray, clip: float) -> FloatArray:

@@ -253,7 +253,13 @@ class ObjectivePerturbationLearner(Learner):
 
     @property
     def model(self) -> FloatArray:
-        """The private model: made at the first call, the same one afterwards. No more records can come."""
+        """The model that was released."""
+        if self._released is None:
+            raise ProtocolError("ObjectivePerturbation has not released its model: call release() after all records.")
+        return np.array(self._released)
+
+    def release(self) -> FloatArray:
+        """Minimise and release the private model: once, then the same one again. No more records can come."""
         if self._process != Process.number:
             self._admit()
         if self._released is None:
@@ -271,7 +277,7 @@ class ObjectivePerturbationLearner(Learner):
             self._action = read_only(self._released)
             self._switches += 1
             self._process = Process.number
-        return np.array(self._released)
+        return self.model
 
     def _consistent(self) -> bool:
         model = self._action if self._released is None else self._released

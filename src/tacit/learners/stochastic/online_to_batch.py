@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil
 from typing import Any, ClassVar
 
@@ -28,20 +28,23 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import L1Ball, Simplex
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
-from tacit.learners.on_sums import sum_instances
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.on_sums import RunningSumPlan, sum_instances
+from tacit.learners.plan import SmallInstance
 from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
+from tacit.learners.stochastic.difference_sums import difference_grid, start_differences
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_learners import default_norm, default_power, named_learner
-from tacit.learners.stochastic.weighting import clipping_norms, conversion_errors, scheduled_column_norm
+from tacit.learners.stochastic.weighting import clipping_norms, conversion_errors
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import Loss, RowLoss
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import check_mechanism
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.mechanisms.running_sums.records import SummedRecords
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP, Curve
+from tacit.privacy.curves import ROUND_UP
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
@@ -53,13 +56,13 @@ STEPS = 2000
 
 
 @dataclass(frozen=True)
-class OnlineToBatch(PrivatePlan):
+class OnlineToBatch(RunningSumPlan):
     """One private pass over the data around any online learner.
 
     Privacy contract: every model along the way, hence the last one: mu-Gaussian DP, or pure DP with exponential-norm
     noise on a tree. Adaptive adversaries. Enforced: each record's gradient difference is clipped to its public
     bound, whatever the loss does. Assumed: nothing; for the excess risk, independent records and a convex loss that
-    keeps its constants. Numerics: idealized.
+    keeps its constants. Numerics: exact up to an epsilon that the contract states; idealized on trees.
 
     Reference: Zhang, Tran and Cutkosky (2022), "Differentially Private Online-to-Batch for Smooth Losses",
     https://arxiv.org/abs/2210.06593.
@@ -117,20 +120,22 @@ class OnlineToBatch(PrivatePlan):
         if getattr(self.learner, "rounds", 0):
             raise InvalidInput(f"The 'learner' of {owner} must be fresh: this one has seen gradients already.")
 
+    @property
+    def records(self) -> SummedRecords:
+        """Differences per unit of C_t, in l2; a step adds up those of its batch."""
+        d, sides, people = self.problem.domain.dimension, self.relation.sides, self.rounds_per_person
+        return SummedRecords(d, sides, people, self.norm.gaussian_factor(d) * ROUND_UP)
+
     @cached_property
-    def curve(self) -> Curve:
-        """What the models of the pass leak."""
-        return self.mechanism.curve(self.privacy)
+    def grid(self) -> Grid:
+        """The numbers on which the sums work, per unit of C_t."""
+        schedule = self.schedule if self.scheduled else None
+        return difference_grid(self.mechanism, self.privacy, self.records, schedule, self.numerics, self.batch)
 
     @property
     def unit_scale(self) -> float:
-        """Scale of a fresh noise per unit of a record's clipped norm C_t."""
-        factor = self.relation.sides * self.rounds_per_person / self.batch
-        if self.mechanism.noise == "gaussian":
-            factor *= self.norm.gaussian_factor(self.problem.domain.dimension)
-        if self.scheduled:
-            factor *= scheduled_column_norm(self.mechanism, self.schedule) / self.mechanism.column_norm
-        return self.mechanism.scale(self.privacy, factor) * ROUND_UP
+        """Scale of a fresh noise in an averaged sum per unit of a record's clipped norm C_t."""
+        return self.grid.scale / self.batch
 
     @cached_property
     def schedule(self) -> FloatArray:
@@ -143,7 +148,7 @@ class OnlineToBatch(PrivatePlan):
         """Bounds on what separates the learner's gradients from the true ones, at each iterate."""
         return conversion_errors(
             mechanism=self.mechanism,
-            scale=self.unit_scale,
+            grid=self.grid,
             power=self.power,
             lipschitz=self.lipschitz,
             smoothness=self.smoothness,
@@ -267,7 +272,6 @@ class OnlineToBatchLearner(Learner):
     """Plays the averaged model; records are kept until their batch is full."""
 
     plan: OnlineToBatch
-    _stream_names = ("noise",)
     _state = ("_inner", "_sums", "_pending", "_step", "_weight_sum", "_previous", "_sensitivity")
 
     def __init__(self, plan: OnlineToBatch, randomness: Randomness) -> None:
@@ -277,14 +281,9 @@ class OnlineToBatchLearner(Learner):
                 f"OnlineToBatch cannot start from {plan.problem.loss!r}: it has constants only. Give the problem a "
                 "loss, for example tacit.LogisticLoss()."
             )
-        dimension = plan.problem.domain.dimension
-        mechanism, stream = plan.mechanism, self._streams["noise"]
-        noise = mechanism.noise_from(stream)
-        if mechanism.noise == "laplace":
-            noise = plan.norm.exponential_noise(stream)
         self._inner = copy.deepcopy(plan.learner)
-        self._sums = mechanism.start(dimension, plan.unit_scale, noise)
-        self._differences = ClippedDifferences(plan.problem.loss, dimension, plan.norm)
+        self._sums = start_differences(plan.mechanism, plan.grid, plan.norm, randomness)
+        self._differences = ClippedDifferences(plan.problem.loss, plan.problem.domain.dimension, plan.norm)
         self._pending: list[Any] = []
         self._step = 0  # completed steps
         self._weight_sum = 1.0
@@ -297,6 +296,10 @@ class OnlineToBatchLearner(Learner):
     def model(self) -> FloatArray:
         """The newest private model; after the last record, the final one."""
         return np.array(self._action)
+
+    def release(self) -> FloatArray:
+        """The newest model: every model of the pass is released already."""
+        return self.model
 
     @property
     def _shows(self) -> bool:
@@ -375,14 +378,16 @@ class OnlineToBatchLearner(Learner):
 
     def _total(self, records: Any) -> FloatArray:
         """The sum of the batch's clipped differences; nothing changes yet."""
-        return self._differences.total(records, self._action, self._previous, *self._weights(), self._clip()[0])
+        grid, (clip, sensitivity) = self.plan.grid, self._clip()
+        each = partial(self.plan.records.each, units=grid.units, stretch=sensitivity) if grid.units else None
+        return self._differences.total(records, self._action, self._previous, *self._weights(), clip, each)
 
     def _advance(self, total: FloatArray) -> None:
         """One step of Algorithm 1: clipped differences, noisy sum, learner, average."""
         plan, x, t = self.plan, self._action, self._step + 1
         weight, _ = self._weights()
         _, self._sensitivity = self._clip()
-        noisy = self._sums.add(total / plan.batch, self._sensitivity)
+        noisy = self._sums.add(total, self._sensitivity) / plan.batch
         if self._average:
             self._inner.observe(noisy, average=x, weight=weight)
         else:

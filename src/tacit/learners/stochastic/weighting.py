@@ -13,6 +13,7 @@ import scipy
 from tacit.learners.stochastic.common import ConversionErrors
 from tacit.learners.stochastic.norms import Norm
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, Tree
+from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.tree import node_level
 from tacit.privacy.curves import ROUND_UP
 from tacit.validation import FloatArray
@@ -112,10 +113,17 @@ def paper_weighted_noise(
     return float(np.sum(deviations) / np.sum(weights(horizon, power)))
 
 
+def lattice_bias(mechanism: RunningSum, grid: Grid, growing: FloatArray, batch: int) -> FloatArray:
+    """By how much, in l2, a lattice moves each averaged sum: what records lose adds up, roundings of noise do not."""
+    spread = float(np.sqrt(grid.records.dimension))
+    rounded = grid.disturbance(mechanism) / batch
+    return np.asarray(spread * (grid.lost * np.cumsum(growing) + rounded * growing))
+
+
 def conversion_errors(
     *,
     mechanism: RunningSum,
-    scale: float,
+    grid: Grid,
     power: float,
     lipschitz: float,
     smoothness: float,
@@ -128,10 +136,11 @@ def conversion_errors(
     """Bounds on everything that separates the noisy gradients from beta_t grad L(x_t), for T = steps + 1 iterates.
 
     Sampling errors are sums of conditionally centred terms of norm at most C_t/sqrt(batch) (in l_q, q > 2: 2 C_t,
-    since centring is not a projection there). `scale` is the noise per unit of C_t, `short` the missing share of the
-    last batch. The last iterate's gradient is virtual: nobody draws it.
+    since centring is not a projection there). `grid` has the noise of a batch's sum per unit of C_t, `short` is the
+    missing share of the last batch. The last iterate's gradient is virtual: nobody draws it. What a lattice moves is
+    no noise of mean 0: it counts among the noise for sizes and changes, and as a bias.
     """
-    steps = mechanism.steps
+    steps, scale = mechanism.steps, grid.scale / batch
     clip = clipping_norms(steps + 1, power, lipschitz, smoothness, diameter)
     centred = clip if norm.power == 2.0 else 2 * clip
     sampling = np.sqrt(norm.martingale * np.cumsum(centred**2) / batch)
@@ -141,6 +150,10 @@ def conversion_errors(
         size = norm.exponential_size(dimension) if mechanism.noise == "laplace" else norm.gaussian_size(dimension)
         noise[:-1] = size * np.sqrt(norm.martingale) * growing_deviations(mechanism, scale * growing)
         noise[-1] = noise[-2]
+    moved = np.zeros(steps + 1)
+    if steps:
+        moved[:-1] = lattice_bias(mechanism, grid, growing, batch)
+        moved[-1] = moved[-2]
     jumps = np.concatenate([[noise[0]], noise[1:] + noise[:-1]])
     if mechanism.steady and steps:
         # A Toeplitz decoder has b_0 = 1 and falls, so the squares of its increments sum to at most 2.
@@ -150,7 +163,7 @@ def conversion_errors(
         weights=weights(steps + 1, power),
         lipschitz=lipschitz,
         sampling=sampling,
-        noise=noise,
-        changes=clip + jumps,
-        bias=short * float(clip[steps - 1]) if steps else 0.0,
+        noise=noise + moved,
+        changes=clip + jumps + moved,
+        bias=short * float(clip[steps - 1]) + float(np.sum(moved)) if steps else 0.0,
     )

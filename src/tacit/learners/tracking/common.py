@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, log1p, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertPlan
-from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.problems import Problem, Tracking
-from tacit.validation import check_positive, invalid
+from tacit.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -20,13 +19,6 @@ class TrackingPlan(ExpertPlan):
 
     problem: Tracking
     _takes: ClassVar[type[Problem]] = Tracking
-
-    @classmethod
-    def calibrate(cls, problem: Problem, **arguments: Any) -> Plan:
-        """The plan with the smallest certified regret that meets the target (see `Plan.calibrate`)."""
-        if not isinstance(problem, Tracking):
-            raise invalid(cls.__name__, "problem", "a Tracking problem", problem)
-        return super().calibrate(problem, **arguments)
 
 
 def refuse_max_switches(algorithm: str, target: Target, reason: str) -> None:

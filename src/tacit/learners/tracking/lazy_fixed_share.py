@@ -17,20 +17,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, expm1, sqrt
+from math import expm1
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import LazyLearner
-from tacit.learners.experts.lazy_experts import lazy_curve
+from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import best_chain, best_rate, cap_probability
+from tacit.learners.search import Parameters, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
-from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA
-from tacit.numerics.bounds import hilbert_error
+from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, weights_error
 from tacit.numerics.decisions import coin, draw_weighted, toss
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
@@ -99,7 +98,7 @@ class LazyFixedShare(TrackingPlan):
     @property
     def decisions(self) -> int:
         """How many times the coin is tossed: after every batch but the last."""
-        return 0 if self.problem.n == 1 else -(-self.rounds // self.batch) - 1
+        return 0 if self.problem.n == 1 else tosses(self.rounds, self.batch)
 
     @cached_property
     def paths(self) -> PathPrior:
@@ -122,30 +121,19 @@ class LazyFixedShare(TrackingPlan):
     @property
     def _error(self) -> float:
         """2 kappa T: how far the logarithm of a ratio of two weights may be off in the last round."""
-        return 2 * hilbert_error(self.problem.n) * self.rounds
+        return weights_error(self.problem, self.rounds)
 
     def _lazy_curve(self, extra: float) -> Curve:
-        return lazy_curve(
-            eta=self.eta,
-            force=self.force,
-            batch=self.batch,
-            decisions=self.decisions,
-            relation=self.relation,
-            rounds_per_person=self.rounds_per_person,
-            max_switches=self.max_redraws,
-            extra=extra,
-        )
+        return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person, extra)
 
     @property
     def regret_bound(self) -> RegretBound:
         """complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1), plus T times P[the limit is hit]."""
-        value = self.paths.complexity / self.eta + self.eta * self.rounds * self.batch / 8
-        value += self.rounds * (1 / LOSS_UNITS + expm1(self._error))
+        value = lazy_regret(self.problem.n, self.rounds, self._tuned, self.paths.complexity)
+        value += rounding_regret(self.problem.n, self.rounds)
+        value = 0.0 if self.problem.n == 1 else self.problem.width * (value + self.rounds * expm1(self._error))
         formula = "complexity/eta + eta T B/8 + T/2^24 + T (e^(2 kappa T) - 1)"
-        if self.max_redraws is not None:
-            value += self.rounds * cap_probability(self.decisions, self._redraw_probability, self.max_redraws)
-            formula += " + T P[cap hit]"
-        value = 0.0 if self.problem.n == 1 else self.problem.width * value
+        formula += " + T P[cap hit]" if self.max_redraws is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @property
@@ -155,14 +143,14 @@ class LazyFixedShare(TrackingPlan):
         The Markov prior moves as often whatever was drawn: S times on average. With the uniform one every drawn path
         may have all of its S moves to come.
         """
-        redraws = self.decisions * self._redraw_probability
+        redraws = self.decisions * self._tuned.redraw
         redraws = redraws if self.max_redraws is None else min(redraws, self.max_redraws)
         paths = 1 + redraws if self.prior == "uniform" else 1.0
         return min(self.problem.switches * paths + redraws, self.rounds - 1.0)
 
     @property
-    def _redraw_probability(self) -> float:
-        return 1 - (1 - self.force) * exp(-self.batch * self.eta)
+    def _tuned(self) -> Parameters:
+        return Parameters(self.eta, self.force, self.batch, self.max_redraws)
 
     @classmethod
     def _calibrate(cls, problem: Tracking, target: Target, *, prior: str = "markov") -> LazyFixedShare:
@@ -170,22 +158,8 @@ class LazyFixedShare(TrackingPlan):
         check_choice(cls.__name__, "prior", prior, PRIORS)
         rounds = problem.horizon or 1
         complexity = PRIORS[prior](problem.n, rounds, problem.switches, 1.0).complexity
-
-        def probe(force: float, batch: int, cap: int | None) -> LazyFixedShare | None:
-            def make(eta: float) -> LazyFixedShare:
-                return cls(
-                    problem,
-                    eta=eta,
-                    force=force,
-                    batch=batch,
-                    prior=prior,
-                    max_redraws=cap,
-                    **target.contract,
-                )
-
-            return best_rate(make, sqrt(8 * max(0.1, complexity) / (rounds * batch)), target)
-
-        return best_chain(rounds, target, probe)
+        best = best_lazy(problem.n, rounds, target, complexity, 2 * weights_error(problem, rounds))
+        return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two experts, with a cap that binds if there is one."""

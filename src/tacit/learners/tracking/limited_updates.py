@@ -27,7 +27,7 @@ from tacit.numerics.discrete_laplace import laplace_rate
 from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
-from tacit.privacy.guarantee import EXACT, ZERO_OUT, Relation
+from tacit.privacy.guarantee import EXACT, Relation
 from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_positive
@@ -216,12 +216,12 @@ def selection_rate(epsilon: float, relation: Relation, rounds_per_person: int) -
     The choice depends on differences of sums only. One replaced round moves two sums against each other by
     at most 2; a round of constant loss instead of it, by at most 1.
     """
-    return laplace_rate(epsilon, (1 if relation is ZERO_OUT else 2) * rounds_per_person * LOSS_UNITS)
+    return laplace_rate(epsilon, relation.sides * rounds_per_person * LOSS_UNITS)
 
 
 def noise_mean(epsilon: float, relation: Relation, rounds_per_person: int) -> float:
     """The mean of exponential noise by which a selection has the same law: argmin(sum - noise)."""
-    return (1 if relation is ZERO_OUT else 2) * rounds_per_person / epsilon * ROUND_UP
+    return relation.sides * rounds_per_person / epsilon * ROUND_UP
 
 
 def stationary_regret(n: int, rounds: int, scale: float) -> float:

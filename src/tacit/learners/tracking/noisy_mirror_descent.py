@@ -26,7 +26,7 @@ from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.privacy.calibration import gaussian_mu, minimise
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure
-from tacit.privacy.guarantee import ZERO_OUT, Relation
+from tacit.privacy.guarantee import Relation
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_positive
@@ -78,7 +78,7 @@ class NoisyMirrorDescent(TrackingPlan):
     @property
     def floor(self) -> float:
         """The smallest weight of an expert: S/(N T), with S at least 1."""
-        return max(1, self.problem.switches) / (self.problem.n * self.rounds)
+        return smallest_weight(self.problem)
 
     @property
     def theorem(self) -> str:
@@ -104,15 +104,11 @@ class NoisyMirrorDescent(TrackingPlan):
         (Hoeffding) and (1/eta) ln E e^{eta noise} for the noise (Jensen), which is independent of the weights
         that it meets: eta scale^2/2 for Gaussian, -ln(1 - eta^2 scale^2)/eta for Laplace noise.
         """
-        n, rounds, switches = self.problem.n, self.rounds, max(1, self.problem.switches)
-        assumptions = ("oblivious adversary", "expectation over noise and draws")
+        value = mirror_regret(self.problem, self.eta, self.scale, self.noise)
         formula = "(ln(N) + S ln(N T/S))/eta + T (eta/8 + ln(E e^{eta noise})/eta) + S(1-1/N)"
-        if n == 1:
-            return RegretBound(0.0, formula, assumptions)
-        complexity = log(n) + self.problem.switches * log(1 / self.floor)
-        per_round = self.eta / 8 + _noise_cost(self.eta, self.scale, self.noise)
-        value = complexity / self.eta + rounds * per_round + switches * (1 - 1 / n)
-        return RegretBound(self.problem.width * value, formula, assumptions)
+        return RegretBound(
+            self.problem.width * value, formula, ("oblivious adversary", "expectation over noise and draws")
+        )
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -139,11 +135,9 @@ class NoisyMirrorDescent(TrackingPlan):
             scale, delta = sqrt(people) * sensitivity / gaussian_mu(target.epsilon, target.delta), target.delta
         scale *= ROUND_UP**3  # so that the curve, itself rounded up, still meets the target
 
-        def make(eta: float) -> NoisyMirrorDescent:
-            return cls(problem, eta, scale, chosen, **{**target.contract, "delta": delta})
-
         most = 0.999 / scale if chosen == "laplace" else 10.0  # Laplace moments exist below 1/scale only
-        return make(minimise(lambda eta: float(make(eta).regret_bound), most * 1e-8, most))
+        eta = minimise(lambda eta: mirror_regret(problem, eta, scale, chosen), most * 1e-8, most)
+        return cls(problem, eta, scale, chosen, **{**target.contract, "delta": delta})
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds and experts at its own noise."""
@@ -208,6 +202,20 @@ def clip_to_floor(values: FloatArray, floor: float, below: FloatArray) -> FloatA
     return result
 
 
+def smallest_weight(problem: Tracking) -> float:
+    """The smallest weight of an expert: S/(N T), with S at least 1."""
+    return max(1, problem.switches) / (problem.n * (problem.horizon or 1))
+
+
+def mirror_regret(problem: Tracking, eta: float, scale: float, noise: str) -> float:
+    """(ln N + S ln(N T/S))/eta + T (eta/8 + noise cost) + S(1-1/N), in units of the loss range."""
+    if problem.n == 1:
+        return 0.0
+    complexity = log(problem.n) + problem.switches * log(1 / smallest_weight(problem))
+    per_round = eta / 8 + _noise_cost(eta, scale, noise)
+    return complexity / eta + (problem.horizon or 1) * per_round + max(1, problem.switches) * (1 - 1 / problem.n)
+
+
 def refuse_printed_noise(noise: str | None) -> None:
     """Refuse the noise of the printed algorithm, with the counterexample."""
     if noise == "printed":
@@ -220,7 +228,7 @@ def refuse_printed_noise(noise: str | None) -> None:
 
 def _sensitivity(n: int, noise: str, relation: Relation) -> float:
     norm = n if noise == "laplace" else sqrt(n)
-    return norm / 2 if relation is ZERO_OUT else float(norm)
+    return norm * relation.sides / 2
 
 
 def _noise_cost(eta: float, scale: float, noise: str) -> float:

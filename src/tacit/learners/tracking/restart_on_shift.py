@@ -37,7 +37,6 @@ from tacit.learners.tracking.thresholds import (
 )
 from tacit.mechanisms.above_threshold import AboveThreshold
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
-from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import check_choice, check_integer, check_number, check_positive, invalid
@@ -116,7 +115,7 @@ class RestartOnShift(TrackingPlan):
     @property
     def width(self) -> int:
         """Length of the interval that holds the shifts of all tests of an epoch."""
-        return (1 if self.relation is ZERO_OUT else 2) * self.rounds_per_person
+        return self.relation.sides * self.rounds_per_person
 
     @cached_property
     def detector(self) -> Detector:

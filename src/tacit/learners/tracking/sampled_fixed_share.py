@@ -12,25 +12,27 @@ person. The weights never depend on the draws, so the regret bound holds for ada
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from math import expm1, log, log1p, sqrt
+from functools import cached_property, partial
+from math import expm1, log, log1p
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner
+from tacit.learners.experts.lazy_experts import lazy_regret
+from tacit.learners.experts.scheduled_experts import draws_curve
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import best_rate
+from tacit.learners.rates import RateSearch, wanted_rate
+from tacit.learners.search import Parameters
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.numerics.bounds import hilbert_error
 from tacit.numerics.decisions import draw_weighted
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.curves import BoundedRange, Curve, Repeated
-from tacit.privacy.guarantee import IDEALIZED, ZERO_OUT
-from tacit.privacy.numerics import exact_up_to
+from tacit.privacy.curves import Curve
+from tacit.privacy.numerics import IDEALIZED, exact_up_to
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_integer, check_positive
@@ -82,7 +84,7 @@ class SampledFixedShare(TrackingPlan):
     @property
     def share(self) -> float:
         """Weight that is shared each round."""
-        return min(1 / self.epoch, (self.problem.n - 1) / self.problem.n)
+        return epoch_share(self.problem.n, self.epoch)
 
     @cached_property
     def curve(self) -> Curve:
@@ -99,34 +101,22 @@ class SampledFixedShare(TrackingPlan):
 
     @property
     def _error(self) -> float:
-        """2 kappa H: how far the logarithm of a ratio of two weights may be off before they are forgotten."""
-        return 2 * hilbert_error(self.problem.n) * min(self.epoch, self.rounds)
+        return weights_error(self.problem, self.epoch)
 
     def _draws(self, extra: float) -> Curve:
-        width = (self.eta if self.relation is ZERO_OUT else 2 * self.eta) * self.rounds_per_person
-        draws = min(self.epoch, self.rounds) - 1
-        return Repeated(BoundedRange(width + extra), 0 if self.problem.n == 1 else draws)
+        draws = 0 if self.problem.n == 1 else min(self.epoch, self.rounds) - 1
+        return draws_curve(self.eta, draws, self.relation, self.rounds_per_person, extra)
 
     @property
     def complexity(self) -> float:
-        """E ln N + S ln((N-1)/alpha) + (T-E-S) ln(1/(1-alpha)) with E epochs.
-
-        Each epoch starts from the uniform law; inside them a switch of the comparator weighs alpha/(N-1) and
-        every other step 1-alpha. It is largest with all S switches inside epochs.
-        """
-        if self.problem.n == 1:
-            return 0.0
-        epochs, switches = -(-self.rounds // self.epoch), self.problem.switches
-        steps = max(0, self.rounds - epochs)
-        inside = min(switches, steps)
-        leave, stay = log((self.problem.n - 1) / self.share), -log1p(-self.share)
-        return epochs * log(self.problem.n) + inside * leave + (steps - inside) * stay
+        """-ln of the smallest weight that a sequence with at most S switches can have (see `epochs_complexity`)."""
+        return epochs_complexity(self.problem, self.epoch)
 
     @property
     def regret_bound(self) -> RegretBound:
         """complexity/eta + eta T/8 + T (2^-24 + e^{2 kappa H} - 1), for every sequence, pathwise in the weights."""
-        rounding = self.rounds * (1 / LOSS_UNITS + expm1(self._error))
-        value = self.complexity / self.eta + self.eta * self.rounds / 8 + rounding if self.problem.n > 1 else 0.0
+        value = lazy_regret(self.problem.n, self.rounds, Parameters(self.eta, 0.0, 1), self.complexity)
+        value += self.rounds * (1 / LOSS_UNITS + expm1(self._error)) if self.problem.n > 1 else 0.0
         regret = "(E ln(N) + S ln((N-1)H) + (T-E-S) ln(H/(H-1)))/eta + eta T/8"
         formula = f"{regret} + T/2^24 + T (e^(2 kappa H) - 1), E = ceil(T/H)"
         return RegretBound(self.problem.width * value, formula, ("adaptive adversary", "expectation over the draws"))
@@ -141,19 +131,25 @@ class SampledFixedShare(TrackingPlan):
         refuse_max_switches(cls.__name__, target, "it draws afresh every round")
         rounds = problem.horizon or 1
         natural = -(-rounds // (problem.switches + 1))
-        found: list[SampledFixedShare] = []
-        for epoch in sorted({min(rounds, max(2, natural * k // 8)) for k in (1, 2, 4, 6, 8, 12, 16, 32)} - {1} or {2}):
+        rates = RateSearch(target)
 
-            def make(eta: float, epoch: int = epoch) -> SampledFixedShare:
-                return cls(problem, eta, epoch, **target.contract)
+        def curve(eta: float, epoch: int) -> Curve:
+            draws = 0 if problem.n == 1 else min(epoch, rounds) - 1
+            extra = 2 * weights_error(problem, epoch)
+            return draws_curve(eta, draws, target.relation, target.rounds_per_person, extra)
 
-            # Without a limit from privacy, the rate that balances both terms of the regret.
-            plan = best_rate(make, sqrt(8 * max(0.1, make(1.0).complexity) / rounds), target)
-            if plan is not None:
-                found.append(plan)
+        def probe(epoch: int) -> tuple[float, int] | None:
+            complexity = epochs_complexity(problem, epoch)
+            eta = rates.near(partial(curve, epoch=epoch), wanted_rate(complexity, rounds))
+            return None if eta is None else (lazy_regret(problem.n, rounds, Parameters(eta, 0.0, 1), complexity), epoch)
+
+        epochs = sorted({min(rounds, max(2, natural * k // 8)) for k in (1, 2, 4, 6, 8, 12, 16, 32)} - {1} or {2})
+        found = [answer for epoch in epochs if (answer := probe(epoch))]
         if not found:
             raise PrivacyError(f"SampledFixedShare cannot meet epsilon={target.epsilon:g}, delta={target.delta:g}.")
-        return min(found, key=lambda plan: float(plan.regret_bound))
+        epoch = min(found)[1]
+        eta = rates.exact(partial(curve, epoch=epoch), wanted_rate(epochs_complexity(problem, epoch), rounds))
+        return cls(problem, eta, epoch, **target.contract)
 
     def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
         """The same algorithm on so many rounds and experts, with epochs no longer than that."""
@@ -204,3 +200,28 @@ class SampledFixedShareLearner(ExpertLearner):
             weights.fill(1 / self._n)
         if finished != self._horizon:
             self._move(draw_weighted(self._choice, self._weights))
+
+
+def weights_error(problem: Tracking, epoch: int) -> float:
+    """2 kappa H: how far the logarithm of a ratio of two weights may be off before they are forgotten."""
+    return 2 * hilbert_error(problem.n) * min(epoch, problem.horizon or 1)
+
+
+def epoch_share(n: int, epoch: int) -> float:
+    """Weight that is shared each round of an epoch."""
+    return min(1 / epoch, (n - 1) / n)
+
+
+def epochs_complexity(problem: Tracking, epoch: int) -> float:
+    """E ln N + S ln((N-1)/alpha) + (T-E-S) ln(1/(1-alpha)) with E epochs.
+
+    Each epoch starts from the uniform law; inside them a switch of the comparator weighs alpha/(N-1) and
+    every other step 1-alpha. It is largest with all S switches inside epochs.
+    """
+    n, rounds, share = problem.n, problem.horizon or 1, epoch_share(problem.n, epoch)
+    if n == 1:
+        return 0.0
+    epochs = -(-rounds // epoch)
+    steps = max(0, rounds - epochs)
+    inside = min(problem.switches, steps)
+    return epochs * log(n) + inside * log((n - 1) / share) + (steps - inside) * -log1p(-share)

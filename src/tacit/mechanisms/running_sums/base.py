@@ -12,11 +12,14 @@ privacy = mu, or pure DP with privacy = epsilon. Sensitivities may grow along th
 are predictable (they depend on what was released) and never fall: the noise of a step has the scale of
 its own sensitivity, and nothing already drawn is rescaled.
 
-Noise is idealised: normal and Laplace variables are drawn and added in float64, as if they were real numbers.
+On a lattice (`lattice_sums`) records and noise are integers, the correction that correlates the noise is rounded to
+one, and every sum is a function of the integers that were released. Without one, for simulation, noise is drawn and
+added in float64 as if floats were real numbers. Both are the same code: float64 holds the integers exactly.
 """
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,11 +29,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.mechanisms.running_sums.float_noise import FloatNoise, UnitNoise
+from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, float_grid, lattice_grid
+from tacit.mechanisms.running_sums.records import Records
+from tacit.numerics.source import PooledNoise, Source, Streams
 from tacit.privacy.curves import Curve, Gaussian, Pure
 from tacit.validation import (
     LARGEST,
     MALFORMED,
     FloatArray,
+    IntArray,
     check_choice,
     check_dimension,
     check_integer,
@@ -44,6 +52,8 @@ from tacit.validation import (
 LONGEST_LIST = 10**8
 # Draws `count` independent unit noises: what `RunningSum.noise_from` gives, or ones in a test.
 NoiseSource = Callable[[int], FloatArray]
+# The same, or whole numbers on a lattice.
+Draws = Callable[[int], FloatArray | IntArray]
 
 
 @dataclass(frozen=True)
@@ -85,8 +95,44 @@ class RunningSum(ABC):
         """Dense (decoder, encoder) with decoder @ encoder = lower triangle of ones; for tests, small steps."""
 
     @abstractmethod
+    def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> Accumulator: ...
+
     def start(self, dimension: int, scale: float, noise: NoiseSource) -> Accumulator:
-        """Begin a stream of vectors; `scale` as given by `scale(...)`, for sensitivity 1 if it grows."""
+        """Begin a stream of vectors in float64; `scale` as given by `scale(...)`, for sensitivity 1 if it grows."""
+        return self._accumulator(dimension, scale, noise, None)
+
+    def start_on(self, grid: Grid, streams: Streams, name: str, unit: UnitNoise | None = None) -> Accumulator:
+        """Begin a stream of records on a grid that `grid` made, with noise from the streams of that name.
+
+        `unit`: another unit noise than the mechanism's own, without a lattice.
+        """
+        scale = grid.scale or 1.0  # nothing is ever added to a sum of no steps
+        if grid.units:
+            source: PooledNoise | FloatNoise = grid.noise(streams, name)
+            sums = self._accumulator(grid.records.dimension, scale, source.draw, grid)
+        else:
+            source = FloatNoise.from_streams(unit or self.noise_from, streams, name)
+            sums = self.start(grid.records.dimension, scale, source.draw)
+            sums._records = grid.records
+        sums._source = source
+        return sums
+
+    def grid(self, privacy: float, records: Records, *, numerics: str = "exact", growing: bool = False) -> Grid:
+        """The lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation."""
+        check_choice(type(self).__name__, "numerics", numerics, ("exact", "float"))
+        check_positive(type(self).__name__, "privacy", privacy)
+        if numerics == "float":
+            return float_grid(self, privacy, records)
+        return lattice_grid(self, privacy, records, growing=growing)
+
+    @property
+    def response(self) -> float:
+        """By how much the last sum moves if every step's correction moves by 1 (0: nothing is corrected)."""
+        return 0.0
+
+    def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
+        """What rounding its correlated noise to integers costs; `budget` bounds how far one person moves the draws."""
+        return Rounding()
 
     def noise_from(self, generator: np.random.Generator) -> NoiseSource:
         """The unit noise that this mechanism adds, drawn from `generator`."""
@@ -126,36 +172,54 @@ def check_mechanism(owner: str, mechanism: object, steps: int) -> None:
 
 
 class Accumulator(ABC):
-    """The running state of a mechanism. Its memory is private: only what `add` returns may be released."""
+    """The running state of a mechanism. Its memory is private: only what `add` returns may be released.
 
-    def __init__(self, steps: int, dimension: int, scale: float, noise: NoiseSource) -> None:
+    Everything is kept in steps of the lattice; without one, a step is worth 1 and nothing is rounded.
+    """
+
+    def __init__(self, steps: int, dimension: int, scale: float, noise: Draws, grid: Grid | None = None) -> None:
         self.dimension = check_dimension("Accumulator", "dimension", dimension)
         self._steps = steps
         self._scale = check_positive("Accumulator", "scale", scale)
         self._noise = noise
+        self._records: Records | None = None  # of a simulation in float64
+        self._source: Source | None = None  # where the noise comes from, if its state is kept here
+        self._grid = grid
+        self._worth = 1.0 if grid is None else grid.step
         self._step = 0
         self._sensitivity = 0.0
-        self._exact = np.zeros(self.dimension)
+        self._sum = np.zeros(self.dimension)
 
     @property
     def step(self) -> int:
         """How many vectors were added."""
         return self._step
 
+    @property
+    def private(self) -> bool | None:
+        """Whether the keys behind the noise are secret (None: the noise is handed in from outside)."""
+        return None if self._source is None else self._source.private
+
     def add(self, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
         """Add one vector and return a new array: the noisy sum so far.
 
-        `sensitivity` multiplies the scale of this step's fresh noise and may not fall between steps.
-        That `x` is finite and inside its sensitivity is for the caller to enforce.
+        `sensitivity` multiplies the size of a record, hence this step's fresh noise, and may not fall between steps.
+        On a lattice longer vectors are shortened to that size; without one, that `x` is finite and inside its
+        sensitivity is for the caller to enforce.
         """
         self._check_room(1)
         sensitivity = self._check_sensitivity(sensitivity)
-        if not (type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._exact.shape):
-            x = real_array("Accumulator", "x", x, self._exact.shape)
-        np.add(self._exact, x, out=self._exact)
+        if not (type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._sum.shape):
+            x = real_array("Accumulator", "x", x, self._sum.shape)
+        record, fresh, stretch = self._inputs(x, sensitivity)
         self._sensitivity = sensitivity
         self._step += 1
-        return self._exact + self._advance(self._noise(self.dimension), self._scale * sensitivity)
+        released = self._advance(fresh, stretch)
+        released += record
+        if stretch != 1.0:
+            released *= stretch
+        self._sum += released
+        return self._sum * self._worth
 
     def add_many(self, rows: FloatArray, sensitivity: float = 1.0) -> FloatArray:
         """Add rows one after the other and return the noisy sum after each: what `add` would return, bit for bit."""
@@ -163,16 +227,40 @@ class Accumulator(ABC):
         self._check_room(len(rows))
         if not len(rows):
             return np.empty((0, self.dimension))
-        self._sensitivity = self._check_sensitivity(sensitivity)
+        sensitivity = self._check_sensitivity(sensitivity)
         # One long draw gives the same numbers as many short ones, and accumulate adds in the same order.
-        fresh = self._noise(rows.size).reshape(rows.shape)
-        sums = np.add.accumulate(np.concatenate([self._exact[None], rows]))[1:]
-        self._exact[:] = sums[-1]
-        scale = self._scale * self._sensitivity
+        records, fresh, stretch = self._inputs(rows, sensitivity)
+        self._sensitivity = sensitivity
+        sums = np.empty((len(rows) + 1, self.dimension))
+        sums[0] = self._sum
         for row, draw in enumerate(fresh):
             self._step += 1
-            sums[row] += self._advance(draw, scale)
-        return sums
+            released = self._advance(draw, stretch)
+            released += records[row]
+            sums[row + 1] = released
+        if stretch != 1.0:
+            sums[1:] *= stretch
+        np.add.accumulate(sums, out=sums)
+        self._sum[:] = sums[-1]
+        return sums[1:] * self._worth
+
+    def record(self, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
+        """A vector as it enters the sum, in its own units: on a lattice, cut to whole steps. PRIVATE."""
+        if self._grid is None:
+            return x if self._records is None else self._records.plain(x)
+        return self._grid.records.quantised(x, self._grid.units, sensitivity) * (self._worth * sensitivity)
+
+    def _inputs(self, x: FloatArray, sensitivity: float) -> tuple[FloatArray, FloatArray, float]:
+        """Records and fresh noise in steps, and how much longer steps are than at sensitivity 1."""
+        grid = self._grid
+        # Records first: one that is refused has used up no noise.
+        record = self.record(x) if grid is None else grid.records.quantised(x, grid.units, sensitivity)
+        fresh = np.asarray(self._noise(x.size), dtype=np.float64).reshape(x.shape)
+        return (record, fresh * (self._scale * sensitivity), 1.0) if grid is None else (record, fresh, sensitivity)
+
+    def _rounded(self, correction: FloatArray) -> FloatArray:
+        """A correction in steps, as it is subtracted from the fresh noise: whole on a lattice."""
+        return correction if self._grid is None else np.rint(correction, out=correction)
 
     def _check_room(self, count: int) -> None:
         if self._step + count > self._steps:
@@ -191,36 +279,45 @@ class Accumulator(ABC):
         return sensitivity
 
     @abstractmethod
-    def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
-        """Take this step's unit noise (not to be written to) times `scale`; return the noise of the sum."""
+    def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
+        """Take this step's fresh noise (not to be written to); return, as an array of its own, what this step adds.
+
+        `stretch`: how many steps of sensitivity 1 a step is worth now. Past noise is kept in the former.
+        """
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on bit for bit. PRIVATE: it holds the exact sum and the noise."""
+        """Everything needed to go on bit for bit. PRIVATE: it holds the noise, from which the data follow."""
         return {
             "step": self._step,
             "sensitivity": self._sensitivity,
-            "exact": self._exact.copy(),
+            "sum": self._sum.copy(),
+            "noise": {} if self._source is None else self._source.state_dict(),
             **self._noise_state(),
         }
+
+    def __copy__(self) -> Accumulator:
+        return copy.deepcopy(self)  # a shallow one would share the arrays that this one writes to
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
         try:
-            step, exact = int(state["step"]), np.array(state["exact"], dtype=float)
+            step, total = int(state["step"]), np.array(state["sum"], dtype=float)
             sensitivity = float(state["sensitivity"])
-            if exact.shape != self._exact.shape or not 0 <= step <= self._steps:
+            if total.shape != self._sum.shape or not 0 <= step <= self._steps:
                 raise InvalidInput(
                     f"This running sum has {self._steps} steps of dimension {self.dimension}; "
-                    f"the state is at step {step} of dimension {exact.size}."
+                    f"the state is at step {step} of dimension {total.size}."
                 )
-            if not (np.isfinite(exact).all() and 0.0 <= sensitivity <= LARGEST):
+            if not (np.isfinite(total).all() and 0.0 <= sensitivity <= LARGEST):
                 raise InvalidInput("The sum and the sensitivity in the state of a running sum must be finite.")
+            if self._source is not None:
+                self._source.load_state_dict(state["noise"])
             self._load_noise_state(state, step)
         except InvalidInput:
             raise
         except MALFORMED as error:
             raise InvalidInput(f"This is not the state of a running sum ({error!r}).") from None
-        self._step, self._exact, self._sensitivity = step, exact, sensitivity
+        self._step, self._sum, self._sensitivity = step, total, sensitivity
 
     @abstractmethod
     def _noise_state(self) -> dict[str, Any]:

@@ -25,8 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import InvalidInput
-from tacit.mechanisms.running_sums.base import Accumulator, NoiseSource, RunningSum, lower_toeplitz
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum, lower_toeplitz
+from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, tail_probability
+from tacit.numerics.bounds import SIGMA_ABOVE
 from tacit.privacy.curves import ROUND_UP
 from tacit.validation import FloatArray, real_array
 
@@ -114,38 +116,75 @@ class Buffered(RunningSum):
         # Lower-triangular Toeplitz matrices commute: A C^-1 = C^-1 A.
         return np.asarray(np.linalg.solve(encoder, np.tri(self.steps)), dtype=np.float64), encoder
 
-    def start(self, dimension: int, scale: float, noise: NoiseSource) -> BufferedAccumulator:
-        """Begin a stream; memory is one vector for each buffer, and a few."""
-        return BufferedAccumulator(self, dimension, scale, noise)
+    def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> BufferedAccumulator:
+        return BufferedAccumulator(self, dimension, scale, noise, grid)
+
+    @property
+    def response(self) -> float:
+        gaps, residues = self._fractions  # b_k = sum_i r_i (1 - gap_i)^k
+        series = np.where(gaps > 0, -np.expm1(self.steps * np.log1p(-gaps)) / np.maximum(gaps, 1e-300), self.steps)
+        return float(residues @ series) * ROUND_UP
+
+    def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
+        """E = 2^-53 sum_i omega_i theta_i A_i (4 min(T, 1/(1-theta_i)) + B + 2), A_i a bound on buffer i.
+
+        Buffer i plus v is the convolution of h_i = 1/((1 - theta_i x) C(x)) = sum_j rho_ij/(1 - lambda_j x) with the
+        fresh draws and with roundings of at most 1; its l1 and l2 norms bound both parts, the draws being
+        sub-Gaussian, except with the tail's probability. The neighbour's buffers are off by the shift of the data.
+        """
+        gaps, _ = self._fractions
+        gaps = gaps[:-1]  # 1 - lambda; the last one stands for the pole at 1
+        far = 1 - np.array(self.decays)  # 1 - theta
+        count = far.size
+        others = ~np.eye(count, dtype=bool)
+        above = far[None, :] - gaps[:, None]  # lambda_j - theta_k
+        apart = gaps[None, :] - gaps[:, None] + np.eye(count)  # lambda_j - lambda_k
+        rho = np.array(
+            [np.prod(np.where(others[i], above, 1.0), axis=1) / np.prod(apart, axis=1) for i in range(count)]
+        )
+        absolute = np.abs(rho) @ (1 / gaps)
+        pairs = gaps[:, None] + gaps[None, :] - np.outer(gaps, gaps)  # 1 - lambda_j lambda_k
+        square = np.sqrt(np.maximum(np.einsum("ij,ik,jk->i", rho, rho, 1 / pairs), 0.0))
+        reach = 1.01 * ((13.2 if growing else 13.0) * SIGMA_ABOVE * square + absolute) + budget / self.column_norm
+        memory = 4 * np.minimum(self.steps, 1 / far) + count + 2
+        error = 2.0**-53 * float(np.array(self.weights) * np.array(self.decays) @ (reach * memory)) * ROUND_UP
+        if error > 0.5:
+            raise PrivacyError(f"{self} cannot run on a lattice: its noise would lose its digits in float64.")
+        return Rounding(error, tail_probability(count, self.steps, dimension, growing=growing), exact=False)
 
 
 class BufferedAccumulator(Accumulator):
-    """y = z - sum_i omega_i buffer_i; buffer_i = theta_i (buffer_i + y); the noise is the sum of the y so far.
+    """v = z - sum_i omega_i buffer_i; buffer_i = theta_i (buffer_i + v)."""
 
-    The sum of the y is kept as one more row below the buffers (theta = 1, omega = 0), so that a step is one
-    matrix-vector product and two passes over one block of memory, all in place.
-    """
-
-    def __init__(self, mechanism: Buffered, dimension: int, scale: float, noise: NoiseSource) -> None:
-        super().__init__(mechanism.steps, dimension, scale, noise)
+    def __init__(
+        self,
+        mechanism: Buffered,
+        dimension: int,
+        scale: float,
+        noise: Draws,
+        grid: Grid | None = None,
+    ) -> None:
+        super().__init__(mechanism.steps, dimension, scale, noise, grid)
         self._theta = np.array(mechanism.decays)[:, None]
         self._omega = np.array(mechanism.weights)
-        self._rows = np.zeros((self._omega.size + 1, self.dimension))
-        self._y, self._product = np.empty(self.dimension), np.empty(self.dimension)
+        self._buffers = np.zeros((self._omega.size, self.dimension))
+        self._product = np.empty(self.dimension)
 
-    def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
-        buffers = self._rows[:-1]  # a view: taken anew each time, because as an attribute no copy would keep it one
-        y = np.multiply(fresh, scale, out=self._y)
-        y -= np.dot(self._omega, buffers, out=self._product)
-        np.add(self._rows, y, out=self._rows)
-        np.multiply(buffers, self._theta, out=buffers)
-        return np.asarray(self._rows[-1])
+    def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
+        buffers = self._buffers
+        correction = np.dot(self._omega, buffers, out=self._product)
+        if stretch != 1.0:
+            correction /= stretch
+        added: FloatArray = fresh - self._rounded(correction)
+        buffers += added if stretch == 1.0 else added * stretch
+        buffers *= self._theta
+        return added
 
     def _noise_state(self) -> dict[str, Any]:
-        return {"rows": self._rows.copy()}
+        return {"buffers": self._buffers.copy()}
 
     def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
-        self._rows[:] = self._fitting(state, "rows", len(self._rows))
+        self._buffers[:] = self._fitting(state, "buffers", len(self._buffers))
 
 
 def _geometric_sums(gaps: FloatArray, count: int) -> FloatArray:

@@ -14,7 +14,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tacit.mechanisms.running_sums.base import NoiseSource, RunningSum
+from tacit.mechanisms.running_sums.base import Draws, RunningSum
+from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.tree import (
     TreeAccumulator,
     digit_sum,
@@ -71,9 +72,8 @@ class LaplaceTree(RunningSum):
         """Dense (decoder, encoder), all zeros and ones."""
         return tree_matrices(self.steps, self.base)
 
-    def start(self, dimension: int, scale: float, noise: NoiseSource) -> TreeAccumulator:
-        """Begin a stream; memory is one vector for each level."""
-        return TreeAccumulator(self.steps, dimension, scale, noise, self.base)
+    def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> TreeAccumulator:
+        return TreeAccumulator(self.steps, dimension, scale, noise, grid, base=self.base)
 
     @property
     def _worst_variance(self) -> int:

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.mechanisms.running_sums.base import Accumulator, NoiseSource, RunningSum, lower_toeplitz
+from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum, lower_toeplitz
+from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, tail_probability
+from tacit.numerics.bounds import SIGMA_ABOVE
 from tacit.privacy.curves import ROUND_UP
 from tacit.validation import LARGEST_DIMENSION, FloatArray, check_integer
 
@@ -59,31 +61,50 @@ class SquareRoot(RunningSum):
         root = lower_toeplitz(self.coefficients)
         return root, root.copy()
 
-    def start(self, dimension: int, scale: float, noise: NoiseSource) -> SquareRootAccumulator:
-        """Begin a stream that keeps all its noise."""
-        return SquareRootAccumulator(self, dimension, scale, noise)
+    def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> SquareRootAccumulator:
+        return SquareRootAccumulator(self, dimension, scale, noise, grid)
+
+    @property
+    def response(self) -> float:
+        return float(np.sum(self.coefficients)) * ROUND_UP
+
+    def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
+        """No |v| exceeds 13 sqrt(2) sigma and a step or two but with the given probability, for sum p_k^2 <= 1."""
+        reach = (19.0 + (0.3 if growing else 0.0)) * SIGMA_ABOVE + budget / self.column_norm
+        error = 2.0**-53 * (self.steps + 2) * 1.01 * reach * float(np.sum(self.coefficients)) * ROUND_UP
+        return Rounding(error, tail_probability(1, self.steps, dimension, growing=growing), exact=False)
 
 
 class SquareRootAccumulator(Accumulator):
-    """Keeps every draw; the memory grows by doubling up to steps times dimension."""
+    """v_t = z_t - sum_{k >= 1} c_k v_{t-k}. Keeps every v; the memory grows by doubling up to steps times dimension."""
 
-    def __init__(self, mechanism: SquareRoot, dimension: int, scale: float, noise: NoiseSource) -> None:
-        super().__init__(mechanism.steps, dimension, scale, noise)
-        self._newest_first = np.ascontiguousarray(mechanism.coefficients[::-1])
-        self._draws = np.empty((0, self.dimension))
+    def __init__(
+        self,
+        mechanism: SquareRoot,
+        dimension: int,
+        scale: float,
+        noise: Draws,
+        grid: Grid | None = None,
+    ) -> None:
+        super().__init__(mechanism.steps, dimension, scale, noise, grid)
+        self._newest_last = np.ascontiguousarray(mechanism.coefficients[:0:-1])  # c_{steps-1}, ..., c_1
+        self._added = np.empty((0, self.dimension))
 
-    def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
+    def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
         step = self._step
-        if step > len(self._draws):
+        if step > len(self._added):
             grown = np.empty((min(2 * step, self._steps), self.dimension))
-            grown[: step - 1] = self._draws[: step - 1]
-            self._draws = grown
-        np.multiply(fresh, scale, out=self._draws[step - 1])
-        noise: FloatArray = self._newest_first[self._steps - step :] @ self._draws[:step]
-        return noise
+            grown[: step - 1] = self._added[: step - 1]
+            self._added = grown
+        correction: FloatArray = self._newest_last[self._steps - step :] @ self._added[: step - 1]
+        if stretch != 1.0:
+            correction /= stretch
+        added: FloatArray = fresh - self._rounded(correction)
+        np.multiply(added, stretch, out=self._added[step - 1])
+        return added
 
     def _noise_state(self) -> dict[str, Any]:
-        return {"draws": self._draws[: self._step].copy()}
+        return {"added": self._added[: self._step].copy()}
 
     def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
-        self._draws = self._fitting(state, "draws", step)
+        self._added = self._fitting(state, "added", step)

@@ -18,7 +18,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.mechanisms.running_sums.base import Accumulator, NoiseSource, RunningSum
+from tacit.errors import ProtocolError
+from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum
+from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.privacy.curves import ROUND_UP
 from tacit.validation import FloatArray, IntArray
 
@@ -55,9 +57,8 @@ class Tree(RunningSum):
         """Dense (decoder, encoder), all zeros and ones."""
         return tree_matrices(self.steps, 2)
 
-    def start(self, dimension: int, scale: float, noise: NoiseSource) -> TreeAccumulator:
-        """Begin a stream; memory is one vector for each level."""
-        return TreeAccumulator(self.steps, dimension, scale, noise, base=2)
+    def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> TreeAccumulator:
+        return TreeAccumulator(self.steps, dimension, scale, noise, grid, base=2)
 
 
 class TreeAccumulator(Accumulator):
@@ -67,18 +68,29 @@ class TreeAccumulator(Accumulator):
     addition a step and one vector a level. Kept vectors are never written to, so levels may share them.
     """
 
-    def __init__(self, steps: int, dimension: int, scale: float, noise: NoiseSource, base: int) -> None:
-        super().__init__(steps, dimension, scale, noise)
+    def __init__(
+        self,
+        steps: int,
+        dimension: int,
+        scale: float,
+        noise: Draws,
+        grid: Grid | None = None,
+        *,
+        base: int,
+    ) -> None:
+        super().__init__(steps, dimension, scale, noise, grid)
         self._base = base
         self._prefixes = [np.zeros(self.dimension)] * tree_levels(steps, base)
 
-    def _advance(self, fresh: FloatArray, scale: float) -> FloatArray:
+    def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
+        if stretch != 1.0:
+            raise ProtocolError("A tree on a lattice adds records of one size: take a Toeplitz mechanism instead.")
         level = node_level(self._step, self._base)
-        noise = fresh * scale
-        noise += self._prefixes[level]
+        noise = fresh + self._prefixes[level]
+        added = noise - self._prefixes[0]  # level 0 holds the noise of the step before
         for lower in range(level + 1):  # a multiple of b^level lies on all the finer grids as well
             self._prefixes[lower] = noise
-        return noise
+        return added
 
     def _noise_state(self) -> dict[str, Any]:
         return {"prefixes": np.stack(self._prefixes)}

@@ -1,0 +1,103 @@
+"""Speed and regret of learners of arms, beside river's bandits. Run: `python benchmarks/arms.py`."""
+
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+
+from tacit.environments.arms import BernoulliArms
+from tacit.learners.arms import BatchedTsallis, PhasedArms
+from tacit.learners.plan import Plan
+from tacit.problems import Arms
+from tacit.randomness import Randomness
+
+ARMS, EPSILON = 20, 1.0
+SINGLE_ROUNDS = 20_000
+
+
+def measure() -> dict[str, float]:
+    """Seconds of a million rounds as an array; microseconds of a single round; regret per round."""
+    results = {}
+    for rounds in (100_000, 1_000_000):
+        world = BernoulliArms.with_gap(ARMS, rounds)
+        losses = world.losses(Randomness.replayable(1).stream("world"))
+        plan = phased(rounds)
+        seconds, regret = array_run(plan, world, losses)
+        results[f"PhasedArms K=20 T={rounds:.0e} seconds"] = seconds
+        results[f"PhasedArms K=20 T={rounds:.0e} regret a round"] = regret / rounds
+    rows = losses[:SINGLE_ROUNDS]
+    results["PhasedArms microseconds a round"] = single(lambda: playing(plan, rows))
+    results["BatchedTsallis microseconds a round"] = single(lambda: playing(tsallis(), rows))
+    if find_spec("river"):
+        results |= river(rows)
+    return results
+
+
+def phased(rounds: int) -> Plan:
+    """At epsilon = 1."""
+    return PhasedArms.calibrate(Arms(n=ARMS, horizon=rounds, adversary="stochastic"), epsilon=EPSILON, delta=0.0)
+
+
+def tsallis() -> Plan:
+    """At epsilon = 1."""
+    return BatchedTsallis.calibrate(Arms(n=ARMS, horizon=100_000), epsilon=EPSILON, delta=0.0)
+
+
+def array_run(plan: Plan, world: BernoulliArms, losses: np.ndarray) -> tuple[float, float]:
+    """The fastest of three runs, and their mean regret."""
+    times, regrets = [], []
+    for seed in range(3):
+        start = time.perf_counter()
+        actions = plan.run(losses, Randomness.replayable(seed))
+        times.append(time.perf_counter() - start)
+        regrets.append(float(np.sum(np.array(world.means)[actions] - min(world.means))))
+    return min(times), float(np.mean(regrets))
+
+
+def playing(plan: Plan, rows: np.ndarray) -> Callable[[], None]:
+    """Play and observe, round by round."""
+    learner = plan.start()
+
+    def play() -> None:
+        for row in rows:
+            learner.observe(float(row[learner.play()]))
+
+    return play
+
+
+def river(rows: np.ndarray) -> dict[str, float]:
+    """Pull and update of river's bandits, which keep no secrets."""
+    from river import bandit
+
+    policies = {"EpsilonGreedy": bandit.EpsilonGreedy(epsilon=0.1, seed=0), "UCB": bandit.UCB(delta=1.0, seed=0),
+                "Exp3": bandit.Exp3(gamma=0.1, seed=0)}  # fmt: skip
+    arms = list(range(ARMS))
+
+    def pulling(policy: bandit.base.Policy) -> Callable[[], None]:
+        def play() -> None:
+            for row in rows:
+                arm = policy.pull(arms)
+                policy.update(arm, 1 - row[arm])
+
+        return play
+
+    return {
+        f"river {name} microseconds a round": single(lambda p=policy: pulling(p)) for name, policy in policies.items()
+    }
+
+
+def single(make: Callable[[], Callable[[], None]]) -> float:
+    """Microseconds a round, the fastest of three."""
+    times = []
+    for _ in range(3):
+        play = make()
+        start = time.process_time()
+        play()
+        times.append(time.process_time() - start)
+    return min(times) / SINGLE_ROUNDS * 1e6
+
+
+if __name__ == "__main__":
+    for name, value in measure().items():
+        print(f"{name:48s} {value:12.6g}")

@@ -1,0 +1,153 @@
+"""Attacks on learners of arms: the exact law of decisions and noisy sums, and whether real runs have it.
+
+The shipped learner runs with scripted draws in the place of its own: every bit, arm and noisy sum says what it could be
+and how likely. Each noisy sum counts as released, whatever the learner makes of it.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, tanh
+from typing import Any
+
+import numpy as np
+
+from tacit.auditing.instances import Instance
+from tacit.auditing.report import Finding
+from tacit.auditing.scripted.enumeration import MOST_TRANSCRIPTS, Feedback, Law, Walk
+from tacit.auditing.scripted.script import NotEnumerable, Script
+from tacit.auditing.statistics import FAILURE
+from tacit.auditing.swapped_attributes import swapped
+from tacit.learners.arms import BatchedTsallis, PhasedArms, common
+from tacit.learners.arms.common import ArmPlan
+from tacit.learners.plan import Plan
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray
+
+MARGIN = 2  # noisy sums so far outside the possible ones are told apart
+_SOURCE = Randomness.replayable(0)
+
+
+class ScriptedDraws:
+    """Draws that follow a script.
+
+    Args:
+        script: says which outcome happens.
+        rate: of the noise.
+        plan: whose learner draws. Where it reads all sums outside the possible ones as one, they are one outcome;
+            otherwise those far outside are left out.
+    """
+
+    def __init__(self, script: Script, rate: float, plan: ArmPlan) -> None:
+        self._script, self.rate = script, rate
+        self._clipped = isinstance(plan, BatchedTsallis)
+        longest = plan.batch if isinstance(plan, BatchedTsallis) else _longest(plan)
+        margin, most = (0 if self._clipped else MARGIN), longest * plan.release().steps_per_round
+        self._window = range(-margin, most + margin + 1)
+        self.sums: list[int] = []
+
+    def bit(self, mean: float) -> int:
+        """A bit; the script is not asked when it is certain."""
+        return int(mean) if mean in (0.0, 1.0) else self._script.ask("bits", lambda: (1 - mean, mean))
+
+    def noisy(self, total: int) -> int:
+        """A noisy sum of the window."""
+        found = self._window[self._script.ask("noise", lambda: self._law(total))]
+        self.sums.append(found)
+        return found
+
+    def arm(self, probabilities: FloatArray) -> int:
+        """An arm."""
+        law = probabilities.tolist()
+        return self._script.ask("arms", lambda: law)
+
+    def _law(self, total: int) -> list[float]:
+        q = exp(-self.rate)
+        law = [tanh(self.rate / 2) * q ** abs(y - total) for y in self._window]
+        if self._clipped:
+            # P[Y <= 0] and P[Y >= n]; written out, since a sum outside 0..n is a bug that must show.
+            law[0] = _tail(q, total - self._window[0])
+            law[-1] = _tail(q, self._window[-1] - total)
+        return law
+
+
+def _longest(plan: ArmPlan) -> int:
+    """The longest batch of phased arms that is released before the horizon: the others were played once each."""
+    assert isinstance(plan, PhasedArms)
+    left = plan.rounds - (plan.problem.n - 1) * plan.first
+    ended = zip(plan.schedule.ends, plan.schedule.lengths, strict=True)
+    return max([length for end, length in ended if end < left] or [plan.first])
+
+
+def _tail(q: float, steps: int) -> float:
+    """P[Z >= steps] of two-sided geometric noise."""
+    return q**steps / (1 + q) if steps > 0 else 1 - q ** (1 - steps) / (1 + q)
+
+
+def arms_law(plan: Plan, feedback: Feedback) -> Law:
+    """The law of decisions and noisy sums on rows of losses, None for missing feedback."""
+    law: Law = {}
+    waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
+    while waiting:
+        walk = Walk(*waiting.pop())
+        key = released(plan, feedback, walk)
+        law[key] = law.get(key, 0.0) + walk.probability
+        waiting += walk.branches
+        if len(law) > MOST_TRANSCRIPTS:
+            raise NotEnumerable(f"{plan.algorithm} has more than {MOST_TRANSCRIPTS} transcripts here.")
+    return law
+
+
+def released(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
+    """What one scripted run releases: its decisions, then its noisy sums."""
+    assert isinstance(plan, ArmPlan)
+    with swapped((common, "Draws", lambda randomness, rate: ScriptedDraws(script, rate, plan))):
+        learner = plan.start(_SOURCE)
+    actions = arms_played(learner, feedback)
+    return (*actions, *vars(learner)["_draws"].sums)
+
+
+def arms_played(learner: Any, feedback: Feedback) -> tuple[int, ...]:
+    """The decisions of a learner on rows of losses."""
+    actions = []
+    for row in feedback:
+        actions.append(int(learner.play()))
+        learner.observe(None if row is None else float(row[actions[-1]]))
+    return tuple(actions)
+
+
+def unbiased(plan: Plan) -> Finding:
+    """Whether the release of a batch has the mean of its sum, for each sum, by enumeration of the noise."""
+    assert isinstance(plan, BatchedTsallis)
+    release, worst = plan.loss.release, 0.0
+    q, n = exp(-release.rate), release.steps
+    far = max(1, round(40 / release.rate))
+    z = np.arange(-far, far + 1)
+    law = tanh(release.rate / 2) * q ** np.abs(z).astype(float)
+    for total in {0, n // 2, n}:
+        mean = sum(p * release.value(total + int(shift)) for p, shift in zip(law, z, strict=True))
+        worst = max(worst, abs(float(mean) - total / n))
+    return Finding(
+        "enumerated noise", f"batches of {plan.batch}", "bias of the release", 1e-9, worst, worst > 1e-9,
+        detail="the mean of the release is not that of the batch", check=True,
+    )  # fmt: skip
+
+
+def frequencies_of_arms(instance: Instance, feedback: Feedback, seed: int, *, runs: int) -> Finding:
+    """Whether real runs take their first arms and later decisions as often as the enumerated law says."""
+    law: dict[tuple[int, ...], float] = {}
+    rounds = int(instance.plan.horizon or 1)
+    for key, probability in arms_law(instance.plan, feedback).items():
+        law[key[:rounds]] = law.get(key[:rounds], 0.0) + probability
+    counts: dict[tuple[int, ...], int] = {}
+    source = Randomness.replayable(seed)
+    for run in range(runs):
+        actions = arms_played(instance.plan.start(source.child(run)), feedback)
+        counts[actions] = counts.get(actions, 0) + 1
+    # The transcripts left out may fall anywhere. Hoeffding, over all sequences of decisions together.
+    missing = max(0.0, 1 - sum(law.values()))
+    margin = (log(2 * max(1, len(law)) / FAILURE) / (2 * runs)) ** 0.5
+    gaps = [abs(counts.get(key, 0) / runs - law.get(key, 0.0)) - missing for key in {*law, *counts}]
+    return Finding(
+        "real runs", instance.label, "gap to the enumerated law", margin, max(0.0, *gaps), max(gaps) > margin, FAILURE,
+        f"frequencies of decisions in {runs} runs", check=True,
+    )  # fmt: skip

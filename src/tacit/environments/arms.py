@@ -1,0 +1,185 @@
+"""Streams of losses for learners of arms, and recordings of what others chose.
+
+A stream holds the losses of all arms, so that regret can be measured; a learner is shown one entry of each row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import pi
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.errors import InvalidInput
+from tacit.validation import (
+    FloatArray,
+    IntArray,
+    check_dimension,
+    check_integer,
+    check_number,
+    check_table,
+    plain_fields,
+    real_array,
+)
+
+
+def _coins(owner: str, means: FloatArray, horizon: int, generator: np.random.Generator) -> FloatArray:
+    """0/1 losses with these means, of shape (n,) or (horizon, n)."""
+    n = means.shape[-1]
+    check_table(owner, horizon, n)
+    return (generator.random((horizon, n)) < means).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class BernoulliArms:
+    """Independent 0/1 losses, one mean for each arm; with `missing`, replies that never come.
+
+    Attributes:
+        means: mean loss of each arm.
+        horizon: number of rounds.
+        missing: probability that a round has no reply, whatever is played.
+    """
+
+    means: tuple[float, ...]
+    horizon: int
+    missing: float = 0.0
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        owner = "BernoulliArms"
+        means = real_array(owner, "means", self.means, (None,))
+        if not means.size or not np.all((means >= 0) & (means <= 1)):
+            raise InvalidInput("The 'means' parameter of BernoulliArms must hold numbers from 0 to 1, one an arm.")
+        object.__setattr__(self, "means", tuple(means.tolist()))
+        check_integer(owner, "horizon", self.horizon)
+        check_number(owner, "missing", self.missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
+
+    @classmethod
+    def with_gap(cls, n: int, horizon: int, gap: float = 0.2, mean: float = 0.5, best: int = 0) -> BernoulliArms:
+        """One arm whose mean is smaller by `gap` than that of all others."""
+        owner = "BernoulliArms.with_gap"
+        check_dimension(owner, "n", n)
+        check_integer(owner, "best", best, at_least=0, at_most=n - 1)
+        mean = check_number(owner, "mean", mean, above=0, below=1, closed_low=True, closed_high=True)
+        gap = check_number(owner, "gap", gap, above=0, below=mean, closed_low=True, closed_high=True)
+        return cls(tuple(mean - gap if arm == best else mean for arm in range(n)), horizon)
+
+    @property
+    def n(self) -> int:
+        """Number of arms."""
+        return len(self.means)
+
+    @property
+    def best_arm(self) -> int:
+        """The arm of smallest mean, with which stochastic regret compares."""
+        return int(np.argmin(self.means))
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One stream, shape (horizon, n); a row without a reply is NaN."""
+        losses = _coins("BernoulliArms", np.array(self.means), self.horizon, generator)
+        if self.missing:
+            losses[generator.random(self.horizon) < self.missing] = np.nan
+        return losses
+
+
+@dataclass(frozen=True)
+class DecoyArms:
+    """One arm is the best at first and the worst later; another is steadily good.
+
+    Attributes:
+        n: number of arms.
+        horizon: number of rounds.
+        turn: the share of the rounds after which the decoy turns.
+    """
+
+    n: int
+    horizon: int
+    turn: float = 0.5
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer("DecoyArms", "n", self.n, at_least=2)
+        check_integer("DecoyArms", "horizon", self.horizon)
+        check_number("DecoyArms", "turn", self.turn, above=0.0, below=1.0, closed_low=True, closed_high=True)
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One stream, shape (horizon, n): arm 0 is the decoy, arm 1 the best one in the end."""
+        check_table("DecoyArms", self.horizon, self.n)
+        means = np.full((self.horizon, self.n), 0.5)
+        means[:, 0] = np.where(np.arange(self.horizon) < self.turn * self.horizon, 0.3, 0.7)
+        means[:, 1] = 0.4
+        return _coins("DecoyArms", means, self.horizon, generator)
+
+
+@dataclass(frozen=True)
+class DriftingArms:
+    """Every arm's mean goes up and down; the arms take turns at being the best, arm 0 a little more often.
+
+    Attributes:
+        n: number of arms.
+        horizon: number of rounds.
+        cycles: how often each arm goes up and down.
+    """
+
+    n: int
+    horizon: int
+    cycles: float = 1.0
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer("DriftingArms", "n", self.n)
+        check_integer("DriftingArms", "horizon", self.horizon)
+        check_number("DriftingArms", "cycles", self.cycles, above=0.0, below=1e6, closed_low=True)
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One stream, shape (horizon, n)."""
+        check_table("DriftingArms", self.horizon, self.n)
+        time = np.arange(self.horizon)[:, None] / self.horizon
+        means = 0.5 + 0.2 * np.sin(2 * pi * (self.cycles * time + np.arange(self.n) / self.n))
+        means[:, 0] -= 0.1
+        return _coins("DriftingArms", means, self.horizon, generator)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LoggedArms:
+    """A recording of arms that were chosen uniformly at random, and of what each of them cost.
+
+    It holds one loss a round, so no learner can be simulated on it; `tacit.simulation.logs.evaluate` estimates what a
+    plan would have paid by the rounds at which it agrees with the log.
+
+    Attributes:
+        arms: the arm of each round.
+        paid: its loss; NaN where no reply came.
+        n: number of arms.
+    """
+
+    arms: ArrayLike
+    paid: ArrayLike
+    n: int
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer("LoggedArms", "n", self.n)
+        paid = real_array("LoggedArms", "paid", self.paid, (None,))
+        arms = real_array("LoggedArms", "arms", self.arms, paid.shape)
+        if not np.all((arms >= 0) & (arms < self.n) & (arms == np.floor(arms))):
+            raise InvalidInput(f"The 'arms' of LoggedArms must be whole numbers from 0 to {self.n - 1}.")
+        object.__setattr__(self, "arms", arms.astype(np.int64))
+        object.__setattr__(self, "paid", paid)
+
+    def __repr__(self) -> str:  # the losses are private: their number is all that is shown
+        return f"LoggedArms({self.horizon} rounds, {self.n} arms)"
+
+    @property
+    def horizon(self) -> int:
+        """Number of recorded rounds."""
+        return int(np.shape(self.paid)[0])
+
+    def rows(self) -> tuple[IntArray, FloatArray]:
+        """The arms and what they cost."""
+        return np.asarray(self.arms, dtype=np.int64), np.asarray(self.paid, dtype=np.float64)

@@ -1,0 +1,50 @@
+"""Noise in float64: unit noise drawn as if floats were real numbers, for simulation and where no lattice is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tacit.numerics.source import Source, Streams
+from tacit.randomness import Stream
+from tacit.validation import FloatArray
+
+UnitNoise = Callable[[np.random.Generator], Callable[[int], FloatArray]]
+
+
+class FloatNoise(Source):
+    """Unit noises on a stream of their own; states and copies are those of every other source.
+
+    Args:
+        unit: makes a function that draws so many unit noises from a generator.
+        stream: the stream.
+    """
+
+    def __init__(self, unit: UnitNoise, stream: Stream) -> None:
+        super().__init__()
+        self._unit, self._stream = unit, stream
+
+    @classmethod
+    def from_streams(cls, unit: UnitNoise, streams: Streams, name: str) -> FloatNoise:
+        """The source on the stream of that name."""
+        return cls(unit, streams.stream(name))
+
+    @property
+    def private(self) -> bool:
+        return self._stream.private
+
+    def draw(self, count: int) -> FloatArray:
+        """The next `count` unit noises."""
+        self._check_process()
+        return self._unit(self._stream)(count)
+
+    def renew(self) -> None:
+        self._stream.renew()
+
+    def _saved(self) -> dict[str, Any]:
+        return {"stream": self._stream.position()}
+
+    def _load(self, state: dict[str, Any]) -> None:
+        self._stream.move_to(state["stream"])

@@ -1,0 +1,87 @@
+"""Exact audits of learners of arms: every neighbouring pair of a small instance, and the planted bugs."""
+
+from itertools import product
+
+import pytest
+
+import tacit
+from planted_bugs.arms import CONTROLS
+from tacit.auditing.instances import alphabet
+from tacit.auditing.scripted.arms import arms_law
+from tacit.auditing.scripted.enumeration import ExactCurve
+from tacit.learners.arms import BatchedTsallis, PhasedArms
+from tacit.problems import Arms
+
+
+def pairs(size, rounds, public=False):
+    """Streams and neighbours that differ in one of the rounds that count."""
+    for stream in product(range(size), repeat=rounds):
+        for place in range(rounds):
+            for other in (-1,) if public else range(size):
+                if other != stream[place]:
+                    yield stream, (*stream[:place], other, *stream[place + 1 :])
+
+
+def worst(plan, rounds, *, decisions=False):
+    """The largest loss and the largest delta(1/4) of all neighbouring pairs."""
+    letters = alphabet(plan)
+    laws = {}
+
+    def law(stream):
+        if stream not in laws:
+            found = arms_law(plan, letters.stream((*stream, *[0] * (plan.rounds - rounds))))
+            if decisions:
+                merged = {}
+                for key, probability in found.items():
+                    merged[key[: plan.rounds]] = merged.get(key[: plan.rounds], 0.0) + probability
+                found = merged
+            laws[stream] = found
+        return laws[stream]
+
+    zero_out = plan.relation is tacit.ZERO_OUT
+    curves = [ExactCurve.of(law(one), law(other)) for one, other in pairs(len(letters.symbols), rounds, zero_out)]
+    return max(curve.largest_loss for curve in curves), max(curve.delta(0.25) for curve in curves)
+
+
+@pytest.mark.slow
+def test_the_anchor_of_batched_tsallis():
+    plan = BatchedTsallis(Arms(n=2, horizon=4), 1.0, 1, 0.5, 0.3, 0.2)
+    assert worst(plan, 3)[0] == pytest.approx(1.0, abs=1e-9)
+    loss, delta = worst(plan, 3, decisions=True)
+    assert loss == pytest.approx(0.8866, abs=5e-5)
+    assert delta == pytest.approx(0.1741, abs=5e-5)
+
+
+@pytest.mark.parametrize("relation", ["replace", "zero-out"])
+def test_every_pair_of_a_short_stream(relation):
+    plan = BatchedTsallis(Arms(n=2, horizon=3), 1.0, 1, 0.5, 0.3, 0.2, relation=relation)
+    loss, _ = worst(plan, 2)
+    assert loss == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("relation", ["replace", "zero-out"])
+def test_every_pair_of_short_phases(relation):
+    plan = PhasedArms(Arms(n=2, horizon=3, adversary="stochastic"), 1.0, 1, relation=relation)
+    loss, _ = worst(plan, 2)
+    assert loss == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_batch_of_two_rounds_is_one_release():
+    plan = BatchedTsallis(Arms(n=2, horizon=5), 0.7, 2, 0.5, 0.3, 0.2)
+    loss, _ = worst(plan, 2)
+    assert loss == pytest.approx(0.7, abs=1e-9)
+
+
+@pytest.mark.slow  # the fast ones are killed by default among all the others
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
+def test_planted_bugs_are_killed_and_the_shipped_code_is_quiet(control):
+    assert control.killed()
+    assert control.quiet()
+
+
+@pytest.mark.parametrize("adversary", ["stochastic", "oblivious"])
+def test_audits_of_plans(adversary):
+    plan = tacit.plan(Arms(n=5, horizon=1000, adversary=adversary), epsilon=0.8, delta=1e-6)
+    report = tacit.audit(plan, budget=0.05)
+    assert not report.violation
+    assert report.tightness == pytest.approx(1.0, abs=1e-9)

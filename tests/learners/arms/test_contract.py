@@ -1,0 +1,248 @@
+"""One contract for both learners of arms: loop and array, missing feedback, states, bad input, batches."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit import Arms, BatchedTsallis, InvalidInput, PhasedArms, ProtocolError, Randomness
+from tacit.learners.arms.draws import Draws
+from tacit.testing import CHECKS
+from tacit.testing.rounds import Case, streams
+
+ROUNDS = 700
+STOCHASTIC = Arms(n=4, horizon=ROUNDS, adversary="stochastic")
+RANGED = Arms(n=4, horizon=ROUNDS, adversary="stochastic", loss_range=(-1.0, 3.0))
+PLANS = {
+    "tsallis": lambda: BatchedTsallis(STOCHASTIC, 1.0, 2, 0.75, 0.05, 0.1),
+    "tsallis, single": lambda: BatchedTsallis(STOCHASTIC, 3.0, 1, 0.5, 0.05, 0.1, relation="zero-out"),
+    "tsallis, decreasing": lambda: BatchedTsallis(RANGED, 1.0, 3, 0.5, 1.0, 0.35, "decreasing", rounds_per_person=2),
+    "tsallis, long": lambda: BatchedTsallis(STOCHASTIC, 0.1, 30, 0.75, 0.05, 0.1),
+    "phased": lambda: PhasedArms(STOCHASTIC, 1.0, 16),
+    "phased, zero-out": lambda: PhasedArms(RANGED, 0.5, 9, relation="zero-out"),
+    "phased, gaussian": lambda: PhasedArms(STOCHASTIC, 1.0, 8, noise="gaussian", delta=1e-6),
+    "phased, unknown horizon": lambda: PhasedArms.calibrate(
+        Arms(n=4, horizon=None, adversary="stochastic"), epsilon=1.0, delta=1e-6
+    ),
+}
+
+
+@pytest.fixture(params=PLANS, scope="module")
+def plan(request):
+    return PLANS[request.param]()
+
+
+@pytest.fixture
+def losses(plan):
+    rng = np.random.default_rng(9)
+    low, high = plan.problem.loss_range
+    rows = low + (high - low) * rng.random((ROUNDS, 4))
+    rows[rng.random(rows.shape) < 0.05] = low
+    rows[rng.random(rows.shape) < 0.05] = high
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    return rows
+
+
+def start(plan, seed=4):
+    return plan.start(Randomness.replayable(seed))
+
+
+def loop(learner, rows):
+    actions = []
+    for row in rows:
+        arm = learner.play()
+        assert learner.play() == arm
+        actions.append(arm)
+        learner.observe(None if np.isnan(row[arm]) else float(row[arm]))
+    return np.array(actions)
+
+
+def test_run_is_the_loop_bit_for_bit(plan, losses):
+    one, other = start(plan), start(plan)
+    np.testing.assert_array_equal(loop(one, losses), other.run(losses))
+    assert one.switches == other.switches > 0
+    assert repr(one.state_dict()) == repr(other.state_dict())
+
+
+def test_split_runs_and_loops_mix(plan, losses):
+    wanted = start(plan).run(losses)
+    learner, parts = start(plan), []
+    for k, (first, last) in enumerate([(0, 1), (1, 17), (17, 50), (50, 351), (351, ROUNDS)]):
+        if k == 3:
+            learner.play()
+        parts.append(loop(learner, losses[first:last]) if k % 2 else learner.run(losses[first:last]))
+    np.testing.assert_array_equal(np.concatenate(parts), wanted)
+
+
+def test_only_the_entries_of_the_played_arms_matter(plan, losses):
+    wanted = start(plan).run(losses)
+    other = np.where(np.arange(4) == wanted[:, None], losses, plan.problem.loss_range[1])
+    np.testing.assert_array_equal(start(plan).run(other), wanted)
+
+
+@pytest.mark.parametrize(("cut", "played"), [(0, True), (5, False), (333, True), (699, False)])
+def test_state_continues_bit_for_bit(plan, losses, cut, played):
+    learner = start(plan)
+    learner.run(losses[:cut])
+    if played:
+        learner.play()
+    stored = pickle.dumps(learner.state_dict())
+    wanted = learner.run(losses[cut:])
+    again = plan.restore(pickle.loads(stored))
+    np.testing.assert_array_equal(again.run(losses[cut:]), wanted)
+    elsewhere = start(plan, 77)
+    elsewhere.run(losses[:40])
+    elsewhere.load_state_dict(copy.deepcopy(pickle.loads(stored)))
+    np.testing.assert_array_equal(loop(elsewhere, losses[cut:]), wanted)
+
+
+def test_a_secret_learner_goes_on_with_fresh_secret_noise(plan, losses):
+    learner = plan.start()
+    learner.run(losses[:100])
+    state = learner.state_dict()
+    restored = [plan.restore(copy.deepcopy(state)) for _ in range(2)]
+    assert all(one.guarantee.private for one in restored)
+    continued = [one.run(losses[100:]).tolist() for one in restored]
+    if "tsallis" in plan.algorithm.lower():  # phased arms may well agree on every batch
+        assert continued[0] != continued[1]
+    draws = [Draws(Randomness.secret(), 0.01) for _ in range(2)]
+    saved = draws[0].state_dict()
+    assert saved == {"bits": {}, "arms": {}, "noise": {}}  # no keys
+    for one in draws:
+        one.load_state_dict(saved)
+    assert [draws[0].noisy(0) for _ in range(20)] != [draws[1].noisy(0) for _ in range(20)]
+
+
+def test_bad_feedback_raises_and_changes_nothing(plan, losses):
+    learner = start(plan)
+    learner.run(losses[:30])
+    learner.play()
+    before = repr(learner.state_dict())
+    low, high = plan.problem.loss_range
+    for bad in (high + 1e-9, low - 1e-9, float("nan"), float("inf"), "1", [0.5], True, 1j):
+        with pytest.raises(InvalidInput):
+            learner.observe(bad)
+    for worse in (high + 1, low - 1, np.inf):
+        rows = losses[30:60].copy()
+        rows[7, 2] = worse
+        with pytest.raises(InvalidInput, match="in row 7 for arm 2"):
+            learner.run(rows)
+    with pytest.raises(InvalidInput, match="shape"):
+        learner.run(losses[:, :3])
+    assert repr(learner.state_dict()) == before
+    with pytest.raises(ProtocolError):
+        start(plan).observe(0.5)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    ["0.1251", np.array([0.1251]), 0.1251j, 1251 * 10**400, np.inf, np.float32(1251)],
+    ids=["text", "array", "complex", "huge", "infinite", "outside"],
+)
+def test_errors_do_not_name_the_loss(plan, loss):
+    learner = start(plan)
+    learner.play()
+    with pytest.raises(InvalidInput, match="must be in") as caught:
+        learner.observe(loss)
+    assert "1251" not in str(caught.value)
+    assert "inf" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["tsallis", "phased", "phased, gaussian", "phased, unknown horizon"])
+@pytest.mark.parametrize("check", ["forged_states_are_refused", "secret_states_hold_no_keys"])
+def test_a_state_that_tells_its_streams_is_not_called_secret(name, check):
+    """Draws did not say whether they are secret: one without "streams" restored as private, replayable."""
+    CHECKS[check](Case(PLANS[name](), [0.25] * 40))
+
+
+@pytest.mark.parametrize("name", ["tsallis", "phased, gaussian"])
+def test_checks_see_all_streams(name):
+    """Words and digits of bits, arms and noise; checks that looked at named streams alone saw none of them."""
+    named = len(PLANS[name]().start()._streams)
+    assert len(streams(start(PLANS[name]()))) == 6 + named
+
+
+def test_contradictory_states_are_refused(plan, losses):
+    learner = start(plan)
+    learner.run(losses[:37])
+    if plan.horizon is None:
+        return
+    good = learner._gather()
+    for name, value in (("_filled", 10**6), ("_total", 10**6), ("_size", 10**6), ("action", 9), ("round", 36)):
+        learner._scatter({**good, name: value})
+        assert not learner._consistent()
+    learner._scatter(good)
+    assert learner._consistent()
+
+
+def test_missing_feedback_counts_as_a_round(plan):
+    """Every round may be missing: the learner plays on, and its sums stay in the middle."""
+    rows = np.full((ROUNDS, 4), np.nan)
+    actions = start(plan).run(rows)
+    assert len(actions) == ROUNDS
+    assert set(actions.tolist()) <= {0, 1, 2, 3}
+
+
+def test_a_missing_reply_adds_the_centre():
+    exact = BatchedTsallis(Arms(n=2, horizon=40), 1.0, 20, 0.5, 0.05, 0.1, relation="zero-out").start()
+    exact.play()
+    exact.observe(None)
+    assert exact._total == 1  # one half-step of two
+    fair = BatchedTsallis(Arms(n=2, horizon=4000), 1.0, 4000, 0.5, 1e-4, 0.1).start(Randomness.replayable(1))
+    fair.run(np.full((3000, 2), np.nan))
+    assert abs(fair._total - 1500) < 5.5 * np.sqrt(750)
+
+
+def test_a_batch_that_the_horizon_cuts_is_never_released():
+    plan = BatchedTsallis(Arms(n=2, horizon=10), 1.0, 4, 0.5, 0.05, 0.1)
+    learner = start(plan)
+    drawn = []
+    honest = learner._draws.noisy
+    learner._draws.noisy = lambda total: drawn.append(1) or honest(total)
+    learner.run(np.ones((10, 2)))
+    assert len(drawn) == 2
+    whole = start(BatchedTsallis(Arms(n=2, horizon=8), 1.0, 4, 0.5, 0.05, 0.1))
+    whole._draws.noisy = lambda total: drawn.append(1) or 0
+    whole.run(np.ones((8, 2)))
+    assert len(drawn) == 3  # nothing is decided after the last batch: it is not released either
+
+
+def test_bits_have_the_mean_of_the_loss():
+    draws = Draws(Randomness.replayable(8), 1.0)
+    count = 40_000
+    bits = draws.bits(np.full(count, 0.3))
+    assert abs(bits.mean() - 0.3) < 5.5 * np.sqrt(0.21 / count)
+    assert not draws.bits(np.zeros(1000)).any()
+    assert draws.bits(np.ones(1000)).all()
+
+
+def test_the_planner_and_unknown_horizons():
+    choice = tacit.plan(Arms(n=4, horizon=None, adversary="stochastic"), epsilon=1.0, delta=1e-6)
+    assert choice.algorithm == "PhasedArms"
+    assert choice.guarantee.at_delta == 0
+    assert len(choice.start().run(np.random.default_rng(0).random((3000, 4)))) == 3000
+    with pytest.raises(tacit.PrivacyError):
+        tacit.plan(Arms(n=4, horizon=None), epsilon=1.0, delta=0.0, rounds_per_person=2)
+
+
+def test_the_planners_rule():
+    at = {e: tacit.plan(Arms(n=20, horizon=100_000, adversary="stochastic"), epsilon=e, delta=0.0) for e in (0.1, 1.0)}
+    assert [choice.algorithm for choice in at.values()] == ["PhasedArms"] * 2
+    assert "at most 3 times the smallest" in at[1.0].explain()
+    assert "times the smallest" not in at[0.1].explain()  # there its certificate is the smallest itself
+    short = tacit.plan(Arms(n=20, horizon=100, adversary="stochastic"), epsilon=0.1, delta=0.0)
+    assert short.plan.vacuous
+    assert tacit.plan(Arms(n=20, horizon=1000), epsilon=1.0, delta=0.0).algorithm == "BatchedTsallis"
+    with pytest.raises(InvalidInput, match="adversary"):
+        Arms(n=3, horizon=5, adversary="adaptive")
+    with pytest.raises(InvalidInput, match="that of the problem"):
+        tacit.plan(Arms(n=3, horizon=5), epsilon=1.0, delta=0.0, adversary="adaptive")
+
+
+@pytest.mark.parametrize(("epsilon", "floor"), [(1.0, 71), (0.1, 224), (0.01, 1376)])
+def test_floors(epsilon, floor):
+    choice = tacit.plan(Arms(n=20, horizon=100_000), epsilon=epsilon, delta=0.0)
+    assert f"at least {floor:.3g}" in choice.warnings[0] or f"at least {floor - 0.3:.3g}" in choice.warnings[0]

@@ -1,0 +1,183 @@
+"""Phased arms: certificates, the proof's steps in numbers, indices, measured regret."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.arms import PhasedArms
+from tacit.privacy.guarantee import EXACT, ZERO_OUT
+from tacit.problems import Arms
+from tacit.randomness import Randomness
+
+
+def problem(n: int = 20, horizon: int = 100_000) -> Arms:
+    return Arms(n=n, horizon=horizon, adversary="stochastic")
+
+
+@cache
+def calibrated(n: int = 20, horizon: int = 100_000, epsilon: float = 1.0, delta: float = 1e-6, **options) -> PhasedArms:
+    plan = PhasedArms.calibrate(problem(n, horizon), epsilon=epsilon, delta=delta, **options)
+    assert isinstance(plan, PhasedArms)
+    return plan
+
+
+def close(plan: PhasedArms, certified: float) -> bool:
+    """Finer grids certify up to 2% less."""
+    return bool(0.965 * certified <= float(plan.regret_bound) <= certified)
+
+
+def test_certified_regret() -> None:
+    plan = calibrated()
+    assert close(plan, 4463)
+    for gap, certified in ((0.05, 3685), (0.1, 2624), (0.2, 1944)):
+        assert 0.965 * certified <= float(plan.regret_bound_given(gap)) <= certified
+    assert round(plan.expected_switches) == 303
+
+
+TABLE = {
+    (5, 10**4, 0.1): 1227, (5, 10**4, 1.0): 643, (5, 10**6, 0.1): 6486, (5, 10**6, 1.0): 6205,
+    (20, 10**5, 0.1): 6980, (20, 10**6, 0.1): 15362, (20, 10**6, 1.0): 13885,
+    (100, 10**5, 1.0): 10654, (100, 10**6, 0.1): 43389, (100, 10**6, 1.0): 32389,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", TABLE)
+def test_the_whole_table(cell: tuple[int, int, float]) -> None:
+    assert close(calibrated(*cell), TABLE[cell])
+
+
+def test_gaussian_noise_and_several_rounds_per_person() -> None:
+    assert close(calibrated(noise="gaussian"), 4694)
+    assert close(calibrated(rounds_per_person=10), 6980)
+    assert float(calibrated(relation=ZERO_OUT).regret_bound) < float(calibrated().regret_bound)
+    assert calibrated(relation=ZERO_OUT).scale == pytest.approx(0.5)
+
+
+def test_the_contract() -> None:
+    pure, gaussian = calibrated(), calibrated(noise="gaussian")
+    assert (pure.guarantee.at_delta, pure.guarantee.numerics) == (0.0, EXACT)
+    assert pure.guarantee.epsilon(0.0) == 1.0
+    assert gaussian.guarantee.epsilon(1e-6) <= 1.0
+    assert gaussian.guarantee.numerics.startswith("idealized")
+    with pytest.raises(PrivacyError, match="delta > 0"):
+        PhasedArms.calibrate(problem(), epsilon=1.0, delta=0.0, noise="gaussian")
+    with pytest.raises(PrivacyError, match="stochastic losses only"):
+        PhasedArms.calibrate(Arms(n=3, horizon=100), epsilon=1.0, delta=0.0)
+
+
+def test_limits_on_switches() -> None:
+    limited = calibrated(max_switches=200)
+    assert limited.expected_switches <= 200
+    assert calibrated(max_switches=20).first == 5000
+    with pytest.raises(PrivacyError, match="max_switches=5"):
+        PhasedArms.calibrate(problem(), epsilon=1.0, delta=0.0, max_switches=5)
+    losses = np.random.default_rng(0).random((3000, 4))
+    plan = calibrated(4, 3000)
+    learner = plan.start(Randomness.replayable(1))
+    learner.run(losses)
+    assert learner.switches <= plan.expected_switches
+
+
+def test_bad_parameters() -> None:
+    with pytest.raises(InvalidInput, match="'first'"):
+        PhasedArms(problem(10, 100), 1.0, 11)
+    with pytest.raises(PrivacyError, match="once at least"):
+        PhasedArms.calibrate(problem(10, 5), epsilon=1.0, delta=0.0)
+    with pytest.raises(InvalidInput, match="'gaps'"):
+        calibrated().regret_bound_given(1.5)
+    with pytest.raises(InvalidInput, match="'noise'"):
+        PhasedArms(problem(10, 100), 1.0, 4, noise="laplace")
+
+
+def test_an_index_is_the_smallest_mean_that_chernoff_allows() -> None:
+    plan = calibrated(5, 5000)
+    for phase in plan.schedule.phases[::3]:
+        for estimate in (-0.2, 0.0, 0.3, 0.7, 1.4):
+            index = phase.index(estimate)
+
+            def exponent(q: float, phase=phase, estimate=estimate) -> float:
+                losses = np.log(1 - q + q * np.exp(phase.tilts)) @ phase.lengths
+                return float((phase.slopes * estimate - losses - phase.noise).max())
+
+            assert 0 <= index <= 1
+            assert exponent(min(1.0, index + 1e-9)) <= phase.level + 1e-6 or index > 1 - 1e-9
+            if index > 0:
+                assert exponent(index) >= phase.level - 1e-6
+            assert index >= min(1 - 1e-9, estimate - phase.radius)  # step (ii) of the proof
+
+
+def test_geometric_noise_has_the_smaller_moments() -> None:
+    """E e^{lz} = 1/(1 - sinh^2(l/2)/sinh^2(a/2)) <= 1/(1 - (l/a)^2): the Laplace formulas cover the lattice."""
+    for rate in (0.05, 1.0, 3.0):
+        z = np.arange(-20_000, 20_001)
+        for share in (0.1, 0.5, 0.9):
+            moment = np.tanh(rate / 2) * np.exp(share * rate * z - rate * np.abs(z)).sum()
+            assert moment == pytest.approx(1 / (1 - np.sinh(share * rate / 2) ** 2 / np.sinh(rate / 2) ** 2), rel=1e-9)
+            assert moment <= 1 / (1 - share**2)
+
+
+def test_the_index_of_the_best_arm_is_rarely_too_large() -> None:
+    """Step (i): the mean of the largest excess, by simulation, is far below the certified sum."""
+    plan = calibrated(20, 20_000)
+    schedule, rng, runs = plan.schedule, np.random.default_rng(5), 60
+    excess = np.zeros(runs)
+    for run in range(runs):
+        total = weight = 0.0
+        for length, precision, phase in zip(schedule.lengths, schedule.precisions, schedule.phases, strict=False):
+            noise = rng.geometric(1 - np.exp(-1.0)) - rng.geometric(1 - np.exp(-1.0))
+            total += precision * (rng.binomial(length, 0.5) + noise) / length
+            weight += precision
+            excess[run] = max(excess[run], phase.index(total / weight) - 0.5)
+    certified = sum(phase.excess() for phase in schedule.phases)
+    assert 0 < excess.mean() + 4 * excess.std() / np.sqrt(runs) < certified
+
+
+def test_the_schedule() -> None:
+    schedule = PhasedArms(problem(3, 100), 1.0, 4).schedule
+    assert schedule.ends == (4, 6, 9, 14, 21, 32, 48, 72, 108)
+    assert schedule.lengths == (4, 2, 3, 5, 7, 11, 16, 24, 36)
+    assert len(schedule.phases) == 8
+
+
+def test_without_noise_it_is_a_deterministic_race() -> None:
+    plan = PhasedArms(problem(3, 60), 1.0, 4)
+    learner = plan.start(Randomness.replayable(0))
+    learner._draws.noisy = lambda total: total
+    losses = np.tile([1.0, 0.0, 1.0], (60, 1))
+    actions = learner.run(losses)
+    assert actions[:12].tolist() == [0] * 4 + [1] * 4 + [2] * 4
+    np.testing.assert_allclose(learner.estimates, [1.0, 0.0, 1.0])
+    assert set(actions[20:].tolist()) == {1}
+
+
+@pytest.mark.parametrize("relation", ["replace", "zero-out"])
+def test_measured_regret(relation: str) -> None:
+    rng = np.random.default_rng(2)
+    means = np.full(20, 0.5)
+    means[7] = 0.3
+    losses = (rng.random((100_000, 20)) < means).astype(float)
+    plan = calibrated(relation=relation)
+    runs = [np.sum(means[plan.run(losses, Randomness.replayable(seed))] - 0.3) for seed in range(4)]
+    assert np.mean(runs) < 0.007 * plan.rounds
+    assert np.mean(runs) < float(plan.regret_bound)
+
+
+@pytest.mark.slow
+def test_measured_regret_over_a_million_rounds() -> None:
+    rng = np.random.default_rng(2)
+    means = np.full(20, 0.5)
+    means[7] = 0.3
+    losses = (rng.random((1_000_000, 20)) < means).astype(float)
+    plan = calibrated(horizon=1_000_000)
+    runs = [np.sum(means[plan.run(losses, Randomness.replayable(seed))] - 0.3) for seed in range(4)]
+    assert np.mean(runs) < 0.001 * plan.rounds
+
+
+def test_gaussian_noise_learns() -> None:
+    losses = np.tile([0.2, 0.8, 0.8], (4000, 1))
+    plan = calibrated(3, 4000, noise="gaussian")
+    actions = plan.run(losses, Randomness.replayable(3))
+    assert np.mean(actions == 0) > 0.8

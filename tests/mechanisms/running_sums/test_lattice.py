@@ -1,0 +1,242 @@
+"""Sums on a lattice: what neighbours move, what rounding costs, and the law of a small one in full."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tacit.auditing.replay.moved_draws import extreme_pair, moved_draws, paid_move, promised_move
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding
+from tacit.mechanisms.running_sums.records import LossRecords, SummedRecords, VectorRecords
+from tacit.numerics.bounds import GAUSSIAN_SIGMA
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import Gaussian, Pure
+from tacit.privacy.guarantee import EXACT, IDEALIZED
+from tacit.randomness import Randomness
+
+STEPS = 130
+GAUSSIAN = [Tree(STEPS), SquareRoot(STEPS), Buffered(STEPS), Buffered(STEPS, (0.9, 0.5), (0.3, 0.2))]
+EVERY = [*GAUSSIAN, LaplaceTree(STEPS, 2), LaplaceTree.best(STEPS)]
+RECORDS = [LossRecords(4), LossRecords(3, sides=1, people=2), VectorRecords(4, norm=2.5), VectorRecords(2, 1, 3)]
+every = pytest.mark.parametrize("mechanism", EVERY, ids=repr)
+toeplitz = pytest.mark.parametrize("mechanism", GAUSSIAN[1:], ids=repr)
+
+
+def generator(name="test"):
+    return Randomness.replayable(5).stream(name)
+
+
+def drawn(grid, steps, seed=3):
+    source = grid.noise(Randomness.replayable(seed), "noise")
+    return source.draw(steps * grid.records.dimension).astype(float).reshape(steps, -1)
+
+
+# --- neighbours ----------------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("records", RECORDS, ids=repr)
+def test_neighbours_move_the_draws_by_what_was_paid_for(mechanism, records):
+    grid = mechanism.grid(1.0, records)
+    paid = paid_move(mechanism, grid, 1.0)
+    assert promised_move(mechanism, grid) <= paid * (1 + 1e-12)
+    for first in (0, 37, STEPS - records.people):
+        pair = extreme_pair(records, grid.units, STEPS, generator(str(first)), first)
+        moved = moved_draws(mechanism, grid, pair, drawn(grid, STEPS))
+        assert moved.size <= promised_move(mechanism, grid)
+        assert not moved.draws[:first].any()
+        if first == 0 and records.people == 1 and mechanism.noise == "gaussian":
+            assert moved.size > 0.99 * paid, "nothing is wasted"
+
+
+@toeplitz
+@pytest.mark.parametrize("growing", [False, True])
+def test_a_shift_is_its_column_up_to_two_roundings(mechanism, growing):
+    """|z' - z + c_{t-s} (gamma_s/gamma_t) D| <= 1 + 2e in each coordinate, whatever the transcript."""
+    records = VectorRecords(3)
+    grid = mechanism.grid(1.0, records, growing=growing)
+    growth = np.maximum.accumulate(generator("growth").random(STEPS) + 0.1) if growing else np.ones(STEPS)
+    _, encoder = mechanism.matrices()
+    worst = 0.0
+    for first in (0, 11, 50):
+        rows, other = extreme_pair(records, grid.units, STEPS, generator(f"shift {first}"), first)
+        pair = (rows * growth[:, None], other * growth[:, None])
+        moved = moved_draws(mechanism, grid, pair, drawn(grid, STEPS, first), growth).draws
+        quantised = [records.quantised(part[first], grid.units, growth[first]) for part in pair]
+        exact = np.outer(encoder[:, first] * growth[first] / growth, quantised[1] - quantised[0])
+        error = np.abs(moved + exact)
+        assert not error[: first + 1].any()
+        assert error.max() <= 1 + 2 * grid.rounding.error
+        worst = max(worst, error.max())
+    assert worst > 0.5, "roundings are seen"
+
+
+def test_trees_round_nothing():
+    grid = Tree(STEPS).grid(1.0, VectorRecords(3))
+    assert grid.rounding == Rounding()
+    pair = extreme_pair(grid.records, grid.units, STEPS, generator("tree"), 5)
+    moved = moved_draws(Tree(STEPS), grid, pair, drawn(grid, STEPS)).draws
+    _, encoder = Tree(STEPS).matrices()
+    quantised = [grid.records.quantised(part[5], grid.units, 1.0) for part in pair]
+    np.testing.assert_array_equal(moved, -np.outer(encoder[:, 5], quantised[1] - quantised[0]))
+
+
+def test_shifts_by_brute_force():
+    """All records of a coarse lattice in two dimensions: the declared shifts are the largest ones, exactly."""
+    units = 6
+    losses = np.array(list(product(np.linspace(0, 1, 25), repeat=2)))
+    rows = LossRecords(2).quantised(losses, units, 1.0)
+    gaps = rows[:, None] - rows
+    assert np.abs(gaps).sum(axis=2).max() == LossRecords(2).l1_shift(units) == 12
+    assert np.sqrt((gaps**2).sum(axis=2)).max() == pytest.approx(LossRecords(2).l2_shift(units), rel=1e-9)
+    assert np.abs(rows).max() == units // 2  # zero-out: half of it
+    assert LossRecords(2, sides=1).l1_shift(units) == 6
+    angles = np.linspace(0, 2 * np.pi, 721)
+    for stretch in (1.0, 3.7):
+        circle = np.stack([np.cos(angles), np.sin(angles)], axis=1) * 2.5 * stretch
+        records = VectorRecords(2, norm=2.5)
+        rows = np.concatenate([records.quantised(circle * (1 + k * 2.0**-52), 50, stretch) for k in (-2, 0, 2, 2**50)])
+        assert (rows**2).sum(axis=1).max() == 50**2
+        gaps = rows[:, None, :] - rows[None, ::5]
+        assert 0.99 * 100**2 <= (gaps**2).sum(axis=2).max() <= 100**2
+        assert np.abs(gaps).sum(axis=2).max() <= records.l1_shift(50)
+
+
+def test_a_float_sum_moves_by_more_than_the_loss_that_was_changed():
+    """2^27 = 1.3e8 losses of 1, one of them changed to 0, then small ones: float64 rounds the two sums differently."""
+    later = np.full(2**16, 2.0**-26 * (1 + 2.0**-20))
+    sums = [2.0**27, 2.0**27 - 1]
+    for _ in range(2**9):
+        sums = [np.add.accumulate(np.append(total, later))[-1] for total in sums]
+    assert sums[0] - sums[1] == 1.5
+    grid = Tree(2**28).grid(1.0, LossRecords(1))
+    ends = []
+    for before in (2**27, 2**27 - 1):
+        accumulator = Tree(2**28)._accumulator(1, grid.scale, np.zeros, grid)
+        state = {**accumulator.state_dict(), "step": 2**27, "sum": np.array([float(before * grid.units)])}
+        accumulator.load_state_dict(state)
+        ends.append(accumulator.add_many(later[:2000, None])[-1, 0] / grid.step)
+    assert ends[0] - ends[1] == grid.units
+
+
+# --- roundings -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["random", "constant"])
+def test_the_correction_is_as_exact_as_its_bound_says(kind):
+    """Against integers with 200 fractional bits, the floats theta and omega taken as they are."""
+    mechanism = Buffered(10**6)
+    grid = mechanism.grid(gaussian_mu(1.0, 1e-6), VectorRecords(1))
+    bits, given = 200, np.zeros(1)
+    accumulator = mechanism._accumulator(1, grid.scale, lambda count: given, grid)
+    numbers = [(int(t * 2**60), int(w * 2**60)) for t, w in zip(mechanism.decays, mechanism.weights, strict=True)]
+    buffers, worst, total = [0] * len(numbers), 0.0, 0
+    draws = drawn(grid, 1000)[:, 0] if kind == "random" else np.full(1000, 2.0 * round(GAUSSIAN_SIGMA))
+    for draw in draws:
+        exact = sum(w * buffer for (_, w), buffer in zip(numbers, buffers, strict=True)) >> 60
+        computed = float(np.dot(accumulator._omega, accumulator._buffers)[0])
+        worst = max(worst, abs((int(computed * 2**20) << (bits - 20)) - exact) / 2**bits)
+        given[0] = draw
+        released = round(float(accumulator.add(np.zeros(1))[0] / grid.step))
+        value, total = released - total, released
+        buffers = [t * (buffer + (value << bits)) >> 60 for (t, _), buffer in zip(numbers, buffers, strict=True)]
+    assert 1e-8 < worst < 1e-4 < grid.rounding.error < 0.011
+
+
+def test_the_lattice_is_as_fine_as_it_may_be():
+    """Units and errors at epsilon = 1, delta = 1e-6, vectors under replacement."""
+    mu = gaussian_mu(1.0, 1e-6)
+    for steps, dimension, units, error in (
+        (10**4, 1, 31788430, 8.1e-4),
+        (10**4, 10, 31788376, 8.1e-4),
+        (10**6, 10**4, 27175931, 0.0108),
+        (10**8, 10, 24134753, 0.115),
+    ):
+        grid = Buffered(steps).grid(mu, VectorRecords(dimension))
+        assert units - 2 <= grid.units <= units + 1
+        assert grid.rounding.error == pytest.approx(error, rel=0.02)
+    assert Buffered(10**6).grid(mu, VectorRecords(10**4)).rounding.failure == pytest.approx(4.8e-26, rel=0.5)
+    assert SquareRoot(10**4).grid(mu, VectorRecords(1)).rounding.error == pytest.approx(1.3, rel=0.1)
+
+
+def test_the_law_of_three_releases_in_full():
+    """All transcripts of three steps at sigma = 7: the certified curve lies above, and without roundings it would not.
+
+    One coordinate is one transcript: the shipped accumulator finds the neighbour's draws for all of them at once.
+    """
+    reach, sigma, epsilon = 42, 7.0, 0.3
+    axis = np.arange(-reach, reach + 1.0)
+    draws = np.stack([part.ravel() for part in np.meshgrid(axis, axis, axis, indexing="ij")])
+    size = draws.shape[1]
+    grid = Grid(SummedRecords(size), 1, 1.0, Pure(1.0), EXACT, rounding=Rounding(exact=False))
+    rows = np.zeros((3, size))
+    other = rows.copy()
+    other[0] = 1.0
+    mechanism = SquareRoot(3)
+    moved = moved_draws(mechanism, grid, (rows, other), draws).draws
+    law = np.exp(-(np.arange(-reach - 9, reach + 10.0) ** 2) / (2 * sigma**2))
+    law /= law.sum()
+
+    def probability(z):
+        return np.prod(law[(z + reach + 9).astype(int)], axis=0)
+
+    exact = np.maximum(probability(draws) - np.exp(epsilon) * probability(draws + moved), 0.0).sum()
+    hidden = np.sqrt(sigma**2 - 4)
+    without = Gaussian(mechanism.column_norm / hidden).delta(epsilon)
+    certified = Gaussian((mechanism.column_norm + np.sqrt(2)) / hidden).delta(epsilon)
+    assert exact == pytest.approx(0.0070, abs=5e-5)
+    assert without == pytest.approx(0.0037, abs=5e-5)
+    assert certified == pytest.approx(0.0557, abs=5e-5)
+
+
+# --- contract ------------------------------------------------------------------------------------------------
+
+
+@every
+@pytest.mark.parametrize("numerics", ["exact", "float"])
+def test_loops_arrays_and_states_agree_bit_for_bit(mechanism, numerics):
+    records = LossRecords(3)
+    grid = mechanism.grid(1.0, records, numerics=numerics)
+    rows = generator("rows").random((STEPS, 3))
+    one, other = (mechanism.start_on(grid, Randomness.replayable(4), "noise") for _ in range(2))
+    wanted = np.array([one.add(row) for row in rows])
+    first = other.add_many(rows[:57])
+    third = mechanism.start_on(grid, Randomness.replayable(99), "noise")
+    third.add_many(rows[:3])
+    third.load_state_dict(other.state_dict())
+    for accumulator in (other, third):
+        np.testing.assert_array_equal(np.concatenate([first, accumulator.add_many(rows[57:])]), wanted)
+    if grid.units:
+        steps = wanted / grid.step
+        np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-15)
+
+
+@every
+def test_what_is_said_and_what_is_drawn(mechanism):
+    grid = mechanism.grid(1.0, LossRecords(3))
+    plain = mechanism.grid(1.0, LossRecords(3), numerics="float")
+    assert plain.numerics == IDEALIZED
+    assert grid.numerics == EXACT if grid.rate else grid.numerics.startswith("exact up to an extra epsilon of ")
+    assert plain.scale <= grid.scale <= plain.scale * (1 + 1e-5)
+    assert grid.curve.pure() == plain.curve.pure()
+    if not grid.rate:
+        assert plain.curve.delta(1.0) <= grid.curve.delta(1.0) <= plain.curve.delta(1.0) * (1 + 1e-9)
+
+
+def test_refusals():
+    with pytest.raises(PrivacyError, match="too coarse"):
+        Buffered(10**6).grid(1e-6, VectorRecords(10))
+    with pytest.raises(PrivacyError, match="lose its digits"):
+        Buffered(10**8, decays=(1 - 1e-15,), weights=(0.9,)).grid(1.0, VectorRecords(1))
+    with pytest.raises(InvalidInput, match="'numerics'"):
+        Tree(3).grid(1.0, VectorRecords(1), numerics="real")
+    grid = Tree(3).grid(1.0, VectorRecords(1))
+    accumulator = Tree(3).start_on(grid, Randomness.replayable(0), "noise")
+    before = accumulator.state_dict()
+    with pytest.raises(InvalidInput, match="finite"):
+        accumulator.add(np.array([np.nan]))
+    np.testing.assert_array_equal(accumulator.state_dict()["noise"]["pool"], before["noise"]["pool"])
+    assert replace(grid, units=0).step == 1.0

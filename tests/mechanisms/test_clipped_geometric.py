@@ -1,0 +1,114 @@
+"""The bounded unbiased release: its law in exact arithmetic, its privacy by enumeration, its numbers."""
+
+from fractions import Fraction
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.mechanisms.clipped_geometric import LARGEST_RATE, ClippedGeometric
+from tacit.numerics.discrete_laplace import DiscreteLaplace
+from tacit.privacy.guarantee import REPLACE, ZERO_OUT
+from tacit.randomness import Randomness
+
+
+def exact_law(ratio: Fraction, steps: int, total: int) -> list[Fraction]:
+    """P[Y <= 0], P[Y = 1], .., P[Y >= n], summed up from the geometric law term by term."""
+    point = (1 - ratio) / (1 + ratio)
+    tail = point / (1 - ratio)  # P[Z >= k] = tail * ratio^k for k >= 0
+    inside = [point * ratio ** abs(y - total) for y in range(1, steps)]
+    return [tail * ratio**total, *inside, tail * ratio ** (steps - total)]
+
+
+def exact_values(ratio: Fraction, steps: int) -> list[Fraction]:
+    d = 1 / (1 / ratio - 1)
+    return [-d / steps, *(Fraction(y, steps) for y in range(1, steps)), 1 + d / steps]
+
+
+@pytest.mark.parametrize("ratio", [Fraction(1, 3), Fraction(9, 10), Fraction(99, 100)])
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 22])
+def test_no_bias_in_exact_arithmetic(ratio: Fraction, steps: int) -> None:
+    values = exact_values(ratio, steps)
+    for total in range(steps + 1):
+        law = exact_law(ratio, steps, total)
+        assert sum(law) == 1
+        assert sum(p * f for p, f in zip(law, values, strict=True)) == Fraction(total, steps)
+
+
+@pytest.mark.parametrize("ratio", [Fraction(1, 3), Fraction(9, 10)])
+@pytest.mark.parametrize("steps", [1, 2, 7, 22])
+def test_one_step_costs_exactly_the_rate(ratio: Fraction, steps: int) -> None:
+    ratios = set()
+    for total in range(steps):
+        pairs = zip(exact_law(ratio, steps, total), exact_law(ratio, steps, total + 1), strict=True)
+        ratios |= {max(one / other, other / one) for one, other in pairs}
+    assert max(ratios) == 1 / ratio
+
+
+@pytest.mark.parametrize("relation", [REPLACE, ZERO_OUT])
+@pytest.mark.parametrize(("batch", "epsilon", "people"), [(1, 3.0, 1), (2, 1.0, 1), (11, 0.1, 1), (5, 1.0, 4)])
+def test_the_shipped_law_is_the_exact_one(relation, batch: int, epsilon: float, people: int) -> None:
+    release = ClippedGeometric(batch, epsilon, relation, people)
+    assert Fraction(release.rate) * people <= Fraction(epsilon)
+    ratio = Fraction(exp(-release.rate))
+    values = [float(value) for value in exact_values(ratio, release.steps)]
+    np.testing.assert_allclose(release.values, values, rtol=1e-12)
+    for total in range(release.steps + 1):
+        law = [float(p) for p in exact_law(ratio, release.steps, total)]
+        np.testing.assert_allclose(release.law(total), law, rtol=1e-12)
+        assert abs(release.law(total) @ release.values - total / release.steps) < 1e-13
+    # Neighbours are `people` steps apart at most.
+    for total in range(release.steps + 1 - people):
+        loss = np.abs(np.log(release.law(total) / release.law(total + people)))
+        assert loss.max() <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("power", "ends"), [(2, "mean"), (4, "mean"), (1.5, "high")], ids=["square", "fourth", "from the lower end"]
+)
+def test_means_of_convex_functions_are_convex_in_the_sum(power: float, ends: str) -> None:
+    for epsilon in (0.3, 1.0, 2.0):
+        release = ClippedGeometric(12, epsilon)
+        origin = 0.5 if ends == "mean" else release.values[0]
+        h = np.abs(release.values - origin) ** power
+        means = np.array([release.law(total) @ h for total in range(13)])
+        assert np.all(np.diff(means, 2) > 0)
+        assert max(means) == max(means[0], means[-1])
+
+
+def test_the_numbers_that_matter() -> None:
+    best = {epsilon: min((ClippedGeometric(b, epsilon).spread, b) for b in range(1, 60)) for epsilon in (0.1, 1.0, 3.0)}
+    assert [best[epsilon][1] for epsilon in (3.0, 1.0, 0.1)] == [1, 2, 23]
+    np.testing.assert_allclose([best[e][0] for e in (3.0, 1.0, 0.1)], [0.305, 1.039, 11.93], atol=1e-3)
+    np.testing.assert_allclose([ClippedGeometric(b, 1.0).spread for b in (1, 3)], [1.171, 1.128], atol=6e-4)
+
+
+def test_a_batch_of_one_is_randomised_response() -> None:
+    release = ClippedGeometric(1, log(3))
+    np.testing.assert_allclose(release.law(0), [0.75, 0.25])
+    np.testing.assert_allclose(release.values, [-0.5, 1.5])
+
+
+def test_drawn_releases_have_the_law() -> None:
+    release = ClippedGeometric(3, 0.8)
+    noise = DiscreteLaplace.from_streams(Randomness.replayable(5), "noise", release.rate)
+    count = 40_000
+    drawn = np.clip(1 + noise.draw(count), 0, release.steps)
+    frequencies = np.bincount(drawn, minlength=release.steps + 1) / count
+    law = release.law(1)
+    # Five standard deviations and a half in each of four cells: one false alarm in 6 million.
+    margin = 5.5 * np.sqrt(law * (1 - law) / count)
+    assert np.all(np.abs(frequencies - law) < margin)
+    assert np.any(np.abs(frequencies - ClippedGeometric(3, 0.72).law(1)) > margin)  # and it would see a wrong scale
+    assert [release.value(y) for y in (-5, 0, 1, 3, 9)] == [*release.values[[0, 0, 1, 3, 3]]]
+
+
+def test_extreme_budgets() -> None:
+    assert ClippedGeometric(4, 1e9).rate == LARGEST_RATE
+    assert ClippedGeometric(4, 1e9).overshoot < 1e-27
+    with pytest.raises(PrivacyError, match="draw its noise exactly"):
+        ClippedGeometric(4, 1e-12)
+    with pytest.raises(InvalidInput, match="'batch'"):
+        ClippedGeometric(0, 1.0)
+    assert ClippedGeometric(4, 1.0).curve.pure() == 1.0
