@@ -65,7 +65,7 @@ def test_copies_do_not_carry_frozen_noise(ftrl):
     for row in rows[20:59]:
         twin.play()
         twin.observe(row)
-        noises.append(twin._sums._rows[-1].copy())
+        noises.append(twin._sums._buffers[-1].copy())
     assert len(np.unique(np.round(np.diff(noises, axis=0), 12), axis=0)) == 38  # fresh noise in every round
     for how in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(ProtocolError, match=r"state_dict.*restore"):
@@ -79,7 +79,7 @@ def test_one_secret_source_for_two_learners_or_fits(hedge):
     rows = np.zeros((30, 3))
     first.run(rows)
     second.run(rows)
-    assert not np.array_equal(first._sums._rows, second._sums._rows)
+    assert not np.array_equal(first._sums._buffers, second._sums._buffers)
     X, y = np.eye(4).repeat(30, axis=0), np.arange(120) % 2
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -98,10 +98,10 @@ def test_one_state_restored_twice(hedge):
     ones, zeros = hedge.restore(state), hedge.restore(state)
     ones.run(np.ones((20, 3)))
     zeros.run(np.zeros((20, 3)))
-    assert not np.allclose(ones._sums._rows, zeros._sums._rows)
+    assert not np.allclose(ones._sums._buffers, zeros._sums._buffers)
     learner.load_state_dict(state)  # rolled back: fresh noise as well
     learner.run(np.zeros((20, 3)))
-    assert not np.allclose(learner._sums._rows, zeros._sums._rows)
+    assert not np.allclose(learner._sums._buffers, zeros._sums._buffers)
 
 
 def test_a_stolen_state_does_not_give_past_noise_back():
@@ -174,10 +174,10 @@ def test_forged_states_are_refused(hedge):
     for edit in ({"round": 0}, {"randomness": "computational: AES-128-CTR keyed by the operating system"}):
         with pytest.raises(InvalidInput, match="changed after it was saved"):
             hedge.restore({**state, **edit})
-    poisoned = {**state, "_sums": {**state["_sums"], "exact": state["_sums"]["rows"]}}
+    poisoned = {**state, "_sums": {**state["_sums"], "sum": state["_sums"]["buffers"]}}
     with pytest.raises(InvalidInput):
         hedge.restore(poisoned)
-    assert decode(state["_sums"])["exact"].shape == (3,)
+    assert decode(state["_sums"])["sum"].shape == (3,)
     assert not hedge.restore(state).guarantee.private
 
 
@@ -187,7 +187,8 @@ def test_estimators_pickle_models_and_no_passes(kind):
     rows = Randomness.replayable(7).stream("rows").random((45, 3))
     own = {"classes": [0, 1]} if kind is PrivateLogisticRegression else {"label_bound": 1.0}
     model = kind(data_norm=2.0, horizon=5000, fit_intercept=False, **own).partial_fit(rows, np.arange(45) % 2)
-    inside = [*rows, model._pass._sums._exact, *model._pass._streams["noise"].bit_generator.state["s"].values()]
+    source = model._pass._sums._source._streams[0]
+    inside = [*rows, model._pass._sums._sum, *source.bit_generator.state["s"].values()]
     for how in (pickle.dumps, copy.deepcopy):
         with pytest.warns(PrivacyWarning, match="unfinished pass"):
             how(model)

@@ -62,7 +62,7 @@ def one_pass() -> Plan:
     """Online to batch on the logistic loss."""
     problem = Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=16)
     # Constants that the loss does not keep: privacy must not rest on them.
-    return online_to_batch.OnlineToBatch.calibrate(problem, lipschitz=0.2, smoothness=0.02, **PRIVACY)
+    return online_to_batch.OnlineToBatch.calibrate(problem, lipschitz=0.2, smoothness=0.02, **SIMULATED)
 
 
 def integrated(plan: Plan, pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Finding:

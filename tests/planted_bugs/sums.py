@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, both, swap
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
 from tacit.auditing.report import Finding
@@ -178,13 +178,12 @@ def _leader_sees_losses(honest: Any) -> Any:
     return absorb
 
 
-def _coordinate_noise(honest: Any) -> Any:
+def _coordinate_noise() -> Any:
     """Laplace noise of scale 1/epsilon on each of N coordinates, as printed."""
-
-    def noise(self: mirror_descent.NoisyMirrorDescentLearner, shape: Any) -> Any:
-        return self._streams["noise"].laplace(0.0, self.plan.scale / self._n, shape)
-
-    return noise
+    return both(
+        swap(LossRecords, "l1_move", lambda honest: property(lambda self: 1.0)),
+        swap(LossRecords, "l1_shift", lambda honest: lambda self, units: units),
+    )
 
 
 def _laplace_descent() -> Plan:
@@ -261,7 +260,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "Laplace 1/epsilon on N coordinates", "tracking",
-        swap(mirror_descent.NoisyMirrorDescentLearner, "_noise", _coordinate_noise),
+        _coordinate_noise(),
         lambda: replayed(_laplace_descent()),
     ),
 )  # fmt: skip

@@ -122,7 +122,7 @@ def _keeps_rows(honest: Any) -> Any:
 def _no_force(honest: Any) -> Any:
     def init(self: Any, plan: Any, randomness: Any) -> None:
         honest(self, plan, randomness)
-        self._hazard = 0.0
+        self._stay = 1.0
 
     return init
 

@@ -71,14 +71,15 @@ def test_noise_scales():
     assert chosen.guarantee.at_delta == 0.0
 
 
-def test_noise_is_drawn_at_its_scale():
-    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="laplace")
-    drawn = plan.start(Randomness.replayable(1))._noise((200_000,))
+@pytest.mark.parametrize("numerics", ["exact", "float"])
+def test_noise_is_drawn_at_its_scale(numerics):
+    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="laplace", numerics=numerics)
+    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.full((40_000, 5), 0.5))
     # E|Lap(b)| = b with standard deviation b: 6 standard errors.
     assert abs(np.abs(drawn).mean() - 3.0) < 6 * 3.0 / math.sqrt(200_000)
     assert abs(0.8 * np.abs(drawn).mean() - 3.0) > 6 * 3.0 / math.sqrt(200_000)
-    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="gaussian")
-    drawn = plan.start(Randomness.replayable(1))._noise((200_000,))
+    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="gaussian", numerics=numerics)
+    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.full((40_000, 5), 0.5))
     assert abs((drawn**2).mean() - 9.0) < 6 * 9.0 * math.sqrt(2 / 200_000)
 
 
@@ -108,7 +109,7 @@ def test_projection_is_the_divergence_minimiser():
 def test_without_noise_it_is_fixed_share_like_mirror_descent(monkeypatch):
     plan = NoisyMirrorDescent(tracking(3, 50, 2), eta=0.4, scale=1.0)
     learner = plan.start(Randomness.replayable(1))
-    monkeypatch.setattr(learner, "_noise", np.zeros)
+    monkeypatch.setattr(learner._hidden, "release", lambda rows: rows)
     losses = Randomness.replayable(2).stream("losses").random((50, 3))
     learner.run(losses[:49])
     expected = np.full(3, 1 / 3)

@@ -8,7 +8,8 @@ passing a mechanism. And each mechanism's inputs may differ between the two runs
 - coins and selections: the probabilities of the frozen outcomes on both streams give the exact privacy loss of the
   transcript, whose distribution bounds delta(epsilon) from below (`loss_lower_bound`).
 
-The recorder is explicit: it swaps `Accumulator.add` inside its own context, and the streams are handed to the learner.
+The recorder is explicit: it swaps `Accumulator.add` and `NoisyVectors.release` inside its own context, and the streams
+are handed to the learner.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from tacit.auditing.scripted.script import NotEnumerable, Script, ScriptedRandom
 from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic.norms import Norm
+from tacit.mechanisms.noisy_vectors import NoisyVectors
 from tacit.mechanisms.running_sums.base import Accumulator
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.privacy.curves import Curve, Gaussian, Pure, SamplerError
@@ -193,11 +195,17 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
             self._step += 1
         return output
 
+    def release(self: NoisyVectors, rows: FloatArray) -> FloatArray:
+        output: FloatArray = tape.release(
+            self.noise, "noise", self.record(rows), self.scale, 1.0, lambda: honest_release(self, rows)
+        )
+        return output
+
     def noise(self: Grid, streams: Any, name: str) -> Any:
         return honest_noise(self, Randomness.replayable(0).child(id(self)), name)  # what is drawn is frozen anyway
 
-    honest_noise = Grid.noise
-    with swapped((Accumulator, "add", add), (Grid, "noise", noise)):
+    honest_noise, honest_release = Grid.noise, NoisyVectors.release
+    with swapped((Accumulator, "add", add), (Grid, "noise", noise), (NoisyVectors, "release", release)):
         yield
 
 

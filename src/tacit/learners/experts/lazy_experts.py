@@ -207,8 +207,10 @@ class LazyExpertsLearner(LazyLearner):
         self._round += size
 
 
-def lazy_curve(n: int, rounds: int, tuned: Parameters, relation: Relation, rounds_per_person: int) -> Curve:
-    """The curve of a lazy chain on exponential weights (used again by lazy fixed share)."""
+def lazy_curve(
+    n: int, rounds: int, tuned: Parameters, relation: Relation, rounds_per_person: int, extra: float = 0.0
+) -> Curve:
+    """The curve of a lazy chain on exponential weights (used again by lazy fixed share, whose draws are wider)."""
     eta, force, batch, cap = tuned
     stay = 1 - force  # the float that the coin is given
     # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
@@ -218,7 +220,7 @@ def lazy_curve(n: int, rounds: int, tuned: Parameters, relation: Relation, round
         least=-log1p(stay - 1),
         spread=batch * eta,
         bit=eta,
-        draw=BoundedRange(width),
+        draw=BoundedRange(width + extra),
         batch=batch,
         rounds_per_person=rounds_per_person,
     )
@@ -235,12 +237,12 @@ def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float) -> fl
     return complexity / tuned.rate + tuned.rate * rounds * tuned.batch / 8 + rounds * hit
 
 
-def best_lazy(n: int, rounds: int, target: Target, complexity: float) -> Parameters:
+def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0) -> Parameters:
     """The lazy chain of the smallest certified regret that meets the target (used again by lazy fixed share)."""
     return best_chain(
         rounds,
         target,
-        curve=lambda tuned: lazy_curve(n, rounds, tuned, target.relation, target.rounds_per_person),
+        curve=lambda tuned: lazy_curve(n, rounds, tuned, target.relation, target.rounds_per_person, extra),
         regret=lambda tuned: lazy_regret(n, rounds, tuned, complexity),
         wanted=partial(wanted_rate, complexity, rounds),
     )

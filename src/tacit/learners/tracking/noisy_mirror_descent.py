@@ -24,8 +24,11 @@ from tacit.learners.plan import SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
+from tacit.mechanisms.noisy_vectors import NoisyVectors, vector_grid
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.mechanisms.running_sums.records import LossRecords
 from tacit.privacy.calibration import gaussian_mu, minimise
-from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure
+from tacit.privacy.curves import ROUND_UP, Curve, Pure
 from tacit.privacy.guarantee import Relation
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
@@ -41,7 +44,8 @@ class NoisyMirrorDescent(TrackingPlan):
     Privacy contract: every weight and every decision; pure epsilon with Laplace noise,
     mu-Gaussian with Gaussian noise. A person in m rounds: epsilon adds, mu^2 adds. Under zero-out a constant
     loss stands for the round; only differences of losses matter, so it counts as 1/2 and sensitivities halve.
-    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
+    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact with Laplace noise (two-sided
+    geometric, on integer losses), exact up to an epsilon that the contract states with Gaussian noise.
     Regret (oblivious): (ln N + S ln(N T/S))/eta + T (eta/8 + noise(eta)) + S(1-1/N).
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
@@ -86,14 +90,20 @@ class NoisyMirrorDescent(TrackingPlan):
         return f"{self.noise} mechanism on each round's losses, parallel composition"
 
     @cached_property
+    def grid(self) -> Grid:
+        """The lattice of the losses."""
+        records = LossRecords(self.problem.n, self.relation.sides)
+        return vector_grid(self.noise, self.scale, records, self.rounds_per_person, self.numerics)
+
+    @cached_property
     def curve(self) -> Curve:
         """What the noisy losses of one person's rounds leak."""
-        if self.problem.n == 1:
-            return Pure(0.0)
-        each = _sensitivity(self.problem.n, self.noise, self.relation) / self.scale * ROUND_UP
-        if self.noise == "laplace":
-            return Pure(self.rounds_per_person * each)
-        return Gaussian(sqrt(self.rounds_per_person) * each)
+        return Pure(0.0) if self.problem.n == 1 else self.grid.curve
+
+    @property
+    def stated_numerics(self) -> str:
+        """What the contract says about its numerics."""
+        return self.grid.numerics
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -102,9 +112,13 @@ class NoisyMirrorDescent(TrackingPlan):
         Each stretch of the comparator, mixed with floor weight on everyone, changes its divergence by at most
         ln(1/floor), the first one by ln N; the mixing costs S(1-1/N). A round costs eta/8 for the losses
         (Hoeffding) and (1/eta) ln E e^{eta noise} for the noise (Jensen), which is independent of the weights
-        that it meets: eta scale^2/2 for Gaussian, -ln(1 - eta^2 scale^2)/eta for Laplace noise.
+        that it meets: eta scale^2/2 for Gaussian, -ln(1 - eta^2 scale^2)/eta for Laplace noise. Discrete noise has no
+        larger moments than normal or Laplace noise of its scale. On the lattice losses are too small by less than a
+        step, those of the comparator as well.
         """
-        value = mirror_regret(self.problem, self.eta, self.scale, self.noise)
+        value = mirror_regret(self.problem, self.eta, self.grid.scale, self.noise)
+        if self.problem.n > 1:
+            value += self.rounds * self.grid.lost
         formula = "(ln(N) + S ln(N T/S))/eta + T (eta/8 + ln(E e^{eta noise})/eta) + S(1-1/N)"
         return RegretBound(
             self.problem.width * value, formula, ("oblivious adversary", "expectation over noise and draws")
@@ -152,8 +166,8 @@ class NoisyMirrorDescentLearner(ExpertLearner):
     """Weights on the clipped simplex, moved by noisy losses, and one draw a round."""
 
     plan: NoisyMirrorDescent
-    _stream_names = ("noise", "draw")
-    _state = ("_weights",)
+    _stream_names = ("draw",)
+    _state = ("_weights", "_hidden")
 
     def __init__(self, plan: NoisyMirrorDescent, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -162,13 +176,8 @@ class NoisyMirrorDescentLearner(ExpertLearner):
             self._n, dtype=np.float64
         )  # mass of the experts that lie at the floor
         self._weights = np.full(self._n, 1 / self._n)
+        self._hidden = NoisyVectors(plan.grid, plan.noise, randomness, "noise")
         self._action = int((self._streams["draw"].standard_exponential(self._n) / self._weights).argmin())
-
-    def _noise(self, shape: tuple[int, ...]) -> FloatArray:
-        stream = self._streams["noise"]
-        if self.plan.noise == "gaussian":
-            return stream.normal(0.0, self.plan.scale, shape)
-        return stream.laplace(0.0, self.plan.scale, shape)
 
     def _absorb(self, losses: FloatArray) -> None:
         self._steps(losses[None], np.empty(1, dtype=np.int64))
@@ -179,7 +188,7 @@ class NoisyMirrorDescentLearner(ExpertLearner):
         self._played = False
 
     def _steps(self, block: FloatArray, actions: IntArray) -> None:
-        exponents = (block + self._noise(block.shape)) * -self.plan.eta
+        exponents = self._hidden.release(block) * -self.plan.eta  # losses from their centre: the weights do not mind
         factors = np.exp(exponents - np.maximum.reduce(exponents, axis=1)[:, None])
         clocks = self._streams["draw"].standard_exponential(block.shape)
         for row in range(len(block)):
@@ -227,8 +236,8 @@ def refuse_printed_noise(noise: str | None) -> None:
 
 
 def _sensitivity(n: int, noise: str, relation: Relation) -> float:
-    norm = n if noise == "laplace" else sqrt(n)
-    return norm * relation.sides / 2
+    records = LossRecords(n, relation.sides)
+    return records.l1_move if noise == "laplace" else records.l2_move
 
 
 def _noise_cost(eta: float, scale: float, noise: str) -> float:

@@ -23,13 +23,12 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
-from tacit.mechanisms.running_sums.float_noise import FloatNoise, UnitNoise
+from tacit.mechanisms.running_sums.float_noise import FloatNoise, UnitNoise, unit_noise
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, float_grid, lattice_grid
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.source import PooledNoise, Source, Streams
@@ -136,8 +135,7 @@ class RunningSum(ABC):
 
     def noise_from(self, generator: np.random.Generator) -> NoiseSource:
         """The unit noise that this mechanism adds, drawn from `generator`."""
-        # No closure: a copy of what holds this must draw from its own copy of the generator.
-        return partial(_laplace, generator) if self.noise == "laplace" else generator.standard_normal
+        return unit_noise(self.noise, generator)
 
     def scale(self, privacy: float, sensitivity: float = 1.0) -> float:
         """Noise scale that gives `privacy` (mu for Gaussian, epsilon for Laplace noise)."""
@@ -338,10 +336,6 @@ class Accumulator(ABC):
         if not np.isfinite(array).all():
             raise InvalidInput(f"The '{name}' of this running sum's state must be finite.")
         return array
-
-
-def _laplace(generator: np.random.Generator, count: int) -> FloatArray:
-    return generator.laplace(0.0, 1.0, count)
 
 
 def lower_toeplitz(coefficients: FloatArray) -> FloatArray:

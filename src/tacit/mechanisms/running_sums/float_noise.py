@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,12 @@ from tacit.randomness import Stream
 from tacit.validation import FloatArray
 
 UnitNoise = Callable[[np.random.Generator], Callable[[int], FloatArray]]
+
+
+def unit_noise(noise: str, generator: np.random.Generator) -> Callable[[int], FloatArray]:
+    """Draws standard normal or standard Laplace variables ("gaussian" or "laplace") from `generator`."""
+    # No closure: a copy of what holds this must draw from its own copy of the generator.
+    return partial(_laplace, generator) if noise == "laplace" else generator.standard_normal
 
 
 class FloatNoise(Source):
@@ -48,3 +55,7 @@ class FloatNoise(Source):
 
     def _load(self, state: dict[str, Any]) -> None:
         self._stream.move_to(state["stream"])
+
+
+def _laplace(generator: np.random.Generator, count: int) -> FloatArray:
+    return generator.laplace(0.0, 1.0, count)
