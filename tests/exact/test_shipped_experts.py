@@ -7,7 +7,7 @@ from scipy.stats import chi2
 from exact.experts_law import Batches, lazy_law, scheduled_law, two_chain_law
 from tacit import L2P, Experts, LazyExperts, Randomness, ScheduledExperts
 from tacit.numerics.decisions import draw_softmax
-from tacit.numerics.lattice import quantise_losses
+from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
 
 FALSE_ALARM = 1e-6
 
@@ -64,7 +64,7 @@ def l2p_transcript(learner, losses):
     sample = learner._measure.sample
 
     def spy(generator):
-        drawn.append(generator is learner._streams["reference draw"])
+        drawn.append(generator is learner._reference_choice)
         return sample(generator)
 
     learner._measure.sample = spy
@@ -191,11 +191,11 @@ def reversed_ratio(learner):
 
 
 def reference_never_moves(learner):
-    learner._chains._reference_hazard = -1.0
+    learner._chains._reference_stay = 1.0
 
 
 def twice_the_constant(learner):
-    learner._chains._hazard += learner.plan.eta * learner.plan.batch
+    learner._chains._most += learner.plan.batch * LOSS_UNITS
 
 
 @pytest.mark.parametrize(("n", "rounds"), list(LOSSES))

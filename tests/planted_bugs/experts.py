@@ -11,7 +11,7 @@ from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.replay.epochs import epochs
 from tacit.auditing.report import Finding
 from tacit.auditing.scripted.certified_law import frequencies, marginals
-from tacit.learners import doubling, two_chains
+from tacit.learners import doubling
 from tacit.learners.experts import l2p
 from tacit.learners.experts import lazy_experts as lazy
 from tacit.learners.experts import scheduled_experts as scheduled
@@ -157,15 +157,16 @@ def _every_round(honest: Any) -> Any:
 def _merged_bit(honest: Any) -> Any:
     """One switch bit for both chains: the reference's coin is taken to hide the held chain's."""
 
-    def decide(self: two_chains.TwoChains) -> bool:
-        forced = self._streams["reference keep"].standard_exponential() <= self._reference_hazard
-        if forced:
+    def decide(self: l2p.ExactChains) -> bool:
+        if not self._reference_kept():
             self._reference = self._measure.sample(self._streams["reference draw"])
-        redraw = self._streams["keep"].standard_exponential() <= self._limit - self._ratio
+        stay, self._stay = self._stay, 1.0
+        redraw = not self._kept()
+        self._stay = stay
         if redraw:
             self.decision = self._measure.sample(self._streams["draw"])
-        self._ratio = 0.0
-        return bool(redraw)
+        self._ratio = 0
+        return redraw
 
     return decide
 
@@ -177,11 +178,10 @@ def _reversed(honest: Any) -> Any:
 def _unclipped_slack(honest: Any) -> Any:
     """The coin without its constant C: min(1, .) cuts, and a cut coin tells everything."""
 
-    def decide(self: two_chains.TwoChains) -> bool:
-        self._hazard = 0.0
-        return bool(honest(self))
+    def kept(self: l2p.ExactChains) -> bool:
+        return coin(self._streams["keep"], 1.0, self._rate, max(0, LOSS_UNITS - int(self._ratio)))
 
-    return decide
+    return kept
 
 
 def _one_key(honest: Any) -> Any:
@@ -259,7 +259,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "merged switch bit (L2P)", "experts",
-        swap(two_chains.TwoChains, "decide", _merged_bit), lambda: searched(CHAINS, 6), fast=False,
+        swap(l2p.ExactChains, "decide", _merged_bit), lambda: searched(CHAINS, 6), fast=False,
     ),
     Control(
         "ratio reversed (L2P)", "experts",
@@ -267,7 +267,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "coin without its constant (L2P)", "experts",
-        swap(two_chains.TwoChains, "decide", _unclipped_slack), lambda: searched(CHAINS, 6), fast=False,
+        swap(l2p.ExactChains, "_kept", _unclipped_slack), lambda: searched(CHAINS, 6), fast=False,
     ),
     Control(
         "one key for all streams", "experts",

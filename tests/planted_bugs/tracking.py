@@ -11,11 +11,14 @@ from planted_bugs.experts import searched
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.scripted.above_threshold import above_threshold, isolation
+from tacit.auditing.scripted.races_and_thresholds import race_law
 from tacit.learners.tracking import lazy_fixed_share as fixed_share
 from tacit.learners.tracking import limited_updates
 from tacit.learners.tracking import restart_on_shift as restarts
 from tacit.learners.tracking import sampled_fixed_share as sampled
 from tacit.mechanisms.above_threshold import AboveThreshold
+from tacit.numerics.decisions import draw_weighted
+from tacit.numerics.lattice import quantise_losses
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 
@@ -80,15 +83,15 @@ def _fresh_thresholds(honest: Any) -> Any:
 
 
 def _with_plus(honest: Any) -> Any:
-    def select(sums: Any, epsilon: float, sensitivity: float, generator: Any) -> int:
-        noise = generator.standard_exponential(sums.shape[0]) * (2 * sensitivity / epsilon)
-        return int(np.argmin(sums + noise))
+    def select(uniforms: Any, rate: float, sums: Any) -> int:
+        law = race_law(np.asarray(sums, dtype=float), np.full(len(sums), 1 / rate))
+        return int(uniforms.decide(law.tolist))
 
     return select
 
 
 def _half_selection(honest: Any) -> Any:
-    return lambda sums, epsilon, sensitivity, generator: honest(sums, 2 * epsilon, sensitivity, generator)
+    return lambda uniforms, rate, sums: honest(uniforms, 2 * rate, sums)
 
 
 def _windows_overlap(honest: Any) -> Any:
@@ -111,7 +114,7 @@ def _keeps_rows(honest: Any) -> Any:
         row = self._rows[max(0, self._filled - 1)].copy()
         honest(self, finished)
         if len(self._restarts) > restarts_before:
-            self._sums = self._sums + row
+            self._sums = self._sums + quantise_losses(row)
 
     return events
 
@@ -119,16 +122,16 @@ def _keeps_rows(honest: Any) -> Any:
 def _no_force(honest: Any) -> Any:
     def init(self: Any, plan: Any, randomness: Any) -> None:
         honest(self, plan, randomness)
-        self._hazard = 0.0
+        self._stay = 1.0
 
     return init
 
 
 def _never_forgets(honest: Any) -> Any:
-    def update(self: sampled.SampledFixedShareLearner, factor: Any, noise: Any, finished: int) -> None:
+    def update(self: sampled.SampledFixedShareLearner, factor: Any, finished: int) -> None:
         self._weights = self._weights * factor / np.add.reduce(self._weights * factor)
         if finished != self._horizon:
-            self._move(self._pick(noise))
+            self._move(draw_weighted(self._choice, self._weights))
 
     return update
 

@@ -17,8 +17,6 @@ from copy import copy
 from math import log1p
 from typing import Any, Protocol
 
-import numpy as np
-
 from tacit.learners.states import fitting
 from tacit.privacy.curves import Curve, Repeated, Sometimes, Sum
 from tacit.privacy.lazy import LazyChain
@@ -33,12 +31,15 @@ class Measure(Protocol):
     def log_ratio(self, decision: Any, feedback: Any) -> float:
         """The logarithm of this round's factor at a decision, up to a constant of the round."""
 
-    def sample(self, generator: np.random.Generator) -> Any:
-        """A draw from the normalised measure."""
+    def sample(self, source: Any) -> Any:
+        """A draw from the normalised measure, by the generator or the uniforms of a chain."""
 
 
 class TwoChains:
-    """The switching rule of L2P on any measure. Holds decisions only; its state is private."""
+    """The switching rule of L2P on any measure. Holds decisions only; its state is private.
+
+    Logarithms and coins are floats here; `l2p.ExactChains` counts and tosses them exactly.
+    """
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class TwoChains:
         slack: float,
         force: float,
         reference_force: float,
-        streams: Mapping[str, np.random.Generator],
+        streams: Mapping[str, Any],
     ) -> None:
         self._measure = measure
         self._limit = limit
@@ -68,14 +69,20 @@ class TwoChains:
 
     def decide(self) -> bool:
         """The end of a batch: keep or redraw each chain. True if the decision was redrawn."""
-        # A coin that keeps with probability e^{-h} is an exponential clock that outlives h.
-        redraw = self._streams["keep"].standard_exponential() <= self._hazard - self._ratio
+        redraw = not self._kept()
         if redraw:
             self.decision = self._measure.sample(self._streams["draw"])
-        if self._streams["reference keep"].standard_exponential() <= self._reference_hazard:
+        if not self._reference_kept():
             self._reference = self._measure.sample(self._streams["reference draw"])
         self._ratio = 0.0
-        return bool(redraw)
+        return redraw
+
+    def _kept(self) -> bool:
+        # A coin that keeps with probability e^{-h} is an exponential clock that outlives h.
+        return bool(self._streams["keep"].standard_exponential() > self._hazard - self._ratio)
+
+    def _reference_kept(self) -> bool:
+        return bool(self._streams["reference keep"].standard_exponential() > self._reference_hazard)
 
     def state_dict(self) -> dict[str, Any]:
         """PRIVATE: the reference and the running ratio are not covered by the guarantee."""

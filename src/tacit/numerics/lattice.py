@@ -22,6 +22,7 @@ LARGEST_UNITS = 2**30
 LARGEST_LATTICE_DIMENSION = 2**20
 # Shrinks by more than the roundings of a product and a square root can undo.
 _SHRINK = 1.0 - 2.0**-40
+_CACHED = 2**15  # numbers that are worked on at a time
 
 
 def quantise_losses(losses: FloatArray, units: int = LOSS_UNITS) -> IntArray:
@@ -48,9 +49,19 @@ def sum_quantised(losses: FloatArray) -> IntArray:
     >>> sum_quantised(np.array([[0.0, 0.5], [1.0, 0.25]])).tolist() == [2**24, 3 * 2**22]
     True
     """
-    whole = losses * LOSS_UNITS
-    np.floor(whole, out=whole)
-    return np.asarray(np.add.reduce(whole, axis=0)).astype(np.int64)
+    rows, width = losses.shape
+    size = max(1, _CACHED // max(1, width))
+    whole, total = np.empty((min(rows, size), width)), np.zeros(width)
+    for first in range(0, rows, size):
+        part = losses[first : first + size]
+        floors = np.multiply(part, LOSS_UNITS, out=whole[: len(part)])
+        total += np.add.reduce(np.floor(floors, out=floors), axis=0)
+    return total.astype(np.int64)
+
+
+def whole_losses(losses: FloatArray) -> IntArray:
+    """`quantise_losses` for losses that were checked to lie in [0, 1]."""
+    return (losses * LOSS_UNITS).astype(np.int64)
 
 
 def centre_losses(quantised: IntArray, units: int = LOSS_UNITS) -> IntArray:

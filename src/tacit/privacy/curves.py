@@ -363,7 +363,7 @@ class SamplerError(Curve):
         near = [start + (stop - start) * share for share in (1e-9, 1e-6)]  # enough for the smallest errors
         for trial in (*near, *np.linspace(start, stop, 257)[1:].tolist()):
             if self.delta(trial) <= delta:
-                return smallest(lambda e: self.delta(e) <= delta, previous, trial)
+                return smallest(lambda e: self.delta(e) <= delta, previous, trial, 1e-12)
             previous = trial
         return float("inf")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit import Experts, LazyExperts, Lipschitz, LipschitzNet, Randomness, ScheduledExperts
+from tacit import L2P, Experts, LazyExperts, Lipschitz, LipschitzNet, Randomness, ScheduledExperts
 from tacit.numerics import decisions
 from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
 
@@ -12,6 +12,7 @@ OPEN = Experts(n=4, horizon=None)
 PLANS = {
     "lazy": lambda: LazyExperts(PROBLEM, eta=0.2, force=0.05, batch=2),
     "lazy, absolute": lambda: LazyExperts(PROBLEM, eta=0.2, force=0.05, relative=False, max_switches=30),
+    "L2P": lambda: L2P(PROBLEM, eta=0.2, force=0.05, reference_force=0.1, batch=2, slack=1.5),
     "scheduled": lambda: ScheduledExperts(PROBLEM, eta=0.2),
 }
 
@@ -67,7 +68,8 @@ def test_losses_are_rounded_one_by_one_before_any_sum(plan, losses):
     learner.run(losses[:100])
     if "_rows" in learner._state:
         learner._flush()
-    np.testing.assert_array_equal(learner._total, quantise_losses(losses[:100]).sum(axis=0))
+    total = learner._measure.total if isinstance(plan, L2P) else learner._total
+    np.testing.assert_array_equal(total, quantise_losses(losses[:100]).sum(axis=0))
 
 
 @pytest.mark.parametrize("low", [-2.0, 0.1, 1e-8])

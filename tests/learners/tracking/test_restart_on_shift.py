@@ -1,5 +1,6 @@
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from exact.tracking_law import first_above_probability
 from tacit.environments.tracking import ShiftingBernoulli
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.tracking import LimitedUpdates, RestartOnShift
-from tacit.learners.tracking.limited_updates import noise_mean
+from tacit.learners.tracking.limited_updates import noise_mean, selection_rate
 from tacit.learners.tracking.thresholds import certified_margin, learning_regret
+from tacit.numerics import decisions
+from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT
 from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
@@ -103,6 +106,14 @@ def test_selection_noise_covers_what_one_person_can_move():
     assert noise_mean(0.5, REPLACE, 1) == pytest.approx(4.0)
     assert noise_mean(0.5, ZERO_OUT, 1) == pytest.approx(2.0)
     assert noise_mean(0.5, REPLACE, 3) == pytest.approx(12.0)
+    for relation, moved in ((REPLACE, 2), (ZERO_OUT, 1)):
+        for epsilon in (0.1, 0.7, 3.0):
+            rate = Fraction(selection_rate(epsilon, relation, 3))
+            assert (
+                rate * 3 * moved * LOSS_UNITS
+                <= Fraction(epsilon)
+                < rate * 3 * moved * LOSS_UNITS * Fraction(1 + 2.0**-51)
+            )
     plan = RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0, rounds_per_person=3, relation="zero-out")
     assert plan.detector.threshold_scale == pytest.approx(3 / 0.3)
     assert plan.guarantee.epsilon() == 1.0
@@ -121,7 +132,7 @@ def test_shares_never_exceed_epsilon():
 def test_limited_updates_selects_the_window_before_each_power_of_two(monkeypatch):
     seen = []
 
-    def pick(sums, epsilon, sensitivity, generator):
+    def pick(uniforms, rate, sums):
         seen.append(sums.copy())
         return int(np.argmin(sums))
 
@@ -132,9 +143,24 @@ def test_limited_updates_selects_the_window_before_each_power_of_two(monkeypatch
     assert len(seen) == 5
     for level, sums in enumerate(seen, start=1):
         tau = 2**level  # rounds tau/2 .. tau-1, counted from 1
-        expected = losses[tau // 2 - 1 : tau - 1].sum(axis=0)
-        np.testing.assert_allclose(sums, expected)
+        expected = quantise_losses(losses[tau // 2 - 1 : tau - 1]).sum(axis=0)
+        np.testing.assert_array_equal(sums, expected)
         assert (actions[tau - 1 : 2 * tau - 1] == np.argmin(expected)).all()
+
+
+def test_limited_updates_is_exact(monkeypatch):
+    """It says so, and selections that are looked at more closely are the same."""
+    plan = LimitedUpdates(stochastic(5, 300, 0), epsilon=0.5)
+    losses = Randomness.replayable(2).stream("losses").random((300, 5))
+    assert plan.guarantee.numerics == "exact"
+    assert "T/2^24" in plan.regret_bound.formula
+    wanted = plan.start(Randomness.replayable(1)).run(losses)
+    assert len(set(wanted.tolist())) > 1
+    monkeypatch.setattr(decisions, "COIN_MARGIN", 2.0)
+    np.testing.assert_array_equal(plan.start(Randomness.replayable(1)).run(losses), wanted)
+    np.testing.assert_array_equal(
+        plan.start(Randomness.replayable(1)).run(quantise_losses(losses) / LOSS_UNITS), wanted
+    )
 
 
 def test_a_restart_forgets_everything(monkeypatch):
@@ -151,11 +177,11 @@ def test_a_restart_forgets_everything(monkeypatch):
     monkeypatch.setattr(type(learner._alarm), "test", lambda self, query: False)
     sums = []
     monkeypatch.setattr(
-        "tacit.learners.tracking.limited_updates.permute_and_flip", lambda s, e, d, g: sums.append(s.copy()) or 0
+        "tacit.learners.tracking.limited_updates.permute_and_flip", lambda u, r, s: sums.append(s.copy()) or 0
     )
     learner.run(losses[20:60])
-    np.testing.assert_array_equal(sums[0], losses[20])
-    np.testing.assert_array_equal(sums[1], losses[21:23].sum(axis=0))
+    np.testing.assert_array_equal(sums[0], quantise_losses(losses[20]))
+    np.testing.assert_array_equal(sums[1], quantise_losses(losses[21:23]).sum(axis=0))
 
 
 @pytest.mark.parametrize("make", [LimitedUpdates, RestartOnShift])

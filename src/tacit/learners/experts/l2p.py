@@ -11,27 +11,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import exp, log, sqrt
+from math import ceil, exp, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
-from tacit.learners.experts.lazy_experts import weights_regret
+from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import wanted_rate
 from tacit.learners.search import Parameters, best_chain, tosses
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
-from tacit.mechanisms.selection import exponential_mechanism
+from tacit.numerics.decisions import coin, draw_softmax
+from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
+from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.calibration import largest, minimise
 from tacit.privacy.curves import BoundedRange, Curve
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Relation
+from tacit.privacy.guarantee import EXACT, REPLACE, Relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
 REFUSED = {
     "theorem-3.10": (
@@ -52,8 +54,9 @@ class L2P(ExpertPlan):
 
     Privacy contract: every decision and the switch times of both chains; draws of bounded range 2 eta, the
     coin moves by at most 2 eta, once. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics:
-    idealized.
-    Regret: ln N/eta + eta T B/8 (oblivious): the marginal law is exactly exponential weights.
+    exact.
+    Regret: ln N/eta + eta T B/8 + T 2^-24 (oblivious): the marginal law is exactly exponential weights, on losses that
+    are rounded down to multiples of 2^-24.
 
     Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
     https://arxiv.org/abs/2406.03620.
@@ -69,7 +72,7 @@ class L2P(ExpertPlan):
     >>> learner = plan.start(Randomness.replayable(3))
     >>> actions = learner.run(np.zeros((500, 4)))
     >>> plan.regret_bound.formula
-    'ln(N)/eta + eta T B/8'
+    'ln(N)/eta + eta T B/8 + T/2^24'
     """
 
     eta: float
@@ -80,6 +83,7 @@ class L2P(ExpertPlan):
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
     theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), random-draw Renyi composition"
+    stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,6 +98,11 @@ class L2P(ExpertPlan):
         """How many times the coins are tossed: after every batch but the last."""
         return tosses(self.rounds, self.batch)
 
+    @property
+    def constant(self) -> int:
+        """The coin's constant C in units of eta/2^24."""
+        return coin_constant(self.batch, self.slack)
+
     @cached_property
     def curve(self) -> Curve:
         """What the transcript leaks."""
@@ -102,9 +111,9 @@ class L2P(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8: the batching term of Proposition 3.3 is false and is not used."""
+        """At most ln N/eta + eta T B/8 + T 2^-24: the batching term of Proposition 3.3 is false and is not used."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
-        return RegretBound(value, "ln(N)/eta + eta T B/8", ("oblivious adversary", "expectation over the coins"))
+        return RegretBound(value, WEIGHTS_FORMULA, ("oblivious adversary", "expectation over the coins"))
 
     @property
     def expected_switches(self) -> float:
@@ -155,58 +164,55 @@ class L2PLearner(ExpertLearner):
     """Plays the first chain."""
 
     plan: L2P
-    _stream_names = CHAIN_STREAMS
-    _state = ("_measure", "_chains")
+    _state = ("_measure", "_chains", "_keep", "_choice", "_reference_keep", "_reference_choice")
 
     def __init__(self, plan: L2P, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._batch = plan.batch
         self._last_decision = plan.decisions * plan.batch
         self._measure = ExponentialWeights(self._n, plan.eta)
-        self._chains = TwoChains(
-            self._measure,
-            limit=plan.eta,
-            batch=plan.batch,
-            slack=plan.slack,
-            force=plan.force,
-            reference_force=plan.reference_force,
-            streams=self._streams,
-        )
+        sources = {name: Uniforms.from_streams(randomness, name) for name in CHAIN_STREAMS}
+        self._keep, self._choice, self._reference_keep, self._reference_choice = sources.values()
+        self._chains = ExactChains(self._measure, plan, sources)
         self._action = self._chains.decision
 
     def _consistent(self) -> bool:
-        return super()._consistent() and self._summable(self._measure.total) and self._action == self._chains.decision
+        return (
+            super()._consistent()
+            and self._summable_units(self._measure.total)
+            and self._action == self._chains.decision
+        )
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._chains.absorb(losses)
+        self._chains.absorb(quantise_losses(losses))
         finished = self._round + 1
         if finished % self._batch == 0 and finished <= self._last_decision and self._chains.decide():
             self._move(self._chains.decision)
 
 
 class ExponentialWeights:
-    """The measure exp(-eta * cumulative loss) over experts."""
+    """The measure exp(-eta * cumulative loss) over experts; losses are integers, of 2^24 units."""
 
     def __init__(self, n: int, eta: float) -> None:
-        self._eta = eta
-        self._total = np.zeros(n)
+        self._rate = eta / LOSS_UNITS
+        self._total = np.zeros(n, dtype=np.int64)
 
     @property
-    def total(self) -> FloatArray:
+    def total(self) -> IntArray:
         """The cumulative losses. PRIVATE."""
         return self._total
 
-    def absorb(self, feedback: FloatArray) -> None:
+    def absorb(self, feedback: IntArray) -> None:
         """Add this round's losses."""
         self._total += feedback
 
-    def log_ratio(self, decision: int, feedback: FloatArray) -> float:
-        """-eta times this round's loss of the expert."""
-        return -self._eta * feedback.item(decision)
+    def log_ratio(self, decision: int, feedback: IntArray) -> int:
+        """Minus this round's loss of the expert: the logarithm in units of eta/2^24."""
+        return -feedback.item(decision)
 
-    def sample(self, generator: np.random.Generator) -> int:
+    def sample(self, source: Uniforms) -> int:
         """An expert with probability proportional to its weight."""
-        return exponential_mechanism(-self._eta * self._total, generator)
+        return draw_softmax(source, self._rate, self._total)
 
     def state_dict(self) -> dict[str, Any]:
         """PRIVATE: the cumulative losses."""
@@ -215,6 +221,43 @@ class ExponentialWeights:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
         self._total = np.array(fitting(self._total, state["total"]))
+
+
+class ExactChains(TwoChains):
+    """The switching rule in integers, with coins that are decided exactly.
+
+    The running ratio is counted in units of eta/2^24 from its smallest value, so that it is never negative.
+    """
+
+    def __init__(self, measure: ExponentialWeights, plan: L2P, sources: dict[str, Uniforms]) -> None:
+        super().__init__(
+            measure,
+            limit=LOSS_UNITS,
+            batch=plan.batch,
+            slack=plan.slack,
+            force=plan.force,
+            reference_force=plan.reference_force,
+            streams=sources,
+        )
+        self._ratio = 0
+        self._rate = plan.eta / LOSS_UNITS
+        self._most = plan.constant + plan.batch * LOSS_UNITS
+        self._stay, self._reference_stay = 1 - plan.force, 1 - plan.reference_force
+
+    def absorb(self, feedback: IntArray) -> None:
+        super().absorb(feedback)
+        self._ratio += LOSS_UNITS
+
+    def decide(self) -> bool:
+        redrawn = super().decide()
+        self._ratio = 0
+        return redrawn
+
+    def _kept(self) -> bool:
+        return coin(self._streams["keep"], self._stay, self._rate, int(self._most - self._ratio))
+
+    def _reference_kept(self) -> bool:
+        return coin(self._streams["reference keep"], self._reference_stay)
 
 
 def l2p_curve(
@@ -227,19 +270,26 @@ def l2p_curve(
 ) -> Curve:
     """What the two chains on exponential weights leak."""
     eta, force, batch, _ = tuned
+    constant = coin_constant(batch, slack) / (batch * LOSS_UNITS)
     # REPLACE changes l(y) - l(x) from one end of [-1, 1] to the other; ZERO_OUT from one end to 0.
-    moved = eta if relation is ZERO_OUT else 2 * eta
+    moved = eta * relation.sides
     return two_chains_curve(
         limit=eta,
         bit=moved,
         batch=batch,
-        slack=slack,
-        force=force,
-        reference_force=reference_force,
+        slack=constant,
+        # What is left to the floats 1 - force that the coins are given.
+        force=1 - (1 - force),
+        reference_force=1 - (1 - reference_force),
         decisions=0 if problem.n == 1 else tosses(problem.horizon or 1, batch),
         draw=BoundedRange(moved * rounds_per_person),
         rounds_per_person=rounds_per_person,
     )
+
+
+def coin_constant(batch: int, slack: float) -> int:
+    """The coin's constant C in units of eta/2^24."""
+    return ceil(slack * (batch * LOSS_UNITS))
 
 
 def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, int]:

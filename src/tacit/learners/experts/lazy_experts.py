@@ -25,7 +25,7 @@ from tacit.learners.rates import wanted_rate
 from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.numerics.decisions import coin, draw_softmax, toss
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses, sum_quantised
+from tacit.numerics.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import BoundedRange, Curve
 from tacit.privacy.guarantee import EXACT, Relation
@@ -184,12 +184,13 @@ class LazyExpertsLearner(LazyLearner):
         """One aligned block of whole batches, all of which end in a decision."""
         size, batch = self._block, self._batch
         index, words = self._keep.take(size // batch)
+        least = whole_losses(best)
         start = row = 0  # rows from `start` on are not yet added to the total
         while row < size:
             ahead = min(size, row + self._window * batch)
-            held = quantise_losses(block[row:ahead, self._action])
+            held = whole_losses(block[row:ahead, self._action])
             if self._relative:
-                held -= quantise_losses(best[row:ahead])
+                held -= least[row:ahead]
             scores = held if batch == 1 else np.add.reduce(held.reshape(-1, batch), axis=1)
             toss_from, toss_to = row // batch, ahead // batch
             kept = toss(self._keep, index + toss_from, words[toss_from:toss_to], self._stay, self._rate, scores)
@@ -206,8 +207,10 @@ class LazyExpertsLearner(LazyLearner):
         self._round += size
 
 
-def lazy_curve(n: int, rounds: int, tuned: Parameters, relation: Relation, rounds_per_person: int) -> Curve:
-    """The curve of a lazy chain on exponential weights (used again by lazy fixed share)."""
+def lazy_curve(
+    n: int, rounds: int, tuned: Parameters, relation: Relation, rounds_per_person: int, extra: float = 0.0
+) -> Curve:
+    """The curve of a lazy chain on exponential weights (used again by lazy fixed share, whose draws are wider)."""
     eta, force, batch, cap = tuned
     stay = 1 - force  # the float that the coin is given
     # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
@@ -217,7 +220,7 @@ def lazy_curve(n: int, rounds: int, tuned: Parameters, relation: Relation, round
         least=-log1p(stay - 1),
         spread=batch * eta,
         bit=eta,
-        draw=BoundedRange(width),
+        draw=BoundedRange(width + extra),
         batch=batch,
         rounds_per_person=rounds_per_person,
     )
@@ -234,12 +237,12 @@ def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float) -> fl
     return complexity / tuned.rate + tuned.rate * rounds * tuned.batch / 8 + rounds * hit
 
 
-def best_lazy(n: int, rounds: int, target: Target, complexity: float) -> Parameters:
+def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0) -> Parameters:
     """The lazy chain of the smallest certified regret that meets the target (used again by lazy fixed share)."""
     return best_chain(
         rounds,
         target,
-        curve=lambda tuned: lazy_curve(n, rounds, tuned, target.relation, target.rounds_per_person),
+        curve=lambda tuned: lazy_curve(n, rounds, tuned, target.relation, target.rounds_per_person, extra),
         regret=lambda tuned: lazy_regret(n, rounds, tuned, complexity),
         wanted=partial(wanted_rate, complexity, rounds),
     )

@@ -143,6 +143,9 @@ class ScheduledExpertsLearner(ExpertLearner):
             self._move(draw_softmax(self._choice, self._rate, self._total))
 
 
-def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int) -> Curve:
-    """The curve of draws from exponential weights that see a person's data (used again by sampled fixed share)."""
-    return Repeated(BoundedRange(eta * relation.sides * rounds_per_person), draws)
+def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int, extra: float = 0.0) -> Curve:
+    """The curve of draws from exponential weights that see a person's data (used again by sampled fixed share).
+
+    `extra`: by how much more the log odds may differ, because the weights themselves are not exact.
+    """
+    return Repeated(BoundedRange(eta * relation.sides * rounds_per_person + extra), draws)

@@ -17,20 +17,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import log1p
+from math import expm1
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.learners.experts.common import LazyLearner
-from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret
+from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.learners.plan import SmallInstance
 from tacit.learners.search import Parameters, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
-from tacit.mechanisms.selection import exponential_mechanism
+from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, weights_error
+from tacit.numerics.decisions import coin, draw_weighted, toss
+from tacit.numerics.lattice import LOSS_UNITS, whole_losses
+from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import Curve
+from tacit.privacy.guarantee import IDEALIZED
+from tacit.privacy.numerics import exact_up_to
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
@@ -44,8 +49,10 @@ class LazyFixedShare(TrackingPlan):
 
     Privacy contract: every decision, for the Renyi curve of `LazyChain` with keep probabilities in
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
-    adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
-    Regret: complexity/eta + eta T B/8 (oblivious), complexity = -ln of the prior weight of the best sequence.
+    adversaries. Enforced: losses in their range (others raise). Numerics: exact up to the error of the weights, which
+    are floats: it adds 4 kappa T to the range, kappa about 2^-45 (idealized for the uniform prior and eta above 16).
+    Regret: complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1) (oblivious), complexity = -ln of the prior
+    weight of the best sequence.
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
@@ -100,14 +107,33 @@ class LazyFixedShare(TrackingPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks: as for lazy experts."""
-        return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person)
+        """What the transcript leaks: as for lazy experts, with the error of the weights."""
+        return self._lazy_curve(2 * self._error)
+
+    @property
+    def stated_numerics(self) -> str:
+        """Exact up to what the errors of the weights add to epsilon; the logarithms of the uniform prior are not."""
+        if self.prior == "uniform" or self.eta > LARGEST_ETA:
+            return IDEALIZED
+        extra = self.curve.epsilon(self.delta) - self._lazy_curve(0.0).epsilon(self.delta)
+        return exact_up_to(extra if extra > 2 * self._error else 2 * self._error)
+
+    @property
+    def _error(self) -> float:
+        """2 kappa T: how far the logarithm of a ratio of two weights may be off in the last round."""
+        return weights_error(self.problem, self.rounds)
+
+    def _lazy_curve(self, extra: float) -> Curve:
+        return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person, extra)
 
     @property
     def regret_bound(self) -> RegretBound:
-        """complexity/eta + eta T B/8, plus T times the probability that the limit is hit."""
-        value = self.problem.width * lazy_regret(self.problem.n, self.rounds, self._tuned, self.paths.complexity)
-        formula = "complexity/eta + eta T B/8" + (" + T P[cap hit]" if self.max_redraws is not None else "")
+        """complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1), plus T times P[the limit is hit]."""
+        value = lazy_regret(self.problem.n, self.rounds, self._tuned, self.paths.complexity)
+        value += rounding_regret(self.problem.n, self.rounds)
+        value = 0.0 if self.problem.n == 1 else self.problem.width * (value + self.rounds * expm1(self._error))
+        formula = "complexity/eta + eta T B/8 + T/2^24 + T (e^(2 kappa T) - 1)"
+        formula += " + T P[cap hit]" if self.max_redraws is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @property
@@ -132,7 +158,7 @@ class LazyFixedShare(TrackingPlan):
         check_choice(cls.__name__, "prior", prior, PRIORS)
         rounds = problem.horizon or 1
         complexity = PRIORS[prior](problem.n, rounds, problem.switches, 1.0).complexity
-        best = best_lazy(problem.n, rounds, target, complexity)
+        best = best_lazy(problem.n, rounds, target, complexity, 2 * weights_error(problem, rounds))
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -149,43 +175,42 @@ class LazyFixedShareLearner(LazyLearner):
     """Holds one path, known up to the next round; brings the forward weights up to date before a draw."""
 
     plan: LazyFixedShare
-    _stream_names = ("start", "keep", "move", "draw")
-    _state = ("_weights", "_rows", "_filled", "_held_loss", "_redraws", "_used")
+    _stream_names = ("move",)
+    _state = ("_weights", "_rows", "_filled", "_held_loss", "_redraws", "_used", "_keep", "_choice")
 
     def __init__(self, plan: LazyFixedShare, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._paths = plan.paths
-        self._eta = plan.eta
-        self._hazard = -log1p((1 - plan.force) - 1)  # of the float that the curve is computed for
+        self._rate = plan.eta / LOSS_UNITS
+        self._stay = 1 - plan.force
+        self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
         # Rows wait here for a draw or for the end of a block: both ways of playing process the same stretches.
         self._begin_chain(plan.batch, plan.decisions, plan.max_redraws)
         self._moves = (-1, np.zeros((0, 1)))  # the block that the planned moves were computed for
         self._rows = np.zeros((self._block, self._n))
         self._filled = 0
         self._weights = self._paths.initial()
-        self._held_loss = 0.0
+        self._held_loss = 0
         self._used = 0  # switches of the held path; never released
-        self._action = int(self._streams["start"].integers(self._n))
+        self._action = Uniforms.from_streams(randomness, "start").integer(self._n)
 
     def _absorb(self, losses: FloatArray) -> None:
         self._rows[self._filled] = losses
         self._filled += 1
-        self._held_loss += losses.item(self._action) - self._best
-        coin = self._streams["move"].random()
+        self._held_loss += int(losses.item(self._action) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
+        moving = self._streams["move"].random()
         finished = self._round + 1
         drawn = False
         if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
-            # Keeping with probability (1-p) e^{-eta A} is an exponential clock that outlives the hazard.
-            clock = self._streams["keep"].standard_exponential()
-            if clock <= self._eta * self._held_loss + self._hazard:
+            if not coin(self._keep, self._stay, self._rate, self._held_loss):
                 self._flush()
                 self._draw(finished)
                 drawn = True  # the forward weights contain the step to the next round
-            self._held_loss = 0.0
+            self._held_loss = 0
         if not drawn and finished != self._horizon:
             probability = self._planned_moves()[self._round % self._block, self._used]
-            if coin < probability:
-                self._move(self._target(self._action, coin, probability))
+            if moving < probability:
+                self._move(self._target(self._action, moving, probability))
                 self._used += self._counting
         if finished % self._block == 0:
             self._flush()
@@ -212,32 +237,37 @@ class LazyFixedShareLearner(LazyLearner):
 
     def _flush(self) -> None:
         if self._filled and self._round < self._last_decision:
-            self._paths.advance(self._weights, self._rows[: self._filled])
+            self._advance(self._rows[: self._filled])
         self._filled = 0
+
+    def _advance(self, rows: FloatArray) -> None:
+        self._paths.advance(self._weights, whole_losses(rows) / LOSS_UNITS)  # exact: a power of two
 
     def _draw(self, finished: int) -> None:
         self._redraws += 1
-        state = exponential_mechanism(self._paths.scores(self._weights, finished), self._streams["draw"])
+        state = draw_weighted(self._choice, self._paths.law(self._weights, finished))
         self._used, expert = divmod(state, self._n)
         self._move(expert)
 
     def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """One aligned block of whole batches, all of which end in a decision."""
         size, batch = self._block, self._batch
-        clocks = self._streams["keep"].standard_exponential(size // batch)
+        index, words = self._keep.take(size // batch)
+        least = whole_losses(best)
         coins = self._streams["move"].random(size)
         row = 0  # rows before it are played and, from the second pass on, in the weights
         while row < size:
             path, last, used = self._plan_path(coins, row)
-            held = block[np.arange(row, size), path] - best[row:]
-            if batch > 1:  # sequential sums, as one round at a time would make them
-                held = np.add.accumulate(held.reshape(-1, batch), axis=1)[:, -1]
-            rings = np.flatnonzero(clocks[row // batch :] <= self._eta * held + self._hazard)
+            held = np.add.reduce(
+                (whole_losses(block[np.arange(row, size), path]) - least[row:]).reshape(-1, batch), axis=1
+            )
+            first = row // batch
+            rings = np.flatnonzero(~toss(self._keep, index + first, words[first:], self._stay, self._rate, held))
             stop = size if not rings.size else row + (int(rings[0]) + 1) * batch
             actions[row:stop] = path = path[: stop - row]
             self._switches += int(np.count_nonzero(path[1:] != path[:-1]))
             self._action = int(path[-1])
-            self._paths.advance(self._weights, block[row:stop])
+            self._advance(block[row:stop])
             if rings.size:
                 self._draw(self._round + stop)
             else:

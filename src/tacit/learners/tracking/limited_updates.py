@@ -22,9 +22,12 @@ from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner, ExpertPl
 from tacit.learners.plan import SmallInstance
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.selection import permute_and_flip
+from tacit.numerics.decisions import permute_and_flip
+from tacit.numerics.discrete_laplace import laplace_rate
+from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
+from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
-from tacit.privacy.guarantee import Relation
+from tacit.privacy.guarantee import EXACT, Relation
 from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_positive
@@ -37,7 +40,7 @@ class LimitedUpdates(ExpertPlan):
     Privacy contract: every decision, pure epsilon. The windows are disjoint, so each selection may spend the
     whole budget; a person who stands in k of a window's rounds costs k/m of it, hence m rounds cost epsilon
     however they are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
-    Assumed for the regret: independent losses from one distribution. Numerics: idealized.
+    Assumed for the regret: independent losses from one distribution. Numerics: exact.
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
@@ -58,6 +61,7 @@ class LimitedUpdates(ExpertPlan):
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "permute-and-flip on disjoint windows, parallel composition"
+    stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,7 +86,7 @@ class LimitedUpdates(ExpertPlan):
         value = self.problem.width * stationary_regret(
             self.problem.n, self.rounds, noise_mean(self.epsilon, self.relation, self.rounds_per_person)
         )
-        formula = "1 + sum_l 2n min(1, (sqrt(n ln(N)/2) + scale (H_N - 1))/n) + sqrt(T ln(N)/2), n = 2^l"
+        formula = "1 + sum_l 2n min(1, (sqrt(n ln(N)/2) + scale (H_N - 1))/n) + sqrt(T ln(N)/2) + T/2^24, n = 2^l"
         return RegretBound(value, formula, assumptions)
 
     @property
@@ -106,35 +110,35 @@ class LimitedUpdates(ExpertPlan):
 
     def _learner(self, randomness: Randomness) -> LimitedUpdatesLearner:
         interval = max(1, min(1024, BLOCK_ENTRIES // self.problem.n))
-        scale = noise_mean(self.epsilon, self.relation, self.rounds_per_person)
-        return LimitedUpdatesLearner(self, randomness, interval, scale)
+        rate = selection_rate(self.epsilon, self.relation, self.rounds_per_person)
+        return LimitedUpdatesLearner(self, randomness, interval, rate)
 
 
 class LimitedUpdatesLearner(ExpertLearner):
     """Collects rows between checkpoints; sums them at checkpoints and selections only.
 
-    Both ways of playing put the rows into the same buffer and sum them at the same rounds, so that they
-    agree to the last bit. `RestartOnShift` inherits this and looks for shifts at its checkpoints.
+    Both ways of playing put the rows into the same buffer; each row is rounded to integers before it is added up.
+    `RestartOnShift` inherits this and looks for shifts at its checkpoints.
     """
 
-    _stream_names: ClassVar[tuple[str, ...]] = ("start", "select")
-    _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_rows", "_held", "_filled", "_summed")
+    _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_rows", "_held", "_filled", "_summed", "_start", "_select")
     _any_shape: ClassVar[tuple[str, ...]] = ("_rows", "_held")
 
-    def __init__(self, plan: ExpertPlan, randomness: Randomness, interval: int, scale: float) -> None:
+    def __init__(self, plan: ExpertPlan, randomness: Randomness, interval: int, rate: float) -> None:
         super().__init__(plan, randomness)
         self._interval = interval  # rounds between checkpoints
-        self._scale = scale  # mean of the selection's exponential noise
+        self._rate = rate  # of the selection's coins
+        self._start, self._select = (Uniforms.from_streams(randomness, name) for name in ("start", "select"))
         self._rows = np.zeros((interval, self._n))
         self._held = np.zeros(interval)
         self._filled = 0  # rows since the last checkpoint
         self._begin()
-        self._action = int(self._streams["start"].integers(self._n))
+        self._action = self._start.integer(self._n)
 
     def _begin(self) -> None:
         """Local time zero: nothing but released values is remembered."""
         self._local = 0
-        self._sums = np.zeros(self._n)
+        self._sums = np.zeros(self._n, dtype=np.int64)
         self._summed = self._filled  # rows of the buffer that the window's sums contain, or that are older
 
     def _gather(self) -> dict[str, Any]:
@@ -151,6 +155,9 @@ class LimitedUpdatesLearner(ExpertLearner):
         self._held[: self._filled] = fitting(self._held[: self._filled], held)
 
     def _consistent(self) -> bool:
+        waiting = self._rows[: self._filled]
+        if not ((waiting >= 0) & (waiting <= 1)).all():
+            return False
         counted = self._summed <= self._filled and (self._round - self._filled) % self._interval == 0
         return super()._consistent() and counted and self._local == self._round - self._epoch_start()
 
@@ -191,25 +198,29 @@ class LimitedUpdatesLearner(ExpertLearner):
             self._filled = self._summed = 0
         if self._local & (self._local + 1) == 0 and self._local > 0:
             self._sum()
-            # The mean 2 Delta/epsilon is computed by the plan; here Delta = 1/2 makes the scale explicit.
-            self._move(permute_and_flip(self._sums, 1 / self._scale, 0.5, self._streams["select"]))
-            self._sums = np.zeros(self._n)
+            self._move(permute_and_flip(self._select, self._rate, self._sums))
+            self._sums = np.zeros(self._n, dtype=np.int64)
 
     def _checkpoint(self, finished: int) -> None:
         """Nothing to check when the distribution does not shift."""
 
     def _sum(self) -> None:
         if self._summed < self._filled:
-            self._sums += np.add.reduce(self._rows[self._summed : self._filled], axis=0)
+            self._sums += sum_quantised(self._rows[self._summed : self._filled])
             self._summed = self._filled
 
 
-def noise_mean(epsilon: float, relation: Relation, rounds_per_person: int) -> float:
-    """The mean of the exponential noise that makes every selection private.
+def selection_rate(epsilon: float, relation: Relation, rounds_per_person: int) -> float:
+    """What the coins of a selection are given for each unit of loss: 1/`noise_mean`, in units, rounded down.
 
     The choice depends on differences of sums only. One replaced round moves two sums against each other by
     at most 2; a round of constant loss instead of it, by at most 1.
     """
+    return laplace_rate(epsilon, relation.sides * rounds_per_person * LOSS_UNITS)
+
+
+def noise_mean(epsilon: float, relation: Relation, rounds_per_person: int) -> float:
+    """The mean of exponential noise by which a selection has the same law: argmin(sum - noise)."""
     return relation.sides * rounds_per_person / epsilon * ROUND_UP
 
 
@@ -220,7 +231,7 @@ def stationary_regret(n: int, rounds: int, scale: float) -> float:
     + Exp(j) - Exp(*). In expectation the first is at most sqrt(k ln N/2) (Hoeffding, maximum over N), the
     second 0, and the noises at most scale * (H_N - 1), H_N = 1 + 1/2 + ... + 1/N. It is then held for at
     most 2k rounds. The best expert in hindsight may be lucky: its sum is below the best expected one by at
-    most sqrt(T ln N/2).
+    most sqrt(T ln N/2). Losses that are rounded down are too small by less than 2^-24 each.
     """
     if n == 1:
         return 0.0
@@ -230,4 +241,4 @@ def stationary_regret(n: int, rounds: int, scale: float) -> float:
         held = min(2 * window, rounds - 2 * window + 1)
         total += held * min(1.0, (sqrt(window * log(n) / 2) + scale * (harmonic - 1)) / window)
         window *= 2
-    return min(float(rounds), total + sqrt(rounds * log(n) / 2))
+    return min(float(rounds), total + sqrt(rounds * log(n) / 2) + rounds / LOSS_UNITS)

@@ -15,8 +15,9 @@ import numpy as np
 from tacit.learners.tracking.common import path_complexity
 from tacit.validation import FloatArray
 
-# A share of zero is replaced by this one: the same law, but weights never underflow to zero for good.
-SMALLEST_SHARE = 1e-300
+# A share of zero is replaced by this one: weights never underflow, nor come so near to it that they lose digits.
+SMALLEST_SHARE = 1e-250
+_SMALLEST_SUM = 1e-300
 _UNREACHED = -1e30
 
 
@@ -35,8 +36,8 @@ class PathPrior(ABC):
         """Take in the losses of some rounds, each followed by one step of the chain. In place."""
 
     @abstractmethod
-    def scores(self, weights: FloatArray, time: int) -> FloatArray:
-        """Log probabilities, up to a constant, of the state in the next round, as a flat array."""
+    def law(self, weights: FloatArray, time: int) -> FloatArray:
+        """Probabilities, up to a factor, of the state in the next round, as a flat array."""
 
     @abstractmethod
     def moves(self, time: int, count: int) -> FloatArray:
@@ -75,9 +76,9 @@ class MarkovPrior(PathPrior):
             np.multiply(weights, stay / total(weights), out=weights)
             np.add(weights, other, out=weights)
 
-    def scores(self, weights: FloatArray, time: int) -> FloatArray:
+    def law(self, weights: FloatArray, time: int) -> FloatArray:
         """The forward weights already contain the step to the next round."""
-        return np.log(weights)
+        return weights
 
     def moves(self, time: int, count: int) -> FloatArray:
         """The share, always; a path that could still switch is no different from one that did."""
@@ -116,15 +117,15 @@ class UniformPrior(PathPrior):
             np.add.accumulate(linear[:, :-1], axis=1, out=others[:, 1:])
             others[:, :-1] += np.add.accumulate(linear[:, :0:-1], axis=1)[:, ::-1]
             # What underflows here is dominated by staying, which has used one switch less.
-            arrivals = np.log(np.maximum(others, SMALLEST_SHARE)) + top
+            arrivals = np.log(np.maximum(others, _SMALLEST_SUM)) + top
             weights[1:] = np.logaddexp(weights[1:], arrivals[:-1])
             weights -= np.max(weights)
 
-    def scores(self, weights: FloatArray, time: int) -> FloatArray:
-        """F(j,c) + ln G(rounds after the next one, S-c)."""
+    def law(self, weights: FloatArray, time: int) -> FloatArray:
+        """e^F(j,c) G(rounds after the next one, S-c)."""
         left = self._log_completions(np.asarray([self.rounds - time - 1]))[0]
-        scores: FloatArray = (weights + left[::-1, None]).ravel()
-        return scores
+        scores = (weights + left[::-1, None]).ravel()
+        return np.asarray(np.exp(scores - np.maximum.reduce(scores)))
 
     def moves(self, time: int, count: int) -> FloatArray:
         """(N-1) G(n-1, k-1)/G(n, k), with n rounds to come and k = S - c switches left."""

@@ -25,7 +25,7 @@ import numpy as np
 from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
-from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean
+from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean, selection_rate
 from tacit.learners.tracking.thresholds import (
     CERTIFIED_FALSE_ALARM,
     Detector,
@@ -205,12 +205,14 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
     """Looks for a shift at each checkpoint; `restarts` lists the first rounds of the later epochs."""
 
     plan: RestartOnShift
-    _stream_names: ClassVar[tuple[str, ...]] = ("start", "select", "alarm")
+    _stream_names: ClassVar[tuple[str, ...]] = ("alarm",)
     _state: ClassVar[tuple[str, ...]] = (*LimitedUpdatesLearner._state, "_excess", "_alarm", "_restarts")
 
     def __init__(self, plan: RestartOnShift, randomness: Randomness) -> None:
         self._restarts: list[int] = []
-        super().__init__(plan, randomness, plan.interval, plan.detector.selection_scale)
+        selection = plan.shares[0] * plan.epsilon / ROUND_UP
+        rate = selection_rate(selection, plan.relation, plan.rounds_per_person)
+        super().__init__(plan, randomness, plan.interval, rate)
         a = np.asarray(plan.detector.windows, dtype=float)[:, None]
         self._drift = plan.slope / (2 * a[:, :, None]) * np.arange(1, plan.interval + 1)[:, None]
         self._level = plan.margin + plan.slope * a / 2
@@ -246,7 +248,7 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
         if self._alarm.test(float(np.max(self._excess - self._level))):
             self._restarts.append(finished)
             self._begin()
-            self._move(int(self._streams["start"].integers(self._n)))
+            self._move(self._start.integer(self._n))
 
 
 def _pieces(switches: int) -> float:

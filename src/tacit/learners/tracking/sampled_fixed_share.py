@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import log, log1p
+from math import expm1, log, log1p
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -27,10 +27,17 @@ from tacit.learners.rates import RateSearch, wanted_rate
 from tacit.learners.search import Parameters
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
+from tacit.numerics.bounds import hilbert_error
+from tacit.numerics.decisions import draw_weighted
+from tacit.numerics.lattice import LOSS_UNITS, whole_losses
+from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import Curve
+from tacit.privacy.numerics import IDEALIZED, exact_up_to
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_integer, check_positive
+
+LARGEST_ETA = 16.0  # beyond it the error of a product q * eta is not covered by kappa
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,9 @@ class SampledFixedShare(TrackingPlan):
     Privacy contract: every decision. A round is seen by the at most H-1 later draws of its epoch, each of
     bounded range 2 eta. A person in m rounds widens the draws of an epoch by the number of them it holds;
     draws cost at least in proportion to their width, so all m rounds in one epoch, width 2 m eta, is the
-    worst. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
-    Regret: complexity/eta + eta T/8, against adaptive adversaries too.
+    worst. Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact up to the error of the
+    weights, which are floats: it adds 4 kappa H to the range, kappa about 2^-45 (idealized for eta above 16).
+    Regret: complexity/eta + eta T/8 + T (2^-24 + e^{2 kappa H} - 1), against adaptive adversaries too.
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
@@ -81,8 +89,23 @@ class SampledFixedShare(TrackingPlan):
     @cached_property
     def curve(self) -> Curve:
         """The draws that can see one person."""
+        return self._draws(2 * self._error)
+
+    @property
+    def stated_numerics(self) -> str:
+        """Exact up to what the errors of the weights add to epsilon."""
+        if self.eta > LARGEST_ETA:
+            return IDEALIZED
+        extra = self.curve.epsilon(self.delta) - self._draws(0.0).epsilon(self.delta)
+        return exact_up_to(extra if extra > 2 * self._error else 2 * self._error)
+
+    @property
+    def _error(self) -> float:
+        return weights_error(self.problem, self.epoch)
+
+    def _draws(self, extra: float) -> Curve:
         draws = 0 if self.problem.n == 1 else min(self.epoch, self.rounds) - 1
-        return draws_curve(self.eta, draws, self.relation, self.rounds_per_person)
+        return draws_curve(self.eta, draws, self.relation, self.rounds_per_person, extra)
 
     @property
     def complexity(self) -> float:
@@ -91,9 +114,11 @@ class SampledFixedShare(TrackingPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """complexity/eta + eta T/8, for every sequence of losses, pathwise in the weights."""
+        """complexity/eta + eta T/8 + T (2^-24 + e^{2 kappa H} - 1), for every sequence, pathwise in the weights."""
         value = lazy_regret(self.problem.n, self.rounds, Parameters(self.eta, 0.0, 1), self.complexity)
-        formula = "(E ln(N) + S ln((N-1)H) + (T-E-S) ln(H/(H-1)))/eta + eta T/8, E = ceil(T/H)"
+        value += self.rounds * (1 / LOSS_UNITS + expm1(self._error)) if self.problem.n > 1 else 0.0
+        regret = "(E ln(N) + S ln((N-1)H) + (T-E-S) ln(H/(H-1)))/eta + eta T/8"
+        formula = f"{regret} + T/2^24 + T (e^(2 kappa H) - 1), E = ceil(T/H)"
         return RegretBound(self.problem.width * value, formula, ("adaptive adversary", "expectation over the draws"))
 
     @property
@@ -110,7 +135,8 @@ class SampledFixedShare(TrackingPlan):
 
         def curve(eta: float, epoch: int) -> Curve:
             draws = 0 if problem.n == 1 else min(epoch, rounds) - 1
-            return draws_curve(eta, draws, target.relation, target.rounds_per_person)
+            extra = 2 * weights_error(problem, epoch)
+            return draws_curve(eta, draws, target.relation, target.rounds_per_person, extra)
 
         def probe(epoch: int) -> tuple[float, int] | None:
             complexity = epochs_complexity(problem, epoch)
@@ -142,31 +168,29 @@ class SampledFixedShareLearner(ExpertLearner):
     """Exponential weights with a share for everyone, and one draw a round."""
 
     plan: SampledFixedShare
-    _stream_names = ("draw",)
-    _state = ("_weights",)
+    _state = ("_weights", "_choice")
 
     def __init__(self, plan: SampledFixedShare, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._other = plan.share / max(1, self._n - 1)
         self._stay = 1 - plan.share - self._other
+        self._rate = plan.eta / LOSS_UNITS
         self._weights = np.full(self._n, 1 / self._n)
-        self._action = 0
-        self._action = self._pick(self._streams["draw"].standard_exponential(self._n))
+        self._choice = Uniforms.from_streams(randomness, "draw")
+        self._action = draw_weighted(self._choice, self._weights)
 
     def _absorb(self, losses: FloatArray) -> None:
-        noise = self._streams["draw"].standard_exponential(self._n)
-        self._update(np.exp(losses * -self.plan.eta), noise, self._round + 1)
+        self._update(np.exp(whole_losses(losses) * -self._rate), self._round + 1)
 
     def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        factors = np.exp(block * -self.plan.eta)
-        noises = self._streams["draw"].standard_exponential(block.shape)
+        factors = np.exp(whole_losses(block) * -self._rate)
         for row in range(len(block)):
             actions[row] = self._action
-            self._update(factors[row], noises[row], self._round + 1)
+            self._update(factors[row], self._round + 1)
             self._round += 1
         self._played = False
 
-    def _update(self, factor: FloatArray, noise: FloatArray, finished: int) -> None:
+    def _update(self, factor: FloatArray, finished: int) -> None:
         weights = self._weights
         if finished % self.plan.epoch:
             np.multiply(weights, factor, out=weights)
@@ -175,11 +199,12 @@ class SampledFixedShareLearner(ExpertLearner):
         else:
             weights.fill(1 / self._n)
         if finished != self._horizon:
-            self._move(self._pick(noise))
+            self._move(draw_weighted(self._choice, self._weights))
 
-    def _pick(self, noise: FloatArray) -> int:
-        """Expert j with probability w(j): the first of independent exponential clocks of rates w."""
-        return int((noise / self._weights).argmin())
+
+def weights_error(problem: Tracking, epoch: int) -> float:
+    """2 kappa H: how far the logarithm of a ratio of two weights may be off before they are forgotten."""
+    return 2 * hilbert_error(problem.n) * min(epoch, problem.horizon or 1)
 
 
 def epoch_share(n: int, epoch: int) -> float:
