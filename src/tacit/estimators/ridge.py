@@ -3,13 +3,15 @@
 Perturbed statistics (the standard strong method; Vu and Slavkovic 2009, Wang 2018): X^T X and X^T y are released with
 Gaussian noise, everything after is post-processing. With rows v of norm at most B and |y| <= Y, one record moves
 X^T X by at most B^2 in Frobenius norm (zero-out) or sqrt(2) B^2 (replacement: <v v^T, w w^T> >= 0), and X^T y by B Y
-or 2 B Y (targets are in units of Y). Symmetric noise has variance sigma^2 on the diagonal and sigma^2/2 off it, which
+or 2 B Y (targets are in units of Y). Every record's products are integers on a public lattice before they are added
+up, and so is the noise. Symmetric noise has variance sigma^2 on the diagonal and sigma^2/2 off it, which
 is isotropic for the Frobenius norm. The noise matrix has norm about sqrt(2 d) sigma: that much is added to the
 spectrum, after negative eigenvalues are lifted to 0.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,12 +23,20 @@ from tacit.errors import PrivacyError, ProtocolError
 from tacit.estimators.base import PrivateLinearModel
 from tacit.estimators.classifier import has_horizon
 from tacit.estimators.ledger import Ledger
-from tacit.losses.base import clip_rows
 from tacit.losses.linear_models import HuberLoss
+from tacit.mechanisms.noisy_statistics import NoisyStatistics, statistics_curve
+from tacit.numerics.lattice import (
+    outer_product_shift,
+    quantise_outer_products,
+    quantise_vectors,
+    symmetric_matrix,
+)
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP, Gaussian
+from tacit.privacy.curves import ROUND_UP
 from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
-from tacit.validation import FloatArray, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_integer, check_positive
+
+BLOCK_ENTRIES = 1 << 18
 
 
 class PrivateRidge(RegressorMixin, PrivateLinearModel):
@@ -151,7 +161,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         norm = 1.0 if self.data_norm is None else float(self.data_norm)
         width = n_features + bool(self.fit_intercept)
         if self._method() == "statistics":
-            return self._statistics_guarantee()
+            return self._statistics_guarantee(width)
         if self._method() == "objective":
             return self._objective_plan(_huber(norm), n_samples, width, 1).guarantee
         return self._one_pass_plan(_huber(norm), n_samples, width, norm).guarantee
@@ -172,36 +182,38 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         """Targets over their bound, clipped first: a quotient that is too large for a float would be refused."""
         return np.asarray(np.clip(target, -self.label_bound_, self.label_bound_) / self.label_bound_)
 
-    def _statistics_guarantee(self) -> Guarantee:
+    def _statistics_guarantee(self, width: int) -> Guarantee:
         if self.delta == 0:
             raise PrivacyError("Perturbed statistics use Gaussian noise, which needs delta > 0.")
+        mu = gaussian_mu(self.epsilon, self.delta)
+        curve, numerics = statistics_curve(mu, width * (width + 3) // 2)
         return Guarantee(
-            curve=Gaussian(gaussian_mu(self.epsilon, self.delta)),
+            curve=curve,
             at_delta=self.delta,
             released="noisy X^T X and X^T y, hence the coefficients",
             theorem="Gaussian mechanism on sufficient statistics",
             relation=Relation(self.relation),
             unit="one record",
+            numerics=numerics,
         )
 
     def _from_statistics(self, rows: FloatArray, target: FloatArray) -> FloatArray:
         """Solve the noisy normal equations."""
-        guarantee = self._statistics_guarantee()
+        norm, width = self.data_norm_, rows.shape[1]
+        guarantee = self._statistics_guarantee(width)
+        replace = Relation(self.relation) is not ZERO_OUT
+        # Half of mu^2 to each statistic.
+        share = gaussian_mu(self.epsilon, self.delta) / np.sqrt(2.0) * (2 - ROUND_UP)
+        squares = NoisyStatistics.finest(share, partial(outer_product_shift, dimension=width, replace=replace))
+        crosses = NoisyStatistics.finest(share, lambda units: (1.0 + replace) * units)
         source = self._randomness()
         self._spend(guarantee.with_randomness(source.label))
-        stream = source.stream("statistics")
-        rows = clip_rows(rows, self.data_norm_)
-        zero = Relation(self.relation) is ZERO_OUT
-        # Half of mu^2 to each statistic.
-        share = gaussian_mu(self.epsilon, self.delta) / np.sqrt(2.0)
-        square_scale = (1.0 if zero else np.sqrt(2.0)) * self.data_norm_**2 / share * ROUND_UP
-        cross_scale = (1.0 if zero else 2.0) * self.data_norm_ / share * ROUND_UP
-        width = rows.shape[1]
-        noise = square_scale * stream.standard_normal((width, width))
-        noise = (noise + noise.T) / 2  # variance sigma^2 on the diagonal, sigma^2/2 off it
-        cross = rows.T @ target + cross_scale * stream.standard_normal(width)
-        values, vectors = np.linalg.eigh(rows.T @ rows + noise)
-        ridge = np.sqrt(2.0 * width) * square_scale if self.regularisation is None else self.regularisation
+        square_sums, cross_sums = _integer_sums(rows, target, norm, squares.units, crosses.units)
+        square = norm**2 * symmetric_matrix(squares.release(square_sums, source, "squares"), width)
+        cross = norm * crosses.release(cross_sums, source, "crosses")
+        values, vectors = np.linalg.eigh(square)
+        noise = np.sqrt(2.0 * width) * squares.deviation * norm**2
+        ridge = noise if self.regularisation is None else self.regularisation
         return np.asarray(vectors @ ((vectors.T @ cross) / (np.maximum(values, 0.0) + ridge)))
 
     def _publish(self, model: FloatArray) -> None:
@@ -213,6 +225,20 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         tags.non_deterministic = self.random_state is None
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def _integer_sums(
+    rows: FloatArray, target: FloatArray, norm: float, squares: int, crosses: int
+) -> tuple[IntArray, IntArray]:
+    """The sums of v v^T and of v y in integers, each record quantised by itself; a cache's worth of them at a time."""
+    width = rows.shape[1]
+    square, cross = np.zeros(width * (width + 1) // 2, dtype=np.int64), np.zeros(width, dtype=np.int64)
+    size = max(1, BLOCK_ENTRIES // square.size)
+    for first in range(0, len(rows), size):
+        part = rows[first : first + size]
+        square += quantise_outer_products(part, norm, squares).sum(axis=0)
+        cross += quantise_vectors(part * target[first : first + size, None], norm, crosses).sum(axis=0)
+    return square, cross
 
 
 def _huber(norm: float) -> HuberLoss:

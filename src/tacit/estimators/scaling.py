@@ -2,12 +2,14 @@
 
 Features are clipped to public bounds and mapped to z in [-1, 1]; a record contributes (z, z^2 - 1/2) for each
 feature, of squared norm z^4 + 1/4 <= 5/4, and two records differ by at most (a-b)^2 (1 + (a+b)^2) <= 4.
-So the l2 sensitivity over d features is sqrt(5 d/4) (zero-out) or 2 sqrt(d) (replacement).
+So the l2 sensitivity over d features is sqrt(5 d/4) (zero-out) or 2 sqrt(d) (replacement). Both moments of every record
+are integers on a public lattice before they are added up, and so is the noise: what is released is exact.
 """
 
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,9 @@ from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
+from tacit.mechanisms.noisy_statistics import NoisyStatistics, statistics_curve
+from tacit.numerics.lattice import moments_shift, quantise_moments
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP, Gaussian
 from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_choice, check_privacy
 
@@ -71,30 +74,30 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
         check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
         rows = checked_data(self, X)
         low, high = self._limits(rows)
-        mu = gaussian_mu(self.epsilon, self.delta)
+        mu, width = gaussian_mu(self.epsilon, self.delta), rows.shape[1]
+        curve, numerics = statistics_curve(mu, 2 * width)
         guarantee = Guarantee(
-            curve=Gaussian(mu),
+            curve=curve,
             at_delta=self.delta,
             released="noisy first and second moments, hence means and deviations",
             theorem="Gaussian mechanism",
             relation=Relation(self.relation),
             unit="one record",
+            numerics=numerics,
         )
+        replace = Relation(self.relation) is not ZERO_OUT
+        lattice = NoisyStatistics.finest(mu, partial(moments_shift, features=width, replace=replace))
         source = randomness_of(self.random_state)
         self.guarantee_ = guarantee.with_randomness(source.label)
         spend(self.ledger, f"{owner}.fit", self.guarantee_)
         middle, half = (low + high) / 2, (high - low) / 2
         # Clipped again: between bounds that are neighbouring floats the middle is one of them.
         z = np.clip((np.clip(rows, low, high) - middle) / half, -1.0, 1.0)
-        count, width = z.shape
-        per_feature = 1.25 if Relation(self.relation) is ZERO_OUT else 4.0
-        scale = np.sqrt(per_feature * width) / mu * ROUND_UP
-        noise = scale * source.stream("moments").standard_normal((2, width))
-        first = (np.sum(z, axis=0) + noise[0]) / count
-        second = (np.sum(z**2 - 0.5, axis=0) + noise[1]) / count + 0.5
-        first = np.clip(first, -1.0, 1.0)
+        moments = np.array([np.sum(part, axis=0) for part in quantise_moments(z, lattice.units)])
+        first, second = lattice.release(moments, source, "moments") / len(z)
+        first, second = np.clip(first, -1.0, 1.0), second + 0.5
         # A deviation below the noise cannot be told from it.
-        least = max(scale / count, 1e-6)
+        least = max(lattice.deviation / len(z), 1e-6)
         self.mean_ = middle + half * first
         self.scale_ = half * np.sqrt(np.clip(second - first**2, min(least, 1.0), 1.0))
         return self
