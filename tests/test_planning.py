@@ -201,3 +201,12 @@ def test_a_tracking_problem_names_its_own_adversary():
     assert tacit.plan(problem, epsilon=1.0, delta=0.0).target.adversary == "stochastic"
     with pytest.raises(InvalidInput, match="'stochastic', or left out"):
         tacit.plan(problem, epsilon=1.0, delta=0.0, adversary="adaptive")
+
+
+def test_numerics_reach_every_candidate():
+    problem = tacit.Experts(n=3, horizon=50)
+    for numerics, words in (("exact", "exact up to an extra epsilon of"), ("float", "idealized")):
+        made = tacit.plan(problem, epsilon=1.0, delta=1e-6, numerics=numerics, algorithms=[tacit.HedgeOnSums])
+        assert made.plan.guarantee.numerics.startswith(words)
+    with pytest.raises(tacit.InvalidInput, match="'numerics'"):
+        tacit.plan(problem, epsilon=1.0, delta=1e-6, numerics="real")

@@ -38,6 +38,7 @@ def plan(
     relation: Relation | str = REPLACE,
     rounds_per_person: int = 1,
     max_switches: int | None = None,
+    numerics: str = "exact",
     algorithms: Sequence[type[Plan]] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
@@ -52,12 +53,14 @@ def plan(
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
         max_switches: a hard limit on how often the decision may change.
+        numerics: "exact", on integers wherever that is proved (each contract says), or "float": float64 samplers, for
+            simulation only.
         algorithms: the algorithms to compare, as classes (default: all that apply, and those that you registered).
         progress: show which algorithm is being calibrated (default: only in a terminal).
     """
     compared = algorithms_for(problem, algorithms)
     against = _adversary(problem, adversary)
-    target = Target(epsilon, delta, as_relation("plan", relation), rounds_per_person, max_switches, against)
+    target = Target(epsilon, delta, as_relation("plan", relation), rounds_per_person, max_switches, against, numerics)
     candidates = []
     with Progress("calibrating", progress) as shown:
         for index, algorithm in enumerate(compared, 1):

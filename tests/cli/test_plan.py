@@ -63,3 +63,11 @@ def test_pure_planning_marks_what_does_not_apply(capsys):
     assert last["algorithm"] == "L2P"
     assert last["regret_bound"] is None
     assert "LazyExperts" in last["reason"]
+
+
+def test_numerics_are_an_option(capsys):
+    arguments = ("plan", "experts", "--n", "3", "--horizon", "50", "--epsilon", "1")
+    assert run_command(*arguments, "--numerics", "float") == 0
+    capsys.readouterr()
+    assert run_command(*arguments, "--numerics", "real") == 2
+    assert "'numerics'" in capsys.readouterr().err

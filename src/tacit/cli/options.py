@@ -33,6 +33,9 @@ RelationName = Annotated[
 ]
 RoundsPerPerson = Annotated[int, typer.Option(help="How many rounds one person may stand in.")]
 MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on how often the decision may change.")]
+Numerics = Annotated[
+    str, typer.Option(help="exact (integer noise wherever that is proved) or float (for simulation only, NOT private).")
+]
 ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
 Lipschitz = Annotated[
     float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
@@ -72,6 +75,7 @@ def privacy(
     relation: RelationName = "replace",
     rounds_per_person: RoundsPerPerson = 1,
     max_switches: MaxSwitches = None,
+    numerics: Numerics = "exact",
 ) -> dict[str, Any]:
     """The planner's privacy arguments from their options."""
     return {
@@ -81,6 +85,7 @@ def privacy(
         "relation": relation,
         "rounds_per_person": rounds_per_person,
         "max_switches": max_switches,
+        "numerics": numerics,
     }
 
 

@@ -45,10 +45,13 @@ def kernels(count: int) -> Kernels:
     """The kernels for the next `count` words of this process."""
     global _decoded
     _decoded += count
+    return compiled() if use_numba() else PLAIN
+
+
+def use_numba() -> bool:
+    """Whether this process compiles its loops by now."""
     wish = check_choice("the environment", SWITCH, os.environ.get(SWITCH, "auto"), ("auto", "always", "never"))
-    if wish == "always" or (wish == "auto" and _decoded > WARM_UP and find_spec("numba") is not None):
-        return compiled()
-    return PLAIN
+    return wish == "always" or (wish == "auto" and _decoded > WARM_UP and find_spec("numba") is not None)
 
 
 def digit_of(words: Words, places: IntArray) -> Words:

@@ -137,7 +137,7 @@ def test_the_correction_is_as_exact_as_its_bound_says(kind):
     draws = drawn(grid, 1000)[:, 0] if kind == "random" else np.full(1000, 2.0 * round(GAUSSIAN_SIGMA))
     for draw in draws:
         exact = sum(w * buffer for (_, w), buffer in zip(numbers, buffers, strict=True)) >> 60
-        computed = float(np.dot(accumulator._omega, accumulator._buffers)[0])
+        computed = float((accumulator._weights * accumulator._buffers).sum(axis=0)[0])
         worst = max(worst, abs((int(computed * 2**20) << (bits - 20)) - exact) / 2**bits)
         given[0] = draw
         released = round(float(accumulator.add(np.zeros(1))[0] / grid.step))
@@ -240,3 +240,22 @@ def test_refusals():
         accumulator.add(np.array([np.nan]))
     np.testing.assert_array_equal(accumulator.state_dict()["noise"]["pool"], before["noise"]["pool"])
     assert replace(grid, units=0).step == 1.0
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 7, 300])
+@pytest.mark.parametrize("steps", [700, 10**8])
+def test_compiled_blocks_are_the_loop_bit_for_bit(dimension, steps, monkeypatch):
+    pytest.importorskip("numba")
+    mechanism = Buffered(steps)
+    grid = mechanism.grid(1.0, LossRecords(dimension))
+    rows = generator("rows").random((400, dimension))
+    found = {}
+    for wish in ("never", "always"):
+        monkeypatch.setenv("TACIT_NUMBA", wish)
+        sums = mechanism.start_on(grid, Randomness.replayable(4), "noise")
+        single = [sums.add(row) for row in rows[:50]]
+        found[wish] = np.concatenate([single, sums.add_many(rows[50:333]), sums.add_many(rows[333:])])
+        found[wish + " state"] = sums.state_dict()
+    np.testing.assert_array_equal(found["always"], found["never"])
+    np.testing.assert_array_equal(found["always state"]["buffers"], found["never state"]["buffers"])
+    assert found["always state"]["step"] == found["never state"]["step"] == 400

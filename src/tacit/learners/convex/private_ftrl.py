@@ -44,7 +44,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     Privacy contract: every noisy gradient sum, hence every decision: mu-Gaussian DP (l2 sensitivity 2G), or pure DP
     with Laplace trees. Adaptive adversaries. Enforced: gradients clipped to G, so any loss may be given. Assumed for
     regret: convexity of a `CustomLoss`; where clipping binds, the bound is for the clipped linear losses. Numerics:
-    idealized.
+    exact with Laplace trees, exact up to an epsilon that the contract states with Gaussian noise.
     Regret: R sqrt(G^2 T + 2 G E[chi_d] sum of deviations), adaptive; R sqrt(G^2 T + d sigma_T^2) for linear losses
     and oblivious adversaries.
 

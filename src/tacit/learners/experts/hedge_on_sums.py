@@ -40,7 +40,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
 
     Privacy contract: every noisy sum, hence every decision: mu-Gaussian DP (l2 sensitivity sqrt(N)), or pure
     DP with Laplace trees (l1 sensitivity N). Adaptive adversaries. Enforced: losses in their range (others
-    raise). Numerics: idealized.
+    raise). Numerics: exact with Laplace trees, exact up to an epsilon that the contract states with Gaussian noise.
     Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian noise of last deviation sigma_T.
 
     Reference: Agarwal and Singh (2017), "The Price of Differential Privacy for Online Learning",

@@ -47,7 +47,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
 
     Privacy contract: every noisy sum of coefficients, hence every decision: mu-Gaussian DP, l2 sensitivity
     2 G D sqrt(C). Adaptive adversaries. Enforced: each coefficient is clipped to G times its distance. Numerics:
-    idealized.
+    exact up to an epsilon that the contract states.
     Regret (oblivious, G-Lipschitz losses): W (ln N/eta' + eta' T/8) + eta k sigma_T^2/2 + T G diagonal/2^{k+1},
     W = G diagonal, eta' = eta W, N grid points; k + 1 in place of k on the noise in two dimensions.
 

@@ -231,14 +231,7 @@ class Accumulator(ABC):
         self._sensitivity = sensitivity
         sums = np.empty((len(rows) + 1, self.dimension))
         sums[0] = self._sum
-        for row, draw in enumerate(fresh):
-            self._step += 1
-            released = self._advance(draw, stretch)
-            released += records[row]
-            sums[row + 1] = released
-        if stretch != 1.0:
-            sums[1:] *= stretch
-        np.add.accumulate(sums, out=sums)
+        self._advance_many(records, fresh, stretch, sums)
         self._sum[:] = sums[-1]
         return sums[1:] * self._worth
 
@@ -282,6 +275,17 @@ class Accumulator(ABC):
 
         `stretch`: how many steps of sensitivity 1 a step is worth now. Past noise is kept in the former.
         """
+
+    def _advance_many(self, records: FloatArray, fresh: FloatArray, stretch: float, sums: FloatArray) -> None:
+        """Write the sum after each row below the sum so far, which is in the first row of `sums`."""
+        for row, draw in enumerate(fresh):
+            self._step += 1
+            released = self._advance(draw, stretch)
+            released += records[row]
+            sums[row + 1] = released
+        if stretch != 1.0:
+            sums[1:] *= stretch
+        np.add.accumulate(sums, out=sums)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on bit for bit. PRIVATE: it holds the noise, from which the data follow."""

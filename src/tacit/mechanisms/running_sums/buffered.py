@@ -27,8 +27,10 @@ import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum, lower_toeplitz
+from tacit.mechanisms.running_sums.block_kernel import compiled_block
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, tail_probability
 from tacit.numerics.bounds import SIGMA_ABOVE
+from tacit.numerics.digits import use_numba
 from tacit.privacy.curves import ROUND_UP
 from tacit.validation import FloatArray, real_array
 
@@ -168,17 +170,26 @@ class BufferedAccumulator(Accumulator):
         self._theta = np.array(mechanism.decays)[:, None]
         self._omega = np.array(mechanism.weights)
         self._buffers = np.zeros((self._omega.size, self.dimension))
-        self._product = np.empty(self.dimension)
+        self._weights = self._omega[:, None]
+        self._products = np.empty(self._buffers.shape)
 
     def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
         buffers = self._buffers
-        correction = np.dot(self._omega, buffers, out=self._product)
+        correction = np.add.reduce(np.multiply(self._weights, buffers, out=self._products), axis=0)
         if stretch != 1.0:
             correction /= stretch
         added: FloatArray = fresh - self._rounded(correction)
         buffers += added if stretch == 1.0 else added * stretch
         buffers *= self._theta
         return added
+
+    def _advance_many(self, records: FloatArray, fresh: FloatArray, stretch: float, sums: FloatArray) -> None:
+        # A single column would be added up in another order, and floats are for simulation.
+        if self._grid is None or stretch != 1.0 or self.dimension == 1 or not use_numba():
+            super()._advance_many(records, fresh, stretch, sums)
+            return
+        self._step += len(records)
+        compiled_block()(records, fresh, self._omega, self._theta[:, 0], self._buffers, sums)
 
     def _noise_state(self) -> dict[str, Any]:
         return {"buffers": self._buffers.copy()}
