@@ -72,15 +72,15 @@ def test_epochs_of_one_curve_share_the_whole_curve():
     """Gaussian noise at one target is the same in every epoch: its curve is known everywhere, not at one point."""
     plan = HedgeOnSums.calibrate(OPEN, epsilon=1.0, delta=1e-6)
     curve = plan.guarantee.curve
-    assert isinstance(curve, Gaussian)
+    assert isinstance(curve.curve, Gaussian)
     assert 0.999999 <= plan.guarantee.epsilon() <= 1.0 + 1e-9
     assert np.isfinite(plan.guarantee.epsilon(1e-9))
     for index in range(4):
-        assert plan.epoch(index).guarantee.curve.mu <= curve.mu
+        assert plan.epoch(index).guarantee.curve.curve.mu <= curve.curve.mu
     pure = HedgeOnSums.calibrate(OPEN, epsilon=1.0, delta=0.0)
     assert pure.guarantee.curve == Pure(1.0)
     twice = plan.guarantee.compose(plan.guarantee)
-    assert twice.epsilon(1e-6) == pytest.approx(Gaussian(curve.mu * np.sqrt(2)).epsilon(1e-6), rel=1e-6)
+    assert twice.epsilon(1e-6) == pytest.approx(Gaussian(curve.curve.mu * np.sqrt(2)).epsilon(1e-6), rel=1e-6)
 
 
 def test_contracts_of_unknown_horizons_compose(plan):

@@ -109,7 +109,8 @@ def test_tiny_coins_in_high_precision(eta, force, order):
     problem = Experts(n=2, horizon=batch * (decisions + 1))
     chain = LazyExperts(problem, eta=eta, force=force, batch=batch).guarantee.curve
     assert chain.decisions == decisions
-    a, h, e = mpmath.mpf(order), -mpmath.log(1 - mpmath.mpf(force)), mpmath.mpf(eta)
+    # The coin is given the float 1 - p, and is exact for it.
+    a, h, e = mpmath.mpf(order), -mpmath.log(mpmath.mpf(1 - force)), mpmath.mpf(eta)
     draw = mpmath.exp((a - 1) * mpmath.mpf(float(chain.draw.renyi(np.array([order]))[0])))
 
     def moment(hazard, other):
@@ -127,7 +128,7 @@ def test_tiny_coins_in_high_precision(eta, force, order):
 
 def test_a_coin_below_the_floats_is_seen():
     chain = LazyExperts(Experts(n=2, horizon=2), eta=5e-17, force=1e-15).guarantee.curve
-    assert chain.epsilon(0.0) == pytest.approx(np.log(1.05), rel=1e-9)
+    assert chain.epsilon(0.0) == pytest.approx(np.log1p(5e-17 / (1 - (1 - 1e-15))), rel=1e-6)
     assert chain.keep_high - chain.keep_low < 2e-16  # one float or two: the floats have lost it
     # The redraw under one neighbour is 5% likelier: delta(0) is its difference, not nothing.
     assert 5e-17 <= chain.delta(0.0) <= 1e-8

@@ -20,13 +20,16 @@ from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan, SmallInstance
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure
+from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure, SamplerError
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.numerics import exact_up_to
 from tacit.problems import Problem
 from tacit.randomness import Process, Randomness
 from tacit.validation import check_integer
 
 FIRST_EPOCH = 1024
+# What noise on a lattice may add to epsilon and delta in any epoch: 1e8 rounds in 1e4 dimensions add 6e-24.
+LATTICE_SLACK = 1e-20
 REFERENCE_ROUNDS = 2**17 - FIRST_EPOCH
 
 
@@ -92,10 +95,11 @@ class Doubling(Plan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """The contract that every epoch was checked to meet before it began."""
-        first = self.epoch(0).guarantee
+        first, curve = self.epoch(0).guarantee, self._shared_curve(self.epoch(0))
         return replace(
             first,
-            curve=self._shared_curve(self.epoch(0)),
+            curve=curve,
+            numerics=exact_up_to(LATTICE_SLACK) if isinstance(curve, SamplerError) else first.numerics,
             at_delta=first.at_delta,  # 0 where the epochs are pure
             theorem=f"parallel composition over disjoint epochs of: {first.theorem}",
         )
@@ -105,7 +109,11 @@ class Doubling(Plan):
         epsilon, delta, curve = self.target.epsilon, self.target.delta, first.guarantee.curve
         if delta == 0 or isinstance(curve, Pure):
             return Pure(epsilon)
-        return Gaussian(gaussian_mu(epsilon, delta)) if isinstance(curve, Gaussian) else Approximate(epsilon, delta)
+        exact = isinstance(curve, SamplerError)
+        if not isinstance(curve.curve if isinstance(curve, SamplerError) else curve, Gaussian):
+            return Approximate(epsilon, delta)
+        noise = Gaussian(gaussian_mu(epsilon, delta))
+        return SamplerError(noise, LATTICE_SLACK, 1, LATTICE_SLACK, LATTICE_SLACK) if exact else noise
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -176,6 +184,9 @@ def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
             return curve.pure() <= limit
         case Gaussian(mu=limit), Gaussian(mu=mu):
             return mu <= limit
+        case SamplerError(curve=Gaussian(mu=limit)), SamplerError(curve=Gaussian(mu=mu)):
+            slack = max(curve.distance * curve.draws, curve.extra, curve.exponent)
+            return mu <= limit and slack <= LATTICE_SLACK
         case Approximate(), _:
             return curve.epsilon(target.delta) <= target.epsilon or curve.delta(target.epsilon) <= target.delta
     return False

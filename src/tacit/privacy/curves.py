@@ -35,6 +35,9 @@ from tacit.validation import FloatArray, check_integer, check_level, check_numbe
 # Of a delta: room for errors that are far smaller, and more than the roundings of a short product.
 _NEARLY, _BARELY_MORE = 1.0 - 1e-12, 1.0 + 2.0**-50
 
+# Epsilons at which a delta may be smaller than at the one that is asked for, where the price has outgrown it.
+_SMALLER = tuple(float(2**k) for k in range(-2, 7))
+
 
 @dataclass(frozen=True)
 class Curve(ABC):
@@ -342,9 +345,16 @@ class SamplerError(Curve):
 
     def delta(self, epsilon: float) -> float:
         epsilon = check_number("SamplerError", "epsilon", epsilon, above=0.0, closed_low=True)
-        price = float(1 + np.exp(min(epsilon, 700.0))) * self._total  # plain floats: infinite if need be
+        ideal, price = self._parts(epsilon)
+        if price > ideal:  # the true delta falls with epsilon, so a smaller one may prove more
+            ideal, price = min((self._parts(min(epsilon, e)) for e in (*_SMALLER, epsilon)), key=sum)
+        return min(1.0, ideal + price)
+
+    def _parts(self, epsilon: float) -> tuple[float, float]:
+        """Delta without the distance, and the price of the distance."""
         ideal = self.curve.delta(max(0.0, epsilon - self.extra * ROUND_UP))
-        return min(1.0, ideal * float(np.exp(self.exponent)) * _BARELY_MORE + price)
+        price = float(1 + np.exp(min(epsilon, 700.0))) * self._total  # plain floats: infinite if need be
+        return ideal * float(np.exp(self.exponent)) * _BARELY_MORE, price
 
     def epsilon(self, delta: float) -> float:
         delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)
