@@ -134,7 +134,9 @@ def test_pictures(tmp_path):
 
 def test_a_violation_says_how_to_see_it_again():
     plan = PLANS["limited updates"]()
-    halved = swap(limited_updates, "permute_and_flip", lambda honest: lambda s, e, d, g: honest(s, 2 * e, d, g))
+    halved = swap(
+        limited_updates, "permute_and_flip", lambda honest: lambda u, rate, scores: honest(u, 2 * rate, scores)
+    )
     with halved():
         report = audit(plan, budget=0.05, seed=3)
     assert audit(plan, budget=0.05, seed=3).verdict == CLEAN

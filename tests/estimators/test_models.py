@@ -241,6 +241,17 @@ def test_the_scaler():
             PrivateStandardScaler(bounds=bad).fit(X)
 
 
+def test_no_bounds_of_the_scaler_let_a_record_count_for_more():
+    """Between 1 and the next float the middle is 1, and a record at the other end counted for (2, 3.5)."""
+    high = np.nextafter(1.0, 2.0)
+    scaler = PrivateStandardScaler(1e8, 0.5, bounds=(1.0, high), random_state=SOURCE, ledger=Ledger())
+    scaler.fit(np.repeat([[1.0], [high]], 50, axis=0))
+    assert scaler.scale_[0] / ((high - 1.0) / 2) == pytest.approx(0.5, abs=0.01)  # z is 0 or 1
+    for bounds in ((0.0, 5e-324), (-1.7e308, 1.7e308), (1.0, 1.0), (0.0, np.nan)):
+        with pytest.raises(InvalidInput, match="bounds"):
+            PrivateStandardScaler(bounds=bounds, ledger=Ledger()).fit(np.zeros((3, 1)))
+
+
 def test_scaler_sensitivities():
     a, b = np.meshgrid(np.linspace(-1, 1, 401), np.linspace(-1, 1, 401))
     moved = (a - b) ** 2 + (a**2 - b**2) ** 2

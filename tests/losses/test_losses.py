@@ -15,6 +15,7 @@ from tacit.losses import (
     SmoothedHingeLoss,
     SquaredLoss,
 )
+from tacit.losses.base import row_norms
 from tacit.randomness import Randomness
 
 LINKS = [
@@ -184,3 +185,11 @@ def test_custom_gradients_do_not_alias_the_point():
     gradient = loss.gradient(x, None)
     gradient += 1
     assert x.tolist() == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("size", [1.7e308, 1e-200, 5e-324, 0.0])
+def test_no_row_of_floats_raises_where_warnings_are_errors(size):
+    """Whether a norm overflows or underflows is a property of the data."""
+    with np.errstate(all="raise"):
+        norms = row_norms(np.full((2, 4), size))
+    assert np.all(norms >= (size if size > 1e-150 else 0.0))  # shorter rows may have the norm 0

@@ -1,6 +1,6 @@
 """Searches return the safe side."""
 
-from math import inf
+from math import inf, log
 
 import numpy as np
 import pytest
@@ -62,6 +62,13 @@ def test_smallest_is_safe_and_tight(root):
     x = smallest(lambda x: x >= root, 0.0, 10.0)
     assert x >= root
     assert x <= root * (1 + 1e-8) + 1e-20
+
+
+@pytest.mark.parametrize(("low", "high"), [(1e200, 1e300), (1e-300, 1e300), (1e-300, 1e-200)])
+def test_largest_with_ends_far_apart(low, high):
+    """Their product or their ratio is no float."""
+    root = np.sqrt(low) * np.sqrt(high)
+    assert largest(lambda x: log(x) + 1000, log(root) + 1000, low, high, 1e-9) == pytest.approx(root, rel=1e-5)
 
 
 def test_smallest_ends():

@@ -24,7 +24,7 @@ from tacit.mechanisms.noisy_statistics import NoisyStatistics, statistics_curve
 from tacit.numerics.lattice import moments_shift, quantise_moments
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
-from tacit.validation import FloatArray, check_choice, check_privacy
+from tacit.validation import LARGEST, SMALLEST, FloatArray, check_choice, check_privacy
 
 
 class PrivateStandardScaler(TransformerMixin, BaseEstimator):
@@ -91,6 +91,7 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
         self.guarantee_ = guarantee.with_randomness(source.label)
         spend(self.ledger, f"{owner}.fit", self.guarantee_)
         middle, half = (low + high) / 2, (high - low) / 2
+        # Clipped again: between bounds that are neighbouring floats the middle is one of them.
         z = np.clip((np.clip(rows, low, high) - middle) / half, -1.0, 1.0)
         moments = np.array([np.sum(part, axis=0) for part in quantise_moments(z, lattice.units)])
         first, second = lattice.release(moments, source, "moments") / len(z)
@@ -122,8 +123,13 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
                 f"The 'bounds' parameter of PrivateStandardScaler must be a pair (low, high). "
                 f"Got {self.bounds!r} instead."
             ) from None
-        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-            raise InvalidInput("The 'bounds' of PrivateStandardScaler must be finite with low below high.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            width = high - low
+        if not ((width >= SMALLEST) & (width <= LARGEST)).all():  # written so that NaN fails
+            raise InvalidInput(
+                "The 'bounds' of PrivateStandardScaler must be finite with low below high, "
+                f"{SMALLEST:g} to {LARGEST:g} apart."
+            )
         return low, high
 
     def __sklearn_tags__(self) -> Any:

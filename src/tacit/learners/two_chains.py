@@ -79,10 +79,10 @@ class TwoChains:
 
     def _kept(self) -> bool:
         # A coin that keeps with probability e^{-h} is an exponential clock that outlives h.
-        return bool(self._streams["keep"].standard_exponential() > self._hazard - self._ratio)
+        return not self._streams["keep"].standard_exponential() <= self._hazard - self._ratio
 
     def _reference_kept(self) -> bool:
-        return bool(self._streams["reference keep"].standard_exponential() > self._reference_hazard)
+        return not self._streams["reference keep"].standard_exponential() <= self._reference_hazard
 
     def state_dict(self) -> dict[str, Any]:
         """PRIVATE: the reference and the running ratio are not covered by the guarantee."""

@@ -178,9 +178,11 @@ def depth(data: Any) -> int:
 
 def row_norms(rows: FloatArray) -> FloatArray:
     """The l2 norm of each row, the same bits however many rows there are."""
-    # Scaled by the largest entry, so that no square overflows.
-    size = np.maximum.reduce(np.abs(rows), axis=1, initial=1e-150)
-    return np.asarray(np.sqrt(np.add.reduce((rows / size[:, None]) ** 2, axis=1)) * size)
+    # Scaled by the largest entry, so that no square overflows; a norm may, and is infinite then. No warnings: whoever
+    # turned them into errors would see them raised by some rows and not by others.
+    with np.errstate(all="ignore"):
+        size = np.maximum.reduce(np.abs(rows), axis=1, initial=1e-150)
+        return np.asarray(np.sqrt(np.add.reduce((rows / size[:, None]) ** 2, axis=1)) * size)
 
 
 def clip_rows(rows: FloatArray, norm: float) -> FloatArray:

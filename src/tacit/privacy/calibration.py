@@ -34,10 +34,10 @@ def largest(cost: Callable[[float], float], limit: float, low: float, high: floa
     goal = limit * (1 - tolerance / 2)
     trial = 0
     while cost_low < limit * (1 - tolerance) and high > low * (1 + tolerance):
-        middle = sqrt(low * high)
+        middle = sqrt(low) * sqrt(high)  # products and ratios of ends far apart would overflow
         if trial % 3 != 2 and cost_low > 0 and isfinite(cost_high):
             share = (log(goal) - log(cost_low)) / (log(cost_high) - log(cost_low))
-            middle = low * (high / low) ** min(max(share, 0.0), 1.0)
+            middle = exp(log(low) + min(max(share, 0.0), 1.0) * (log(high) - log(low)))
             middle = min(max(middle, low * (1 + tolerance / 4)), high / (1 + tolerance / 4))
         value = cost(middle)
         if value <= limit:

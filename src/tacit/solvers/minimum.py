@@ -27,7 +27,7 @@ from tacit.solvers.objective import PerturbedObjective, Trial
 from tacit.solvers.proximal_gradient import proximal_minimum
 from tacit.validation import FloatArray
 
-TRUNCATION = 1e-18
+TRUNCATION = 1e-30
 """The probability with which a Gaussian noise is drawn anew because it is too long."""
 
 

@@ -44,7 +44,7 @@ class CTRL(ConvexPlan, PrivatePlan):
     """Follow the perturbed regularised leader, and hold the decision until a coin says otherwise.
 
     Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
-    curve `PerturbedMinimiser`; adaptive adversaries; delta pays for noise that is cut off, 1e-18 a round, and for no
+    curve `PerturbedMinimiser`; adaptive adversaries; delta pays for noise that is cut off, 1e-30 a round, and for no
     other event. Enforced: losses of tacit's own families only (convexity, G and beta by construction), features
     clipped, minimisation certified for all data, its residue covered by release noise, errors of coins paid for.
     Numerics: idealized noise.
@@ -127,7 +127,7 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     @cached_property
     def curve(self) -> SamplerError:
-        """What the transcript leaks: of each round's noise, 1e-18 is cut off."""
+        """What the transcript leaks: of each round's noise, 1e-30 is cut off."""
         return SamplerError(self.chain, TRUNCATION, self.rounds)
 
     @property

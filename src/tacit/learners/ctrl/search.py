@@ -99,7 +99,7 @@ class _Search:
         self.delta = target.delta - (1 + exp(min(target.epsilon, 700.0))) * facts.rounds * TRUNCATION * (1 + 1e-9)
         if not self.delta > 0:
             raise PrivacyError(
-                f"delta={target.delta:g} is less than CTRL needs to cut off its noise: (1 + e^epsilon) T 1e-18."
+                f"delta={target.delta:g} is less than CTRL needs to cut off its noise: (1 + e^epsilon) T 1e-30."
             )
         # Few orders around the one that the Gaussian part alone would choose: fewer orders only cost regret.
         centre = 2 * log(1 / target.delta) / target.epsilon

@@ -65,7 +65,7 @@ class _Search:
     def scheduled(self, batch: int) -> tuple[float, Tuning]:
         """The best parameters with a fresh draw after each batch: decisions of them, composed as Gaussian DP."""
         decisions = max(1, tosses(self._rounds, batch))
-        mu = gaussian_mu(self._target.epsilon, self._draws.delta) / sqrt(decisions) * (1 - 1e-10)
+        mu = gaussian_mu(self._draws.epsilon, self._draws.delta) / sqrt(decisions) * (1 - 1e-10)
         mu /= self._target.rounds_per_person * self._target.relation.sides / 2
         spread = mu**2 / 2
         regularisation = self._regularisation(spread, batch)

@@ -8,7 +8,7 @@ so on small data this is far stronger than any pass that releases its iterates.
 Minimisers are private only if they are minimisers. The solver certifies its distance to the exact one, for every data
 set and every noise (`tacit.solvers.minimum`); noise of a scale far above that distance and far below what matters
 covers the rest, and is charged. Gaussian Z longer than sigma times a public norm, which happens with probability
-1e-18, is drawn anew: (1 + e^epsilon) 1e-18 of delta.
+1e-30, is drawn anew: (1 + e^epsilon) 1e-30 of delta.
 
 With delta = 0 the linear term has the density proportional to exp(-|Z|/sigma): pure
 ln(1 + beta/lambda) + G/sigma (zero-out) or + 2 G/sigma (replacement).
