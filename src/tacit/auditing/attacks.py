@@ -75,14 +75,17 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
     """Integer sums: how far draws must move to release the same on a neighbour, against what was paid for."""
     assert isinstance(plan, LatticePlan)
     mechanism, grid = plan.mechanism, plan.grid
-    promised = min(promised_move(mechanism, grid), paid_move(mechanism, grid, plan.privacy))
+    promised = paid_move(mechanism, grid, plan.privacy)
+    growth = getattr(plan, "schedule", None) if getattr(plan, "scheduled", False) else None
+    if growth is None:  # sizes that are fixed in advance pay for less than the whole column
+        promised = min(promised, promised_move(mechanism, grid))
     worst = 0.0
     for index in range(pairs):
         first = 0 if index % 2 else int(generator.integers(mechanism.steps))
         rows = extreme_pair(grid.records, grid.units, mechanism.steps, generator, first)
         source = grid.noise(Randomness.replayable(int(generator.integers(2**32))), "noise")
         draws = source.draw(rows[0].size).astype(np.float64).reshape(rows[0].shape)
-        worst = max(worst, moved_draws(mechanism, grid, rows, draws).size)
+        worst = max(worst, moved_draws(mechanism, grid, rows, draws, growth).size)
     return Finding(
         "moved draws", f"{mechanism}", "steps of the lattice", promised, worst, worst > promised * (1 + SOLVE_SLACK),
         detail="the draws of a neighbour are farther away than the noise was made for",

@@ -1,11 +1,19 @@
 """Probed sums: the matrices of a shipped accumulator, and all of its privacy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from tacit import Ball, LogisticLoss, OnlineToBatch, Randomness, Stochastic
+from tacit.auditing import attacks
 from tacit.auditing.replay.running_sums import Response, exact_loss, response
 from tacit.auditing.scripted.script import NotEnumerable
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+
+
+def generator(seed):
+    return Randomness.replayable(seed).stream("tests")
 
 
 @pytest.mark.parametrize("mechanism", [Tree(13), Buffered(13), SquareRoot(13), LaplaceTree(13, 3)], ids=str)
@@ -26,3 +34,15 @@ def test_an_outcome_without_noise_is_an_infinite_loss():
     wide = Response(np.eye(1), np.array([[1.0, 1.0]]), laplace=True)
     with pytest.raises(NotEnumerable, match="more noises than steps"):
         wide.loss(np.ones((1, 1)))
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+def test_sums_of_growing_records_are_audited_on_their_lattice(scheduled):
+    problem = Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=12)
+    plan = OnlineToBatch.calibrate(problem, epsilon=1.0, delta=1e-6, batch=1, scheduled=scheduled)
+    finding = attacks.lattice(plan, generator(3), pairs=6)
+    assert not finding.violation
+    assert finding.tightness > (0.9 if scheduled else 0.99)
+    cheap = replace(plan, privacy=0.8 * plan.privacy)
+    vars(cheap)["grid"] = plan.grid  # noise that was made for less privacy
+    assert attacks.lattice(cheap, generator(3), pairs=6).violation
