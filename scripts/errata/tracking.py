@@ -242,7 +242,8 @@ def order_of_play() -> Numbers:
 def section_4() -> Numbers:
     """Exponential weights over all N^T sequences are a forward recursion on N numbers."""
     n, rounds, switches = 3, 4, 1
-    losses = Randomness.replayable(6).stream("losses").random((rounds, n))
+    # On the lattice of losses, where nothing is rounded.
+    losses = np.floor(Randomness.replayable(6).stream("losses").random((rounds, n)) * 2**24) / 2**24
     plan = tacit.LazyFixedShare(
         tacit.Tracking(n=n, horizon=rounds, switches=switches), eta=0.9, force=0.2, max_redraws=None
     )

@@ -46,7 +46,7 @@ def coin_error(plan, k):
     eta, sigma, tau, T, d, N = mpf(plan.eta), mpf(plan.sigma), mpf(plan.accuracy), plan.rounds, 4, 1024
     weight, unit = 2 / log(T), mpf(2) ** -53
     rho = mpf("2.5") * tau * sqrt(1 / eta / weight)
-    q = findroot(lambda x: log(gammainc(mpf(d) / 2, x**2 / 2, regularized=True) * mpf("1e18")), 9.8)
+    q = findroot(lambda x: log(gammainc(mpf(d) / 2, x**2 / 2, regularized=True) * mpf("1e30")), 12.5)
     push = T + 1 / eta + sigma * q
     H = 1 / eta + T + weight * (2 * d + push / weight) ** 2 / (1 - rho) ** 2
     rounding = (d + T + 3) * (sigma * q + T) / sigma**2
