@@ -43,6 +43,6 @@ def checked_data(estimator: Any, *data: Any, **options: Any) -> Any:
 def _without_values(owner: str, error: Exception) -> str:
     text = str(error)
     if text.startswith(_WITHOUT_VALUES):
-        return text
+        return text if text.rstrip().endswith((".", ")")) else f"{text}."
     known = (told for begin, told in _SHORTENED.items() if text.startswith(begin))
     return next(known, f"The data of {owner} must be finite numbers, a table of rows ({type(error).__name__}).")

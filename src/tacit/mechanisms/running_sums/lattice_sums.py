@@ -145,6 +145,9 @@ def lattice_grid(
             f"The lattice of {mechanism} in {records.dimension} dimensions is too coarse for mu={privacy:.3g}: ask for "
             "less privacy or fewer rounds per person, or take numerics='float' for a simulation."
         )
+    if units == LARGEST_UNITS:  # no lattice is finer: more noise than was asked for
+        achieved = (records.l2_shift(units) * mechanism.column_norm + lost) / GAUSSIAN_SIGMA * ROUND_UP
+        privacy = min(privacy, achieved)
     slack = gaussian_slack(mechanism.steps * records.dimension)
     curve = SamplerError(
         Gaussian(privacy), slack.total_variation + rounding.failure, 1, slack.epsilon, slack.delta_exponent
