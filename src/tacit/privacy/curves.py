@@ -323,10 +323,6 @@ class SamplerError(Curve):
         check_integer("SamplerError", "draws", self.draws, at_least=0)
         _check_curve("SamplerError", self.curve)
 
-    @property
-    def notion(self) -> str:  # type: ignore[override]
-        return self.curve.notion
-
     def renyi(self, orders: FloatArray) -> FloatArray:
         return self.curve.renyi(orders) if self._faithful else np.full_like(orders, np.inf)
 

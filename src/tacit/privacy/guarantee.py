@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.privacy.composition import compose
-from tacit.privacy.curves import Curve
+from tacit.privacy.curves import Curve, SamplerError
 from tacit.privacy.numerics import EXACT as EXACT
 from tacit.privacy.numerics import IDEALIZED as IDEALIZED
 from tacit.privacy.numerics import composed_numerics, extra_epsilon
@@ -91,7 +91,8 @@ class Guarantee:
     @property
     def notion(self) -> str:
         """The notion of privacy in which the curve was computed, such as Renyi or Gaussian."""
-        return "pure" if self.at_delta == 0 else self.curve.notion
+        ideal = self.curve.curve if isinstance(self.curve, SamplerError) else self.curve
+        return "pure" if self.at_delta == 0 else ideal.notion
 
     @property
     def private(self) -> bool:
