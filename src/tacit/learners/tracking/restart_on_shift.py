@@ -43,6 +43,8 @@ from tacit.validation import check_choice, check_integer, check_number, check_po
 
 # Shares of epsilon: selections, threshold noise, test noise. Tuned on simulated streams.
 SHARES = (0.4, 0.3, 0.3)
+# Rounds between tests that a plan proposes at most: they are kept until the next one.
+LONGEST_INTERVAL = 10**7
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class RestartOnShift(TrackingPlan):
         refuse_max_switches(cls.__name__, target, "each restart may add as many as the first epoch has")
         check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified"))
         rounds = problem.horizon or 1
-        between = max(1, round(sqrt(rounds) / 4)) if interval is None else interval
+        between = min(LONGEST_INTERVAL, max(1, round(sqrt(rounds) / 4))) if interval is None else interval
 
         def make(slope: float, margin: float) -> RestartOnShift:
             return cls(problem, target.epsilon, between, slope, margin, shares, **{**target.contract, "delta": 0.0})
