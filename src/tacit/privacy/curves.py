@@ -34,9 +34,7 @@ from tacit.validation import FloatArray, check_integer, check_level, check_numbe
 
 # Of a delta: room for errors that are far smaller, and more than the roundings of a short product.
 _NEARLY, _BARELY_MORE = 1.0 - 1e-12, 1.0 + 2.0**-50
-
-# Epsilons at which a delta may be smaller than at the one that is asked for, where the price has outgrown it.
-_SMALLER = tuple(float(2**k) for k in range(-2, 7))
+_SMALLER = tuple(float(2**k) for k in range(-2, 7))  # where a delta may be less than at a larger epsilon
 
 
 @dataclass(frozen=True)
