@@ -39,7 +39,8 @@ def test_every_kind_of_problem_is_played(problem, environment):
     assert result.regret.shape == (2, len(result.rounds))
     assert result.rounds[-1] == environment.horizon
     assert np.isfinite(result.regret).all()
-    assert result.mean[-1] <= 1.5 * result.bound  # the bound is on the expectation: these are two runs
+    many = tacit.simulate(plan, environment, runs=20, seed=3)  # the bound is on the expectation
+    assert many.mean[-1] <= many.bound
     again = simulate_run(plan.plan, environment, 3, 1)
     assert np.array_equal(again.regret, result.regret[1])
 
