@@ -316,6 +316,7 @@ class OnlineToBatchLearner(Learner):
     def _check_many(self, records: Any) -> Any:
         return self._differences.pack_many(records) if not self._shows else list(records)
 
+    @np.errstate(all="ignore")
     def _absorb(self, checked: Any) -> None:
         record, total = checked
         if total is None:
