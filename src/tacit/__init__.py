@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tacit.environments.lipschitz import PricingCurve
     from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
     from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
+    from tacit.floors import Floor
     from tacit.geometry import (
         Ball,
         Birkhoff,
@@ -85,6 +86,7 @@ _HOMES = {
     "auditing.run": "audit",
     "catalogue": "register",
     "comparison": "Candidate Comparison",
+    "floors": "Floor",
     "environments.arms": "BernoulliArms DecoyArms DriftingArms LoggedArms",
     "environments.bandit": "Assignment MovingTarget Pricing Routing",
     "environments.convex": "DriftingQuadratic LogisticStream ReplayData SignFlips",
@@ -148,6 +150,7 @@ __all__ = [
     "DriftingLosses",
     "DriftingQuadratic",
     "Experts",
+    "Floor",
     "Guarantee",
     "HedgeOnSums",
     "HuberLoss",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tacit.catalogue import CATALOGUE, algorithms_for, register
 from tacit.comparison import Candidate, Comparison
 from tacit.errors import TacitError
-from tacit.learners.arms.common import floor_warning
+from tacit.floors import floor
 from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.learners.tracking import lower_bound_warning
@@ -66,8 +66,8 @@ def plan(
         for index, algorithm in enumerate(compared, 1):
             shown.say(f"{algorithm.__name__} ({index} of {len(compared)})")
             candidates.append(_candidate(algorithm, problem, target))
-    warnings = [lower_bound_warning(problem, target.epsilon), floor_warning(problem, target)]
-    return Comparison(problem, target, candidates, [warning for warning in warnings if warning])
+    warning = lower_bound_warning(problem, target.epsilon)
+    return Comparison(problem, target, candidates, [warning] if warning else [], floor(problem, target))
 
 
 def _candidate(algorithm: type[Plan], problem: Problem, target: Target) -> Candidate:
