@@ -80,7 +80,10 @@ def test_audit(kind, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("simulate", "convex", "--dim", "2", "--loss", "cubic"), "logistic, squared, huber, hinge, quadratic, linear"),
+        (
+            ("simulate", "convex", "--dim", "2", "--loss", "cubic"),
+            "logistic, squared, huber, smoothed-hinge, hinge, absolute, quantile, quadratic, linear",
+        ),
         (("simulate", "convex", "--dim", "2", "--loss", "huber"), "LogisticStream"),
         (("simulate", "convex", "--dim", "2", "--environment", "flipping"), "SignFlips"),
         (("simulate", "bandit", "--dim", "2", "--value-range", "0", "0.5"), "'moving' has values from 0 to 2"),
