@@ -39,7 +39,7 @@ def plan(
     rounds_per_person: int = 1,
     max_switches: int | None = None,
     numerics: str = "exact",
-    algorithms: Sequence[type[Plan]] | None = None,
+    algorithms: Sequence[type[Plan] | str] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Calibrate every algorithm that applies, and choose the one with the smallest certified regret.
@@ -55,7 +55,7 @@ def plan(
         max_switches: a hard limit on how often the decision may change.
         numerics: "exact", on integers wherever that is proved (each contract says), or "float": float64 samplers, for
             simulation only.
-        algorithms: the algorithms to compare, as classes (default: all that apply, and those that you registered).
+        algorithms: the algorithms to compare, classes or names (default: all that apply, and those you registered).
         progress: show which algorithm is being calibrated (default: only in a terminal).
     """
     compared = algorithms_for(problem, algorithms)
