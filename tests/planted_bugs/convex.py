@@ -192,7 +192,8 @@ def _quarter_noise(honest: Any) -> Any:
 def _norm_noise(power: float) -> Finding:
     """Attack the noise of a pure one-pass plan in this norm."""
     problem = Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=16)
-    plan = online_to_batch.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=0.0, norm=norms.Norm(power))
+    target: dict[str, Any] = {"epsilon": 1.0, "delta": 0.0, "numerics": "float"}
+    plan = online_to_batch.OnlineToBatch.calibrate(problem, **target, norm=norms.Norm(power))
     return plan_noise(plan, Randomness.replayable(10), coordinates=30_000)
 
 
