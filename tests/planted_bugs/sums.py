@@ -16,13 +16,15 @@ from tacit.geometry import Ball
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
+from tacit.learners.stochastic import OnlineToBatch
 from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
-from tacit.losses import LinearLoss
+from tacit.losses import LinearLoss, LogisticLoss
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
+from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE
 from tacit.mechanisms.running_sums.records import LossRecords
-from tacit.mechanisms.running_sums.tree import TreeAccumulator, digit_sum, tree_levels
-from tacit.problems import Convex, Experts, Tracking
+from tacit.mechanisms.running_sums.tree import GrowingTreeAccumulator, TreeAccumulator, digit_sum, tree_levels
+from tacit.problems import Convex, Experts, Stochastic, Tracking
 from tacit.randomness import Randomness
 
 STEPS = 11
@@ -153,6 +155,18 @@ def _unrounded(honest: Any) -> Any:
     return lambda self, correction: correction
 
 
+def _first_length(honest: Any) -> Any:
+    """A node counts its records in the steps of the first one: what came later weighs more than it was paid for."""
+    return staticmethod(lambda total, count: honest.__func__(total, FIRST_MULTIPLE))
+
+
+def growing() -> Finding:
+    """Attack the lattice of a pure pass whose records grow."""
+    problem = Stochastic(domain=Ball(2, radius=3.0), loss=LogisticLoss(), horizon=STEPS)
+    plan = OnlineToBatch.calibrate(problem, epsilon=1.0, delta=0.0, power=2.0)
+    return attacks.lattice(plan, Randomness.replayable(12).stream("controls"), pairs=6)
+
+
 def _second_release(honest: Any) -> Any:
     """The same losses are summed twice, with fresh noise, at the full budget each time."""
 
@@ -229,6 +243,9 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "draws times 3 on data that stay", "sums", swap(Accumulator, "_inputs", _thinned),
         lambda: moved(Buffered(STEPS)),
+    ),
+    Control(
+        "nodes in steps of the first record", "sums", swap(GrowingTreeAccumulator, "_node", _first_length), growing,
     ),
     Control(
         "floor after the sum", "sums", swap(Accumulator, "_inputs", _floored_sums), lambda: moved(Tree(STEPS)),

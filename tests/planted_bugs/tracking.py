@@ -16,6 +16,7 @@ from tacit.learners.tracking import lazy_fixed_share as fixed_share
 from tacit.learners.tracking import limited_updates
 from tacit.learners.tracking import restart_on_shift as restarts
 from tacit.learners.tracking import sampled_fixed_share as sampled
+from tacit.mechanisms import above_threshold as above
 from tacit.mechanisms.above_threshold import AboveThreshold
 from tacit.numerics.decisions import draw_weighted
 from tacit.numerics.lattice import quantise_losses
@@ -38,7 +39,7 @@ def isolated() -> Finding:
 
 
 def _bare_threshold(honest: Any) -> Any:
-    def init(self: AboveThreshold, threshold: float, **settings: Any) -> None:
+    def init(self: AboveThreshold, threshold: int, **settings: Any) -> None:
         honest(self, threshold, **settings)
         self._noisy_threshold = threshold
 
@@ -46,8 +47,8 @@ def _bare_threshold(honest: Any) -> Any:
 
 
 def _half_noise(honest: Any) -> Any:
-    def init(self: AboveThreshold, threshold: float, *, width: float, **settings: Any) -> None:
-        honest(self, threshold, width=width / 2, **settings)
+    def init(self: AboveThreshold, threshold: int, *, width: int, **settings: Any) -> None:
+        honest(self, threshold, width=width // 2, **settings)
 
     return init
 
@@ -55,7 +56,7 @@ def _half_noise(honest: Any) -> Any:
 def _bare_query(honest: Any) -> Any:
     """The noisy threshold alone, no noise on queries (Stoddard et al., 2014)."""
 
-    def test(self: AboveThreshold, query: float) -> bool:
+    def test(self: AboveThreshold, query: int) -> bool:
         self._spent = bool(self._noisy_threshold < query)
         return self._spent
 
@@ -65,8 +66,8 @@ def _bare_query(honest: Any) -> Any:
 def _never_spent(honest: Any) -> Any:
     """Goes on after "above" with the same threshold, for as many answers as there are (Chen et al., 2015)."""
 
-    def test(self: AboveThreshold, query: float) -> bool:
-        return bool(query + self._generator.laplace(0.0, self._query_scale) > self._noisy_threshold)
+    def test(self: AboveThreshold, query: int) -> bool:
+        return bool(query + above.one_draw(self._uniforms, self._query_rate) > self._noisy_threshold)
 
     return test
 
@@ -74,9 +75,9 @@ def _never_spent(honest: Any) -> Any:
 def _fresh_thresholds(honest: Any) -> Any:
     """A fresh threshold for every query: each answer is paid for, the sum is not."""
 
-    def test(self: AboveThreshold, query: float) -> bool:
-        threshold = self._generator.laplace(0.0, self._query_scale)
-        self._spent = bool(query + self._generator.laplace(0.0, self._query_scale) > threshold)
+    def test(self: AboveThreshold, query: int) -> bool:
+        threshold = above.one_draw(self._uniforms, self._query_rate)
+        self._spent = bool(query + above.one_draw(self._uniforms, self._query_rate) > threshold)
         return self._spent
 
     return test

@@ -228,7 +228,7 @@ class Replay:
 
 @runtime_checkable
 class NormPlan(Protocol):
-    """A plan that draws noise with the density of a norm."""
+    """A plan that draws noise with the density of a norm, if it does not stand on a lattice."""
 
     @property
     def norm(self) -> Norm:
@@ -315,7 +315,9 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
             steps[: len(shift)] = shift
             growth = [a.sensitivity for a, _ in pairs]
             growth += [growth[-1]] * (mechanism.steps - len(growth))
-            norms = plan.norm.dual_sizes if isinstance(plan, NormPlan) else None
+            grid: Grid | None = getattr(plan, "grid", None)
+            whole = grid is not None and grid.units > 0  # the coordinates of the noise are independent: l1
+            norms = plan.norm.dual_sizes if isinstance(plan, NormPlan) and not whole else None
             loss = response(mechanism, head.scale, growth).loss(steps, norms)
             laplace = mechanism.noise == "laplace"
         else:

@@ -28,19 +28,16 @@ from tacit.learners.plan import SmallInstance
 from tacit.learners.search import Parameters, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
-from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
+from tacit.learners.tracking.priors import PRIORS, PathPrior, path_prior
 from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, weights_error
-from tacit.numerics.decisions import coin, draw_weighted, toss
+from tacit.numerics.decisions import coin, toss
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import IDEALIZED
-from tacit.privacy.numerics import exact_up_to
+from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
-
-PRIORS: dict[str, type[PathPrior]] = {"markov": MarkovPrior, "uniform": UniformPrior}
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,7 @@ class LazyFixedShare(TrackingPlan):
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: exact up to the error of the weights, which
     are floats: it adds 4 kappa T to the range, kappa about 2^-45 (idealized for the uniform prior and eta above 16).
+    Without switches the paths are the experts, their weights integer sums, and everything is exact.
     Regret: complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1) (oblivious), complexity = -ln of the prior
     weight of the best sequence.
 
@@ -103,7 +101,7 @@ class LazyFixedShare(TrackingPlan):
     @cached_property
     def paths(self) -> PathPrior:
         """The prior over sequences of experts."""
-        return PRIORS[self.prior](self.problem.n, self.rounds, self.problem.switches, self.eta)
+        return path_prior(self.prior, self.problem.n, self.rounds, self.problem.switches, self.eta)
 
     @cached_property
     def curve(self) -> Curve:
@@ -113,6 +111,8 @@ class LazyFixedShare(TrackingPlan):
     @property
     def stated_numerics(self) -> str:
         """Exact up to what the errors of the weights add to epsilon; the logarithms of the uniform prior are not."""
+        if self._error == 0:
+            return EXACT
         if self.prior == "uniform" or self.eta > LARGEST_ETA:
             return IDEALIZED
         extra = self.curve.epsilon(self.delta) - self._lazy_curve(0.0).epsilon(self.delta)
@@ -121,7 +121,7 @@ class LazyFixedShare(TrackingPlan):
     @property
     def _error(self) -> float:
         """2 kappa T: how far the logarithm of a ratio of two weights may be off in the last round."""
-        return weights_error(self.problem, self.rounds)
+        return path_error(self.problem, self.rounds)
 
     def _lazy_curve(self, extra: float) -> Curve:
         return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person, extra)
@@ -157,8 +157,8 @@ class LazyFixedShare(TrackingPlan):
         refuse_max_switches(cls.__name__, target, "the paths it holds move by themselves")
         check_choice(cls.__name__, "prior", prior, PRIORS)
         rounds = problem.horizon or 1
-        complexity = PRIORS[prior](problem.n, rounds, problem.switches, 1.0).complexity
-        best = best_lazy(problem.n, rounds, target, complexity, 2 * weights_error(problem, rounds))
+        complexity = path_prior(prior, problem.n, rounds, problem.switches, 1.0).complexity
+        best = best_lazy(problem.n, rounds, target, complexity, 2 * path_error(problem, rounds))
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -245,7 +245,7 @@ class LazyFixedShareLearner(LazyLearner):
 
     def _draw(self, finished: int) -> None:
         self._redraws += 1
-        state = draw_weighted(self._choice, self._paths.law(self._weights, finished))
+        state = self._paths.draw(self._choice, self._weights, finished)
         self._used, expert = divmod(state, self._n)
         self._move(expert)
 
@@ -291,3 +291,8 @@ class LazyFixedShareLearner(LazyLearner):
             used += self._counting
             path[at - row :] = expert
         return path, expert, used
+
+
+def path_error(problem: Tracking, rounds: int) -> float:
+    """2 kappa T, or nothing if paths never switch: then integer sums stand for the weights."""
+    return weights_error(problem, rounds) if problem.switches and problem.n > 1 else 0.0

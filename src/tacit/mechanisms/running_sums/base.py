@@ -29,7 +29,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.mechanisms.running_sums.float_noise import FloatNoise, UnitNoise, unit_noise
-from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, float_grid, lattice_grid
+from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE, Grid, Rounding, float_grid, lattice_grid
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.source import PooledNoise, Source, Streams
 from tacit.privacy.curves import Curve, Gaussian, Pure
@@ -117,12 +117,21 @@ class RunningSum(ABC):
         return sums
 
     def grid(self, privacy: float, records: Records, *, numerics: str = "exact", growing: bool = False) -> Grid:
-        """The lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation."""
+        """The lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation.
+
+        `growing`: sensitivities may rise along the stream; those of trees through the values of `Grid.admissible`.
+        """
         check_choice(type(self).__name__, "numerics", numerics, ("exact", "float"))
         check_positive(type(self).__name__, "privacy", privacy)
         if numerics == "float":
             return float_grid(self, privacy, records)
-        return lattice_grid(self, privacy, records, growing=growing)
+        multiple = 1 / FIRST_MULTIPLE if growing and self.nodes else 0.0
+        return lattice_grid(self, privacy, records, growing=growing, multiple=multiple)
+
+    @property
+    def nodes(self) -> int:
+        """In how many nodes of a tree a step stands at most (0: this is no tree)."""
+        return 0
 
     @property
     def response(self) -> float:
@@ -212,11 +221,7 @@ class Accumulator(ABC):
         record, fresh, stretch = self._inputs(x, sensitivity)
         self._sensitivity = sensitivity
         self._step += 1
-        released = self._advance(fresh, stretch)
-        released += record
-        if stretch != 1.0:
-            released *= stretch
-        self._sum += released
+        self._include(record, fresh, stretch)
         return self._sum * self._worth
 
     def add_many(self, rows: FloatArray, sensitivity: float = 1.0) -> FloatArray:
@@ -268,6 +273,14 @@ class Accumulator(ABC):
                 f"Sensitivities of a running sum may not fall: got {sensitivity!r} after {self._sensitivity!r}."
             )
         return sensitivity
+
+    def _include(self, record: FloatArray, fresh: FloatArray, stretch: float) -> None:
+        """Add this step's record and noise to the sum."""
+        released = self._advance(fresh, stretch)
+        released += record
+        if stretch != 1.0:
+            released *= stretch
+        self._sum += released
 
     @abstractmethod
     def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:

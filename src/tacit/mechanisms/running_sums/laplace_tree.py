@@ -21,6 +21,7 @@ from tacit.mechanisms.running_sums.tree import (
     digit_sum,
     digit_sums,
     largest_digit_sum,
+    tree_accumulator,
     tree_levels,
     tree_matrices,
 )
@@ -53,7 +54,12 @@ class LaplaceTree(RunningSum):
     @property
     def column_norm(self) -> float:
         """The number of levels: the l1 norm of a column of zeros and ones, exact."""
-        return float(tree_levels(self.steps, self.base))
+        return float(self.nodes)
+
+    @property
+    def nodes(self) -> int:
+        """The number of levels."""
+        return tree_levels(self.steps, self.base)
 
     def row_norm(self, step: int) -> float:
         """The root of the digit sum of `step`."""
@@ -73,7 +79,7 @@ class LaplaceTree(RunningSum):
         return tree_matrices(self.steps, self.base)
 
     def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> TreeAccumulator:
-        return TreeAccumulator(self.steps, dimension, scale, noise, grid, base=self.base)
+        return tree_accumulator(self.steps, dimension, scale, noise, grid, base=self.base)
 
     @property
     def _worst_variance(self) -> int:

@@ -15,8 +15,10 @@ Laplace noise costs its rate times the l1 shift, exactly, in each node that hold
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, floor, sqrt
-from typing import TYPE_CHECKING
+from math import ceil, exp, floor, sqrt
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.mechanisms.running_sums.records import Records
@@ -27,6 +29,7 @@ from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
 from tacit.numerics.source import PooledNoise, Streams
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
 from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
+from tacit.validation import FloatArray
 
 if TYPE_CHECKING:
     from tacit.mechanisms.running_sums.base import RunningSum
@@ -34,6 +37,12 @@ if TYPE_CHECKING:
 # A coarser lattice, or one whose roundings cost more than a tenth of the noise, is refused.
 FEWEST_UNITS = 2**10
 LARGEST_ROUNDING = 0.1
+# The first size of records that grow, in multiples of what they are rounded up to: wastes at most .1%.
+FIRST_MULTIPLE = 1000
+# A whole multiple stays one when it is divided and multiplied again.
+_BARELY_LESS = 1 - 1e-12
+
+Sensitivity = TypeVar("Sensitivity", float, FloatArray)
 
 
 @dataclass(frozen=True)
@@ -43,15 +52,24 @@ class Rounding:
     Attributes:
         error: e, by how much the computed correction may be off in float64, in steps.
         failure: the probability with which it may be off by more.
+        exact: whether no correction is rounded.
+        floors: in how many nodes of a tree a step stands that are rounded down, because records grow.
     """
 
     error: float = 0.0
     failure: float = 0.0
     exact: bool = True
+    floors: int = 0
 
     def shift(self, steps: int, dimension: int) -> float:
-        """(1 + 2e) sqrt((T-1) d), or nothing if no correction is rounded."""
+        """(1 + 2e) sqrt((T-1) d), or nothing if no correction is rounded; sqrt(U d) for U floors."""
+        if self.floors:
+            return sqrt(self.floors * dimension) * ROUND_UP
         return 0.0 if self.exact else (1 + 2 * self.error) * sqrt(max(steps - 1, 0) * dimension) * ROUND_UP
+
+    def l1_shift(self, dimension: int) -> int:
+        """The floors' share in l1: a step a coordinate each."""
+        return self.floors * dimension
 
 
 def tail_probability(buffers: int, steps: int, dimension: int, *, growing: bool = False) -> float:
@@ -74,6 +92,7 @@ class Grid:
         numerics: the words of the contract.
         rate: of the two-sided geometric noise; 0 for Gaussian noise.
         rounding: what rounding adds to the noise, in steps.
+        multiple: sensitivities are whole multiples of it (0: any number); for trees whose records grow.
     """
 
     records: Records
@@ -83,6 +102,11 @@ class Grid:
     numerics: str
     rate: float = 0.0
     rounding: Rounding = Rounding()
+    multiple: float = 0.0
+
+    def admissible(self, sensitivities: Sensitivity) -> Sensitivity:
+        """The least sensitivities, not below these, that the lattice has; up to a last digit."""
+        return admissible(sensitivities, self.multiple)
 
     @property
     def step(self) -> float:
@@ -96,6 +120,8 @@ class Grid:
 
     def disturbance(self, mechanism: RunningSum) -> float:
         """By how much roundings move a coordinate of a sum at most, in the units of the records."""
+        if self.rounding.floors:
+            return self.step * mechanism.largest_row_norm**2 * ROUND_UP  # so many nodes make a sum
         return 0.0 if self.rounding.exact else (0.5 + self.rounding.error) * self.step * mechanism.response
 
     def noise(self, streams: Streams, name: str) -> PooledNoise:
@@ -103,6 +129,14 @@ class Grid:
         if self.rate:
             return DiscreteLaplace.from_streams(streams, name, self.rate)
         return DiscreteGaussian.from_streams(streams, name)
+
+
+def admissible(sensitivities: Sensitivity, multiple: float) -> Sensitivity:
+    """These sensitivities, rounded up to whole multiples of `multiple` if there is one."""
+    if not multiple:
+        return sensitivities
+    found: Sensitivity = np.ceil(sensitivities / multiple * _BARELY_LESS) * multiple
+    return found
 
 
 def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
@@ -122,22 +156,25 @@ def lattice_grid(
     *,
     growing: bool = False,
     column_norm: float | None = None,
+    multiple: float = 0.0,
 ) -> Grid:
     """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for geometric noise.
 
     `growing`: the size of a record follows what was released, and only rises. `column_norm`: that of the encoder with
-    c_{t-s} times the size at s over that at t, if sizes are fixed in advance.
+    c_{t-s} times the size at s over that at t, if sizes are fixed in advance. `multiple`: sizes of records are whole
+    multiples of it, which trees need where they are not all the same.
     """
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), EXACT)
+    floors = Rounding(floors=mechanism.nodes) if multiple else None
     if mechanism.noise == "laplace":
-        return _geometric_grid(mechanism, privacy, records)
+        return _geometric_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
     column = mechanism.column_norm if column_norm is None else column_norm
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.
     moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP
-    rounding = mechanism.rounding(moved, records.dimension, growing=growing)
+    rounding = floors or mechanism.rounding(moved, records.dimension, growing=growing)
     lost = rounding.shift(mechanism.steps, records.dimension)
     units = min(LARGEST_UNITS, floor((budget - lost) / (records.l2_shift(1) * column))) // 2 * 2
     if lost > LARGEST_ROUNDING * budget or units < FEWEST_UNITS:
@@ -153,11 +190,22 @@ def lattice_grid(
         Gaussian(privacy), slack.total_variation + rounding.failure, 1, slack.epsilon, slack.delta_exponent
     )
     scale = records.size / units * SIGMA_ABOVE * ROUND_UP
-    return Grid(records, units, scale, curve, exact_up_to(slack.epsilon), rounding=rounding)
+    return Grid(records, units, scale, curve, exact_up_to(slack.epsilon), rounding=rounding, multiple=multiple)
 
 
-def _geometric_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
-    nodes = int(mechanism.column_norm)  # the l1 norm of a column of zeros and ones
-    units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, nodes * records.l1_shift(2)))  # even
-    rate = laplace_rate(privacy, nodes * records.l1_shift(units))
-    return Grid(records, units, records.size / units / rate * ROUND_UP, Pure(privacy), EXACT, rate)
+def _geometric_grid(
+    mechanism: RunningSum,
+    privacy: float,
+    records: Records,
+    column_norm: float | None,
+    rounding: Rounding,
+    multiple: float,
+) -> Grid:
+    nodes, lost = mechanism.nodes, rounding.l1_shift(records.dimension)
+    units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, nodes * records.l1_shift(2) + lost))  # even
+    # The l1 norm of a column of zeros and ones is a whole number; of other ones it is rounded up.
+    one = records.l1_shift(units)
+    moved = nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP))
+    rate = laplace_rate(privacy, moved + lost)
+    scale = records.size / units / rate * ROUND_UP
+    return Grid(records, units, scale, Pure(privacy), EXACT, rate, rounding, multiple)

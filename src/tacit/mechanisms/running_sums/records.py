@@ -54,6 +54,11 @@ class Records(ABC):
     def l1_move(self) -> float:
         """The same in l1."""
 
+    @property
+    def summands(self) -> int:
+        """How many records of the largest size a step may add up."""
+        return 1
+
     @abstractmethod
     def l1_shift(self, units: int) -> int:
         """The same in l1 and in steps, exactly."""
@@ -139,6 +144,12 @@ class VectorRecords(Records):
 @dataclass(frozen=True)
 class SummedRecords(VectorRecords):
     """Sums of vectors that were quantised one by one: whole numbers of steps already, or plain floats."""
+
+    batch: int = 1
+
+    @property
+    def summands(self) -> int:
+        return self.batch
 
     def each(self, rows: FloatArray, units: int, stretch: float = 1.0) -> FloatArray:
         """The vectors of the sums, one a row, before they are added up."""
