@@ -7,10 +7,12 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from planted_bugs.catalogue import Control, both, swap
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
+from tacit.auditing.replay.norm_noise import CubePlan, cube_noise
 from tacit.auditing.report import Finding
 from tacit.geometry import Ball
 from tacit.learners.convex import PrivateFTRL
@@ -18,10 +20,12 @@ from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
 from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
 from tacit.losses import LinearLoss
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
 from tacit.mechanisms.running_sums.records import LossRecords
 from tacit.mechanisms.running_sums.tree import TreeAccumulator, digit_sum, tree_levels
+from tacit.numerics.cube import CubeNoise, CubeRadius
+from tacit.numerics.discrete_laplace import geometric
 from tacit.problems import Convex, Experts, Tracking
 from tacit.randomness import Randomness
 
@@ -57,6 +61,12 @@ def replayed(plan: Plan) -> Finding:
     return attacks.replayed(instances(plan, "replayed noise")[0], Randomness.replayable(2).stream("controls"), pairs=12)
 
 
+def shaped(plan: Plan) -> Finding:
+    """Attack the law of cube noise."""
+    assert isinstance(plan, CubePlan)
+    return cube_noise(plan, Randomness.replayable(4), coordinates=20_000)
+
+
 def _scaled(factor: float) -> Any:
     """An accumulator whose noise is scaled."""
 
@@ -73,8 +83,8 @@ def _sampler(factor: float) -> Any:
     """A noise source whose numbers are scaled."""
 
     def make(honest: Any) -> Any:
-        def noise_from(self: RunningSum, generator: np.random.Generator) -> Any:
-            source = honest(self, generator)
+        def noise_from(self: RunningSum, generator: np.random.Generator, dimension: int = 1) -> Any:
+            source = honest(self, generator, dimension)
             return lambda count: factor * source(count)
 
         return noise_from
@@ -83,12 +93,12 @@ def _sampler(factor: float) -> Any:
 
 
 def _same_noise(honest: Any) -> Any:
-    def noise_from(self: RunningSum, generator: np.random.Generator) -> Any:
+    def noise_from(self: RunningSum, generator: np.random.Generator, dimension: int = 1) -> Any:
         kept: list[Any] = []
 
         def source(count: int) -> Any:
             if not kept:
-                kept.append(honest(self, generator)(count))
+                kept.append(honest(self, generator, dimension)(count))
             return kept[0]
 
         return source
@@ -178,6 +188,29 @@ def _leader_sees_losses(honest: Any) -> Any:
     return absorb
 
 
+def _one_geometric_less(honest: Any) -> Any:
+    """The radius of cube noise from N geometrics instead of N + 1."""
+
+    def attempts(self: CubeRadius, count: int) -> Any:
+        radii = geometric(self._sizes, self.rate, count * self.dimension).reshape(count, -1).sum(axis=1)
+        odd = 2 * radii[:, None] + 1
+        heads = self._coins.integers(odd - 1 + 2 * np.arange(1, self.dimension + 1)) < odd
+        return radii[heads.all(axis=1)]
+
+    return attempts
+
+
+def _on_the_sphere(honest: Any) -> Any:
+    """A uniform direction times the radius: round where it should be square."""
+
+    def produce(self: CubeNoise, count: int) -> Any:
+        radii = self._radii.draw(-(-count // self.dimension))[:, None]
+        normals = ndtri((self._points.integers(np.full((len(radii), self.dimension), 2**40)) + 0.5) / 2**40)
+        return np.rint(radii * normals / np.linalg.norm(normals, axis=1, keepdims=True)).astype(np.int64).ravel()
+
+    return produce
+
+
 def _coordinate_noise() -> Any:
     """Laplace noise of scale 1/epsilon on each of N coordinates, as printed."""
     return both(
@@ -188,7 +221,7 @@ def _coordinate_noise() -> Any:
 
 def _laplace_descent() -> Plan:
     problem = Tracking(n=3, horizon=8, switches=1)
-    return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=0.0)
+    return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=0.0, noise="laplace")
 
 
 def _column(factor: Any) -> Any:
@@ -257,6 +290,27 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "decision looks at the exact losses (Hedge)", "experts",
         swap(hedge.HedgeOnSumsLearner, "_absorb", _leader_sees_losses), lambda: replayed(hedge_plan(Buffered(STEPS))),
+    ),
+    Control(
+        "cube radius of one geometric less", "sums", swap(CubeRadius, "_attempts", _one_geometric_less),
+        lambda: shaped(hedge_plan(CubeTree(STEPS, 3))),
+    ),
+    Control(
+        "cube noise on a sphere", "sums", swap(CubeNoise, "_produce", _on_the_sphere),
+        lambda: shaped(hedge_plan(CubeTree(STEPS, 3))),
+    ),
+    Control(
+        "off-by-one tree: a level is not counted (cube)", "sums",
+        swap(LaplaceTree, "column_norm", _column(lambda self: tree_levels(self.steps, self.base) - 1.0)),
+        lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
+    ),
+    Control(
+        "sensitivity halved (Hedge, cube)", "experts",
+        both(
+            swap(LossRecords, "largest_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
+            swap(LossRecords, "largest_shift", lambda honest: lambda self, units: honest(self, units) // 2),
+        ),
+        lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
     ),
     Control(
         "Laplace 1/epsilon on N coordinates", "tracking",

@@ -9,7 +9,8 @@ error of p on each side. By the triangle inequality the draws of all steps toget
 
 in l2, and by the adaptive composition of Gaussian steps that divided by sigma' is mu. The lattice is the finest one
 for which this is at most the mu that was asked for. Trees round nothing and have e = 0 and no second term.
-Laplace noise costs its rate times the l1 shift, exactly, in each node that holds a step. Proofs: docs/numerics.md.
+Laplace noise costs its rate times the l1 shift, exactly, in each node that holds a step; cube noise its rate times the
+largest shift of a coordinate. Proofs: docs/numerics.md.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from tacit.errors import PrivacyError
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.numerics.cube import CubeNoise, cube_rate
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.numerics.discrete_laplace import DiscreteLaplace, laplace_rate, laplace_units
 from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
@@ -72,7 +74,7 @@ class Grid:
         scale: scale of a fresh draw, in the units of the records.
         curve: what all released sums leak.
         numerics: the words of the contract.
-        rate: of the two-sided geometric noise; 0 for Gaussian noise.
+        rate: of the two-sided geometric noise, or of cube noise; 0 for Gaussian noise.
         rounding: what rounding adds to the noise, in steps.
     """
 
@@ -83,6 +85,8 @@ class Grid:
     numerics: str
     rate: float = 0.0
     rounding: Rounding = Rounding()
+    cube: bool = False
+    """Whether the noise of that rate is shaped for the cube."""
 
     @property
     def step(self) -> float:
@@ -100,6 +104,8 @@ class Grid:
 
     def noise(self, streams: Streams, name: str) -> PooledNoise:
         """The integers that hide the records."""
+        if self.cube:
+            return CubeNoise.from_streams(streams, name, self.rate, self.records.dimension)
         if self.rate:
             return DiscreteLaplace.from_streams(streams, name, self.rate)
         return DiscreteGaussian.from_streams(streams, name)
@@ -109,10 +115,8 @@ def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
     """Float64 noise, for simulation: as if floats were real numbers."""
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), IDEALIZED)
-    move = records.l1_move if mechanism.noise == "laplace" else records.l2_move
-    return Grid(
-        records, 0, mechanism.scale(privacy, move * records.size) * ROUND_UP, mechanism.curve(privacy), IDEALIZED
-    )
+    scale = mechanism.scale(privacy, records.move(mechanism.noise) * records.size) * ROUND_UP
+    return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
 
 def lattice_grid(
@@ -123,15 +127,15 @@ def lattice_grid(
     growing: bool = False,
     column_norm: float | None = None,
 ) -> Grid:
-    """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for geometric noise.
+    """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for pure noise.
 
     `growing`: the size of a record follows what was released, and only rises. `column_norm`: that of the encoder with
     c_{t-s} times the size at s over that at t, if sizes are fixed in advance.
     """
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), EXACT)
-    if mechanism.noise == "laplace":
-        return _geometric_grid(mechanism, privacy, records)
+    if mechanism.noise != "gaussian":
+        return _pure_grid(mechanism, privacy, records)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
     column = mechanism.column_norm if column_norm is None else column_norm
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
@@ -156,8 +160,10 @@ def lattice_grid(
     return Grid(records, units, scale, curve, exact_up_to(slack.epsilon), rounding=rounding)
 
 
-def _geometric_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
+def _pure_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
     nodes = int(mechanism.column_norm)  # the l1 norm of a column of zeros and ones
-    units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, nodes * records.l1_shift(2)))  # even
-    rate = laplace_rate(privacy, nodes * records.l1_shift(units))
-    return Grid(records, units, records.size / units / rate * ROUND_UP, Pure(privacy), EXACT, rate)
+    cube = mechanism.noise == "cube"
+    units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, nodes * records.pure_shift(mechanism.noise, 2)))  # even
+    moved = nodes * records.pure_shift(mechanism.noise, units)
+    rate = cube_rate(privacy, moved, records.dimension) if cube else laplace_rate(privacy, moved)
+    return Grid(records, units, records.size / units / rate * ROUND_UP, Pure(privacy), EXACT, rate, cube=cube)
