@@ -20,6 +20,8 @@ from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
 from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
 from tacit.losses import LinearLoss
+from tacit.mechanisms import noisy_vectors
+from tacit.mechanisms.noisy_vectors import NoisyVectors
 from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
 from tacit.mechanisms.running_sums.records import LossRecords
@@ -219,9 +221,34 @@ def _coordinate_noise() -> Any:
     )
 
 
-def _laplace_descent() -> Plan:
+def _half_cube() -> Any:
+    """Cube noise for losses that move by half as much as they may."""
+    return both(
+        swap(LossRecords, "largest_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
+        swap(LossRecords, "largest_shift", lambda honest: lambda self, units: honest(self, units) // 2),
+    )
+
+
+def _keeps_the_batch(honest: Any) -> Any:
+    """The sum of a batch is not forgotten when it is released: its losses enter every later release as well."""
+
+    def add(self: NoisyVectors, rows: Any) -> Any:
+        kept = vars(self).setdefault("_kept", np.zeros(self._waiting.size))
+        before = self._waiting.copy()
+        records = self._grid.records.quantised(rows, self._grid.units, 1.0)
+        noisy = honest(self, rows)
+        if len(noisy):
+            kept += before + records.sum(axis=0)
+            self._waiting = kept.copy()
+        return noisy
+
+    return add
+
+
+def _descent(noise: str, **options: Any) -> Plan:
     problem = Tracking(n=3, horizon=8, switches=1)
-    return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=0.0, noise="laplace")
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=delta, noise=noise, **options)
 
 
 def _column(factor: Any) -> Any:
@@ -306,15 +333,31 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "sensitivity halved (Hedge, cube)", "experts",
-        both(
-            swap(LossRecords, "largest_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
-            swap(LossRecords, "largest_shift", lambda honest: lambda self, units: honest(self, units) // 2),
-        ),
-        lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
+        _half_cube(), lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
     ),
     Control(
         "Laplace 1/epsilon on N coordinates", "tracking",
         _coordinate_noise(),
-        lambda: replayed(_laplace_descent()),
+        lambda: replayed(_descent("laplace")),
+    ),
+    Control(
+        "cube noise for half the range (mirror descent)", "tracking", _half_cube(),
+        lambda: replayed(_descent("cube")),
+    ),
+    Control(
+        "cube noise on a sphere (mirror descent)", "tracking", swap(CubeNoise, "_produce", _on_the_sphere),
+        lambda: shaped(_descent("cube")),
+    ),
+    Control(
+        "a batch that is never forgotten", "tracking", swap(NoisyVectors, "add", _keeps_the_batch),
+        lambda: replayed(_descent("cube", batch=2)),
+    ),
+    Control(
+        "rounds of one batch priced as if apart", "tracking",
+        both(
+            swap(mirror_descent, "together", lambda honest: lambda rounds, batch: sqrt(rounds)),
+            swap(noisy_vectors, "together", lambda honest: lambda rounds, batch: sqrt(rounds)),
+        ),
+        lambda: replayed(_descent("gaussian", batch=2, rounds_per_person=2)),
     ),
 )  # fmt: skip

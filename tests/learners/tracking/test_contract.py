@@ -30,7 +30,8 @@ PLANS = {
     "lazy, uniform": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, prior="uniform"),
     "lazy, capped": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, max_redraws=30, delta=0.0),
     "sampled": SampledFixedShare(PROBLEM, eta=0.1, epoch=400),
-    "mirror, laplace": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0),
+    "mirror, cube": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, batch=7),
+    "mirror, laplace": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="laplace"),
     "mirror, gaussian": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="gaussian"),
 }
 
@@ -47,7 +48,9 @@ class TestContract(LearnerContract):
         "lazy, markov": lambda: (LazyFixedShare(SMALL, eta=0.3, force=0.1, batch=2), small_losses(3)),
         "lazy, uniform": lambda: (LazyFixedShare(SMALL, eta=0.3, force=0.1, prior="uniform"), small_losses(3)),
         "sampled": lambda: (SampledFixedShare(SMALL, eta=0.3, epoch=15), small_losses(3)),
-        "mirror, laplace": lambda: (NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0), small_losses(3)),
+        "mirror, cube": lambda: (NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0), small_losses(3)),
+        "mirror, batches": lambda: (NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, batch=6), small_losses(3)),
+        "mirror, laplace": lambda: (NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="laplace"), small_losses(3)),
         "mirror, gaussian": lambda: (
             NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="gaussian"),
             small_losses(3),

@@ -195,9 +195,9 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
             self._step += 1
         return output
 
-    def release(self: NoisyVectors, rows: FloatArray) -> FloatArray:
+    def release(self: NoisyVectors, sums: FloatArray) -> FloatArray:
         output: FloatArray = tape.release(
-            self.noise, "noise", self.record(rows), self.scale, 1.0, lambda: honest_release(self, rows)
+            self.noise, "noise", self.worth(sums), self.scale, 1.0, lambda: honest_release(self, sums)
         )
         return output
 
