@@ -59,8 +59,10 @@ if TYPE_CHECKING:
         LazyFixedShare,
         LimitedUpdates,
         NoisyMirrorDescent,
+        RecentLeader,
         RestartOnShift,
         SampledFixedShare,
+        TrackingOnSums,
     )
     from tacit.losses import (
         ConvexFamily,
@@ -106,7 +108,8 @@ _HOMES = {
     "learners.plan": "Plan",
     "learners.stochastic": "ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
-    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RestartOnShift SampledFixedShare",
+    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
+    "SampledFixedShare TrackingOnSums",
     "losses": "ConvexFamily CustomLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss SmoothedHingeLoss SquaredLoss",
     "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
@@ -186,6 +189,7 @@ __all__ = [
     "ProtocolError",
     "QuadraticLoss",
     "Randomness",
+    "RecentLeader",
     "RegretBound",
     "Relation",
     "Replay",
@@ -208,6 +212,7 @@ __all__ = [
     "SwitchingAdversary",
     "TacitError",
     "Tracking",
+    "TrackingOnSums",
     "__version__",
     "audit",
     "plan",

@@ -8,7 +8,9 @@ Proofs: docs/algorithms/noisy-mirror-descent.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, lgamma, log, log1p, sqrt
 
 import numpy as np
@@ -22,6 +24,8 @@ from tacit.validation import FloatArray
 
 # Sequences are counted term by term up to so many switches; beyond that the largest term is multiplied.
 _COUNTED = 4096
+# Lengths of batches are searched in steps of this factor, then one by one around the best.
+_STEP = 1.15
 # Largest eta of a search: no loss is worth more.
 _LARGEST_RATE = 10.0
 
@@ -112,6 +116,22 @@ def mirror_regret(problem: Tracking, eta: float, batch: int, noise: BatchNoise) 
     return value
 
 
+def best_length(rounds: int, cost: Callable[[int], float]) -> int:
+    """The length of a batch of the smallest cost: a geometric grid, then one by one around its best."""
+    lengths = {1, rounds}
+    length = 1.0
+    while length < rounds:
+        lengths.add(round(length))
+        length *= _STEP
+    best = min(sorted(lengths), key=cost)
+    width = max(1, int(best * (_STEP - 1)))
+    stride = max(1, width // 8)
+    around = range(max(1, best - width), min(rounds, best + width) + 1, stride)
+    nearest: int = min([best, *around], key=cost)
+    return nearest
+
+
+@lru_cache(maxsize=1024)
 def log_sequences(n: int, rounds: int, switches: int) -> float:
     """Ln of the number of sequences of so many experts with at most so many switches, rounded up.
 

@@ -13,7 +13,6 @@ follow the noise; the bound here pays for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -29,11 +28,13 @@ from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.noisy_batches import (
     BatchNoise,
     batches,
+    best_length,
     clip_to_floor,
     mirror_regret,
     path_cost,
     smallest_weight,
 )
+from tacit.learners.tracking.windows import check_window, mirror_window, window_bound
 from tacit.mechanisms.noisy_vectors import NOISES, NoisyVectors, together, vector_grid
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.records import LossRecords
@@ -42,9 +43,6 @@ from tacit.privacy.curves import ROUND_UP, Curve, Pure
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
-
-# Batches are searched in steps of this factor, then one by one around the best.
-_STEP = 1.15
 
 
 @dataclass(frozen=True)
@@ -144,6 +142,15 @@ class NoisyMirrorDescent(TrackingPlan):
             f"{formula}, n = T/B, a = S/(N n)",
             (f"{self.certified_against[-1]} adversary", "expectation over noise and draws"),
         )
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds."""
+        check_window(self.algorithm, rounds, self.rounds)
+        noise = BatchNoise(self.noise, self.grid.scale, self.problem.n)
+        value = mirror_window(self.problem, rounds, self.eta, self.batch, noise) + rounds * self.grid.lost
+        formula = "ln(1/a)/eta + n (eta B^2/8 + ln(E e^{eta noise})/eta) + n a (N-1) B + 2(B-1), n = w/B"
+        formula += " + E max noise of an expert" if self.problem.adversary == "adaptive" else ""
+        return window_bound(value, rounds, self.problem.width, formula, f"{self.certified_against[-1]} adversary")
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -269,21 +276,6 @@ class _Search:
 
     def _noise(self, batch: int) -> BatchNoise:
         return BatchNoise(self.kind, self.scale(batch), self._problem.n)
-
-
-def best_length(rounds: int, cost: Callable[[int], float]) -> int:
-    """The length of a batch of the smallest cost: a geometric grid, then one by one around its best."""
-    lengths = {1, rounds}
-    length = 1.0
-    while length < rounds:
-        lengths.add(round(length))
-        length *= _STEP
-    best = min(sorted(lengths), key=cost)
-    width = max(1, int(best * (_STEP - 1)))
-    stride = max(1, width // 8)
-    around = range(max(1, best - width), min(rounds, best + width) + 1, stride)
-    nearest: int = min([best, *around], key=cost)
-    return nearest
 
 
 def refuse_printed_noise(noise: str | None) -> None:
