@@ -60,7 +60,7 @@ def algorithm_3() -> Numbers:
         error = np.std(chances[0] / chances[0].mean() - chances[1] / chances[1].mean()) / sqrt(samples)
         found[name] = log(chances[0].mean() / chances[1].mean()), float(error)
     plan = tacit.NoisyMirrorDescent.calibrate(
-        tacit.Tracking(n=n, horizon=rounds, switches=switches), epsilon=epsilon, delta=0.0
+        tacit.Tracking(n=n, horizon=rounds, switches=switches), epsilon=epsilon, delta=0.0, noise="laplace"
     )
     return {
         "epsilon promised": epsilon,

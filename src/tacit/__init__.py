@@ -60,8 +60,10 @@ if TYPE_CHECKING:
         LazyFixedShare,
         LimitedUpdates,
         NoisyMirrorDescent,
+        RecentLeader,
         RestartOnShift,
         SampledFixedShare,
+        TrackingOnSums,
     )
     from tacit.losses import (
         AbsoluteLoss,
@@ -111,7 +113,8 @@ _HOMES = {
     "learners.plan": "Plan",
     "learners.stochastic": "ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
-    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RestartOnShift SampledFixedShare",
+    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
+    "SampledFixedShare TrackingOnSums",
     "losses": "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss "
     "QuantileLoss SmoothedHingeLoss SquaredLoss",
     "planning": "Choice plan",
@@ -196,6 +199,7 @@ __all__ = [
     "QuadraticLoss",
     "QuantileLoss",
     "Randomness",
+    "RecentLeader",
     "RegretBound",
     "Relation",
     "Replay",
@@ -218,6 +222,7 @@ __all__ = [
     "SwitchingAdversary",
     "TacitError",
     "Tracking",
+    "TrackingOnSums",
     "__version__",
     "audit",
     "plan",

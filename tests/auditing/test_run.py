@@ -46,6 +46,8 @@ PLANS = {
     "hedge, pure": partial(tacit.HedgeOnSums.calibrate, EXPERTS, **PURE),
     "limited updates": partial(tacit.LimitedUpdates.calibrate, TRACKING, **PURE),
     "sampled fixed share": partial(tacit.SampledFixedShare.calibrate, TRACKING, **GAUSSIAN),
+    "on sums": partial(tacit.TrackingOnSums.calibrate, TRACKING, **PURE),
+    "recent leader": partial(tacit.RecentLeader.calibrate, TRACKING, **PURE),
     "mirror descent": partial(tacit.NoisyMirrorDescent.calibrate, TRACKING, **GAUSSIAN),
     "ftrl": partial(PrivateFTRL.calibrate, CONVEX, **GAUSSIAN),
     "ftrl, pure": partial(PrivateFTRL.calibrate, CONVEX, **PURE),

@@ -43,7 +43,13 @@ CONSTRUCTORS = {
         "max_redraws": None,
     },
     tacit.SampledFixedShare: {"problem": TRACKING, "eta": 0.3, "epoch": 5},
-    tacit.NoisyMirrorDescent: {"problem": TRACKING, "eta": 0.3, "scale": 3.0, "noise": one_of("laplace", "gaussian")},
+    tacit.NoisyMirrorDescent: {
+        "problem": TRACKING, "eta": 0.3, "scale": 3.0, "noise": one_of("cube", "laplace", "gaussian"), "batch": 2,
+    },
+    tacit.TrackingOnSums: {
+        "problem": TRACKING, "eta": 0.3, "mix": 0.2, "scale": 3.0, "block": 2, "base": one_of("mirror", "leader"),
+    },
+    tacit.RecentLeader: {"problem": TRACKING, "epsilon": 1.0, "block": 2},
     tacit.PrivateFTRL: {"problem": one_of(LINEAR, LOGISTIC), "eta": 0.3, "mechanism": SUMS, "privacy": 1.0},
     tacit.CTRL: {"problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5},
     tacit.L2PConvex: {
@@ -116,6 +122,8 @@ TARGETS = {
     tacit.LazyFixedShare: TRACKING,
     tacit.SampledFixedShare: TRACKING,
     tacit.NoisyMirrorDescent: TRACKING,
+    tacit.TrackingOnSums: TRACKING,
+    tacit.RecentLeader: TRACKING,
     tacit.PrivateFTRL: LINEAR,
     tacit.CTRL: LINEAR,
     tacit.L2PConvex: INTERVAL,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
 from tacit.learners.target import Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.lattice_sums import Grid
@@ -19,7 +20,7 @@ from tacit.problems import Problem
 
 @dataclass(frozen=True)
 class RunningSumPlan(PrivatePlan):
-    """A plan on a running sum: `privacy` is mu for Gaussian noise, epsilon for Laplace noise.
+    """A plan on a running sum: `privacy` is mu for Gaussian noise, epsilon for pure noise.
 
     Both are fields of the subclasses, which have other fields before them.
     """
@@ -39,9 +40,8 @@ class RunningSumPlan(PrivatePlan):
 
     @property
     def sensitivity(self) -> float:
-        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
-        records = self.records
-        return records.size * (records.l1_move if self.mechanism.noise == "laplace" else records.l2_move)
+        """How far one person moves the sums, in l2 (Gaussian), l1 (Laplace) or l_infinity (cube noise)."""
+        return self.records.size * self.records.move(self.mechanism.noise)
 
     @cached_property
     def grid(self) -> Grid:
@@ -70,14 +70,15 @@ class RunningSumPlan(PrivatePlan):
         return sum_instances(replace(self, **short), steps)
 
 
-def private_sum(steps: int, target: Target, mechanism: RunningSum | None = None) -> tuple[RunningSum, float]:
-    """The mechanism (left out: the best one) and its privacy, the most that the target allows."""
-    sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
-    return sums, target.epsilon if sums.noise == "laplace" else gaussian_mu(target.epsilon, target.delta)
+def private_sum(
+    steps: int, target: Target, mechanism: RunningSum | None = None, pure: Callable[[int], RunningSum] = best_laplace
+) -> tuple[RunningSum, float]:
+    """The mechanism (left out: the best one, `pure` of the steps at delta=0) and its privacy, the most allowed."""
+    sums = mechanism or (pure(steps) if target.delta == 0 else best_gaussian(steps))
+    return sums, gaussian_mu(target.epsilon, target.delta) if sums.noise == "gaussian" else target.epsilon
 
 
-def sum_instances(small: PrivatePlan, steps: int) -> tuple[SmallInstance, ...]:
-    """Attacks on a running sum of so many steps, and on what reaches it."""
-    label = f"own privacy, T={small.horizon}"
-    replayed = SmallInstance("replayed noise", label, small)
-    return (SmallInstance("running sum", label, small), replayed) if steps else (replayed,)
+def sum_instances(small: PrivatePlan, steps: int, *more: Attack) -> tuple[SmallInstance, ...]:
+    """Attacks on a running sum of so many steps, on what reaches it, and more of them."""
+    kinds: tuple[Attack, ...] = ("running sum", "replayed noise", *more) if steps else ("replayed noise",)
+    return tuple(SmallInstance(kind, f"own privacy, T={small.horizon}", small) for kind in kinds)

@@ -8,7 +8,7 @@ import pytest
 
 from tacit.auditing.replay.moved_draws import extreme_pair, moved_draws, paid_move, promised_move
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding
 from tacit.mechanisms.running_sums.records import LossRecords, SummedRecords, VectorRecords
 from tacit.numerics.bounds import GAUSSIAN_SIGMA
@@ -19,7 +19,7 @@ from tacit.randomness import Randomness
 
 STEPS = 130
 GAUSSIAN = [Tree(STEPS), SquareRoot(STEPS), Buffered(STEPS), Buffered(STEPS, (0.9, 0.5), (0.3, 0.2))]
-EVERY = [*GAUSSIAN, LaplaceTree(STEPS, 2), LaplaceTree.best(STEPS)]
+EVERY = [*GAUSSIAN, LaplaceTree(STEPS, 2), LaplaceTree.best(STEPS), CubeTree(STEPS, 5)]
 RECORDS = [LossRecords(4), LossRecords(3, sides=1, people=2), VectorRecords(4, norm=2.5), VectorRecords(2, 1, 3)]
 every = pytest.mark.parametrize("mechanism", EVERY, ids=repr)
 toeplitz = pytest.mark.parametrize("mechanism", GAUSSIAN[1:], ids=repr)
@@ -94,6 +94,8 @@ def test_shifts_by_brute_force():
     assert np.sqrt((gaps**2).sum(axis=2)).max() == pytest.approx(LossRecords(2).l2_shift(units), rel=1e-9)
     assert np.abs(rows).max() == units // 2  # zero-out: half of it
     assert LossRecords(2, sides=1).l1_shift(units) == 6
+    assert np.abs(gaps).max() == LossRecords(2).largest_shift(units) == 6
+    assert LossRecords(2, sides=1).largest_shift(units) == 3
     angles = np.linspace(0, 2 * np.pi, 721)
     for stretch in (1.0, 3.7):
         circle = np.stack([np.cos(angles), np.sin(angles)], axis=1) * 2.5 * stretch
@@ -103,6 +105,7 @@ def test_shifts_by_brute_force():
         gaps = rows[:, None, :] - rows[None, ::5]
         assert 0.99 * 100**2 <= (gaps**2).sum(axis=2).max() <= 100**2
         assert np.abs(gaps).sum(axis=2).max() <= records.l1_shift(50)
+        assert 99 <= np.abs(gaps).max() <= records.largest_shift(50) == 100
 
 
 def test_a_float_sum_moves_by_more_than_the_loss_that_was_changed():
@@ -190,6 +193,30 @@ def test_the_law_of_three_releases_in_full():
     assert exact == pytest.approx(0.0070, abs=5e-5)
     assert without == pytest.approx(0.0037, abs=5e-5)
     assert certified == pytest.approx(0.0557, abs=5e-5)
+
+
+@pytest.mark.parametrize("records", [LossRecords(2), LossRecords(2, sides=1, people=2)], ids=repr)
+def test_the_law_of_a_cube_tree_in_full(records):
+    """All draws of two nodes near the origin: no transcript is likelier by more than e^epsilon, and some by as much."""
+    mechanism, epsilon = CubeTree(2, 2), 1.5
+    grid = mechanism.grid(epsilon, records)
+    pair = extreme_pair(records, grid.units, 2, generator("cube"), 0)
+    moved = moved_draws(mechanism, grid, pair, drawn(grid, 2)).draws
+    axis = np.arange(-6.0, 7.0) * grid.units / 8  # every draw of a coarser lattice
+    points = np.stack([part.ravel() for part in np.meshgrid(axis, axis)], axis=1)
+    losses = [grid.rate * (np.abs(points + move).max(axis=1) - np.abs(points).max(axis=1)) for move in moved]
+    worst = losses[0].max() + losses[1].max()
+    # A person in two rounds is paid for as if both stood in two nodes; the second one stands in one.
+    assert worst == pytest.approx(epsilon if records.people == 1 else 0.75 * epsilon, rel=1e-12)
+    assert -losses[0].min() - losses[1].min() <= epsilon * (1 + 1e-12)
+
+
+def test_cube_noise_of_many_dimensions_is_never_refused():
+    for dimension, epsilon in ((3, 1e3), (100_000, 1e3), (100_000, 1e-3)):
+        grid = CubeTree(1, 2).grid(epsilon, LossRecords(dimension))
+        assert grid.rate * dimension <= 1
+        assert grid.rate * grid.records.largest_shift(grid.units) <= epsilon
+        assert grid.numerics == EXACT
 
 
 # --- contract ------------------------------------------------------------------------------------------------

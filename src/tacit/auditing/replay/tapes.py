@@ -23,7 +23,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tacit.auditing.replay.running_sums import SummingPlan, response
+from tacit.auditing.replay.running_sums import SummingPlan, noise_sizes, response
 from tacit.auditing.scripted.enumeration import Feedback, plain
 from tacit.auditing.scripted.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
 from tacit.auditing.swapped_attributes import swapped
@@ -195,9 +195,9 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
             self._step += 1
         return output
 
-    def release(self: NoisyVectors, rows: FloatArray) -> FloatArray:
+    def release(self: NoisyVectors, sums: FloatArray) -> FloatArray:
         output: FloatArray = tape.release(
-            self.noise, "noise", self.record(rows), self.scale, 1.0, lambda: honest_release(self, rows)
+            self.noise, "noise", self.worth(sums), self.scale, 1.0, lambda: honest_release(self, sums)
         )
         return output
 
@@ -216,7 +216,7 @@ class Replay:
     Attributes:
         identical: whether everything outside the mechanisms agreed.
         reason: what did not, if anything.
-        loss: exact mu (Gaussian) or epsilon (Laplace) of the mechanisms' inputs, all together.
+        loss: exact mu (Gaussian) or epsilon (pure noise) of the mechanisms' inputs, all together.
         log_ratio: the log ratio of the probabilities of all frozen outcomes.
     """
 
@@ -319,14 +319,12 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
             whole = grid is not None and grid.units > 0  # the coordinates of the noise are independent: l1
             norms = plan.norm.dual_sizes if isinstance(plan, NormPlan) and not whole else None
             loss = response(mechanism, head.scale, growth).loss(steps, norms)
-            laplace = mechanism.noise == "laplace"
         else:
-            laplace = head.kind == "laplace"
-            loss = float(np.sum(np.abs(shift)) if laplace else np.sqrt(np.sum(shift**2))) / head.scale
+            gaussian = head.kind == "gaussian"
+            loss = float(np.sqrt(np.sum(shift**2)) if gaussian else noise_sizes(shift, head.kind).sum()) / head.scale
         total += loss
         squares += loss**2
-    laplace_like = isinstance(_ideal(plan), Pure)
-    return total if laplace_like else sqrt(squares)
+    return total if isinstance(_ideal(plan), Pure) else sqrt(squares)
 
 
 def _ideal(plan: Plan) -> Curve:

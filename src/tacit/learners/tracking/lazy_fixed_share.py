@@ -25,11 +25,12 @@ import numpy as np
 from tacit.learners.experts.common import LazyLearner
 from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import Parameters, tosses
+from tacit.learners.search import Parameters, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
-from tacit.learners.tracking.priors import PRIORS, PathPrior, path_prior
+from tacit.learners.tracking.priors import PRIORS, MarkovPrior, PathPrior, path_prior
 from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, weights_error
+from tacit.learners.tracking.windows import check_window, share_window, window_bound
 from tacit.numerics.decisions import coin, toss
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
@@ -135,6 +136,18 @@ class LazyFixedShare(TrackingPlan):
         formula = "complexity/eta + eta T B/8 + T/2^24 + T (e^(2 kappa T) - 1)"
         formula += " + T P[cap hit]" if self.max_redraws is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds; the uniform prior has none."""
+        check_window(self.algorithm, rounds, self.rounds)
+        share = self.paths.share if isinstance(self.paths, MarkovPrior) else 0.0
+        value = share_window(self.problem.n, rounds, share, self.eta, self.batch)
+        if self.problem.n > 1:
+            value += rounding_regret(self.problem.n, rounds) + rounds * expm1(self._error)
+            if self.max_redraws is not None:
+                value += rounds * cap_probability(self.decisions, self._tuned.redraw, self.max_redraws)
+        formula = "(ln((N-1)/share) + w ln(1/(1-share)))/eta + eta w B/8 + 2(B-1) + w/2^24 + w P[cap hit]"
+        return window_bound(value, rounds, self.problem.width, formula, "oblivious adversary")
 
     @property
     def expected_switches(self) -> float:

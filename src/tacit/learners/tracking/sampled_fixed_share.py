@@ -27,6 +27,7 @@ from tacit.learners.rates import RateSearch, wanted_rate
 from tacit.learners.search import Parameters
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.windows import check_window, epochs_begun, share_window, window_bound
 from tacit.numerics.bounds import hilbert_error
 from tacit.numerics.decisions import draw_weighted
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
@@ -120,6 +121,15 @@ class SampledFixedShare(TrackingPlan):
         regret = "(E ln(N) + S ln((N-1)H) + (T-E-S) ln(H/(H-1)))/eta + eta T/8"
         formula = f"{regret} + T/2^24 + T (e^(2 kappa H) - 1), E = ceil(T/H)"
         return RegretBound(self.problem.width * value, formula, ("adaptive adversary", "expectation over the draws"))
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds, pathwise in the weights."""
+        check_window(self.algorithm, rounds, self.rounds)
+        begun = epochs_begun(rounds, self.epoch)
+        value = share_window(self.problem.n, rounds, self.share, self.eta, 1, begun)
+        value += rounds * (1 / LOSS_UNITS + expm1(self._error)) if self.problem.n > 1 else 0.0
+        formula = "(ln((N-1)H) + R ln(N) + w ln(H/(H-1)))/eta + eta w/8 + w/2^24, R = ceil((w-1)/H)"
+        return window_bound(value, rounds, self.problem.width, formula, "adaptive adversary")
 
     @property
     def expected_switches(self) -> float:

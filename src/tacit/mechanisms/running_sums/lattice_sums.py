@@ -9,7 +9,8 @@ error of p on each side. By the triangle inequality the draws of all steps toget
 
 in l2, and by the adaptive composition of Gaussian steps that divided by sigma' is mu. The lattice is the finest one
 for which this is at most the mu that was asked for. Trees round nothing and have e = 0 and no second term.
-Laplace noise costs its rate times the l1 shift, exactly, in each node that holds a step. Proofs: docs/numerics.md.
+Laplace noise costs its rate times the l1 shift, exactly, in each node that holds a step; cube noise its rate times the
+largest shift of a coordinate. Proofs: docs/numerics.md.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.numerics.cube import CubeNoise, cube_rate
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.numerics.discrete_laplace import DiscreteLaplace, laplace_rate, laplace_units
 from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
@@ -90,7 +92,7 @@ class Grid:
         scale: scale of a fresh draw, in the units of the records.
         curve: what all released sums leak.
         numerics: the words of the contract.
-        rate: of the two-sided geometric noise; 0 for Gaussian noise.
+        rate: of the two-sided geometric noise, or of cube noise; 0 for Gaussian noise.
         rounding: what rounding adds to the noise, in steps.
         multiple: sensitivities are whole multiples of it (0: any number); for trees whose records grow.
     """
@@ -103,6 +105,8 @@ class Grid:
     rate: float = 0.0
     rounding: Rounding = Rounding()
     multiple: float = 0.0
+    cube: bool = False
+    """Whether the noise of that rate is shaped for the cube."""
 
     def admissible(self, sensitivities: Sensitivity) -> Sensitivity:
         """The least sensitivities, not below these, that the lattice has; up to a last digit."""
@@ -126,6 +130,8 @@ class Grid:
 
     def noise(self, streams: Streams, name: str) -> PooledNoise:
         """The integers that hide the records."""
+        if self.cube:
+            return CubeNoise.from_streams(streams, name, self.rate, self.records.dimension)
         if self.rate:
             return DiscreteLaplace.from_streams(streams, name, self.rate)
         return DiscreteGaussian.from_streams(streams, name)
@@ -143,10 +149,8 @@ def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
     """Float64 noise, for simulation: as if floats were real numbers."""
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), IDEALIZED)
-    move = records.l1_move if mechanism.noise == "laplace" else records.l2_move
-    return Grid(
-        records, 0, mechanism.scale(privacy, move * records.size) * ROUND_UP, mechanism.curve(privacy), IDEALIZED
-    )
+    scale = mechanism.scale(privacy, records.move(mechanism.noise) * records.size) * ROUND_UP
+    return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
 
 def lattice_grid(
@@ -158,7 +162,7 @@ def lattice_grid(
     column_norm: float | None = None,
     multiple: float = 0.0,
 ) -> Grid:
-    """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for geometric noise.
+    """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for pure noise.
 
     `growing`: the size of a record follows what was released, and only rises. `column_norm`: that of the encoder with
     c_{t-s} times the size at s over that at t, if sizes are fixed in advance. `multiple`: sizes of records are whole
@@ -167,8 +171,8 @@ def lattice_grid(
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), EXACT)
     floors = Rounding(floors=mechanism.nodes) if multiple else None
-    if mechanism.noise == "laplace":
-        return _geometric_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
+    if mechanism.noise != "gaussian":
+        return _pure_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
     column = mechanism.column_norm if column_norm is None else column_norm
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
@@ -193,7 +197,7 @@ def lattice_grid(
     return Grid(records, units, scale, curve, exact_up_to(slack.epsilon), rounding=rounding, multiple=multiple)
 
 
-def _geometric_grid(
+def _pure_grid(
     mechanism: RunningSum,
     privacy: float,
     records: Records,
@@ -201,11 +205,15 @@ def _geometric_grid(
     rounding: Rounding,
     multiple: float,
 ) -> Grid:
-    nodes, lost = mechanism.nodes, rounding.l1_shift(records.dimension)
-    units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, nodes * records.l1_shift(2) + lost))  # even
+    nodes, cube = mechanism.nodes, mechanism.noise == "cube"
+    # A floor in a node moves each coordinate by at most a step.
+    lost = rounding.floors if cube else rounding.l1_shift(records.dimension)
+    units = 2 * min(
+        LOSS_UNITS // 2, laplace_units(privacy, nodes * records.pure_shift(mechanism.noise, 2) + lost)
+    )  # even
     # The l1 norm of a column of zeros and ones is a whole number; of other ones it is rounded up.
-    one = records.l1_shift(units)
-    moved = nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP))
-    rate = laplace_rate(privacy, moved + lost)
+    one = records.pure_shift(mechanism.noise, units)
+    moved = lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
+    rate = cube_rate(privacy, moved, records.dimension) if cube else laplace_rate(privacy, moved)
     scale = records.size / units / rate * ROUND_UP
-    return Grid(records, units, scale, Pure(privacy), EXACT, rate, rounding, multiple)
+    return Grid(records, units, scale, Pure(privacy), EXACT, rate, rounding, multiple, cube)

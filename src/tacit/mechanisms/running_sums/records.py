@@ -1,7 +1,8 @@
 """What one round adds to a running sum: its public size, how it becomes integers, how far one person moves them.
 
 On the lattice a record of the largest size measures `units` steps. The integers, not the floats before them, are what
-privacy rests on: one person moves their sum by at most `l2_shift(units)` or `l1_shift(units)` steps, exactly.
+privacy rests on: one person moves their sum by at most `l2_shift(units)`, `l1_shift(units)` or, in each coordinate,
+`largest_shift(units)` steps, exactly.
 """
 
 from __future__ import annotations
@@ -59,9 +60,26 @@ class Records(ABC):
         """How many records of the largest size a step may add up."""
         return 1
 
+    @property
+    @abstractmethod
+    def largest_move(self) -> float:
+        """The same in one coordinate."""
+
+    def move(self, noise: str) -> float:
+        """The same in the norm in which this kind of noise is paid: "gaussian" l2, "laplace" l1, "cube" l_infinity."""
+        return {"gaussian": self.l2_move, "laplace": self.l1_move, "cube": self.largest_move}[noise]
+
     @abstractmethod
     def l1_shift(self, units: int) -> int:
-        """The same in l1 and in steps, exactly."""
+        """By how many steps one person moves the sum of all records, in l1, exactly."""
+
+    @abstractmethod
+    def largest_shift(self, units: int) -> int:
+        """The same in one coordinate."""
+
+    def pure_shift(self, noise: str, units: int) -> int:
+        """The same in the norm in which this kind of pure noise is paid."""
+        return self.largest_shift(units) if noise == "cube" else self.l1_shift(units)
 
     def l2_shift(self, units: int) -> float:
         """By how many steps one person moves the sum of all records, in l2, rounded up."""
@@ -91,10 +109,17 @@ class LossRecords(Records):
 
     @property
     def l1_move(self) -> float:
-        return self.sides / 2 * self.people * self.dimension
+        return self.largest_move * self.dimension
+
+    @property
+    def largest_move(self) -> float:
+        return self.sides / 2 * self.people
 
     def l1_shift(self, units: int) -> int:
-        return units // 2 * self.sides * self.people * self.dimension  # units are even
+        return self.largest_shift(units) * self.dimension
+
+    def largest_shift(self, units: int) -> int:
+        return units // 2 * self.sides * self.people  # units are even
 
     def plain(self, rows: FloatArray) -> FloatArray:
         return rows - 0.5
@@ -131,8 +156,15 @@ class VectorRecords(Records):
     def l1_move(self) -> float:
         return self.sides * self.people * sqrt(self.dimension)
 
+    @property
+    def largest_move(self) -> float:
+        return float(self.sides * self.people)
+
     def l1_shift(self, units: int) -> int:
         return l1_units(units, self.dimension) * self.sides * self.people
+
+    def largest_shift(self, units: int) -> int:
+        return units * self.sides * self.people
 
     def plain(self, rows: FloatArray) -> FloatArray:
         return rows
