@@ -29,6 +29,8 @@ COIN_MARGIN = 2.0**-44
 DRAW_MARGIN = 2.0**-43
 DRAW_MARGIN_PER_WEIGHT = 2.0**-51
 _WHOLE = 2.0**-53
+FEW = 64  # weights that go faster as a list than as an array
+LEAST_SUM = 1e-200  # far above what underflows
 
 
 def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int = 0) -> bool:
@@ -88,10 +90,14 @@ def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
 
 def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
     """An index with probability exactly proportional to these floats, which are not negative and not all 0."""
-    if not (weights.min() >= 0.0 and 0.0 < weights.max() <= LARGEST):
+    listed = weights.tolist() if 0 < weights.size <= FEW else None
+    if listed is not None and min(listed) >= 0.0 and LEAST_SUM < sum(listed) < LARGEST:
+        relative: FloatArray | list[float] = listed
+    elif weights.min() >= 0.0 and 0.0 < weights.max() <= LARGEST:
+        # Relative to the largest one no weight overflows, and what underflows is reached inside the margin only.
+        relative = weights / weights.max()
+    else:
         raise InvalidInput(f"The 'weights' of draw_weighted must be from 0 to {LARGEST:g}, and one of them above 0.")
-    # Relative to the largest one no weight overflows, and what underflows is reached inside the margin only.
-    relative = weights / weights.max()
 
     def bounds(bits: int) -> list[tuple[int, int]]:
         exact = [rational(weight) for weight in weights.tolist()]
@@ -143,17 +149,19 @@ def _exact_coin(digits: Digits, probability: float, rate: float, score: int) -> 
         digits.extend()
 
 
-def _draw(uniforms: Uniforms, weights: FloatArray, bounds: Callable[[int], Iterable[tuple[int, int]]]) -> int:
+def _draw(
+    uniforms: Uniforms, weights: FloatArray | list[float], bounds: Callable[[int], Iterable[tuple[int, int]]]
+) -> int:
     """The first j with U sum < weight_0 + .. + weight_j; `bounds` encloses 2^bits times the exact weights."""
     if uniforms.decide is not None:
-        return uniforms.decide(lambda: (weights / weights.sum()).tolist())
+        return uniforms.decide(lambda: (np.asarray(weights) / np.sum(weights)).tolist())
     index, word = uniforms.take_one()
-    sums = np.cumsum(weights)
-    total = float(sums[-1])
+    sums = list(accumulate(weights)) if isinstance(weights, list) else np.cumsum(weights)
+    size, total = len(sums), float(sums[-1])
     place = (word >> 11) * _WHOLE * total
-    margin = (DRAW_MARGIN + sums.size * DRAW_MARGIN_PER_WEIGHT) * total
-    found = int(sums.searchsorted(place, side="right"))
-    if found < sums.size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
+    margin = (DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT) * total
+    found = bisect_right(sums, place)
+    if found < size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
         return found
     return _exact_draw(uniforms.digits(index, word), bounds)
 
