@@ -123,7 +123,7 @@ def arms(
     problem: tacit.Arms,
     privacy: dict[str, Any],
     output: options.Output,
-    format: options.Format = None,
+    format: options.Replies = None,
     seed: options.Seed = None,
 ) -> None:
     """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0.
