@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from math import exp, log, sqrt
 from pathlib import Path
 
@@ -18,7 +18,9 @@ from scripts.errata import bandit, lazy_to_private
 
 import tacit
 from tacit.cli.demo import digits_models
+from tacit.learners.arms.common import regret_floor
 from tacit.learners.stochastic.weighting import paper_weighted_noise, weighted_noise
+from tacit.learners.target import Target
 from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
 from tacit.privacy.calibration import gaussian_mu
 from tacit.randomness import Randomness
@@ -86,6 +88,11 @@ def at_most(shown: str, value: float) -> bool:
     return value <= number(shown)
 
 
+def just_above(shown: str, value: float) -> bool:
+    """Whether what is shown is not below the value, and by a fortieth above it at most."""
+    return value <= number(shown) <= 1.025 * value
+
+
 # Certified regret ------------------------------------------------------------------------------------------
 
 
@@ -105,6 +112,47 @@ def convex_bounds(family: str, dimension: int, rounds: int) -> list[float]:
     loss = tacit.ConvexFamily(1.0, 1.0, family)
     problem = tacit.Convex(domain=tacit.Ball(dimension), loss=loss, horizon=rounds)
     return [float(plan.calibrate(problem, **TARGET).regret_bound) for plan in (tacit.CTRL, tacit.PrivateFTRL)]
+
+
+@cache
+def tsallis_bound(n: int, epsilon: float) -> float:
+    """Of 100,000 rounds."""
+    problem = tacit.Arms(n=n, horizon=100_000)
+    return float(tacit.BatchedTsallis.calibrate(problem, epsilon=epsilon, delta=0.0).regret_bound)
+
+
+@cache
+def phased_bound(epsilon: float) -> float:
+    """Of 20 arms and 100,000 rounds."""
+    problem = tacit.Arms(n=20, horizon=100_000, adversary="stochastic")
+    return float(tacit.PhasedArms.calibrate(problem, epsilon=epsilon, delta=0.0).regret_bound)
+
+
+def floors() -> list[float]:
+    """What no learner of 20 arms escapes in 100,000 rounds."""
+    return [regret_floor(20, 100_000, Target(epsilon, 0.0)) for epsilon in (1.0, 0.1, 0.01)]
+
+
+def arm_bounds() -> list[Stated]:
+    page, phased, tsallis = "docs/arms.md", "docs/algorithms/phased-arms.md", "docs/algorithms/batched-tsallis.md"
+
+    def both(epsilon: float) -> list[float]:
+        return [phased_bound(epsilon), tsallis_bound(20, epsilon)]
+
+    rows = [
+        Stated(page, r"\| certified, K = 20, T = 1e5, epsilon = 1 \|" + 2 * CELL, partial(both, 1.0), just_above),
+        Stated(page, r"\| certified, epsilon = \.1 \|" + 2 * CELL, partial(both, 0.1), just_above),
+        Stated(page, r"T = 1e5: (\d+) at epsilon = 1, (\d+) at \.1, (\d+) at \.01", floors),
+    ]
+    rows += [
+        Stated(phased, rf"\| 20 \| 1e5 \| {shown} \|" + CELL, lambda e=epsilon: [phased_bound(e)], just_above)
+        for shown, epsilon in (("1", 1.0), (r"\.1", 0.1))
+    ]
+    rows += [
+        Stated(tsallis, rf"\| {n} \| 1e5 \| \d+ / (\d+) / \d+ \|", lambda n=n: [tsallis_bound(n, 1.0)], just_above)
+        for n in (10, 20, 100)
+    ]
+    return rows
 
 
 EXPERT_ROWS = [("1e4", "10", "1"), ("1e5", "100", "1"), ("1e5", "100", r"\.1"), ("1e6", "1000", "1")]
@@ -285,4 +333,4 @@ def computed() -> list[Stated]:
     ]
 
 
-STATED = [*certified(), *benchmarked(), *simulated(), *computed()]
+STATED = [*certified(), *arm_bounds(), *benchmarked(), *simulated(), *computed()]

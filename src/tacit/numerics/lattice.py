@@ -51,11 +51,12 @@ def sum_quantised(losses: FloatArray) -> IntArray:
     """
     rows, width = losses.shape
     size = max(1, _CACHED // max(1, width))
-    whole, total = np.empty((min(rows, size), width)), np.zeros(width)
-    for first in range(0, rows, size):
+    size = min(rows, size)
+    whole, ones, total = np.empty((size, width)), np.ones(size), np.zeros(width)
+    for first in range(0, rows, size or 1):
         part = losses[first : first + size]
         floors = np.multiply(part, LOSS_UNITS, out=whole[: len(part)])
-        total += np.add.reduce(np.floor(floors, out=floors), axis=0)
+        total += ones[: len(part)] @ np.floor(floors, out=floors)
     return total.astype(np.int64)
 
 

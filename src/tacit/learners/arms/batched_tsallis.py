@@ -19,6 +19,7 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.arms.common import ArmLearner, ArmPlan, pure
+from tacit.learners.arms.tsallis_leader import Rule, advance
 from tacit.learners.arms.tsallis_regret import (
     KAPPAS,
     MOST_DROP,
@@ -34,14 +35,14 @@ from tacit.learners.arms.tsallis_regret import (
 from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
+from tacit.numerics.digits import use_numba
 from tacit.problems import Arms
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_number, check_positive, invalid
 
 RATES = ("fixed", "decreasing")
-_MOST_STEPS = 100  # of Newton's method; it takes four or five
-_TOLERANCE = 1e-10
-_sum, _min = np.add.reduce, np.minimum.reduce  # the methods of arrays cost a microsecond more a call
+_COUNTED = 2**12  # batches from one look at how much a process has done to the next
+_WORDS = 2**8  # as much work as a batch
 
 
 @dataclass(frozen=True)
@@ -171,12 +172,14 @@ class BatchedTsallisLearner(ArmLearner):
         self._size = plan.batch
         counts, rates = zip(*plan.stretches, strict=True)
         self._ends = np.cumsum(counts).tolist()
-        self._scales = [plan.power / (eta * (1 - plan.power)) for eta in rates]
+        self._scales: list[float] = [plan.power / (eta * (1 - plan.power)) for eta in rates]
         self._batch = 0
         self._scores = np.zeros(self._n)
         self._level = -self._scales[0] * float(self._n) ** (1 - plan.power)  # that of equal scores
         self._weights = np.full(self._n, 1 / self._n)
         self._action = self._draws.arm(self._weights)
+        self._rule = Rule(1 / (1 - plan.power), plan.kappa, self._mean.overshoot)
+        self._fast = use_numba()
 
     @property
     def probabilities(self) -> FloatArray:
@@ -184,43 +187,31 @@ class BatchedTsallisLearner(ArmLearner):
         return self._weights.copy()
 
     def _consistent(self) -> bool:
-        law = bool(np.all(self._weights >= 0) and abs(self._weights.sum() - 1) < 1e-9)
         counted = self._size == self.plan.batch and self._batch * self._size + self._filled == self._round
-        return super()._consistent() and law and counted
+        if not (super()._consistent() and counted and bool(np.all(self._scores > self._level))):
+            return False
+        law = (self._scale() / (self._scores - self._level)) ** self._rule.exponent
+        return bool(np.allclose(law, self._weights, rtol=1e-6, atol=1e-12) and abs(self._weights.sum() - 1) < 1e-9)
 
     def _release(self, total: int) -> None:
-        plan, p, arm = self.plan, self._weights, self._action
-        mean = self._mean.value(self._draws.noisy(total))
-        baseline = plan.kappa * self._scale() * p**plan.power - self._mean.overshoot
-        np.minimum(baseline, 0.5, out=baseline)
-        self._scores += baseline - 0.5
-        self._scores[arm] += (mean - baseline[arm]) / p[arm]
+        mean, scale = self._mean.value(self._draws.noisy(total)), self._scale()
         self._batch += 1
-        self._weights, self._level = leader(self._scores, self._scale(), plan.power, self._level)
+        if self._batch % _COUNTED == 0:
+            self._fast = use_numba(_COUNTED * _WORDS)
+        self._level = advance(
+            self._rule,
+            self._scores,
+            self._weights,
+            self._level,
+            (self._action, mean),
+            (scale, self._scale()),
+            self._fast,
+        )
         self._move(self._draws.arm(self._weights))
 
     def _scale(self) -> float:
         """A = q/(eta (1-q)) of the batch in hand."""
-        return float(self._scales[bisect_right(self._ends, self._batch)])
-
-
-def leader(scores: FloatArray, scale: float, power: float, level: float) -> tuple[FloatArray, float]:
-    """p_i = (A/(G_i - nu))^{1/(1-q)} with sum 1, and nu, by Newton's method from `level`.
-
-    The sum is increasing and convex in nu, and at least 1 at min G - A: from there, or from where it was, Newton's
-    steps overshoot once at most and then fall monotonically.
-    """
-    exponent = 1 / (1 - power)
-    top = float(_min(scores)) - scale
-    nu = min(level, top)
-    for _ in range(_MOST_STEPS):
-        ratios = scale / (scores - nu)
-        weights = ratios**exponent
-        total = float(_sum(weights))
-        if abs(total - 1) <= _TOLERANCE:
-            break
-        nu = min(nu - (total - 1) * scale / (exponent * float(weights @ ratios)), top)
-    return weights / total, nu
+        return self._scales[bisect_right(self._ends, self._batch)]
 
 
 def _check_power(power: object) -> float:

@@ -262,9 +262,9 @@ class LazyFixedShareLearner(LazyLearner):
         self._used, expert = divmod(state, self._n)
         self._move(expert)
 
-    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        """One aligned block of whole batches, all of which end in a decision."""
+    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
         size, batch = self._block, self._batch
+        block, best = self._check_block(rows, first)
         index, words = self._keep.take(size // batch)
         least = whole_losses(best)
         coins = self._streams["move"].random(size)
@@ -274,8 +274,8 @@ class LazyFixedShareLearner(LazyLearner):
             held = np.add.reduce(
                 (whole_losses(block[np.arange(row, size), path]) - least[row:]).reshape(-1, batch), axis=1
             )
-            first = row // batch
-            rings = np.flatnonzero(~toss(self._keep, index + first, words[first:], self._stay, self._rate, held))
+            done = row // batch
+            rings = np.flatnonzero(~toss(self._keep, index + done, words[done:], self._stay, self._rate, held))
             stop = size if not rings.size else row + (int(rings[0]) + 1) * batch
             actions[row:stop] = path = path[: stop - row]
             self._switches += int(np.count_nonzero(path[1:] != path[:-1]))
