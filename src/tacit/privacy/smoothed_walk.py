@@ -24,8 +24,8 @@ import numpy as np
 from tacit.privacy.walk_law import TAIL, UNIT, Draws, TiltedLaw, WalkTooLong
 from tacit.validation import FloatArray
 
-# Draws of other ranges are left to the Renyi divergences: so narrow that the worst loss of one is lost in the floats, or
-# so wide that each leaks more than anyone would ask for.
+# Draws of other ranges are left to the Renyi divergences: so narrow that the worst loss of one is lost in the floats,
+# or so wide that each leaks more than anyone would ask for.
 _NARROWEST, _WIDEST = 1e-9, 4.0
 # The largest tilt of a step: it still goes down with a probability that a float knows well.
 _STEEPEST = 3.0
