@@ -36,6 +36,9 @@ MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on how often t
 Numerics = Annotated[
     str, typer.Option(help="exact (integer noise wherever that is proved) or float (for simulation only, NOT private).")
 ]
+Confidence = Annotated[
+    float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
+]
 ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
 Lipschitz = Annotated[
     float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
@@ -76,6 +79,7 @@ def privacy(
     rounds_per_person: RoundsPerPerson = 1,
     max_switches: MaxSwitches = None,
     numerics: Numerics = "exact",
+    confidence: Confidence = None,
 ) -> dict[str, Any]:
     """The planner's privacy arguments from their options."""
     return {
@@ -86,6 +90,7 @@ def privacy(
         "rounds_per_person": rounds_per_person,
         "max_switches": max_switches,
         "numerics": numerics,
+        "confidence": confidence,
     }
 
 
