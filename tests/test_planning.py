@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,6 +150,8 @@ def test_unknown_problems(problem):
         ("adversary", "x"),
         ("rounds_per_person", 0),
         ("max_switches", -1),
+        ("confidence", 0.05),
+        ("confidence", 1.0),
     ],
 )
 def test_bad_targets(field, value):
@@ -259,3 +262,25 @@ def test_independent_losses_that_shift_are_tracked_on_sums():
     assert fixed.algorithm == "NoisyMirrorDescent"
     hostile = tacit.plan(Tracking(n=5, horizon=50_000, switches=1, adversary="adaptive"), epsilon=1.0, delta=1e-6)
     assert hostile.algorithm == "NoisyMirrorDescent"
+
+
+@pytest.mark.parametrize(("n", "regret"), [(10, 2394), (100, 3492)])
+def test_one_run_with_a_confidence(n, regret):
+    """T=1e5, epsilon=1: batches of 4 and 8 certify 2394 and 3492, where their expected bounds are 1620 and 2397."""
+    problem = tacit.Experts(n=n, horizon=10**5)
+    choice = tacit.plan(problem, epsilon=1.0, delta=1e-6, confidence=0.95)
+    assert choice.algorithm == "ScheduledExperts"
+    assert 0.97 * regret <= float(choice.regret_bound) <= regret
+    expected = replace(choice.plan, confidence=None).regret_bound
+    varying = np.sqrt(10**5 * choice.plan.batch * np.log(20) / 2)
+    assert float(choice.regret_bound) == pytest.approx(float(expected) + varying)
+    assert choice.regret_bound.confidence == 0.95
+    assert "one run, with probability 0.95" in choice.explain()
+    for candidate in choice.candidates[1:]:
+        assert "not a single run" in candidate.reason
+
+
+def test_without_a_confidence_runs_vary():
+    assert "(expected; single runs vary)" in tacit.plan(PROBLEM, epsilon=1.0, delta=1e-6).explain()
+    with pytest.raises(tacit.PrivacyError, match="single run"):
+        tacit.plan(tacit.Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6, confidence=0.9)

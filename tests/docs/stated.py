@@ -281,6 +281,11 @@ def above_square_root() -> list[float]:
     return [100 * (last[0] / last[1] - 1)]
 
 
+def crowded() -> list[float]:
+    """What 2, 10 and 100 rounds of a person move, over as many times one."""
+    return [SquareRoot(100_000).crowding(people) for people in (2, 10, 100)]
+
+
 def tree_over_buffered() -> list[float]:
     """The noise of the tree over that of the buffered sum, mean and largest."""
     tree, buffered = (kind.standard_deviations(kind.scale(1.0, 1.0)) for kind in (Tree(100_000), Buffered(100_000)))
@@ -326,6 +331,7 @@ def computed() -> list[Stated]:
     return [
         *rows,
         Stated(sums, r"within ([\d.]+)% of the square\s+root", above_square_root, at_most),
+        Stated(sums, r"m = 2, 10, 100 it is (\.\d+), (\.\d+), (\.\d+) for the square root", crowded),
         Stated(sums, times, tree_over_buffered, lambda shown, value: abs(value - number(shown)) < 0.1),
         Stated("docs/algorithms/restart-on-shift.md", split, shares),
         Stated("docs/algorithms/online-to-batch.md", factor, lambda: [1.4 * sqrt(1 + 1 / 0.8)]),

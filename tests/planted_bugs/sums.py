@@ -53,10 +53,10 @@ def sampled(mechanism: RunningSum) -> Finding:
     return attacks.sums_sampled(hedge_plan(mechanism), generator, runs=200_000)
 
 
-def moved(mechanism: RunningSum) -> Finding:
+def moved(mechanism: RunningSum, people: int = 1) -> Finding:
     """Attack sums of vectors on a coarse lattice by the draws that release the same on a neighbour."""
     problem = Convex(domain=Ball(3), loss=LinearLoss(), horizon=mechanism.steps + 1)
-    plan = PrivateFTRL(problem, eta=0.1, mechanism=mechanism, privacy=1e-4)
+    plan = PrivateFTRL(problem, eta=0.1, mechanism=mechanism, privacy=1e-4, rounds_per_person=people)
     return attacks.lattice(plan, Randomness.replayable(3).stream("controls"), pairs=12)
 
 
@@ -316,6 +316,11 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "column norm without its tail, on the lattice", "sums",
         swap(Buffered, "column_norm", _column(lambda self: 1.0)), lambda: moved(Buffered(STEPS)),
+    ),
+    Control(
+        "a person's rounds taken for orthogonal", "sums",
+        swap(Buffered, "crowding", lambda honest: lambda self, people: people**-0.5),
+        lambda: moved(Buffered(STEPS), people=4),
     ),
     Control(
         "sensitivity halved (Hedge)", "experts",

@@ -39,6 +39,9 @@ Numerics = Annotated[
 Algorithm = Annotated[
     str | None, typer.Option(help="The algorithm by its name (default: the one with the smallest certified regret).")
 ]
+Confidence = Annotated[
+    float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
+]
 ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
 Lipschitz = Annotated[
     float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
@@ -81,6 +84,7 @@ def privacy(
     max_switches: MaxSwitches = None,
     numerics: Numerics = "exact",
     algorithm: Algorithm = None,
+    confidence: Confidence = None,
 ) -> dict[str, Any]:
     """The planner's arguments from their options."""
     return {
@@ -92,6 +96,7 @@ def privacy(
         "max_switches": max_switches,
         "numerics": numerics,
         "algorithms": None if algorithm is None else [algorithm],
+        "confidence": confidence,
     }
 
 

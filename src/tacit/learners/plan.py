@@ -177,6 +177,7 @@ class Plan(ABC):
         max_switches: int | None = None,
         adversary: str = "oblivious",
         numerics: str = "exact",
+        confidence: float | None = None,
         **options: Any,
     ) -> Plan:
         """The plan with the smallest certified regret that meets (epsilon, delta).
@@ -184,9 +185,8 @@ class Plan(ABC):
         The arguments are those of `tacit.plan`, then options of the algorithm's own. The search sees public
         quantities only. An unknown horizon gives the same algorithm, restarted at doubling lengths.
         """
-        target = Target(
-            epsilon, delta, as_relation("the target", relation), rounds_per_person, max_switches, adversary, numerics
-        )
+        related = as_relation("the target", relation)
+        target = Target(epsilon, delta, related, rounds_per_person, max_switches, adversary, numerics, confidence)
         return cls.calibrate_for(problem, target, **options)
 
     @classmethod
@@ -240,7 +240,8 @@ class Plan(ABC):
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
-        lines += [f"certified {self.problem.criterion}: {rounded_up(bound.value)}", f"  formula:    {bound.formula}"]
+        lines.append(f"certified {self.problem.criterion}: {rounded_up(bound.value)} ({bound.meaning})")
+        lines.append(f"  formula:    {bound.formula}")
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
         lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
         return "\n".join([*lines, str(self.guarantee)])

@@ -3,7 +3,7 @@
 Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), with two changes. For multiplicative
 weights the normalising second chain is unnecessary: the coin already looks at the current batch only, so one
 replaced loss moves one coin. And the privacy proof needs no good event and no cap on switches: a draw that
-happens only with probability 1-q costs its Renyi moment in proportion (`tacit.privacy.lazy`).
+happens only with probability 1-q costs in proportion (`tacit.privacy.lazy`, `tacit.privacy.smoothed_walk`).
 
     x ~ uniform;  for each batch of B rounds: play x, observe
         keep with probability (1 - force) exp(-eta L(x)),  L the batch's loss of the held expert
@@ -44,7 +44,7 @@ WEIGHTS_FORMULA = "ln(N)/eta + eta T B/8 + T/2^24"
 class LazyExperts(ExpertPlan):
     """Exponential weights whose expert is held until a coin says otherwise.
 
-    Privacy contract: every decision and every switch time, for the Renyi curve of `LazyChain` with keep
+    Privacy contract: every decision and every switch time, for the curve of `LazyChain` with keep
     probabilities in [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta. Adaptive adversaries.
     Enforced: losses in their range (others raise). Numerics: exact.
     Regret: ln N/eta + eta T B/8 + T 2^-24 (oblivious): the marginal law is exactly exponential weights, on losses that
@@ -75,7 +75,7 @@ class LazyExperts(ExpertPlan):
     max_switches: int | None = None
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every switch time"
-    theorem: ClassVar[str] = "lazy chain, random-draw Renyi composition"
+    theorem: ClassVar[str] = "lazy chain, composition of random draws"
     stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:

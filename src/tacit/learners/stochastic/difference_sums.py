@@ -44,9 +44,9 @@ def difference_grid(
     if numerics == "exact" and records.batch <= LARGEST_BATCH:
         growing = schedule is None
         return lattice_grid(mechanism, privacy, records, growing=growing, column_norm=column, multiple=multiple)
-    column = mechanism.column_norm if column is None else column
     moved = records.l2_move * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
-    scale = mechanism.scale(privacy, moved) * column / mechanism.column_norm * ROUND_UP
+    share = mechanism.crowding(records.people) if column is None else column / mechanism.column_norm
+    scale = mechanism.scale(privacy, moved) * share * ROUND_UP
     return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
 

@@ -29,7 +29,7 @@ from tacit.learners.search import Parameters, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import PRIORS, MarkovPrior, PathPrior, path_prior
-from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, weights_error
+from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, epsilon_of_errors, weights_error
 from tacit.learners.tracking.windows import check_window, share_window, window_bound
 from tacit.numerics.decisions import coin, toss
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
@@ -45,7 +45,7 @@ from tacit.validation import FloatArray, IntArray, check_choice, check_integer, 
 class LazyFixedShare(TrackingPlan):
     """Exponential weights over all sequences of experts, one of which is held until a coin says otherwise.
 
-    Privacy contract: every decision, for the Renyi curve of `LazyChain` with keep probabilities in
+    Privacy contract: every decision, for the curve of `LazyChain` with keep probabilities in
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: exact up to the error of the weights, which
     are floats: it adds 4 kappa T to the range, kappa about 2^-45 (idealized for the uniform prior and eta above 16).
@@ -77,7 +77,7 @@ class LazyFixedShare(TrackingPlan):
     max_redraws: int | None = None
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every redraw time"
-    theorem: ClassVar[str] = "lazy chain over paths, random-draw Renyi composition"
+    theorem: ClassVar[str] = "lazy chain over paths, composition of random draws"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -116,8 +116,7 @@ class LazyFixedShare(TrackingPlan):
             return EXACT
         if self.prior == "uniform" or self.eta > LARGEST_ETA:
             return IDEALIZED
-        extra = self.curve.epsilon(self.delta) - self._lazy_curve(0.0).epsilon(self.delta)
-        return exact_up_to(extra if extra > 2 * self._error else 2 * self._error)
+        return exact_up_to(epsilon_of_errors(self.curve, self._lazy_curve(0.0), self.delta, 2 * self._error))
 
     @property
     def _error(self) -> float:

@@ -32,6 +32,7 @@ from tacit.numerics.bounds import hilbert_error
 from tacit.numerics.decisions import draw_weighted
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
+from tacit.privacy.conversion import renyi_epsilon
 from tacit.privacy.curves import Curve
 from tacit.privacy.numerics import IDEALIZED, exact_up_to
 from tacit.problems import Tracking
@@ -97,8 +98,7 @@ class SampledFixedShare(TrackingPlan):
         """Exact up to what the errors of the weights add to epsilon."""
         if self.eta > LARGEST_ETA:
             return IDEALIZED
-        extra = self.curve.epsilon(self.delta) - self._draws(0.0).epsilon(self.delta)
-        return exact_up_to(extra if extra > 2 * self._error else 2 * self._error)
+        return exact_up_to(epsilon_of_errors(self.curve, self._draws(0.0), self.delta, 2 * self._error))
 
     @property
     def _error(self) -> float:
@@ -216,6 +216,15 @@ class SampledFixedShareLearner(ExpertLearner):
 def weights_error(problem: Tracking, epoch: int) -> float:
     """2 kappa H: how far the logarithm of a ratio of two weights may be off before they are forgotten."""
     return 2 * hilbert_error(problem.n) * min(epoch, problem.horizon or 1)
+
+
+def epsilon_of_errors(curve: Curve, ideal: Curve, delta: float, least: float) -> float:
+    """What the errors of the weights add to epsilon, and at least `least` (used again by lazy fixed share).
+
+    By the Renyi divergences, which are smooth in the range of a draw: differences keep their digits.
+    """
+    with_errors, without = (renyi_epsilon(each.renyi, delta) if delta > 0 else each.pure() for each in (curve, ideal))
+    return max(with_errors - without, least)
 
 
 def epoch_share(n: int, epoch: int) -> float:

@@ -4,12 +4,13 @@ A `RunningSum` is a public, frozen description: how many steps, what structure. 
 any data (`scale`, `standard_deviations`) and its dense factorisation (`matrices`, for tests). `start`
 makes the stateful `Accumulator` whose `add(x)` returns the noisy sum of everything added so far.
 
-The sum of rows is written A = decoder @ encoder: the encoder's rows times the data, plus independent
-noise, is what is released; everything after it is post-processing. A row that moves by at most s (in l2
-for Gaussian noise, in l1 for Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times
-the encoder's largest column norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives
-mu-Gaussian DP with privacy = mu, or pure DP with privacy = epsilon. Sensitivities may grow along the stream as long
-as they are predictable (they depend on what was released) and never fall: the noise of a step has the scale of its own
+The sum of rows is written A = decoder @ encoder: the encoder's rows times the data, plus independent noise, is what
+is released; everything after it is post-processing. A row that moves by at most s (in l2 for Gaussian noise, in l1 for
+Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times the encoder's largest column
+norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or
+pure DP with privacy = epsilon. A person with m rounds moves m columns together: m times as far as one at most, and
+less where the columns point in different directions (`crowding`). Sensitivities may grow along the stream as long as
+they are predictable (they depend on what was released) and never fall: the noise of a step has the scale of its own
 sensitivity, and nothing already drawn is rescaled.
 
 On a lattice (`lattice_sums`) records and noise are integers, the correction that correlates the noise is rounded to
@@ -78,6 +79,13 @@ class RunningSum(ABC):
     @abstractmethod
     def column_norm(self) -> float:
         """Largest column norm of the encoder (l2 for Gaussian, l1 for Laplace and cube noise), rounded up."""
+
+    def crowding(self, people: int) -> float:
+        """How far a person with so many rounds moves the draws, over that many times as far as one round does.
+
+        At most 1, which is what is known of any encoder; rounds of a tree next to each other share nearly all nodes.
+        """
+        return 1.0
 
     @abstractmethod
     def row_norms(self) -> FloatArray:

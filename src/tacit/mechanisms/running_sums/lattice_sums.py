@@ -7,10 +7,11 @@ error of p on each side. By the triangle inequality the draws of all steps toget
 
     shift(units) * column_norm + (1 + 2e) sqrt((T-1) d)
 
-in l2, and by the adaptive composition of Gaussian steps that divided by sigma' is mu. The lattice is the finest one
-for which this is at most the mu that was asked for. Trees round nothing and have e = 0 and no second term.
-Laplace noise costs its rate times the l1 shift, exactly, in each node that holds a step; cube noise its rate times the
-largest shift of a coordinate. Proofs: docs/numerics.md.
+in l2 (with several changed records: shift(units) is that of all of them, times `crowding`; p still moves once a
+step), and by the adaptive composition of Gaussian steps that divided by sigma' is mu. The lattice is the finest one
+for which this is at most the mu that was asked for. Trees round nothing and have e = 0 and no second term. Laplace
+noise costs its rate times the l1 shift, exactly, in each node that holds a step; cube noise its rate times the largest
+shift of a coordinate. Proofs: docs/numerics.md.
 """
 
 from __future__ import annotations
@@ -149,7 +150,10 @@ def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
     """Float64 noise, for simulation: as if floats were real numbers."""
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), IDEALIZED)
-    scale = mechanism.scale(privacy, records.move(mechanism.noise) * records.size) * ROUND_UP
+    move = records.move(mechanism.noise)
+    if mechanism.noise == "gaussian":
+        move *= mechanism.crowding(records.people)
+    scale = mechanism.scale(privacy, move * records.size) * ROUND_UP
     return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
 
@@ -174,7 +178,8 @@ def lattice_grid(
     if mechanism.noise != "gaussian":
         return _pure_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    column = mechanism.column_norm if column_norm is None else column_norm
+    crowded = mechanism.column_norm * (mechanism.crowding(records.people) if column_norm is None else 1.0)
+    column = crowded if column_norm is None else column_norm
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.
     moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP
@@ -187,7 +192,7 @@ def lattice_grid(
             "less privacy or fewer rounds per person, or take numerics='float' for a simulation."
         )
     if units == LARGEST_UNITS:  # no lattice is finer: more noise than was asked for
-        achieved = (records.l2_shift(units) * mechanism.column_norm + lost) / GAUSSIAN_SIGMA * ROUND_UP
+        achieved = (records.l2_shift(units) * crowded + lost) / GAUSSIAN_SIGMA * ROUND_UP
         privacy = min(privacy, achieved)
     slack = gaussian_slack(mechanism.steps * records.dimension)
     curve = SamplerError(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum, lower_toeplitz
+from tacit.mechanisms.running_sums.crowding import falling_crowding
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, tail_probability
 from tacit.numerics.bounds import SIGMA_ABOVE
 from tacit.privacy.curves import ROUND_UP
@@ -47,6 +48,10 @@ class SquareRoot(RunningSum):
     def column_norm(self) -> float:
         """The norm of all coefficients, rounded up."""
         return float(np.sqrt(np.sum(self.coefficients**2))) * ROUND_UP if self.steps else 1.0
+
+    def crowding(self, people: int) -> float:
+        """The first columns together: for falling coefficients they are the worst (see `falling_crowding`)."""
+        return falling_crowding(lambda count: _first_columns(self.coefficients, count), people, self)
 
     def row_norm(self, step: int) -> float:
         """The norm of the first `step` coefficients."""
@@ -108,3 +113,10 @@ class SquareRootAccumulator(Accumulator):
 
     def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
         self._added = self._fitting(state, "added", step)
+
+
+def _first_columns(coefficients: FloatArray, count: int) -> float:
+    """The norm of the sum of the first `count` columns: windows of so many coefficients, added up."""
+    sums = np.cumsum(coefficients)
+    sums[count:] -= sums[:-count].copy()
+    return float(np.sqrt(np.sum(sums**2)))
