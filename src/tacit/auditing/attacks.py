@@ -75,7 +75,7 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
     """Integer sums: how far draws must move to release the same on a neighbour, against what was paid for."""
     assert isinstance(plan, LatticePlan)
     mechanism, grid = plan.mechanism, plan.grid
-    promised = paid_move(mechanism, grid, plan.privacy)
+    promised = paid_move(mechanism, grid, plan.privacy_per_stream)
     growth = getattr(plan, "schedule", None) if getattr(plan, "scheduled", False) else None
     if growth is None:  # sizes that are fixed in advance pay for less than the whole column
         promised = min(promised, promised_move(mechanism, grid))
