@@ -11,6 +11,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, KSubsets
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.convex.ftrl_regret import Terms
+from tacit.learners.ctrl import CTRL
 from tacit.losses import (
     ConvexFamily,
     CustomLoss,
@@ -78,6 +79,20 @@ def test_the_formula_of_two_streams():
     assert float(plan.regret_bound) == pytest.approx(bound, rel=1e-9)
     twice = replace(plan, rounds_per_person=2)
     assert twice.scale == pytest.approx(2 * plan.scale)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["glm", "general"])
+@pytest.mark.parametrize(("dimension", "rounds"), [(1, 10**4), (1, 10**6), (10, 10**4), (10, 10**6)])
+def test_no_certificate_of_ctrl_is_smaller(family, dimension, rounds):
+    for epsilon in (0.1, 1.0, 4.0):
+        for smoothness in (0.25, 1.0, 10.0, 100.0):
+            problem, target = unit(dimension, rounds, smoothness, family), {"epsilon": epsilon, "delta": 1e-6}
+            try:
+                held = CTRL.calibrate(problem, **target)
+            except PrivacyError:
+                continue
+            assert float(PrivateFTRL.calibrate(problem, **target).regret_bound) < float(held.regret_bound)
 
 
 @pytest.mark.parametrize("terms", [Terms(1.0, 1e4), Terms(2.0, 1e5, 1e9), Terms(0.1, 1.0, 1e12), Terms(1e3, 1e-3, 1.0)])
@@ -241,4 +256,5 @@ def test_mean_regret_comes_near_the_certificate(proper):
     for run in range(6):
         actions = plan.start(Randomness.replayable(run)).run((np.ones((rounds, 1)), labels))
         regrets.append(float(np.sum(loss.values(actions, rows))) - best)
-    assert 0.6 <= np.mean(regrets) / float(plan.regret_bound) <= 1.0
+    near = 0.65 if proper else 0.85
+    assert near <= np.mean(regrets) / float(plan.regret_bound) <= 1.0
