@@ -44,7 +44,11 @@ CONSTRUCTORS = {
     },
     tacit.SampledFixedShare: {"problem": TRACKING, "eta": 0.3, "epoch": 5},
     tacit.NoisyMirrorDescent: {"problem": TRACKING, "eta": 0.3, "scale": 3.0, "noise": one_of("laplace", "gaussian")},
-    tacit.PrivateFTRL: {"problem": one_of(LINEAR, LOGISTIC), "eta": 0.3, "mechanism": SUMS, "privacy": 1.0},
+    tacit.PrivateFTRL: {
+        "problem": one_of(LINEAR, LOGISTIC, replace(LOGISTIC, proper=False)), "eta": 0.3, "mechanism": SUMS,
+        "privacy": 1.0, "adversary": one_of("oblivious", "adaptive"), "streams": one_of(1, 2),
+        "projected": one_of(True, False), "rate": one_of("certified", "practical", "given"),
+    },
     tacit.CTRL: {"problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5},
     tacit.L2PConvex: {
         "problem": INTERVAL, "rate": 0.1, "regularisation": 1.0, "force": 0.2, "clip": 0.5, "batch": 1,
