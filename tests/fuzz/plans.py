@@ -1,5 +1,6 @@
 """One small plan of every algorithm, with good feedback for it."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -50,6 +51,8 @@ EXPERT_PLANS = {
 }
 OTHER_PLANS = {
     "PrivateFTRL": lambda: tacit.PrivateFTRL.calibrate(LINEAR, **PRIVACY),
+    "PrivateFTRL, two streams": lambda: tacit.PrivateFTRL.calibrate(QUADRATIC, streams=2, **PRIVACY),
+    "PrivateFTRL, anywhere": lambda: tacit.PrivateFTRL.calibrate(replace(LOGISTIC, proper=False), **PRIVACY),
     "PrivateFTRL, box": lambda: tacit.PrivateFTRL.calibrate(LOGISTIC, **PRIVACY),
     "PrivateFTRL, custom": lambda: tacit.PrivateFTRL.calibrate(CUSTOM, **PRIVACY),
     "CTRL": lambda: tacit.CTRL(QUADRATIC, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),

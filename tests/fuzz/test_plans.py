@@ -50,7 +50,11 @@ CONSTRUCTORS = {
         "problem": TRACKING, "eta": 0.3, "mix": 0.2, "scale": 3.0, "block": 2, "base": one_of("mirror", "leader"),
     },
     tacit.RecentLeader: {"problem": TRACKING, "epsilon": 1.0, "block": 2},
-    tacit.PrivateFTRL: {"problem": one_of(LINEAR, LOGISTIC), "eta": 0.3, "mechanism": SUMS, "privacy": 1.0},
+    tacit.PrivateFTRL: {
+        "problem": one_of(LINEAR, LOGISTIC, replace(LOGISTIC, proper=False)), "eta": 0.3, "mechanism": SUMS,
+        "privacy": 1.0, "adversary": one_of("oblivious", "adaptive"), "streams": one_of(1, 2),
+        "projected": one_of(True, False), "rate": one_of("certified", "practical", "given"),
+    },
     tacit.CTRL: {"problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5},
     tacit.L2PConvex: {
         "problem": INTERVAL, "rate": 0.1, "regularisation": 1.0, "force": 0.2, "clip": 0.5, "batch": 1,

@@ -25,6 +25,7 @@ from tacit.learners.ctrl import ctrl
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.lipschitz import lipschitz_grid
 from tacit.learners.lipschitz.multiscale import Multiscale
+from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import clipping, model_noise, norms, objective_perturbation, online_to_batch
 from tacit.learners.two_chains import TwoChains
@@ -240,7 +241,51 @@ def _no_limit(honest: Any) -> Any:
     return absorb
 
 
+def two_streams(**target: Any) -> Plan:
+    """Follow-the-regularised-leader that takes gradients in one stream and plays another."""
+    problem = Convex(domain=Ball(2), loss=LinearLoss(), horizon=16)
+    return private_ftrl.PrivateFTRL.calibrate(problem, streams=2, **(target or PRIVACY))
+
+
+def _one_noise(honest: Any) -> Any:
+    """The points that are played get the noise of those where gradients are taken."""
+
+    def init(self: Any, plan: Any, randomness: Any) -> None:
+        honest(self, plan, randomness)
+        self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
+
+    return init
+
+
+def _opposite_noise(honest: Any) -> Any:
+    """The second noise is the first with the other sign: the mean of both streams is exact."""
+
+    def init(self: Any, plan: Any, randomness: Any) -> None:
+        honest(self, plan, randomness)
+        self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
+        source = self._played_sums._noise
+        self._played_sums._noise = lambda count: -source(count)
+
+    return init
+
+
 CONTROLS: tuple[Control, ...] = (
+    Control(
+        "second stream not paid for (FTRL)", "convex",
+        both(
+            swap(RunningSumPlan, "privacy_per_stream", lambda _: property(lambda self: self.privacy)),
+            swap(RunningSumPlan, "curve", lambda _: property(lambda self: self.grid.curve)),
+        ),
+        lambda: replayed(two_streams()),
+    ),
+    Control(
+        "both streams under one noise (FTRL)", "convex",
+        swap(private_ftrl.TwoStreamsLearner, "__init__", _one_noise), lambda: replayed(two_streams()),
+    ),
+    Control(
+        "second noise is minus the first (FTRL)", "convex",
+        swap(private_ftrl.TwoStreamsLearner, "__init__", _opposite_noise), lambda: replayed(two_streams()),
+    ),
     Control(
         "clip after the sum (FTRL)", "convex",
         both(

@@ -75,7 +75,7 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
     """Integer sums: how far draws must move to release the same on a neighbour, against what was paid for."""
     assert isinstance(plan, LatticePlan)
     mechanism, grid = plan.mechanism, plan.grid
-    promised = paid_move(mechanism, grid, plan.privacy)
+    promised = paid_move(mechanism, grid, plan.privacy_per_stream)
     scheduled = getattr(plan, "scheduled", False)
     growth = getattr(plan, "schedule", None) if scheduled or grid.multiple else None
     if not scheduled:  # sizes that are fixed in advance pay for less than the whole column

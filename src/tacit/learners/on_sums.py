@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
@@ -14,7 +15,9 @@ from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplac
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.records import Records
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import Curve
+from tacit.privacy.composition import joint
+from tacit.privacy.curves import ROUND_UP, Curve, SamplerError
+from tacit.privacy.numerics import exact_up_to
 from tacit.problems import Problem
 
 
@@ -34,6 +37,19 @@ class RunningSumPlan(PrivatePlan):
         def privacy(self) -> float: ...
 
     @property
+    def streams(self) -> int:
+        """How many independent noises hide the same sums."""
+        return 1
+
+    @property
+    def privacy_per_stream(self) -> float:
+        """The mu or epsilon of each stream, rounded to the private side."""
+        if self.streams == 1:
+            return self.privacy
+        together = self.streams if self.mechanism.noise == "laplace" else sqrt(self.streams)
+        return self.privacy / together / ROUND_UP**2
+
+    @property
     @abstractmethod
     def records(self) -> Records:
         """What a round adds to the sums, and how far one person moves them."""
@@ -45,13 +61,14 @@ class RunningSumPlan(PrivatePlan):
 
     @cached_property
     def grid(self) -> Grid:
-        """The lattice of the sums."""
-        return self.mechanism.grid(self.privacy, self.records, numerics=self.numerics)
+        """The lattice of the sums, in each stream."""
+        return self.mechanism.grid(self.privacy_per_stream, self.records, numerics=self.numerics)
 
     @cached_property
     def curve(self) -> Curve:
-        """What the sums leak."""
-        return self.grid.curve
+        """What the sums leak, those of all streams together."""
+        several = self.streams > 1 and self.mechanism.steps > 0
+        return joint([self.grid.curve] * self.streams) if several else self.grid.curve
 
     @property
     def scale(self) -> float:
@@ -61,7 +78,8 @@ class RunningSumPlan(PrivatePlan):
     @property
     def stated_numerics(self) -> str:
         """What the contract says about its numerics."""
-        return self.grid.numerics
+        curve = self.curve
+        return exact_up_to(curve.extra) if self.streams > 1 and isinstance(curve, SamplerError) else self.grid.numerics
 
     def _summed(self, problem: Problem, steps: int | None = None) -> tuple[SmallInstance, ...]:
         """The instances of a short problem, whose sum has so many steps (None: the last round is never used)."""

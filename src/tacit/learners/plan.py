@@ -161,6 +161,11 @@ class Plan(ABC):
         return not float(self.regret_bound) < self.blind_regret
 
     @property
+    def remark(self) -> str:
+        """What `explain` says besides the certified regret (empty: nothing)."""
+        return ""
+
+    @property
     def favour(self) -> tuple[float, str]:
         """How many times the smallest certified regret its own may be when it is chosen all the same, and why."""
         return 1.0, ""
@@ -244,6 +249,7 @@ class Plan(ABC):
         lines.append(f"  formula:    {bound.formula}")
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
         lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
+        lines += [f"  besides:    {self.remark}"] if self.remark else []
         return "\n".join([*lines, str(self.guarantee)])
 
 

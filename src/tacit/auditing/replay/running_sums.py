@@ -48,6 +48,10 @@ class LatticePlan(SummingPlan, Protocol):
     def grid(self) -> Grid:
         """The lattice; without units it is float64."""
 
+    @property
+    def privacy_per_stream(self) -> float:
+        """The mu or epsilon of each of the noises that hide the same sums."""
+
 
 @dataclass(frozen=True)
 class Response:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import combinations
 from math import log, sqrt
 from typing import Any, Protocol, runtime_checkable
 
@@ -35,6 +36,9 @@ from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.privacy.curves import Curve, Gaussian, Pure, SamplerError
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
+
+# Independent draws, so many of them, are correlated like that with probability below 1e-20.
+FEWEST_DRAWS, SAME_NOISE = 15, 0.9999
 
 
 @dataclass
@@ -246,7 +250,7 @@ def replay_noise(plan: Plan, stream: Feedback, neighbour: Feedback, generator: n
                 tape.actions.append(plain(learner.play()))
                 learner.observe(row)
         tapes.append(tape)
-    reason = _difference(*tapes)
+    reason = _difference(*tapes) or _shared_noise(plan, tapes[0])
     return Replay(not reason, reason, float("inf") if reason else _noise_loss(plan, *tapes), 0.0)
 
 
@@ -298,6 +302,30 @@ def _difference(first: Tape, second: Tape) -> str:
         if one_release.scale != other_release.scale or one_release.sensitivity != other_release.sensitivity:
             return f"the noise of {one_release.source!r} depends on data that was not released"
     return ""
+
+
+def _shared_noise(plan: Plan, tape: Tape) -> str:
+    """Losses of several sums add up because their noises are independent: here the draws behind them are compared."""
+    sums: dict[str, list[Release]] = {}
+    for release in tape.releases:
+        if release.kind == "sum":
+            sums.setdefault(release.source, []).append(release)
+    for one, other in combinations(sums, 2):
+        pair = _draws(plan, sums[one]), _draws(plan, sums[other])
+        same_size = pair[0].size == pair[1].size >= FEWEST_DRAWS
+        if same_size and abs(np.dot(*pair)) > SAME_NOISE * np.linalg.norm(pair[0]) * np.linalg.norm(pair[1]):
+            return f"{one!r} and {other!r} are hidden by one noise, so that what tells them apart is hidden by none"
+    return ""
+
+
+def _draws(plan: Plan, releases: Sequence[Release]) -> FloatArray:
+    """The fresh noises that a sum was hidden by, in units of their scale."""
+    assert isinstance(plan, SummingPlan)
+    noise = np.array([release.output for release in releases]) - np.cumsum([r.value for r in releases], axis=0)
+    growth = [release.sensitivity for release in releases]
+    growth += [growth[-1]] * (plan.mechanism.steps - len(growth))
+    answer = response(plan.mechanism, releases[0].scale, growth).noise[: len(releases)]
+    return np.asarray(np.linalg.lstsq(answer, noise, rcond=1e-12)[0]).ravel()
 
 
 def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
