@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from tacit.learners.learner import Learner
     from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
     from tacit.learners.plan import Plan
+    from tacit.learners.slots import Decision
     from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
     from tacit.learners.target import RegretBound
     from tacit.learners.tracking import (
@@ -111,6 +112,7 @@ _HOMES = {
     "learners.learner": "Learner",
     "learners.lipschitz": "LipschitzGrid LipschitzNet",
     "learners.plan": "Plan",
+    "learners.slots": "Decision",
     "learners.stochastic": "ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
@@ -153,6 +155,7 @@ __all__ = [
     "Convex",
     "ConvexFamily",
     "CustomLoss",
+    "Decision",
     "DecoyArms",
     "DriftingArms",
     "DriftingLosses",

@@ -107,9 +107,9 @@ def _decisions(
     stop: Stop,
 ) -> bool:
     """Decide for every row; whether there are more rows than rounds."""
-    while learner.rounds != problem.horizon and not stop.asked:
+    while learner.decided != problem.horizon and not stop.asked:
         text, entries = show(learner.play())
-        line = json.dumps({"round": learner.rounds + 1, **entries}) if output.as_json else text
+        line = json.dumps({"round": learner.decided, **entries}) if output.as_json else text
         if stream.waits:  # someone at the other end needs the decision before the feedback exists
             sys.stdout.write(line + "\n")
             sys.stdout.flush()
@@ -118,7 +118,8 @@ def _decisions(
             return False
         if not stream.waits:
             sys.stdout.write(line + "\n")
-        learner.observe(feedback(row, f"Row {learner.rounds + 1} of {stream.name}"))
+        # A row without numbers is a round without feedback.
+        learner.observe(feedback(row, f"Row {learner.decided} of {stream.name}") if row else None)
     return stop.next_row(stream.rows) is not None
 
 
@@ -150,8 +151,9 @@ def show_point(point: Any) -> tuple[str, dict[str, Any]]:
 def summary(plan: tacit.Comparison, learner: tacit.Learner, output: Output) -> None:
     """What was done and under which contract. Losses and regret are private: they are not shown."""
     bound, vacuous = float(plan.regret_bound), plan.plan.vacuous
+    rounds = learner.decided if plan.problem.delay else learner.rounds
     text = (
-        f"{plan.algorithm}: {learner.rounds} rounds, {learner.switches} switches, "
+        f"{plan.algorithm}: {rounds} rounds, {learner.switches} switches, "
         f"certified regret {rounded_up(bound)}\n{learner.guarantee}"
     )
     if vacuous:
@@ -161,7 +163,7 @@ def summary(plan: tacit.Comparison, learner: tacit.Learner, output: Output) -> N
         )
     record = {
         "algorithm": plan.algorithm,
-        "rounds": learner.rounds,
+        "rounds": rounds,
         "switches": learner.switches,
         "certified_regret": bound,
         "vacuous": vacuous,

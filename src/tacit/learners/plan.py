@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Literal
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
 from tacit.learners.target import NUMERICS, RegretBound, Target
 from tacit.privacy.curves import Curve
@@ -53,6 +53,8 @@ class Plan(ABC):
 
     problem: Problem
     _takes: ClassVar[type[Problem]] = Problem
+    _no_delay: ClassVar[str] = "no regret bound is proved for it with late feedback"
+    """Why a problem with delay > 0 is refused (empty: it is not)."""
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -63,6 +65,8 @@ class Plan(ABC):
         if not isinstance(problem, cls._takes):
             kind = "problem" if cls._takes is Problem else f"{cls._takes.__name__} problem"
             raise InvalidInput(f"The 'problem' parameter of {cls.__name__} must be a {kind}. Got {problem!r} instead.")
+        if problem.delay and cls._no_delay:
+            raise PrivacyError(f"{cls.__name__} takes no delay={problem.delay}: {cls._no_delay}.")
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -240,6 +244,21 @@ class Plan(ABC):
         learner.load_state_dict(state)
         return learner
 
+    @property
+    def undelayed(self) -> type[Plan]:
+        """The algorithm, for calibrating it again without delay."""
+        return type(self)
+
+    @property
+    def _late_assumptions(self) -> tuple[str, ...]:
+        """What certified regret means where feedback comes late."""
+        if not self.problem.delay:
+            return ()
+        return (
+            f"feedback up to {self.problem.delay} rounds late, whatever it says",
+            "regret over the rounds whose feedback comes in time",
+        )
+
     def explain(self) -> str:
         """The plan in words: parameters, certified regret, contract."""
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
@@ -248,7 +267,8 @@ class Plan(ABC):
         lines.append(f"certified {self.problem.criterion}: {rounded_up(bound.value)} ({bound.meaning})")
         lines.append(f"  formula:    {bound.formula}")
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
-        lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
+        assumptions = (*bound.assumptions, *self._late_assumptions)
+        lines += [f"  holds for:  {'; '.join(assumptions)}"] if assumptions else []
         lines += [f"  besides:    {self.remark}"] if self.remark else []
         return "\n".join([*lines, str(self.guarantee)])
 

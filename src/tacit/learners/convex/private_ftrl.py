@@ -86,6 +86,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     streams: int = 1
     projected: bool = True
     rate: str = "certified"
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of gradients, hence every decision"
     theorem: ClassVar[str] = "private running sum; the projection is post-processing"
@@ -161,9 +162,10 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
             assumptions.append("linear losses")
         else:
             formula = "R^2/(2 eta) + eta G^2 T/2 + eta G E|noise| summed over rounds"
+        late = " + eta G^2 D T" if self.problem.delay else ""
         if self.problem.loss.family == "custom":
             assumptions.append("convex loss with the given gradient, clipped where it is longer than G")
-        return RegretBound(value, formula, tuple(assumptions))
+        return RegretBound(value, formula + late, tuple(assumptions))
 
     @property
     def remark(self) -> str:
@@ -187,6 +189,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
             rounds=self.rounds,
             mechanism=self.mechanism,
             grid=self.grid,
+            delay=self.problem.delay,
         )
 
     @cached_property
@@ -239,7 +242,8 @@ class PrivateFTRLLearner(ConvexLearner):
     """Projects minus eta times the noisy sum of clipped gradients."""
 
     plan: PrivateFTRL
-    _state: ClassVar[tuple[str, ...]] = ("_sums",)
+    _state: ClassVar[tuple[str, ...]] = ("_sums", "_points")
+    _reacts = True
 
     def __init__(self, plan: PrivateFTRL, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -247,6 +251,22 @@ class PrivateFTRLLearner(ConvexLearner):
         self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
         self._norm = plan.lipschitz
         self._action = np.array(self._domain.centre)
+        self._opens = self._delay > 0
+        self._points = np.zeros((self._delay + 1 if self._opens else 0, self._domain.dimension))  # of open rounds
+
+    def _at_opening(self, number: int) -> None:
+        self._points[number % len(self._points)] = self._asked
+
+    def _check_at(self, number: int, feedback: Any) -> Any:
+        """With a delay: the gradient at the point of that round."""
+        if not self._opens:
+            return self._check(feedback)
+        if isinstance(self._loss, RowLoss):
+            return self._check_row(number, super()._check(feedback)[0])
+        return [self._loss.gradient(self._points[number % len(self._points)].copy(), feedback)]
+
+    def _check_row(self, number: int, row: FloatArray) -> Any:
+        return [self._gradient(row[None], self._points[number % len(self._points)])]
 
     @property
     def _asked(self) -> FloatArray:
@@ -261,16 +281,19 @@ class PrivateFTRLLearner(ConvexLearner):
         # The user's function is asked here, about the point of the round in hand, before anything changes.
         return [self._loss.gradient(self._asked, feedback)]
 
+    def _nothing(self) -> Any:
+        return [np.zeros(self._domain.dimension)]
+
     def _consistent(self) -> bool:
         return self._sums.step == min(self._round, self.plan.rounds - 1)
 
     def _absorb_rows(self, rows: Any, actions: FloatArray, first: int) -> None:
-        packed = isinstance(self._loss, RowLoss)
+        packed = isinstance(self._loss, RowLoss) and not isinstance(rows, list)  # a list holds gradients
         for index in range(len(rows)):
             actions[index] = self._action
             if first + index + 1 == self.plan.rounds:
                 return
-            gradient = self._gradient(rows[index : index + 1]) if packed else rows[index]
+            gradient = self._gradient(rows[index : index + 1], self._asked) if packed else rows[index]
             self._add(self._domain.restrict(gradient))
 
     def _add(self, gradient: FloatArray) -> None:
@@ -280,9 +303,9 @@ class PrivateFTRLLearner(ConvexLearner):
         point = self._domain.from_hull(-self.plan.eta * noisy)
         return point if self._projection is None else self._projection.project(point)
 
-    def _gradient(self, data: FloatArray) -> FloatArray:
+    def _gradient(self, data: FloatArray, point: FloatArray) -> FloatArray:
         assert isinstance(self._loss, RowLoss)
-        gradient: FloatArray = self._loss.gradients(self._asked, data)[0]
+        gradient: FloatArray = self._loss.gradients(point, data)[0]
         # The constants hold up to rounding; the clip makes the sensitivity exact.
         size = sqrt(float(gradient @ gradient))
         return gradient if size <= self._norm else gradient * (self._norm / size * (1 - 1e-15))
@@ -291,7 +314,7 @@ class PrivateFTRLLearner(ConvexLearner):
 class TwoStreamsLearner(PrivateFTRLLearner):
     """Takes gradients at the points of one noise and plays those of another, which no gradient has ever seen."""
 
-    _state = ("_sums", "_played_sums", "_query")
+    _state = ("_sums", "_points", "_played_sums", "_query")
 
     def __init__(self, plan: PrivateFTRL, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
