@@ -186,7 +186,7 @@ class LazyExpertsLearner(LazyLearner):
 
     def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
         block = np.ascontiguousarray(rows)
-        if use_numba(block.size // _LOSSES_PER_WORD):
+        if self._absent is None and use_numba(block.size // _LOSSES_PER_WORD):
             self._play_compiled(block, first, actions)
         else:
             self._play_in_stretches(block, first, actions)
