@@ -52,7 +52,7 @@ def vector_grid(noise: str, scale: float, records: Records, rounds: int, numeric
     slack = gaussian_slack(rounds * records.dimension)
     mu = sqrt(rounds) * records.l2_shift(units) / GAUSSIAN_SIGMA * ROUND_UP
     curve = SamplerError(Gaussian(mu), slack.total_variation, 1, slack.epsilon, slack.delta_exponent)
-    return Grid(records, units, records.size / units * SIGMA_ABOVE * ROUND_UP, curve, exact_up_to(slack.epsilon))
+    return Grid(records, units, records.worth(units) * SIGMA_ABOVE * ROUND_UP, curve, exact_up_to(slack.epsilon))
 
 
 class NoisyVectors:
@@ -115,7 +115,7 @@ def _geometric(scale: float, records: Records, rounds: int) -> Grid:
         raise _too_coarse(scale)
     exact = Fraction(rate) * records.l1_shift(units) * rounds
     epsilon = float(exact) if Fraction(float(exact)) >= exact else nextafter(float(exact), inf)
-    return Grid(records, units, records.size / units / rate * ROUND_UP, Pure(epsilon), EXACT, rate)
+    return Grid(records, units, records.worth(units) / rate * ROUND_UP, Pure(epsilon), EXACT, rate)
 
 
 def _too_coarse(scale: float) -> PrivacyError:

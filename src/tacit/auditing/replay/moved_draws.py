@@ -67,8 +67,8 @@ def promised_move(mechanism: RunningSum, grid: Grid) -> float:
     if mechanism.noise == "laplace":
         floors = grid.rounding.l1_shift(grid.records.dimension)
         return float(mechanism.nodes * grid.records.l1_shift(grid.units) + floors)
-    shift = grid.records.l2_shift(grid.units) * mechanism.column_norm
-    return shift + grid.rounding.shift(mechanism.steps, grid.records.dimension)
+    shift, steps = grid.records.l2_shift(grid.units), mechanism.steps
+    return grid.rounding.moved(shift, mechanism.column_norm, steps, grid.records.dimension)
 
 
 def paid_move(mechanism: RunningSum, grid: Grid, privacy: float) -> float:

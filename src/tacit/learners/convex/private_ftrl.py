@@ -114,17 +114,22 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     def _lattice_cost(self) -> float:
         """What the lattice adds.
 
-        The bound is for the quantised gradients g', no longer than the true ones, and <g - g', x_t - x*> is at most D
-        times their distance; roundings of the noise move each point, by at most eta times their own length, and cost G
-        times that.
+        The bound is for the quantised gradients g', and <g - g', x_t - x*> is at most D times their distance; roundings
+        of the noise move each point, by at most eta times their own length, and cost the length of a gradient times
+        that.
         """
         spread = sqrt(self.problem.domain.hull_dimension)
-        moved = self.eta * self.problem.lipschitz * self.grid.disturbance(self.mechanism)
+        moved = self.eta * self._longest * self.grid.disturbance(self.mechanism)
         return self.rounds * spread * (self.grid.lost * self.problem.domain.diameter + moved)
+
+    @property
+    def _longest(self) -> float:
+        """The largest norm of a gradient; on a lattice they may be longer by half a step in each coordinate."""
+        return max(self.problem.lipschitz, self.grid.units * self.grid.step)
 
     @cached_property
     def _variation(self) -> float:
-        g, d = self.problem.lipschitz, self.problem.domain.hull_dimension
+        g, d = self._longest, self.problem.domain.hull_dimension
         total = g**2 * self.rounds
         if self.mechanism.steps == 0:
             return total
