@@ -65,7 +65,7 @@ def vector_grid(
     slack = gaussian_slack(rounds * records.dimension)
     mu = together(rounds, batch) * records.l2_shift(units) / GAUSSIAN_SIGMA * ROUND_UP
     curve = SamplerError(Gaussian(mu), slack.total_variation, 1, slack.epsilon, slack.delta_exponent)
-    return Grid(records, units, records.size / units * SIGMA_ABOVE * ROUND_UP, curve, exact_up_to(slack.epsilon))
+    return Grid(records, units, records.worth(units) * SIGMA_ABOVE * ROUND_UP, curve, exact_up_to(slack.epsilon))
 
 
 class NoisyVectors:
@@ -167,7 +167,7 @@ def _pure(noise: str, scale: float, records: Records, rounds: int) -> Grid:
     rate = min(rate, 1 / records.dimension) if cube else rate
     exact = Fraction(rate) * records.pure_shift(noise, units) * rounds
     epsilon = float(exact) if Fraction(float(exact)) >= exact else nextafter(float(exact), inf)
-    return Grid(records, units, records.size / units / rate * ROUND_UP, Pure(epsilon), EXACT, rate, cube=cube)
+    return Grid(records, units, records.worth(units) / rate * ROUND_UP, Pure(epsilon), EXACT, rate, cube=cube)
 
 
 def _too_coarse(scale: float) -> PrivacyError:

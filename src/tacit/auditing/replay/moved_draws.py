@@ -67,8 +67,8 @@ def promised_move(mechanism: RunningSum, grid: Grid) -> float:
     if mechanism.noise != "gaussian":
         floors = grid.rounding.l1_shift(grid.records.dimension)
         return float(mechanism.nodes * grid.records.pure_shift(mechanism.noise, grid.units) + floors)
-    shift = grid.records.l2_shift(grid.units) * mechanism.column_norm * mechanism.crowding(grid.records.people)
-    return shift + grid.rounding.shift(mechanism.steps, grid.records.dimension)
+    shift, column = grid.records.l2_shift(grid.units), mechanism.column_norm * mechanism.crowding(grid.records.people)
+    return grid.rounding.moved(shift, column, mechanism.steps, grid.records.dimension)
 
 
 def paid_move(mechanism: RunningSum, grid: Grid, privacy: float) -> float:

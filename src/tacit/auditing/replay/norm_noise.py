@@ -1,9 +1,9 @@
 """Noise with the density of a norm: does the shipped sampler have it?
 
-Replays of pure one-pass plans price their noise by its declared density exp(-|z|_q). That is what this attack tests:
-under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law, broken off one
-after the other as independent beta variables, and signs are fair coins; all of them independent. Each becomes a
-standard normal number or a bet, and the tests are those of `tacit.auditing.densities.goodness_of_fit`.
+Replays of pure one-pass plans in float64 price their noise by its declared density exp(-|z|_q). That is what this
+attack tests: under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law,
+broken off one after the other as independent beta variables, and signs are fair coins; all of them independent. Each
+becomes a standard normal number or a bet, and the tests are those of `tacit.auditing.densities.goodness_of_fit`.
 
 Cube noise, of density exp(-max |z_j|), in the same way: the largest coordinate is a Gamma(d, 1) variable, its sign a
 fair coin, and the others are uniform between it and its negative. On the lattices of plans a step is too small to be

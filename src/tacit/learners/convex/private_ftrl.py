@@ -175,6 +175,11 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         idle = rounded_up(not_projected(self._setting).at(self.eta))
         return f"expected near {idle} while the projection is idle; not certified"
 
+    @property
+    def _longest(self) -> float:
+        """The largest norm of a gradient; on a lattice they may be longer by half a step in each coordinate."""
+        return max(self.lipschitz, self.grid.units * self.grid.step)
+
     @cached_property
     def _setting(self) -> Setting:
         problem, domain = self.problem, self.problem.domain
@@ -182,7 +187,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         return Setting(
             radius=domain.radius,
             diameter=domain.diameter,
-            lipschitz=self.lipschitz,
+            lipschitz=self._longest,
             smoothness=constants.smoothness,
             directions=1 if problem.loss.family in ("glm", "linear") else domain.hull_dimension,
             dimension=domain.hull_dimension,

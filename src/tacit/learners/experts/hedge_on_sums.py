@@ -12,7 +12,7 @@ Close to the non-private floor when N is small; drawing the expert is post-proce
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import expm1, log, log1p, sqrt
+from math import log, log1p, sqrt, tanh
 from typing import ClassVar
 
 import numpy as np
@@ -197,9 +197,19 @@ def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -
 
     The noise is the same sum of independent draws b_0 z_t + b_1 z_{t-1} + ... as without a lattice, whose moment
     generating function is at most the normal one, plus roundings that move every sum by at most B: they change the
-    weights, and so a round's loss, by factors within e^{2 eta B}. The comparator's losses do not grow.
+    logarithms of weights within 2 eta B, and so a round's loss by at most `tilted_loss`. The comparator's losses do not
+    grow.
     """
-    return rounds * (grid.lost + expm1(2 * eta * grid.disturbance(mechanism)))
+    return rounds * (grid.lost + tilted_loss(2 * eta * grid.disturbance(mechanism)))
+
+
+def tilted_loss(spread: float) -> float:
+    """By how much the mean of losses in [0, 1] changes at most if the logarithms of all weights move within `spread`.
+
+    The distance in total variation is largest if some set has its weights multiplied by e^spread, and a share of
+    x = 1/(1 + e^{spread/2}): it is (e^{spread/2} - 1)/(e^{spread/2} + 1) = tanh(spread/4).
+    """
+    return tanh(spread / 4)
 
 
 def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float, delay: int = 0) -> float:

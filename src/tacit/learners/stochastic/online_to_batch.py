@@ -11,7 +11,7 @@ running sum of them is all the learner sees. Different from the print:
 - Sensitivities are exact and predictable (2 C_t instead of (k+1)-fold bounds) and priced by the exact Gaussian
   curve. The print's (2 rho sqrt(ln 1/delta), delta) holds for delta <= exp(-rho^2), the reverse of what it says.
 - The running sum is `Buffered` by default: with both changes 5 to 6 times less noise than equation (6).
-- Pure privacy needs node scales linear in the number of levels, with the density exp(-|z|_q).
+- Pure privacy needs node scales linear in the number of levels; its noise is two-sided geometric (`difference_sums`).
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ STEPS = 2000
 class OnlineToBatch(RunningSumPlan):
     """One private pass over the data around any online learner.
 
-    Privacy contract: every model along the way, hence the last one: mu-Gaussian DP, or pure DP with exponential-norm
+    Privacy contract: every model along the way, hence the last one: mu-Gaussian DP, or pure DP with geometric
     noise on a tree. Adaptive adversaries. Enforced: each record's gradient difference is clipped to its public
     bound, whatever the loss does. Assumed: nothing; for the excess risk, independent records and a convex loss that
-    keeps its constants. Numerics: exact up to an epsilon that the contract states; idealized on trees.
+    keeps its constants. Numerics: exact if pure, exact up to an epsilon that the contract states with Gaussian noise.
 
     Reference: Zhang, Tran and Cutkosky (2022), "Differentially Private Online-to-Batch for Smooth Losses",
     https://arxiv.org/abs/2210.06593.
@@ -70,7 +70,7 @@ class OnlineToBatch(RunningSumPlan):
     Attributes:
         learner: a fresh learner, copied at the start; anything with play() and observe(gradient).
         mechanism: the running sum, for ceil(horizon/batch) steps.
-        privacy: mu for Gaussian mechanisms, epsilon for trees with exponential-norm noise.
+        privacy: mu for Gaussian mechanisms, epsilon for trees with geometric noise.
         power: k of the weights t^k.
         batch: how many records make one step (a short last batch still divides by it).
         lipschitz: G, the dual norm to which gradients are clipped.

@@ -3,21 +3,22 @@
 Released at step t are the integers w_t = n_t + v_t, record plus noise. With the transcript fixed, a neighbour that
 changes record s by D changes v_s by -D and no other v, so the fresh draw z_t = v_t + round(p_t) moves by
 c_{t-s} D plus a rounding of at most 1 + 2e in each coordinate: two roundings of 1/2, and e for the float64
-error of p on each side. By the triangle inequality the draws of all steps together move by at most
+error of p on each side. The draws of all steps together move in l2 by at most the root of
 
-    shift(units) * column_norm + (1 + 2e) sqrt((T-1) d)
+    (shift(units) column_norm)^2 + 2 (1 + 2e) sqrt(d) (c_0 + c_1 + ...) shift(units) + (1 + 2e)^2 (T-1) d,
 
-in l2 (with several changed records: shift(units) is that of all of them, times `crowding`; p still moves once a
-step), and by the adaptive composition of Gaussian steps that divided by sigma' is mu. The lattice is the finest one
-for which this is at most the mu that was asked for. Trees round nothing and have e = 0 and no second term. Laplace
-noise costs its rate times the l1 shift, exactly, in each node that holds a step; cube noise its rate times the largest
-shift of a coordinate. Proofs: docs/numerics.md.
+the inner product of both being at most that of their moduli, and by the adaptive composition of Gaussian steps that
+divided by sigma' is mu. (With several changed records shift(units) is that of all of them, times `crowding` in the
+first term; p still moves once a step.) The lattice is the finest one for which this is at most the mu that was asked for.
+Trees round nothing and have only the first term. Laplace noise costs its rate times the l1 shift, exactly, in each node
+that holds a step; cube noise its rate times the largest shift of a coordinate. Proofs: docs/numerics.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, exp, floor, sqrt
+from math import ceil, exp, sqrt
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -56,12 +57,14 @@ class Rounding:
         error: e, by how much the computed correction may be off in float64, in steps.
         failure: the probability with which it may be off by more.
         exact: whether no correction is rounded.
+        total: the sum of the encoder's coefficients c_k.
         floors: in how many nodes of a tree a step stands that are rounded down, because records grow.
     """
 
     error: float = 0.0
     failure: float = 0.0
     exact: bool = True
+    total: float = 0.0
     floors: int = 0
 
     def shift(self, steps: int, dimension: int) -> float:
@@ -69,6 +72,14 @@ class Rounding:
         if self.floors:
             return sqrt(self.floors * dimension) * ROUND_UP
         return 0.0 if self.exact else (1 + 2 * self.error) * sqrt(max(steps - 1, 0) * dimension) * ROUND_UP
+
+    def moved(self, shift: float, column: float, steps: int, dimension: int) -> float:
+        """How far draws move in l2 if the records move by `shift`, roundings included."""
+        along, across = shift * column, self.shift(steps, dimension)
+        aligned = along * across
+        if not self.exact:
+            aligned = min(aligned, shift * self.total * (1 + 2 * self.error) * sqrt(dimension))
+        return sqrt(along**2 + 2 * aligned + across**2) * ROUND_UP
 
     def l1_shift(self, dimension: int) -> int:
         """The floors' share in l1: a step a coordinate each."""
@@ -116,7 +127,7 @@ class Grid:
     @property
     def step(self) -> float:
         """What one step of the lattice is worth."""
-        return self.records.size / self.units if self.units else 1.0
+        return self.records.worth(self.units) if self.units else 1.0
 
     @property
     def lost(self) -> float:
@@ -178,28 +189,39 @@ def lattice_grid(
     if mechanism.noise != "gaussian":
         return _pure_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    crowded = mechanism.column_norm * (mechanism.crowding(records.people) if column_norm is None else 1.0)
-    column = crowded if column_norm is None else column_norm
+    column = mechanism.column_norm * mechanism.crowding(records.people) if column_norm is None else column_norm
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.
     moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP
     rounding = floors or mechanism.rounding(moved, records.dimension, growing=growing)
     lost = rounding.shift(mechanism.steps, records.dimension)
-    units = min(LARGEST_UNITS, floor((budget - lost) / (records.l2_shift(1) * column))) // 2 * 2
+
+    def move(units: int) -> float:
+        return rounding.moved(records.l2_shift(units), column, mechanism.steps, records.dimension)
+
+    units = 2 * last_below(lambda half: move(2 * half), budget, LARGEST_UNITS // 2)
     if lost > LARGEST_ROUNDING * budget or units < FEWEST_UNITS:
         raise PrivacyError(
             f"The lattice of {mechanism} in {records.dimension} dimensions is too coarse for mu={privacy:.3g}: ask for "
             "less privacy or fewer rounds per person, or take numerics='float' for a simulation."
         )
     if units == LARGEST_UNITS:  # no lattice is finer: more noise than was asked for
-        achieved = (records.l2_shift(units) * crowded + lost) / GAUSSIAN_SIGMA * ROUND_UP
-        privacy = min(privacy, achieved)
+        privacy = min(privacy, move(units) / GAUSSIAN_SIGMA * ROUND_UP)
     slack = gaussian_slack(mechanism.steps * records.dimension)
     curve = SamplerError(
         Gaussian(privacy), slack.total_variation + rounding.failure, 1, slack.epsilon, slack.delta_exponent
     )
-    scale = records.size / units * SIGMA_ABOVE * ROUND_UP
+    scale = records.worth(units) * SIGMA_ABOVE * ROUND_UP
     return Grid(records, units, scale, curve, exact_up_to(slack.epsilon), rounding=rounding, multiple=multiple)
+
+
+def last_below(function: Callable[[int], float], limit: float, most: int) -> int:
+    """The largest number from 0 to `most` at which an increasing function is at most `limit` (0: nowhere)."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if function(middle) <= limit else (low, middle - 1)
+    return low
 
 
 def _pure_grid(
@@ -220,5 +242,5 @@ def _pure_grid(
     one = records.pure_shift(mechanism.noise, units)
     moved = lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
     rate = cube_rate(privacy, moved, records.dimension) if cube else laplace_rate(privacy, moved)
-    scale = records.size / units / rate * ROUND_UP
+    scale = records.worth(units) / rate * ROUND_UP
     return Grid(records, units, scale, Pure(privacy), EXACT, rate, rounding, multiple, cube)

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.numerics.lattice import l1_units, quantise_vectors
+from tacit.numerics.lattice import inner_units, l1_units, round_vectors
 from tacit.privacy.curves import ROUND_UP
 from tacit.validation import FloatArray, check_choice, check_dimension, check_integer, check_positive
 
@@ -43,7 +43,11 @@ class Records(ABC):
     @property
     @abstractmethod
     def size(self) -> float:
-        """What `units` steps are worth."""
+        """The largest size of a record."""
+
+    def worth(self, units: int) -> float:
+        """What one step is worth."""
+        return self.size / units
 
     @property
     @abstractmethod
@@ -138,7 +142,7 @@ class VectorRecords(Records):
     """Vectors of l2 norm at most `norm`; longer ones are shortened."""
 
     norm: float = 1.0
-    off: ClassVar[float] = 2.0  # cut towards zero, and once more if the check in integers acts
+    off: ClassVar[float] = 0.51  # to the nearest, and a little shorter if the check in integers acts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,6 +151,9 @@ class VectorRecords(Records):
     @property
     def size(self) -> float:
         return self.norm
+
+    def worth(self, units: int) -> float:
+        return self.norm / inner_units(units, self.dimension)
 
     @property
     def l2_move(self) -> float:
@@ -170,7 +177,7 @@ class VectorRecords(Records):
         return rows
 
     def quantised(self, rows: FloatArray, units: int, stretch: float) -> FloatArray:
-        return quantise_vectors(rows, self.norm * stretch, units).astype(np.float64)
+        return round_vectors(rows, self.norm * stretch, units).astype(np.float64)
 
 
 @dataclass(frozen=True)
