@@ -213,6 +213,14 @@ def test_numerics_reach_every_candidate():
         tacit.plan(problem, epsilon=1.0, delta=1e-6, numerics="real")
 
 
+def test_algorithms_by_name():
+    problem = tacit.Experts(n=3, horizon=100)
+    choice = tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["L2P", tacit.HedgeOnSums])
+    assert {candidate.algorithm for candidate in choice.candidates} == {"L2P", "HedgeOnSums"}
+    with pytest.raises(InvalidInput, match=r"made of LazyExperts, L2P, .*Got 'CTRL'"):
+        tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["CTRL"])
+
+
 def test_bounds_without_a_condition_come_first():
     problem = Tracking(n=10, horizon=100_000, switches=0, adversary="stochastic")
     choice = tacit.plan(problem, epsilon=1.0, delta=0.0)

@@ -214,6 +214,7 @@ class NoisyMirrorDescentLearner(ExpertLearner):
         proper = self._weights.min() >= self._floor * (1 - 1e-9) and abs(self._weights.sum() - 1) < 1e-6
         return super()._consistent() and self._hidden.filled == waiting and bool(proper)
 
+    @np.errstate(all="ignore")
     def _absorb(self, losses: FloatArray) -> None:
         self._steps(losses[None], np.empty(1, dtype=np.int64))
 

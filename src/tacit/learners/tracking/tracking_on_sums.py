@@ -237,6 +237,7 @@ class TrackingOnSumsLearner(ExpertLearner):
         super()._scatter(content)
         self._prefix = fitting(np.zeros((self._blocks + 1, self._n)), self._prefix)
 
+    @np.errstate(all="ignore")
     def _absorb(self, losses: FloatArray) -> None:
         self._steps(losses[None], np.empty(1, dtype=np.int64))
 
