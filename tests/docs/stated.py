@@ -123,6 +123,13 @@ def recent_bounds(n: int) -> list[float]:
     return [float(kind.calibrate(problem, epsilon=1.0, delta=0.0).regret_bound) for kind in kinds]
 
 
+def stationary_bounds(n: int) -> list[float]:
+    """Limited updates, lazy experts and Hedge on sums, pure."""
+    problem = tacit.Experts(n=n, horizon=100_000)
+    kinds = (tacit.LimitedUpdates, tacit.LazyExperts, tacit.HedgeOnSums)
+    return [float(kind.calibrate(problem, epsilon=1.0, delta=0.0).regret_bound) for kind in kinds]
+
+
 MIRROR_ROWS = [(5, 2, 100_000), (10, 3, 20_000), (10, 3, 100_000), (12, 3, 200_000)]
 EXPERT_ROWS = [("1e4", "10", "1"), ("1e5", "100", "1"), ("1e5", "100", r"\.1"), ("1e6", "1000", "1")]
 CONVEX_ROWS = [("general", 1), ("general", 10), ("generalised linear", 10)]
@@ -145,6 +152,12 @@ def certified() -> list[Stated]:
                 rf"\| N = {n}, S = {switches}, T = {rounds:,} \|" + 2 * r"\s*([\d,]+) \(\d+\)\s*\|",
                 partial(mirror_bounds, n, switches, rounds),
                 near,
+            )
+        )
+    for n in (10, 1000):
+        rows.append(
+            Stated(
+                "docs/algorithms/limited-updates.md", rf"\| {n:,} \|" + 3 * CELL, partial(stationary_bounds, n), near
             )
         )
     for n in (10, 100, 1000):
