@@ -174,6 +174,30 @@ def held_decisions() -> list[float]:
     return [float(tacit.CTRL.calibrate(problem, **TARGET).expected_switches or 0)]
 
 
+def mirror_bounds(n: int, switches: int, rounds: int) -> list[float]:
+    """Noisy mirror descent, pure: losses fixed in advance, adaptive adversaries."""
+    problems = [
+        tacit.Tracking(n=n, horizon=rounds, switches=switches, adversary=adversary)
+        for adversary in ("oblivious", "adaptive")
+    ]
+    return [float(tacit.NoisyMirrorDescent.calibrate(p, epsilon=1.0, delta=0.0).regret_bound) for p in problems]
+
+
+def recent_bounds(n: int) -> list[float]:
+    """The recent leader and noisy mirror descent, pure."""
+    problem = tacit.Tracking(n=n, horizon=100_000, switches=3, adversary="stochastic")
+    kinds = (tacit.RecentLeader, tacit.NoisyMirrorDescent)
+    return [float(kind.calibrate(problem, epsilon=1.0, delta=0.0).regret_bound) for kind in kinds]
+
+
+def stationary_bounds(n: int) -> list[float]:
+    """Limited updates, lazy experts and Hedge on sums, pure."""
+    problem = tacit.Experts(n=n, horizon=100_000)
+    kinds = (tacit.LimitedUpdates, tacit.LazyExperts, tacit.HedgeOnSums)
+    return [float(kind.calibrate(problem, epsilon=1.0, delta=0.0).regret_bound) for kind in kinds]
+
+
+MIRROR_ROWS = [(5, 2, 100_000), (10, 3, 20_000), (10, 3, 100_000), (12, 3, 200_000)]
 EXPERT_ROWS = [("1e4", "10", "1"), ("1e5", "100", "1"), ("1e5", "100", r"\.1"), ("1e6", "1000", "1")]
 LEADER_ROWS = [("1e4", 5, "1"), ("1e5", 1, "1"), ("1e5", 10, "1"), ("1e6", 10, "1"), ("1e5", 10, r"\.1")]
 CONVEX_ROWS = [("general", 1), ("general", 10), ("generalised linear", 10)]
@@ -201,6 +225,25 @@ def certified() -> list[Stated]:
     ]
     for page in ("docs/how-to-choose.md", "docs/algorithms/ctrl.md"):
         rows.append(Stated(page, r"at most ([\d,]+) (?:times|changes)", held_decisions, near))
+    for n, switches, rounds in MIRROR_ROWS:
+        rows.append(
+            Stated(
+                "docs/algorithms/noisy-mirror-descent.md",
+                rf"\| N = {n}, S = {switches}, T = {rounds:,} \|" + 2 * r"\s*([\d,]+) \(\d+\)\s*\|",
+                partial(mirror_bounds, n, switches, rounds),
+                near,
+            )
+        )
+    for n in (10, 1000):
+        rows.append(
+            Stated(
+                "docs/algorithms/limited-updates.md", rf"\| {n:,} \|" + 3 * CELL, partial(stationary_bounds, n), near
+            )
+        )
+    for n in (10, 100, 1000):
+        rows.append(
+            Stated("docs/algorithms/recent-leader.md", rf"\| N = {n:,} \|" + 2 * CELL, partial(recent_bounds, n), near)
+        )
     for family, dimension in CONVEX_ROWS:
         for rounds in ("1e5", "1e6"):
             name = "general" if family == "general" else "glm"

@@ -74,6 +74,7 @@ METHODS = {
         "for_budget",
         "solver",
         "regret_after",
+        "window_regret",
         "release",
         "regret_bound_given",
     },

@@ -188,6 +188,9 @@ def test_huge_and_tiny_horizons(problem, horizon):
 def test_small_methods(value):
     restarts = attempt(lambda: made("RestartOnShift").regret_after(value))
     assert restarts is REFUSED or restarts >= 0
+    for name in ("LazyFixedShare", "SampledFixedShare", "NoisyMirrorDescent", "LimitedUpdates"):
+        window = attempt(lambda name=name: made(name).window_regret(value))
+        assert window is REFUSED or float(window) >= 0
     bound = attempt(lambda: made("doubling").regret_bound_at(value))
     assert bound is REFUSED or float(bound) >= 0
     budget = attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=value))

@@ -26,6 +26,7 @@ from tacit import (
     ScheduledExperts,
     Stochastic,
     Tracking,
+    TrackingOnSums,
 )
 from tacit.testing import CHECKS
 from tacit.testing.rounds import Case
@@ -54,6 +55,9 @@ CASES = {
     "lazy fixed share, uniform": lambda: (LazyFixedShare.calibrate(TRACKING, prior="uniform", **LARGE), ROWS),
     "sampled fixed share": lambda: (SampledFixedShare.calibrate(TRACKING, **LARGE), ROWS),
     "mirror descent": lambda: (NoisyMirrorDescent.calibrate(TRACKING, **LARGE), ROWS),
+    "on sums": lambda: (
+        replace(TrackingOnSums.calibrate(TRACKING, epsilon=1e3, delta=0.0), eta=900.0, mix=900.0, block=2), ROWS,
+    ),
     "mirror descent, pure": lambda: (NoisyMirrorDescent.calibrate(TRACKING, epsilon=0.01, delta=0.0), ROWS),
     "tsallis": lambda: (
         BatchedTsallis.calibrate(Arms(n=3, horizon=ROUNDS), epsilon=30.0, delta=0.0), ARMS, as_columns

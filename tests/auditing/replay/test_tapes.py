@@ -27,9 +27,13 @@ def test_replays_are_identical_and_as_tight_as_the_noise():
         assert same.loss == 0.0
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_noise_on_vectors(delta):
-    plan = NoisyMirrorDescent.calibrate(Tracking(n=3, horizon=6, switches=1), epsilon=1.0, delta=delta)
+@pytest.mark.parametrize("noise", ["cube", "laplace", "gaussian"])
+@pytest.mark.parametrize("numerics", ["exact", "float"])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_noise_on_vectors(noise, numerics, batch):
+    plan = NoisyMirrorDescent.calibrate(
+        Tracking(n=3, horizon=7, switches=1), epsilon=1.0, delta=1e-6, noise=noise, numerics=numerics, batch=batch
+    )
     finding = attacks.replayed(instances(plan, "replayed noise")[0], generator(5), pairs=12)
     assert not finding.violation
     assert finding.tightness > 0.999

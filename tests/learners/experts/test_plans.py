@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from tacit import L2P, Experts, HedgeOnSums, InvalidInput, LazyExperts, Randomness, ScheduledExperts
+from tacit import (
+    L2P,
+    Ball,
+    Convex,
+    Experts,
+    HedgeOnSums,
+    InvalidInput,
+    LazyExperts,
+    LinearLoss,
+    PrivateFTRL,
+    Randomness,
+    ScheduledExperts,
+)
 from tacit.learners.search import best_batch, cap_probability
 from tacit.mechanisms.running_sums import CubeTree, LaplaceTree, SquareRoot, Tree
 
@@ -252,6 +264,12 @@ def test_pure_hedge_pays_for_the_cube_once(n, rounds, bound):
         Experts(n=n, horizon=rounds), epsilon=1.0, delta=0.0, relation="zero-out", rounds_per_person=4
     )
     assert half.scale == pytest.approx(2 * plan.scale)
+
+
+def test_cube_noise_is_for_losses_only():
+    ball = Convex(domain=Ball(2), loss=LinearLoss(), horizon=100)
+    with pytest.raises(InvalidInput, match=r"mechanism\.noise.*'gaussian' or 'laplace'"):
+        PrivateFTRL(ball, eta=0.1, mechanism=CubeTree(99), privacy=1.0)
 
 
 def test_pure_hedge_without_a_bound_of_moments():

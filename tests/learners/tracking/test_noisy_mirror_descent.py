@@ -205,8 +205,9 @@ def test_draws_are_fresh_every_round_of_a_batch():
     """One batch for the whole run: the weights stay uniform, and a held draw would never switch."""
     plan = NoisyMirrorDescent(tracking(4, 1000, 1), eta=0.4, scale=1.0, batch=1000)
     learner = plan.start(Randomness.replayable(1))
-    learner.run(np.zeros((1000, 4)))
+    actions = learner.run(np.zeros((1000, 4)))
     assert 650 < learner.switches < 850
+    assert learner.switches == np.count_nonzero(np.diff(actions)), "behind the last round nothing is drawn"
 
 
 @pytest.mark.parametrize("noise", ["cube", "laplace", "gaussian"])

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from math import log, sqrt
 from typing import Any, Protocol, runtime_checkable
@@ -186,23 +187,15 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
 
     def add(self: Accumulator, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
         name = names.setdefault(id(self), f"sum {len(names)}")
-
-        def draw() -> FloatArray:
-            tape.inside = True
-            try:
-                return honest(self, x, sensitivity)
-            finally:
-                tape.inside = False
-
+        draw = partial(_inside, tape, lambda: honest(self, x, sensitivity))
         output: FloatArray = tape.release("sum", name, self.record(x, sensitivity), self._scale, sensitivity, draw)
         if tape.before is not None:
             self._step += 1
         return output
 
     def release(self: NoisyVectors, sums: FloatArray) -> FloatArray:
-        output: FloatArray = tape.release(
-            self.noise, "noise", self.worth(sums), self.scale, 1.0, lambda: honest_release(self, sums)
-        )
+        draw = partial(_inside, tape, lambda: honest_release(self, sums))
+        output: FloatArray = tape.release(self.noise, "noise", self.worth(sums), self.scale, 1.0, draw)
         return output
 
     def noise(self: Grid, streams: Any, name: str) -> Any:
@@ -211,6 +204,15 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
     honest_noise, honest_release = Grid.noise, NoisyVectors.release
     with swapped((Accumulator, "add", add), (Grid, "noise", noise), (NoisyVectors, "release", release)):
         yield
+
+
+def _inside(tape: Tape, draw: Callable[[], FloatArray]) -> FloatArray:
+    """What a mechanism gives; the numbers that it draws are its own, and not kept on the tape."""
+    tape.inside = True
+    try:
+        return draw()
+    finally:
+        tape.inside = False
 
 
 @dataclass(frozen=True)

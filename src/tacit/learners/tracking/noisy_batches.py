@@ -99,6 +99,12 @@ def path_cost(problem: Tracking, batch: int) -> float:
     return log(problem.n) + problem.switches * log(1 / smallest_weight(problem, batch))
 
 
+def mirror_rate(problem: Tracking, batch: int, noise: BatchNoise) -> float:
+    """The learning rate of the smallest `mirror_regret`."""
+    count = batches(problem.horizon or 1, batch)
+    return noise.best_rate(path_cost(problem, batch), count, count * batch**2 / 8)
+
+
 def mirror_regret(problem: Tracking, eta: float, batch: int, noise: BatchNoise) -> float:
     """Regret of mirror descent on noisy batches over weights above the floor, in units of the loss range.
 

@@ -14,39 +14,35 @@ follow the noise; the bound here pays for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.plan import Attack, SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.batch_plan import BatchLearner, BatchPlan
+from tacit.learners.tracking.common import refuse_max_switches
 from tacit.learners.tracking.noisy_batches import (
     BatchNoise,
-    batches,
     best_length,
     clip_to_floor,
+    mirror_rate,
     mirror_regret,
-    path_cost,
-    smallest_weight,
 )
 from tacit.learners.tracking.windows import check_window, mirror_window, window_bound
-from tacit.mechanisms.noisy_vectors import NOISES, NoisyVectors, together, vector_grid
-from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.mechanisms.noisy_vectors import NOISES, together
 from tacit.mechanisms.running_sums.records import LossRecords
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP, Curve, Pure
+from tacit.privacy.curves import ROUND_UP
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
 
 @dataclass(frozen=True)
-class NoisyMirrorDescent(TrackingPlan):
+class NoisyMirrorDescent(BatchPlan):
     """Mirror descent on noisy sums of batches over the simplex without its corners.
 
     Privacy contract: every weight and every decision; pure epsilon with cube or Laplace noise, mu-Gaussian with
@@ -92,35 +88,19 @@ class NoisyMirrorDescent(TrackingPlan):
         check_integer(owner, "batch", self.batch)
 
     @property
-    def floor(self) -> float:
-        """The smallest weight of an expert: S/(N n) for n batches, with S at least 1."""
-        return smallest_weight(self.problem, self.batch)
+    def kind(self) -> str:
+        """The kind of noise."""
+        return self.noise
 
     @property
-    def used(self) -> int:
-        """Rounds whose losses are used: all but those of the last batch."""
-        return (batches(self.rounds, self.batch) - 1) * self.batch
+    def length(self) -> int:
+        """Rounds of a batch."""
+        return self.batch
 
     @property
     def theorem(self) -> str:
         """What proves it."""
         return f"{self.noise} mechanism on each batch's losses, parallel composition"
-
-    @cached_property
-    def grid(self) -> Grid:
-        """The lattice of the losses."""
-        records = LossRecords(self.problem.n, self.relation.sides)
-        return vector_grid(self.noise, self.scale, records, self.rounds_per_person, self.numerics, self.batch)
-
-    @cached_property
-    def curve(self) -> Curve:
-        """What the noisy losses of one person's rounds leak."""
-        return Pure(0.0) if self.problem.n == 1 else self.grid.curve
-
-    @property
-    def stated_numerics(self) -> str:
-        """What the contract says about its numerics."""
-        return self.grid.numerics
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -129,9 +109,7 @@ class NoisyMirrorDescent(TrackingPlan):
         The moment generating function of integer noise is at most that of the normal, Laplace or cube noise of its
         scale. On the lattice losses are too small by less than a step, those of the comparator as well.
         """
-        value = mirror_regret(
-            self.problem, self.eta, self.batch, BatchNoise(self.noise, self.grid.scale, self.problem.n)
-        )
+        value = mirror_regret(self.problem, self.eta, self.batch, self.law)
         if self.problem.n > 1:
             value += self.rounds * self.grid.lost
         formula = "(ln(N) + S ln(1/a))/eta + n (eta B^2/8 + ln(E e^{eta noise})/eta) + S B(1-1/N) + S B/2"
@@ -146,8 +124,7 @@ class NoisyMirrorDescent(TrackingPlan):
     def window_regret(self, rounds: int) -> RegretBound:
         """The certified regret of any so many consecutive rounds."""
         check_window(self.algorithm, rounds, self.rounds)
-        noise = BatchNoise(self.noise, self.grid.scale, self.problem.n)
-        value = mirror_window(self.problem, rounds, self.eta, self.batch, noise) + rounds * self.grid.lost
+        value = mirror_window(self.problem, rounds, self.eta, self.batch, self.law) + rounds * self.grid.lost
         formula = "ln(1/a)/eta + n (eta B^2/8 + ln(E e^{eta noise})/eta) + n a (N-1) B + 2(B-1), n = w/B"
         formula += " + E max noise of an expert" if self.problem.adversary == "adaptive" else ""
         return window_bound(value, rounds, self.problem.width, formula, f"{self.certified_against[-1]} adversary")
@@ -192,7 +169,7 @@ class NoisyMirrorDescent(TrackingPlan):
         return NoisyMirrorDescentLearner(self, randomness)
 
 
-class NoisyMirrorDescentLearner(ExpertLearner):
+class NoisyMirrorDescentLearner(BatchLearner):
     """Weights on the clipped simplex, moved by noisy sums of batches, and one draw a round."""
 
     plan: NoisyMirrorDescent
@@ -201,41 +178,22 @@ class NoisyMirrorDescentLearner(ExpertLearner):
 
     def __init__(self, plan: NoisyMirrorDescent, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._floor, self._used = plan.floor, plan.used
-        self._below: FloatArray = self._floor * np.arange(
-            self._n, dtype=np.float64
-        )  # mass of the experts that lie at the floor
-        self._weights = np.full(self._n, 1 / self._n)
-        self._hidden = NoisyVectors(plan.grid, plan.noise, randomness, "noise", plan.batch)
         self._action = int((self._streams["draw"].standard_exponential(self._n) / self._weights).argmin())
 
-    def _consistent(self) -> bool:
-        waiting = min(self._round, self._used) % self.plan.batch
-        proper = self._weights.min() >= self._floor * (1 - 1e-9) and abs(self._weights.sum() - 1) < 1e-6
-        return super()._consistent() and self._hidden.filled == waiting and bool(proper)
-
-    @np.errstate(all="ignore")
-    def _absorb(self, losses: FloatArray) -> None:
-        self._steps(losses[None], np.empty(1, dtype=np.int64))
-
-    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        self._steps(block, actions)
-        self._round += len(block)
-        self._played = False
-
     def _steps(self, block: FloatArray, actions: IntArray) -> None:
-        noisy = self._hidden.add(block[: max(0, self._used - self._round)])
-        exponents = noisy * -self.plan.eta  # losses from their centre: the weights do not mind
+        exponents = self._ended(block) * -self.plan.eta  # losses from their centre: the weights do not mind
         factors = np.exp(exponents - np.maximum.reduce(exponents, axis=1)[:, None])
         clocks = self._streams["draw"].standard_exponential(block.shape)
-        batch, first = self.plan.batch, 0
+        first = 0
         for factor in factors:
-            last = first + batch - (self._round + first) % batch  # the round that ends a batch, and the one behind
+            last = self._end(first)
             self._play(clocks[first : last - 1], actions[first : last - 1])
             self._weights = clip_to_floor(self._weights * factor, self._floor, self._below)
             self._play(clocks[last - 1 : last], actions[last - 1 : last])
             first = last
-        self._play(clocks[first:], actions[first:])
+        last = len(block) - (self._round + len(block) == self._horizon)  # behind the last round nothing is drawn
+        self._play(clocks[first:last], actions[first:last])
+        actions[last:] = self._action
 
     def _play(self, clocks: FloatArray, actions: IntArray) -> None:
         """Write the decision of each round, and draw that of the next one by this round's clocks."""
@@ -264,8 +222,7 @@ class _Search:
 
     def rate(self, batch: int) -> float:
         """The best learning rate."""
-        count = batches(self._rounds, batch)
-        return self._noise(batch).best_rate(path_cost(self._problem, batch), count, count * batch**2 / 8)
+        return mirror_rate(self._problem, batch, self._noise(batch))
 
     def regret(self, batch: int) -> float:
         """At that rate."""

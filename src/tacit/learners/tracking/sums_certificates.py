@@ -20,6 +20,7 @@ from tacit.learners.tracking.noisy_batches import (
     BatchNoise,
     batches,
     log_sequences,
+    mirror_rate,
     mirror_regret,
     path_cost,
     smallest_weight,
@@ -69,7 +70,7 @@ def best_rates(problem: Tracking, base: str, block: int, noise: BatchNoise) -> t
     count = batches(problem.horizon or 1, block)
     found = []
     if base == "mirror":
-        eta = noise.best_rate(path_cost(problem, block), count, count * block**2 / 8)
+        eta = mirror_rate(problem, block, noise)
         mix = noise.best_rate(-log(PRIOR), count, count * block**2 / 8)
         found.append((insured_anyhow(problem, eta, mix, block, noise), eta, mix))
     if problem.adversary == "stochastic":

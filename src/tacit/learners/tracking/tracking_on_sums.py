@@ -14,27 +14,25 @@ so that regret is at most the base's and a little more, and on most streams that
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import exp, inf, log, log2, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.plan import SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.batch_plan import BatchLearner, BatchPlan
+from tacit.learners.tracking.common import refuse_max_switches
 from tacit.learners.tracking.limited_updates import noise_mean
 from tacit.learners.tracking.noisy_batches import (
     BatchNoise,
     batches,
     best_length,
     clip_to_floor,
+    mirror_rate,
     mirror_regret,
-    path_cost,
-    smallest_weight,
 )
 from tacit.learners.tracking.recent_leader import recent_regret
 from tacit.learners.tracking.sums_certificates import (
@@ -45,10 +43,8 @@ from tacit.learners.tracking.sums_certificates import (
     leader_on_means,
     mirror_on_means,
 )
-from tacit.mechanisms.noisy_vectors import NoisyVectors, vector_grid
-from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.records import LossRecords
-from tacit.privacy.curves import ROUND_UP, Curve, Pure
+from tacit.privacy.curves import ROUND_UP
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
@@ -61,7 +57,7 @@ _STEP = 1.15  # of the lengths of blocks that are tried
 
 
 @dataclass(frozen=True)
-class TrackingOnSums(TrackingPlan):
+class TrackingOnSums(BatchPlan):
     """A practical tracker on released block sums, insured by a certified one.
 
     Privacy contract: every noisy block sum, hence every decision: pure epsilon, with noise shaped for the cube. A
@@ -108,30 +104,14 @@ class TrackingOnSums(TrackingPlan):
         check_choice(owner, "base", self.base, BASES)
 
     @property
-    def used(self) -> int:
-        """Rounds whose losses are used: all but those of the last block."""
-        return (batches(self.rounds, self.block) - 1) * self.block
+    def kind(self) -> str:
+        """The kind of noise."""
+        return "cube"
 
     @property
-    def noise(self) -> BatchNoise:
-        """The noise of a block."""
-        return BatchNoise("cube", self.grid.scale, self.problem.n)
-
-    @cached_property
-    def grid(self) -> Grid:
-        """The lattice of the losses."""
-        records = LossRecords(self.problem.n, self.relation.sides)
-        return vector_grid("cube", self.scale, records, self.rounds_per_person, self.numerics, self.block)
-
-    @cached_property
-    def curve(self) -> Curve:
-        """What the noisy sums of one person's rounds leak."""
-        return Pure(0.0) if self.problem.n == 1 else self.grid.curve
-
-    @property
-    def stated_numerics(self) -> str:
-        """What the contract says about its numerics."""
-        return self.grid.numerics
+    def length(self) -> int:
+        """Rounds of a batch."""
+        return self.block
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -141,7 +121,7 @@ class TrackingOnSums(TrackingPlan):
     @property
     def regret_bound(self) -> RegretBound:
         """The smallest of the certificates that apply, plus what the lattice takes off losses."""
-        problem, block, noise = self.problem, self.block, self.noise
+        problem, block, noise = self.problem, self.block, self.law
         if problem.n == 1:
             return RegretBound(0.0, "0: one expert", ("expectation over noise and draws",))
         anyhow, means = inf, inf
@@ -200,7 +180,7 @@ class TrackingOnSums(TrackingPlan):
         return TrackingOnSumsLearner(self, randomness)
 
 
-class TrackingOnSumsLearner(ExpertLearner):
+class TrackingOnSumsLearner(BatchLearner):
     """Releases block sums; holds one draw from the insured mixture for each block."""
 
     plan: TrackingOnSums
@@ -210,23 +190,17 @@ class TrackingOnSumsLearner(ExpertLearner):
 
     def __init__(self, plan: TrackingOnSums, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._used = plan.used
-        self._floor = smallest_weight(plan.problem, plan.block)
-        self._below: FloatArray = self._floor * np.arange(self._n, dtype=np.float64)
-        self._patience = patience(plan.problem, plan.block, plan.noise)
-        self._hidden = NoisyVectors(plan.grid, "cube", randomness, "noise", plan.block)
+        self._patience = patience(plan.problem, plan.block, plan.law)
         self._prefix = np.zeros((1, self._n))  # sums of the first 0, 1, 2, ... released blocks
         self._blocks = 0  # how many were released
-        self._weights = np.full(self._n, 1 / self._n)  # the base's decision
-        self._leading = np.full(self._n, 1 / self._n)  # the window leader's
+        self._leading = self._weights.copy()  # what the window leader plays; the weights are those of the base
         self._odds = log((1 - PRIOR) / PRIOR)  # log odds of the window leader against the base
         self._action = self._draw()
 
     def _consistent(self) -> bool:
-        seen, block = min(self._round, self._used), self.plan.block
-        counted = self._hidden.filled == seen % block and self._blocks == seen // block
-        proper = all(w.min() >= 0 and abs(w.sum() - 1) < 1e-6 for w in (self._weights, self._leading))
-        return super()._consistent() and counted and proper
+        counted = self._blocks == min(self._round, self._used) // self.plan.block
+        proper = self._leading.min() >= 0 and abs(self._leading.sum() - 1) < 1e-6
+        return super()._consistent() and counted and bool(proper)
 
     def _gather(self) -> dict[str, Any]:
         content = super()._gather()
@@ -237,18 +211,10 @@ class TrackingOnSumsLearner(ExpertLearner):
         super()._scatter(content)
         self._prefix = fitting(np.zeros((self._blocks + 1, self._n)), self._prefix)
 
-    def _absorb(self, losses: FloatArray) -> None:
-        self._steps(losses[None], np.empty(1, dtype=np.int64))
-
-    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        self._steps(block, actions)
-        self._round += len(block)
-        self._played = False
-
     def _steps(self, rows: FloatArray, actions: IntArray) -> None:
-        first, length = 0, self.plan.block
-        for noisy in self._hidden.add(rows[: max(0, self._used - self._round)]):
-            last = first + length - (self._round + first) % length
+        first = 0
+        for noisy in self._ended(rows):
+            last = self._end(first)
             actions[first:last] = self._action
             self._look(noisy)
             self._move(self._draw())
@@ -333,9 +299,7 @@ def _others(problem: Tracking, target: Target, noise: BatchNoise) -> float:
     rounds = problem.horizon or 1
 
     def mirror(batch: int) -> float:
-        count = batches(rounds, batch)
-        eta = noise.best_rate(path_cost(problem, batch), count, count * batch**2 / 8)
-        return mirror_regret(problem, eta, batch, noise)
+        return mirror_regret(problem, mirror_rate(problem, batch, noise), batch, noise)
 
     def recent(block: int) -> float:
         return recent_regret(problem, block, noise_mean(target.epsilon, target.relation, target.rounds_per_person))

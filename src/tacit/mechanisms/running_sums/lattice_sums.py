@@ -9,9 +9,9 @@ error of p on each side. The draws of all steps together move in l2 by at most t
 
 the inner product of both being at most that of their moduli, and by the adaptive composition of Gaussian steps that
 divided by sigma' is mu. (With several changed records shift(units) is that of all of them, times `crowding` in the
-first term; p still moves once a step.) The lattice is the finest one for which this is at most the mu that was asked for.
-Trees round nothing and have only the first term. Laplace noise costs its rate times the l1 shift, exactly, in each node
-that holds a step; cube noise its rate times the largest shift of a coordinate. Proofs: docs/numerics.md.
+first term; p still moves once a step.) The lattice is the finest one for which this is at most the mu that was asked
+for. Trees round nothing and have only the first term. Laplace noise costs its rate times the l1 shift, exactly, in each
+node that holds a step; cube noise its rate times the largest shift of a coordinate. Proofs: docs/numerics.md.
 """
 
 from __future__ import annotations
