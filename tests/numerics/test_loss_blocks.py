@@ -59,18 +59,20 @@ def test_a_coin_beside_its_threshold_is_left_open():
     assert (end, stop, score) == (OPEN, 1, LOSS_UNITS // 2)
 
 
-@pytest.fixture(params=["as it is", "every decision to the digits"])
-def margins(request, monkeypatch):
+@pytest.fixture(params=["as it is", "every decision to the digits"], scope="module")
+def margins(request):
     """With margins of 2 nothing is decided by 53 bits; the loops are compiled anew."""
-    if request.param != "as it is":
-        for module in (decisions, loss_blocks):
-            monkeypatch.setattr(module, "COIN_MARGIN", 2.0)
-        monkeypatch.setattr(decisions, "DRAW_MARGIN", 2.0)
-    for compiled in (loss_blocks.compiled_loop, decisions.compiled_softmax):
-        compiled.cache_clear()
-    yield
-    for compiled in (loss_blocks.compiled_loop, decisions.compiled_softmax):
-        compiled.cache_clear()
+    compiled = (loss_blocks.compiled_loop, decisions.compiled_softmax)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "as it is":
+            for module in (decisions, loss_blocks):
+                patch.setattr(module, "COIN_MARGIN", 2.0)
+            patch.setattr(decisions, "DRAW_MARGIN", 2.0)
+        for loop in compiled:
+            loop.cache_clear()
+        yield
+    for loop in compiled:
+        loop.cache_clear()
 
 
 @pytest.mark.parametrize("ranged", [(0.0, 1.0), (-1.0, 3.0)])

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from math import exp
 from typing import Any
@@ -121,13 +121,12 @@ def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
         relative = weights / weights.max()
     else:
         raise InvalidInput(f"The 'weights' of draw_weighted must be from 0 to {LARGEST:g}, and one of them above 0.")
+    return _draw(uniforms, relative, partial(_whole_weights, weights))
 
-    def bounds(bits: int) -> list[tuple[int, int]]:
-        exact = [rational(weight) for weight in weights.tolist()]
-        scale = max(weight.denominator for weight in exact)  # powers of two
-        return [(int(weight * scale),) * 2 for weight in exact]
 
-    return _draw(uniforms, relative, bounds)
+def decide_weighted(uniforms: Uniforms, index: int, word: int, weights: FloatArray) -> int:
+    """`draw_weighted` of a uniform that was taken before, when 53 bits of it did not decide."""
+    return _exact_draw(uniforms.digits(index, word), partial(_whole_weights, weights))
 
 
 @np.errstate(all="ignore")
@@ -188,6 +187,13 @@ def _draw(
     if found < size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
         return found
     return _exact_draw(uniforms.digits(index, word), bounds)
+
+
+def _whole_weights(weights: FloatArray, bits: int) -> list[tuple[int, int]]:
+    """Floats as integers in a common unit: exact, whatever `bits` are asked for."""
+    exact = [rational(weight) for weight in weights.tolist()]
+    scale = max(weight.denominator for weight in exact)  # powers of two
+    return [(int(weight * scale),) * 2 for weight in exact]
 
 
 def _softmax_loop(scores: Any, rate: float, fraction: float, sums: Any) -> Any:

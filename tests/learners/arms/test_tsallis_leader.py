@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from tacit.learners.arms import BatchedTsallis
+from tacit.learners.arms import BatchedTsallis, tsallis_batches
 from tacit.learners.arms.tsallis_leader import FEW_ARMS, TOLERANCE, Rule, _advance_many, advance, leader
 from tacit.numerics.digits import SWITCH
+from tacit.privacy.guarantee import ZERO_OUT
 from tacit.problems import Arms
 from tacit.randomness import Randomness
 
@@ -59,16 +60,45 @@ def test_numpy_takes_the_same_step(power, arms, scale):
         assert one == pytest.approx(other, rel=1e-8)
 
 
-@pytest.mark.parametrize("arms", [3, 70])
-def test_a_learner_decides_alike_with_and_without_numba(arms, monkeypatch):
+PLANS = {
+    "few": BatchedTsallis(Arms(n=3, horizon=1500), 1.0, 2, 0.75, 0.05, 0.1),
+    "many": BatchedTsallis(Arms(n=70, horizon=1500), 1.0, 2, 0.75, 0.05, 0.1),
+    "zero-out": BatchedTsallis(
+        Arms(n=4, horizon=1500, loss_range=(-1.0, 3.0)), 3.0, 1, 0.5, 0.05, 0.1, relation=ZERO_OUT
+    ),
+    "decreasing": BatchedTsallis(Arms(n=4, horizon=1400), 1.0, 3, 0.5, 1.0, 0.35, "decreasing", rounds_per_person=2),
+    "long": BatchedTsallis(Arms(n=4, horizon=1500), 0.1, 30, 0.75, 0.05, 0.1),
+}
+
+
+@pytest.fixture(params=["as it is", "every draw to the digits"], scope="module")
+def margins(request):
+    """With a margin of 2 no arm is chosen by 53 bits; the loop is compiled anew, once for all plans."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "as it is":
+            patch.setattr(tsallis_batches, "DRAW_MARGIN", 2.0)
+        tsallis_batches.compiled_batches.cache_clear()
+        yield
+    tsallis_batches.compiled_batches.cache_clear()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_learner_decides_alike_with_and_without_numba(name, margins, monkeypatch):
+    """Split anywhere, up to the horizon, missing replies included."""
     pytest.importorskip("numba")
-    losses = np.random.default_rng(2).random((500, arms))
-    plan = BatchedTsallis(Arms(n=arms, horizon=500), 1.0, 2, 0.75, 0.05, 0.1)
+    plan, rng = PLANS[name], np.random.default_rng(2)
+    low, high = plan.problem.loss_range
+    losses = low + (high - low) * rng.random((plan.rounds, plan.problem.n))
+    losses[rng.random(losses.shape) < 0.1] = np.nan
+    losses[rng.random(losses.shape) < 0.2] = high
     runs = []
     for wish in ("always", "never"):
         monkeypatch.setenv(SWITCH, wish)
         learner = plan.start(Randomness.replayable(3))
-        runs.append((learner.run(losses).tolist(), repr(learner.state_dict())))
+        actions = [learner.run(losses[first:last]) for first, last in ((0, 1), (1, 8), (8, 700))]
+        state = repr(learner.state_dict())
+        actions.append(learner.run(losses[700:]))
+        runs.append((np.concatenate(actions).tolist(), state, repr(learner.state_dict()), learner.switches))
     assert runs[0] == runs[1]
 
 

@@ -20,7 +20,9 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.arms.common import ArmLearner, ArmPlan, pure
-from tacit.learners.arms.tsallis_leader import Rule, advance
+from tacit.learners.arms.draws import Draws
+from tacit.learners.arms.tsallis_batches import UNDECIDED, Batches, play_batches
+from tacit.learners.arms.tsallis_leader import FEW_ARMS, Rule, advance
 from tacit.learners.arms.tsallis_regret import (
     KAPPAS,
     MOST_DROP,
@@ -40,7 +42,7 @@ from tacit.mechanisms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
 from tacit.numerics.digits import use_numba
 from tacit.problems import Arms
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_number, check_positive, invalid
+from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive, invalid
 
 RATES = ("fixed", "decreasing")
 _COUNTED = 2**12  # batches from one look at how much a process has done to the next
@@ -220,6 +222,53 @@ class BatchedTsallisLearner(ArmLearner):
         law = (np.array([[self._scale(turn)] for turn in turns]) / gaps) ** self._rule.exponent
         near = np.allclose(law, self._weights, rtol=1e-6, atol=1e-12)
         return bool(near and np.all(abs(self._weights.sum(axis=1) - 1) < 1e-9))
+
+    def _run(self, rows: FloatArray) -> IntArray:
+        """Whole batches in compiled passes where that is worth it; what is left of others as it comes."""
+        count = len(rows) // self._size
+        self._fast = use_numba(count * _WORDS)
+        if not (self._fast and self._n <= FEW_ARMS and type(self._draws) is Draws and self._copies == 1):
+            return super()._run(rows)
+        first = min(len(rows), -self._filled % self._size)
+        parts = [super()._run(rows[:first])]
+        count = (len(rows) - first) // self._size
+        if self._round + count * self._size == self._horizon:
+            count -= 1  # after the last batch nothing is decided: it is not released
+        last = first + max(0, count) * self._size
+        for start in range(first, last, _COUNTED * self._size):
+            parts.append(self._run_batches(rows[start : min(last, start + _COUNTED * self._size)]))
+        return np.concatenate([*parts, super()._run(rows[last:])])
+
+    def _run_batches(self, rows: FloatArray) -> IntArray:
+        """Whole batches of the only copy, all of which are released."""
+        actions, size, done = np.empty(len(rows), dtype=np.int64), self._size, 0
+        rows, count = np.ascontiguousarray(rows), len(rows) // size
+        scales = np.array([self._scale(self._batch + ahead) for ahead in range(count + 1)])
+        batches = Batches(size, self._steps, self._centred, self._mean.values)
+        index, tape = self._draws.tape(len(rows), count)
+        while done < count:
+            first = done * size
+            law = self._scores[0], self._weights[0], float(self._levels[0])
+            more, arm, self._levels[0], switches = play_batches(
+                rows[first:],
+                (self._low, self._high),
+                batches,
+                self._rule,
+                scales[done:],
+                law,
+                self._action,
+                tape.after(first, done),
+                actions[first:],
+            )
+            done, self._switches = done + more, self._switches + switches
+            if arm == UNDECIDED:
+                self._action = int(actions[done * size - 1])
+                self._move(self._draws.arm_of(index + done - 1, int(tape.arms[done - 1]), self._weights[0]))
+            else:
+                self._action = arm
+        self._arms[0] = self._action
+        self._round, self._batch, self._played = self._round + len(rows), self._batch + count, False
+        return actions
 
     def _release(self, total: int) -> None:
         copy, turn = self._batch % self._copies, self._batch // self._copies
