@@ -34,6 +34,7 @@ from tacit.geometry import Ball
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
 from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
@@ -117,6 +118,9 @@ class ObjectivePerturbation(PrivatePlan):
         move = constants.lipschitz / self.noise_scale
         if self.pure:
             return Pure(self.releases * (log1p(growth) + self.relation.sides * move + shift) * ROUND_UP)
+        if isinstance(self.problem.loss, LogisticLoss):
+            whole: Curve = LinkedReleases(move, growth, self.relation.sides == 2, shift, self.releases)
+            return SamplerError(whole, TRUNCATION, self.releases)
         one = release_curve(
             move=move, growth=growth, one_sided=one_sided(self.problem.loss), relation=self.relation, protection=shift
         )
