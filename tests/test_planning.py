@@ -235,3 +235,11 @@ def test_without_a_confidence_runs_vary():
     assert "(expected; single runs vary)" in tacit.plan(PROBLEM, epsilon=1.0, delta=1e-6).explain()
     with pytest.raises(tacit.PrivacyError, match="single run"):
         tacit.plan(tacit.Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6, confidence=0.9)
+
+
+def test_algorithms_by_name():
+    problem = tacit.Experts(n=3, horizon=100)
+    choice = tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["L2P", tacit.HedgeOnSums])
+    assert {candidate.algorithm for candidate in choice.candidates} == {"L2P", "HedgeOnSums"}
+    with pytest.raises(InvalidInput, match=r"made of LazyExperts, L2P, .*Got 'CTRL'"):
+        tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["CTRL"])

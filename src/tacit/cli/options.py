@@ -39,6 +39,9 @@ Numerics = Annotated[
 Confidence = Annotated[
     float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
 ]
+Algorithm = Annotated[
+    str | None, typer.Option(help="The algorithm by its name (default: the one with the smallest certified regret).")
+]
 ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
 Lipschitz = Annotated[
     float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
@@ -80,8 +83,9 @@ def privacy(
     max_switches: MaxSwitches = None,
     numerics: Numerics = "exact",
     confidence: Confidence = None,
+    algorithm: Algorithm = None,
 ) -> dict[str, Any]:
-    """The planner's privacy arguments from their options."""
+    """The planner's arguments from their options."""
     return {
         "epsilon": epsilon,
         "delta": delta,
@@ -91,6 +95,7 @@ def privacy(
         "max_switches": max_switches,
         "numerics": numerics,
         "confidence": confidence,
+        "algorithms": None if algorithm is None else [algorithm],
     }
 
 
