@@ -51,7 +51,7 @@ MOST_ROUNDS = 12
 # Kappa is looked for again if the epsilon that it was chosen for was far off, so often at most.
 _REPEATS = 4
 # Epsilons that are tried at once, and how often.
-_TRIED, _PASSES = 65, 5
+_TRIED, _PASSES = 65, 6
 # Losses of several tosses are rounded up to this share of a draw's range.
 _FINE = 1 / 64
 # What the hull of a toss may have lost, in total variation.

@@ -35,6 +35,7 @@ from tacit.geometry import Ball
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
 from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy
 from tacit.learners.stochastic.model_noise import SHRUNK, FloatModelNoise, LatticeModelNoise, ModelNoise
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
@@ -127,11 +128,15 @@ class ObjectivePerturbation(PrivatePlan):
         growth, move = constants.smoothness / self.regularisation, constants.lipschitz / self.noise_scale
         if self.pure:
             return Pure(count * (log1p(growth) + self.relation.sides * move + shift) * ROUND_UP)
-        one = release_curve(
-            move=move, growth=growth, one_sided=one_sided(self.problem.loss), relation=self.relation, protection=shift
-        )
+        whole: Curve
+        if isinstance(self.problem.loss, LogisticLoss):
+            whole = LinkedReleases(move, growth, self.relation.sides == 2, shift, count)
+        else:
+            sided = one_sided(self.problem.loss)
+            one = release_curve(move=move, growth=growth, one_sided=sided, relation=self.relation, protection=shift)
+            whole = composed([one] * count)
         extra, exponent = count * slack.epsilon, count * slack.delta_exponent
-        return SamplerError(composed([one] * count), slack.total_variation, count, extra, exponent)
+        return SamplerError(whole, slack.total_variation, count, extra, exponent)
 
     @property
     def _floating(self) -> bool:
