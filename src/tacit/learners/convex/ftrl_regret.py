@@ -74,6 +74,11 @@ class Setting:
         return self.mechanism.standard_deviations(self.grid.scale)
 
     @property
+    def gradients(self) -> float:
+        """G^2 T: V of the exact leader."""
+        return self.lipschitz**2 * self.rounds
+
+    @property
     def moved(self) -> float:
         """By how much roundings move a coordinate of a sum at most."""
         return self.grid.disturbance(self.mechanism)
@@ -119,13 +124,13 @@ def not_projected(setting: Setting) -> Terms:
     noise = setting.deviations
     bend = setting.smoothness / 2 * setting.directions * float(noise @ noise)
     shortened = setting.lipschitz * setting.lost * setting.rounds * (setting.rounds - 1) / 2
-    variation = setting.lipschitz**2 * setting.rounds + 2 * (setting.roundings + shortened)
+    variation = setting.gradients + 2 * (setting.roundings + shortened)
     return Terms(setting.radius, variation, bend)
 
 
 def _projected(setting: Setting, noise: float, bend: float = 0.0) -> Terms:
     """The exact leader, eta times what the noise adds, and the lattice: D times what each gradient loses."""
-    variation = setting.lipschitz**2 * setting.rounds + 2 * (noise + setting.roundings)
+    variation = setting.gradients + 2 * (noise + setting.roundings)
     return Terms(setting.radius, variation, bend, setting.rounds * setting.diameter * setting.lost)
 
 

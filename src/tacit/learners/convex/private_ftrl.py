@@ -254,6 +254,7 @@ class PrivateFTRLLearner(ConvexLearner):
         action: FloatArray = self._action
         return action
 
+    @np.errstate(all="ignore")
     def _check(self, feedback: Any) -> Any:
         if isinstance(self._loss, RowLoss):
             return super()._check(feedback)
