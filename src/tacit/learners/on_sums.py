@@ -46,7 +46,7 @@ class RunningSumPlan(PrivatePlan):
         """The mu or epsilon of each stream, rounded to the private side."""
         if self.streams == 1:
             return self.privacy
-        together = self.streams if self.mechanism.noise == "laplace" else sqrt(self.streams)
+        together = sqrt(self.streams) if self.mechanism.noise == "gaussian" else self.streams
         return self.privacy / together / ROUND_UP**2
 
     @property

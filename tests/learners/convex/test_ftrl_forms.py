@@ -163,6 +163,7 @@ def test_gradients_are_taken_at_one_point_and_another_is_played(mechanism):
             asked = problem.domain.project(-0.05 * first.add(gradient))
             played = problem.domain.project(-0.05 * second.add(gradient))
     assert not np.array_equal(asked, played)
+    testing.check_learner(plan, [(row, 1.0) for row in features[:12]])
 
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), SmoothedHingeLoss(), HuberLoss(), LinearLoss()])

@@ -70,15 +70,15 @@ class Setting:
     grid: Grid
     delay: int = 0
 
-    @property
-    def steps(self) -> float:
-        """G^2 T, and 2 G^2 D T more for late gradients: they find the leader at most eta G D away, at G a distance."""
-        return self.lipschitz**2 * self.rounds * (1 + 2 * self.delay)
-
     @cached_property
     def deviations(self) -> FloatArray:
         """std_t: of one coordinate of the noise in each sum."""
         return self.mechanism.standard_deviations(self.grid.scale)
+
+    @property
+    def gradients(self) -> float:
+        """G^2 T: V of the exact leader; 2 G^2 D T more for late gradients, which find it up to eta G D away."""
+        return self.lipschitz**2 * self.rounds * (1 + 2 * self.delay)
 
     @property
     def moved(self) -> float:
@@ -126,13 +126,13 @@ def not_projected(setting: Setting) -> Terms:
     noise = setting.deviations
     bend = setting.smoothness / 2 * setting.directions * float(noise @ noise)
     shortened = setting.lipschitz * setting.lost * setting.rounds * (setting.rounds - 1) / 2
-    variation = setting.steps + 2 * (setting.roundings + shortened)
+    variation = setting.gradients + 2 * (setting.roundings + shortened)
     return Terms(setting.radius, variation, bend)
 
 
 def _projected(setting: Setting, noise: float, bend: float = 0.0) -> Terms:
     """The exact leader, eta times what the noise adds, and the lattice: D times what each gradient loses."""
-    variation = setting.steps + 2 * (noise + setting.roundings)
+    variation = setting.gradients + 2 * (noise + setting.roundings)
     return Terms(setting.radius, variation, bend, setting.rounds * setting.diameter * setting.lost)
 
 
