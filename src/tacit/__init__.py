@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     )
     from tacit.planning import Choice, plan
     from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
+    from tacit.privacy.ledger import Ledger
     from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
     from tacit.randomness import Randomness
     from tacit.simulation.loop import Simulation, simulate
@@ -110,6 +111,7 @@ _HOMES = {
     "losses": "ConvexFamily CustomLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss SmoothedHingeLoss SquaredLoss",
     "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
+    "privacy.ledger": "Ledger",
     "problems": "Arms Bandit Convex Experts Lipschitz Stochastic Tracking",
     "randomness": "Randomness",
     "simulation.loop": "Simulation simulate",
@@ -159,6 +161,7 @@ __all__ = [
     "LazyFixedShare",
     "LazyOCO",
     "Learner",
+    "Ledger",
     "LimitedUpdates",
     "LinearLoss",
     "Lipschitz",

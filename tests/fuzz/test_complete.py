@@ -45,7 +45,7 @@ CLAIMS = {
     "Arms": PROBLEMS,
     "Bandit": PROBLEMS, "Convex": PROBLEMS, "Experts": PROBLEMS, "Lipschitz": PROBLEMS, "Stochastic": PROBLEMS,
     "Tracking": PROBLEMS,
-    "Randomness": "test_randomness.test_randomness",
+    "Randomness": "test_randomness.test_randomness", "Ledger": "test_estimators.test_ledgers",
     "simulate": "test_simulation.test_simulate", "Simulation": "test_simulation.test_simulate",
     "sweep": "test_simulation.test_sweep", "Sweep": "test_simulation.test_sweeps_are_read_or_refused",
     "audit": "test_audit.test_audit", "AuditReport": "test_audit.test_audit_reports",
@@ -85,6 +85,7 @@ METHODS = {
     "test_simulation": {"summary", "summaries", "read"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
     "test_audit": {"plot", "small_instances"},
+    "test_estimators": {"record", "together", "clear", "table"},
 }
 # Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are.
 INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "barrier_stiffness"}
