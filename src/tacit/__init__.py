@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from tacit.learners.learner import Learner
     from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
     from tacit.learners.plan import Plan
+    from tacit.learners.slots import Decision
     from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
     from tacit.learners.target import RegretBound
     from tacit.learners.tracking import (
@@ -105,6 +106,7 @@ _HOMES = {
     "learners.learner": "Learner",
     "learners.lipschitz": "LipschitzGrid LipschitzNet",
     "learners.plan": "Plan",
+    "learners.slots": "Decision",
     "learners.stochastic": "ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RestartOnShift SampledFixedShare",
@@ -145,6 +147,7 @@ __all__ = [
     "Convex",
     "ConvexFamily",
     "CustomLoss",
+    "Decision",
     "DecoyArms",
     "DriftingArms",
     "DriftingLosses",

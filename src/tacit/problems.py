@@ -24,17 +24,25 @@ from tacit.validation import (
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A decision problem of `horizon` rounds (None: unknown, handled by doubling)."""
+    """A decision problem of `horizon` rounds (None: unknown, handled by doubling).
+
+    Attributes:
+        horizon: number of rounds, or None if it is not known.
+        delay: how many further rounds may be decided before the feedback of a round is there; what is later than that
+            is missing.
+    """
 
     criterion: ClassVar[str] = "regret"
     """What a plan for this problem certifies a bound on."""
 
     horizon: int | None
+    delay: int = 0
 
     def __post_init__(self) -> None:
         plain_fields(self)
         if self.horizon is not None:
             check_integer(type(self).__name__, "horizon", self.horizon)
+        check_integer(type(self).__name__, "delay", self.delay, at_least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,7 +248,7 @@ class Stochastic(Problem):
     loss: LossFamily
 
     def __post_init__(self) -> None:
-        plain_fields(self)
+        super().__post_init__()
         check_integer("Stochastic", "horizon", self.horizon)
         if not isinstance(self.domain, ConvexSet):
             raise invalid("Stochastic", "domain", "a convex set such as Ball(2)", self.domain)

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Literal
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
 from tacit.learners.target import NUMERICS, RegretBound, Target
 from tacit.privacy.curves import Curve
@@ -54,6 +54,8 @@ class Plan(ABC):
 
     problem: Problem
     _takes: ClassVar[type[Problem]] = Problem
+    _no_delay: ClassVar[str] = "no regret bound is proved for it with late feedback"
+    """Why a problem with delay > 0 is refused (empty: it is not)."""
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -64,6 +66,8 @@ class Plan(ABC):
         if not isinstance(problem, cls._takes):
             kind = "problem" if cls._takes is Problem else f"{cls._takes.__name__} problem"
             raise InvalidInput(f"The 'problem' parameter of {cls.__name__} must be a {kind}. Got {problem!r} instead.")
+        if problem.delay and cls._no_delay:
+            raise PrivacyError(f"{cls.__name__} takes no delay={problem.delay}: {cls._no_delay}.")
 
     @property
     def certified_against(self) -> tuple[str, ...]:

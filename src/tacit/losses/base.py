@@ -125,6 +125,10 @@ class RowLoss(Loss):
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """The gradient of each packed row."""
 
+    def neutral(self, dimension: int) -> FloatArray:
+        """One packed row of public data that stands for a round without any: all zeros."""
+        return self.pack(np.zeros(dimension), dimension, many=False)
+
     def value(self, x: ArrayLike, data: Any) -> Any:
         """The loss of one round as a float, or of several rounds as an array."""
         point, rows, many = self._packed(x, data)

@@ -103,6 +103,10 @@ class LinkLoss(RowLoss):
         rows[:, -1] = self.clip_labels(labels)
         return rows
 
+    def neutral(self, dimension: int) -> FloatArray:
+        """No features: the same loss everywhere."""
+        return self.pack((np.zeros(dimension), 0.0), dimension, many=False)
+
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """f(<v, x>, y) for each row."""
         return self.link(np.add.reduce(rows[:, :-1] * x, axis=1), rows[:, -1])

@@ -91,6 +91,8 @@ class ArmLearner(Learner):
 
     plan: ArmPlan
     _state: ClassVar[tuple[str, ...]] = ("_draws", "_size", "_filled", "_total")
+    _reacts = True
+    _skips = True
 
     def __init__(self, plan: ArmPlan, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -115,6 +117,13 @@ class ArmLearner(Learner):
         if not self._low <= number <= self._high:
             self._reject("")
         return (number - self._low) / (self._high - self._low)  # in [0, 1], and both ends are met exactly
+
+    def _nothing(self) -> None:
+        return None
+
+    def _reply(self, row: FloatArray) -> float | None:
+        loss = float(row[self._action])
+        return None if loss != loss else loss
 
     def _check_many(self, losses: Any) -> FloatArray:
         rows = real_array(self.plan.algorithm, "losses", losses, (None, self._n))
@@ -147,6 +156,8 @@ class ArmLearner(Learner):
         while first < len(rows):
             losses = rows[first : first + self._size - self._filled, self._action]
             count = len(losses)
+            if self._absent is not None:
+                losses = np.where(self._absent[first : first + count], NAN, losses)
             actions[first : first + count] = self._action
             self._total += self._sum((losses - self._low) / (self._high - self._low))
             self._round += count
@@ -174,6 +185,9 @@ class ArmLearner(Learner):
 
     def _consistent(self) -> bool:
         arm, filled = self._action, self._filled
+        settled = [loss for loss in self._slots.values() if isinstance(loss, float)]
+        if not all(0 <= loss <= 1 for loss in settled):
+            return False
         inside = isinstance(arm, int) and 0 <= arm < self._n and 0 <= self._total <= filled * self._steps
         return super()._consistent() and inside and 0 <= filled <= self._size
 

@@ -181,11 +181,14 @@ class PrivateFTRLLearner(ConvexLearner):
         # The user's function is asked here, about the point of the round in hand, before anything changes.
         return [self._loss.gradient(self._action, feedback)]
 
+    def _nothing(self) -> Any:
+        return [np.zeros(self._domain.dimension)]
+
     def _consistent(self) -> bool:
         return self._sums.step == min(self._round, self.plan.rounds - 1)
 
     def _absorb_rows(self, rows: Any, actions: FloatArray, first: int) -> None:
-        packed = isinstance(self._loss, RowLoss)
+        packed = isinstance(self._loss, RowLoss) and not isinstance(rows, list)  # a list holds gradients
         for index in range(len(rows)):
             actions[index] = self._action
             if first + index + 1 == self.plan.rounds:

@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from tacit.errors import InvalidInput
+from tacit.learners.array_runs import Absent
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
+from tacit.learners.slots import OPEN
 from tacit.learners.states import fitting
 from tacit.numerics.lattice import LOSS_UNITS
 from tacit.problems import Experts, Problem, Tracking
@@ -22,6 +24,9 @@ BLOCK_ENTRIES = 1 << 18
 
 # Rounds of the run that audits replay: long enough for a history, short enough to replay hundreds of times.
 _REPLAYED_ROUNDS = 60
+
+# What a round without feedback counts as, for every expert.
+MIDDLE = 0.5
 
 # The reductions themselves: the methods of arrays cost a microsecond more a call.
 _min, _max = np.minimum.reduce, np.maximum.reduce
@@ -94,6 +99,7 @@ class ExpertLearner(Learner):
     """
 
     plan: ExpertPlan
+    _skips = True
 
     def __init__(self, plan: ExpertPlan, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -116,12 +122,28 @@ class ExpertLearner(Learner):
         self._best = (low - self._low) / scale
         return np.asarray((losses - self._low) / scale)
 
+    def _nothing(self) -> FloatArray:
+        """The middle of the range for every expert: sums that are counted from there do not move."""
+        self._best = MIDDLE
+        return np.full(self._n, MIDDLE)
+
+    def _recalled(self, kept: Any) -> Any:
+        if kept is OPEN or kept is None:
+            return self._nothing()
+        self._best = _extremes(kept)[0]
+        return kept
+
+    def _check_rows(self, rows: FloatArray, first: int) -> Any:
+        return self._check_block(rows, first)[0] if len(rows) else ()
+
     def _check_many(self, losses: Any) -> FloatArray:
         return real_array(self.plan.algorithm, "losses", losses, (None, self._n))
 
     def _check_block(self, block: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
         """A contiguous block of rows in [0, 1], and the smallest entry of each row."""
         block = np.ascontiguousarray(block)
+        if self._absent is not None:
+            return self._fill_block(block, first, self._absent[first : first + len(block)])
         best = _min(block, 1)
         if not (_min(best) >= self._low and _max(block, None) <= self._high):
             self._reject(block, first)
@@ -129,6 +151,16 @@ class ExpertLearner(Learner):
             return block, best
         scale = self._high - self._low
         return (block - self._low) / scale, (best - self._low) / scale
+
+    def _fill_block(self, block: FloatArray, first: int, absent: Absent) -> tuple[FloatArray, FloatArray]:
+        """The same where some rows have no feedback, as `_nothing` makes it of one."""
+        whole, self._absent = self._absent, None
+        block = block.copy()
+        block[absent] = self._low
+        block, best = self._check_block(block, first)
+        block[absent], best[absent] = MIDDLE, MIDDLE
+        self._absent = whole
+        return block, best
 
     def _reject(self, losses: FloatArray, first: int | None) -> None:
         where = first_position(losses, lambda x: ~((x >= self._low) & (x <= self._high)))
@@ -164,7 +196,9 @@ class ExpertLearner(Learner):
     def _absorb(self, losses: FloatArray) -> None: ...
 
     def _consistent(self) -> bool:
-        return 0 <= self._action < self._n and self._switches <= self._round
+        settled = [row for row in self._slots.values() if row is not OPEN and row is not None]
+        rows = all(row.shape == self._shape and _min(row) >= 0 and _max(row) <= 1 for row in settled)
+        return rows and 0 <= self._action < self._n and self._switches <= self.decided
 
     def _summable(self, total: FloatArray, waiting: FloatArray | float = 0.0) -> bool:
         """Whether losses in [0, 1] of the rounds so far can have this sum, and these rows that are not yet in it."""

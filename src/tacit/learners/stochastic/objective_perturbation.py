@@ -263,6 +263,7 @@ class ObjectivePerturbationLearner(Learner):
         if self._process != Process.number:
             self._admit()
         if self._released is None:
+            self._close_last()
             self._process = None  # one release: an interrupted one is not made again with other noise
             plan, stream = self.plan, self._streams["noise"]
             draw = Norm().exponential_noise(stream) if plan.pure else partial(truncated_normal, stream)
@@ -285,6 +286,8 @@ class ObjectivePerturbationLearner(Learner):
 
     def _check(self, record: Any) -> FloatArray:
         self._refuse_late()
+        if record is None:
+            return self._loss.neutral(self._dimension)
         return self._loss.pack(record, self._dimension, many=False)
 
     def _check_many(self, records: Any) -> FloatArray:

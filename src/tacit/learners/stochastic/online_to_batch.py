@@ -51,8 +51,8 @@ from tacit.validation import FloatArray, check_choice, check_integer, check_numb
 
 MECHANISMS = ("buffered", "square-root", "tree")
 _EUCLIDEAN = Norm()
+# The default batch is the smallest that makes at most this many steps: noise is the same, work is not.
 STEPS = 2000
-"""The default batch is the smallest that makes at most this many steps: noise is the same, work is not."""
 
 
 @dataclass(frozen=True)
@@ -295,6 +295,7 @@ class OnlineToBatchLearner(Learner):
     @property
     def model(self) -> FloatArray:
         """The newest private model; after the last record, the final one."""
+        self._close_last()
         return np.array(self._action)
 
     def release(self) -> FloatArray:
@@ -339,8 +340,7 @@ class OnlineToBatchLearner(Learner):
     def _run(self, rows: Any) -> FloatArray:
         """As play and observe, a batch at a time; returns the model that stood in each round."""
         total, size = len(rows), self.plan.batch
-        models, counts = [], []
-        position = 0
+        models, counts, position = [], [], 0
         while position < total:
             taken = min(size - len(self._pending), total - position)
             models.append(self._action)
