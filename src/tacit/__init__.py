@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
     from tacit.environments.lipschitz import PricingCurve
     from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
-    from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
+    from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, StoreError, TacitError
     from tacit.geometry import (
         Ball,
         Birkhoff,
@@ -81,6 +81,8 @@ if TYPE_CHECKING:
     from tacit.simulation.loop import Simulation, simulate
     from tacit.simulation.records import Sweep
     from tacit.simulation.sweep import sweep
+    from tacit.store.live import Live
+    from tacit.store.store import Store
 
 _HOMES = {
     "auditing.report": "AuditReport",
@@ -93,7 +95,7 @@ _HOMES = {
     "environments.experts": "BernoulliGap Replay SwitchingAdversary",
     "environments.lipschitz": "PricingCurve",
     "environments.tracking": "DriftingLosses ShiftingBernoulli",
-    "errors": "InvalidInput MissingExtra PrivacyError ProtocolError TacitError",
+    "errors": "InvalidInput MissingExtra PrivacyError ProtocolError StoreError TacitError",
     "geometry": (
         "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall Paths Polytope Simplex SpanningTrees SubmodularBase"
     ),
@@ -119,6 +121,8 @@ _HOMES = {
     "simulation.loop": "Simulation simulate",
     "simulation.records": "Sweep",
     "simulation.sweep": "sweep",
+    "store.live": "Live",
+    "store.store": "Store",
 }
 """The module of each public name."""
 
@@ -170,6 +174,7 @@ __all__ = [
     "Lipschitz",
     "LipschitzGrid",
     "LipschitzNet",
+    "Live",
     "LoggedArms",
     "LogisticLoss",
     "LogisticStream",
@@ -209,6 +214,8 @@ __all__ = [
     "SpanningTrees",
     "SquaredLoss",
     "Stochastic",
+    "Store",
+    "StoreError",
     "SubmodularBase",
     "Sweep",
     "SwitchingAdversary",

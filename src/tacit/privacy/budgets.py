@@ -66,9 +66,11 @@ class Budget:
 
     def period(self, entries: Sequence[Entry], when: datetime) -> str:
         """The period at this time, or the latest one that was written down, if the clock was set back."""
-        if self.renews is None:
-            return ""
-        return max([when.strftime(FORMATS[self.renews]), *(entry.period for entry in entries)])
+        return max([self.period_at(when), *(entry.period for entry in entries)])
+
+    def period_at(self, when: datetime) -> str:
+        """The period at this time by the calendar."""
+        return "" if self.renews is None else when.strftime(FORMATS[self.renews])
 
     def admit(self, entries: Sequence[Entry], name: str, guarantee: Guarantee, run: str = "") -> Entry | None:
         """The entry to write for a spending; None if its run was charged already. Raises if it is not allowed."""
