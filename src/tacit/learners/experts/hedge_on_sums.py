@@ -20,7 +20,7 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.on_sums import RunningSumPlan, private_sum, sum_instances
 from tacit.learners.plan import SmallInstance
-from tacit.learners.rates import LEAST_COMPLEXITY
+from tacit.learners.rates import LEAST_COMPLEXITY, delay_formula, delay_regret
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum
@@ -61,6 +61,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     mechanism: RunningSum
     privacy: float
     hold: bool = True
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy cumulative loss, hence every decision"
     theorem: ClassVar[str] = "private running sum; weights and draws are post-processing"
@@ -79,12 +80,13 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     @property
     def regret_bound(self) -> RegretBound:
         """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)], the noise of the last sum."""
-        value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, self.scale)
+        value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, self.scale, self.problem.delay)
         if self.problem.n > 1:
             value += lattice_regret(self.eta, self.rounds, self.mechanism, self.grid)
         formula = "ln(N)/eta + eta T/8 + eta sigma_T^2/2"
         if self.mechanism.noise == "laplace":
             formula = "ln(N)/eta + eta T/8 - (K/eta) ln(1 - eta^2 b^2)"
+        formula += delay_formula(self.problem.delay)
         return RegretBound(value * self.problem.width, formula, ("oblivious adversary", "expectation over all draws"))
 
     @property
@@ -101,7 +103,8 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         steps = (problem.horizon or 1) - 1
         sums, privacy = private_sum(steps, target, mechanism)
         records = hedge_records(problem, target.relation, target.rounds_per_person)
-        eta = best_eta(problem.n, steps + 1, sums, sums.grid(privacy, records, numerics=target.numerics).scale)
+        scale = sums.grid(privacy, records, numerics=target.numerics).scale
+        eta = best_eta(problem.n, steps + 1, sums, scale, problem.delay)
         return cls(problem, eta, sums, privacy, hold, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -178,13 +181,13 @@ def hedge_records(problem: Experts, relation: Relation, rounds_per_person: int) 
     return LossRecords(problem.n, relation.sides, rounds_per_person)
 
 
-def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:
-    """The learning rate of the smallest `hedge_regret`, in closed form for Gaussian noise."""
+def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float, delay: int = 0) -> float:
+    """The learning rate of the smallest `hedge_regret`, in closed form for Gaussian noise (with tanh x <= x)."""
     if mechanism.noise == "gaussian" or not mechanism.steps:
-        spread = rounds / 8 + (scale * mechanism.largest_row_norm) ** 2 / 2
+        spread = rounds / 8 + rounds * delay / 4 + (scale * mechanism.largest_row_norm) ** 2 / 2
         return sqrt(max(LEAST_COMPLEXITY, log(n)) / spread)
     # Laplace moments exist below 1/scale only.
-    return minimise(lambda eta: hedge_regret(eta, n, rounds, mechanism, scale), 1e-9 / scale, 1 / scale, 1e-3)
+    return minimise(lambda eta: hedge_regret(eta, n, rounds, mechanism, scale, delay), 1e-9 / scale, 1 / scale, 1e-3)
 
 
 def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -> float:
@@ -197,8 +200,8 @@ def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -
     return rounds * (grid.lost + expm1(2 * eta * grid.disturbance(mechanism)))
 
 
-def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:
-    """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)] for losses in [0, 1]."""
+def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float, delay: int = 0) -> float:
+    """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)] + `delay_regret` for losses in [0, 1]."""
     if n == 1:
         return 0.0
     count = mechanism.largest_row_norm**2 if mechanism.steps else 0.0
@@ -208,4 +211,4 @@ def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: 
         noise = -count * log1p(-((eta * scale) ** 2)) / eta
     else:
         noise = float("inf")
-    return log(n) / eta + eta * rounds / 8 + noise
+    return log(n) / eta + eta * rounds / 8 + noise + delay_regret(eta, rounds, delay)

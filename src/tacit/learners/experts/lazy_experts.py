@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.learners.experts.common import ExpertPlan, LazyLearner
 from tacit.learners.plan import SmallInstance
-from tacit.learners.rates import wanted_rate
+from tacit.learners.rates import delay_formula, delay_regret, wanted_rate
 from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.numerics.decisions import coin, draw_softmax, toss
@@ -70,6 +70,7 @@ class LazyExperts(ExpertPlan):
     batch: int = 1
     relative: bool = True
     max_switches: int | None = None
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "lazy chain, random-draw Renyi composition"
@@ -98,10 +99,11 @@ class LazyExperts(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8 + T 2^-24, plus T times the probability that the limit is hit."""
-        value = lazy_regret(self.problem.n, self.rounds, self._tuned, log(self.problem.n))
+        """At most ln N/eta + eta T B/8 + T 2^-24, plus T P[the limit is hit], plus what late feedback costs."""
+        value = lazy_regret(self.problem.n, self.rounds, self._tuned, log(self.problem.n), self.problem.delay)
         value = self.problem.width * (value + rounding_regret(self.problem.n, self.rounds))
-        formula = WEIGHTS_FORMULA + (" + T P[cap hit]" if self.max_switches is not None else "")
+        formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
+        formula += " + T P[cap hit]" if self.max_switches is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @property
@@ -116,7 +118,7 @@ class LazyExperts(ExpertPlan):
 
     @classmethod
     def _calibrate(cls, problem: Experts, target: Target, *, relative: bool = True) -> LazyExperts:
-        best = best_lazy(problem.n, problem.horizon or 1, target, log(problem.n))
+        best = best_lazy(problem.n, problem.horizon or 1, target, log(problem.n), delay=problem.delay)
         return cls(problem, best.rate, best.force, best.batch, relative, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -227,30 +229,31 @@ def lazy_curve(
     return chain if cap is None else CappedChain(chain, cap)
 
 
-def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float) -> float:
-    """Complexity/eta + eta T B/8 + T P[cap hit], in units of the loss range (used again by lazy fixed share)."""
+def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float, delay: int = 0) -> float:
+    """Complexity/eta + eta T B/8 + T P[cap hit] + `delay_regret`, in units of the loss range (also of fixed share)."""
     if n == 1:
         return 0.0
     hit = 0.0
     if tuned.cap is not None:
         hit = cap_probability(tosses(rounds, tuned.batch), tuned.redraw, tuned.cap)
-    return complexity / tuned.rate + tuned.rate * rounds * tuned.batch / 8 + rounds * hit
+    late = delay_regret(tuned.rate, rounds, delay, tuned.batch)
+    return complexity / tuned.rate + tuned.rate * rounds * tuned.batch / 8 + rounds * hit + late
 
 
-def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0) -> Parameters:
+def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0, delay: int = 0) -> Parameters:
     """The lazy chain of the smallest certified regret that meets the target (used again by lazy fixed share)."""
     return best_chain(
         rounds,
         target,
         curve=lambda tuned: lazy_curve(n, rounds, tuned, target.relation, target.rounds_per_person, extra),
-        regret=lambda tuned: lazy_regret(n, rounds, tuned, complexity),
-        wanted=partial(wanted_rate, complexity, rounds),
+        regret=lambda tuned: lazy_regret(n, rounds, tuned, complexity, delay),
+        wanted=partial(wanted_rate, complexity, rounds, delay=delay),
     )
 
 
 def weights_regret(problem: Experts, eta: float, batch: int, rounds: int) -> float:
     """Ln N/eta + eta T B/8 + T 2^-24, in units of the loss range: Hoeffding's lemma on batch losses in [0, B]."""
-    value = lazy_regret(problem.n, rounds, Parameters(eta, 0.0, batch), log(problem.n))
+    value = lazy_regret(problem.n, rounds, Parameters(eta, 0.0, batch), log(problem.n), problem.delay)
     return problem.width * (value + rounding_regret(problem.n, rounds))
 
 
