@@ -17,7 +17,6 @@ pytest.importorskip("sqlalchemy")
 PROBLEM = tacit.Experts(n=3, horizon=200, delay=4)
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 SEED = tacit.Randomness.replayable(5)
-tacit.Plan._no_delay = ""  # TEMPORARY
 
 
 def losses(number):

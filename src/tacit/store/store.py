@@ -38,7 +38,7 @@ class Store:
     >>> import tacit, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = tacit.Store(f"{folder.name}/decisions.db")
-    >>> live = store.open("homepage", tacit.Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6)
+    >>> live = store.open("homepage", tacit.Experts(n=3, horizon=100, delay=5), epsilon=1.0, delta=1e-6)
     >>> decision = live.decide(key="request-4711")
     >>> live.decide(key="request-4711") == decision
     True
