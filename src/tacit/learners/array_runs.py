@@ -40,7 +40,6 @@ def run_rows(learner: Learner, rows: Any, absent: Absent | None) -> Any:
             return _run_now(learner, rows, absent)
         if not len(rows):
             return learner._run(rows)
-        learner._played = False
         one_by_one = learner._opens or learner._reacts
         return (_run_one_by_one if one_by_one else _run_behind)(learner, rows, absent)
     finally:
@@ -76,6 +75,7 @@ def _run_behind(learner: Learner, rows: Any, absent: Absent | None) -> Any:
     when `delay` rounds before it, and no more, were still open.
     """
     waiting, count = len(learner._slots), len(rows)
+    learner._played = False
     absorbed = max(0, waiting + count - learner._delay - 1)
     parts = []
     for _ in range(min(waiting, absorbed)):
@@ -87,7 +87,8 @@ def _run_behind(learner: Learner, rows: Any, absent: Absent | None) -> Any:
     parts.append(np.asarray(learner._decision())[None])
     behind: IntArray = np.maximum(0, waiting + np.arange(count) - learner._delay)
     learner._absent = absent
-    tail = learner._check_rows(rows[direct:], direct)
+    silent = absent is not None and absent[direct:].all()
+    tail = rows[direct:] if silent else learner._check_rows(rows[direct:], direct)
     for index, checked in enumerate(tail, direct):
         missing = absent is not None and absent[index]
         learner._slots[learner._round + len(learner._slots)] = None if missing else owned(checked)
@@ -98,10 +99,11 @@ def _run_one_by_one(learner: Learner, rows: Any, absent: Absent | None) -> Any:
     """Decide, then settle: where feedback depends on the decision, or decisions on more than feedback."""
     actions = []
     for index, row in enumerate(rows):
-        number = learner._open_round()
+        number = learner._round + len(learner._slots) if learner._played else learner._open_round()
+        learner._played = False
         actions.append(learner._decision())
         missing = absent is not None and absent[index]
-        learner._slots[number] = None if missing else owned(learner._check_at(number, learner._reply(row)))
+        learner._slots[number] = None if missing else owned(learner._check_row(number, row))
     return np.asarray(actions)
 
 

@@ -233,8 +233,8 @@ class DoublingLearner(Learner):
             return self._inner._check(feedback)
         return self._inner._check_at(number - self._begun, feedback)
 
-    def _reply(self, row: Any) -> Any:
-        return self._inner._reply(row)
+    def _check_row(self, number: int, row: Any) -> Any:
+        return self._inner._check_row(number - self._begun, row)
 
     def _at_opening(self, number: int) -> None:
         """With a delay an epoch ends when the next one's first round is decided, whatever is still open."""

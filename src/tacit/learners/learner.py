@@ -261,9 +261,9 @@ class Learner(Stateful, ABC):
         while self._slots and self._slots[self._round] is not OPEN:
             self._close_round()
 
-    def _reply(self, row: Any) -> Any:
-        """What of a row of `run` is seen after the decision in hand."""
-        return row
+    def _check_row(self, number: int, row: Any) -> Any:
+        """As `_check_at`, for a row of `run` (None: it tells that there is no feedback)."""
+        return self._check_at(number, row)
 
     def _check_rows(self, rows: Any, first: int) -> Any:
         """The rows of `run` from number `first` on, each checked."""

@@ -68,7 +68,7 @@ class Stateful:
             if self._process != Process.number:
                 self._admit()
             state = sealed(self.plan.signature, self._gather())
-            self._saved_round = self._round
+            self._saved_round = self._round + len(self._slots)
             return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ class Stateful:
             if isinstance(error, TacitError):
                 raise
             raise InvalidInput(f"This is not the state of a {algorithm} learner ({error!r}).") from None
-        self._saved_round = self._round
+        self._saved_round = self._round + len(self._slots)
         self._process = Process.number
 
     def _gather(self) -> dict[str, Any]:

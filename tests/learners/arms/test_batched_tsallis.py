@@ -184,7 +184,7 @@ def test_one_step_by_hand() -> None:
     c = min(0.5, 0.2 * scale * 0.5**0.5 - overshoot)
     scores = np.full(2, c - 0.5)
     scores[arm] += (1 + overshoot - c) / 0.5
-    np.testing.assert_allclose(learner._scores, scores, rtol=1e-12)
+    np.testing.assert_allclose(learner._scores[0], scores, rtol=1e-12)
     assert learner.probabilities[arm] < 0.5
 
 

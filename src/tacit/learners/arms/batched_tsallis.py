@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from tacit.learners.arms.tsallis_regret import (
     best_batches,
     best_decreasing,
     best_parameters,
+    copies_needed,
     decreasing_rates,
     decreasing_regret,
     fixed_regret,
@@ -72,6 +74,7 @@ class BatchedTsallis(ArmPlan):
     eta: float
     kappa: float
     rates: str = "fixed"
+    _no_delay: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,15 +102,22 @@ class BatchedTsallis(ArmPlan):
         """(how many batches, their learning rate), in order."""
         if self.rates == "fixed":
             return ((self.batches, self.eta),)
-        return tuple(decreasing_rates(self.loss, self.rounds, self.eta))
+        return tuple(decreasing_rates(self.loss, self.rounds, self.eta, self.problem.delay))
+
+    @property
+    def copies(self) -> int:
+        """How many learners take turns, batch by batch: one, if feedback is never late."""
+        return copies_needed(self.problem.delay, self.batch)
 
     @cached_property
     def regret_bound(self) -> RegretBound:
         """The certified regret, by the number itself rather than its leading term."""
         certified = fixed_regret if self.rates == "fixed" else decreasing_regret
         return RegretBound(
-            self.problem.width * certified(self.loss, self.rounds, self.eta),
-            "B ((K^(1-q) - 1)/(eta (1-q)) + sum over batches of min_l (l + K max_p (phi(p) - l p)))",
+            self.problem.width * certified(self.loss, self.rounds, self.eta, self.problem.delay),
+            f"B ({'C ' if self.copies > 1 else ''}(K^(1-q) - 1)/(eta (1-q)) + "
+            "sum over batches of min_l (l + K max_p (phi(p) - l p)))"
+            + (f", C = ceil(D/B) + 1 = {self.copies} copies" if self.copies > 1 else ""),
             ("oblivious adversary", "missing feedback counts as the middle of the loss range"),
         )
 
@@ -141,10 +151,11 @@ class BatchedTsallis(ArmPlan):
         def kappas(power: float) -> tuple[float, ...]:
             return tuple(unit * (1 - power) for unit in KAPPAS) if kappa is None else (kappa,)
 
-        loss, best = best_parameters(problem.n, rounds, _releases(target, rounds, batch), powers, kappas)
+        releases = _releases(target, rounds, batch, problem.delay)
+        loss, best = best_parameters(problem.n, rounds, releases, powers, kappas, problem.delay)
         if rates == "decreasing":
             loss = loss if kappa is not None else replace(loss, kappa=0.7 * (1 - loss.power))
-            best = best_decreasing(loss, rounds)
+            best = best_decreasing(loss, rounds, problem.delay)
         rate = best if eta is None else check_positive("calibrate", "eta", eta)
         return cls(problem, target.epsilon, loss.release.batch, loss.power, rate, loss.kappa, rates, **pure(target))
 
@@ -160,10 +171,14 @@ class BatchedTsallis(ArmPlan):
 
 
 class BatchedTsallisLearner(ArmLearner):
-    """Draws an arm for each batch; everything it keeps besides the open batch is a function of releases."""
+    """Draws an arm for each batch; everything it keeps besides the open batch is a function of releases.
+
+    With a delay, copies of it take turns: batch s is played and learned from by copy s modulo their number, whose last
+    batch is back by then. Rounds are disjoint, so that each has the whole budget.
+    """
 
     plan: BatchedTsallis
-    _state = (*ArmLearner._state, "_scores", "_level", "_weights", "_batch")
+    _state = (*ArmLearner._state, "_scores", "_levels", "_weights", "_arms", "_batch")
 
     def __init__(self, plan: BatchedTsallis, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -172,36 +187,51 @@ class BatchedTsallisLearner(ArmLearner):
         counts, rates = zip(*plan.stretches, strict=True)
         self._ends = np.cumsum(counts).tolist()
         self._scales = [plan.power / (eta * (1 - plan.power)) for eta in rates]
-        self._batch = 0
-        self._scores = np.zeros(self._n)
-        self._level = -self._scales[0] * float(self._n) ** (1 - plan.power)  # that of equal scores
-        self._weights = np.full(self._n, 1 / self._n)
-        self._action = self._draws.arm(self._weights)
+        self._batch = 0  # how many are released
+        self._copies = plan.copies
+        self._scores = np.zeros((self._copies, self._n))
+        # That of equal scores.
+        self._levels = np.full(self._copies, -self._scales[0] * float(self._n) ** (1 - plan.power))
+        self._weights = np.full((self._copies, self._n), 1 / self._n)
+        self._arms = [self._draws.arm(weights) for weights in self._weights]
+        self._action = self._arms[0]
+        self._opens = self._copies > 1
+
+    def _at_opening(self, number: int) -> None:
+        if number % self._size == 0:
+            self._move(self._arms[number // self._size % self._copies])
 
     @property
     def probabilities(self) -> FloatArray:
         """The law from which the arm in hand was drawn: a function of what was released."""
-        return self._weights.copy()
+        in_hand = self._round // self._size if self._copies == 1 else max(0, self.decided - 1) // self._size
+        return np.array(self._weights[in_hand % self._copies])
 
     def _consistent(self) -> bool:
-        law = bool(np.all(self._weights >= 0) and abs(self._weights.sum() - 1) < 1e-9)
+        law = bool(np.all(self._weights >= 0) and np.all(abs(self._weights.sum(axis=1) - 1) < 1e-9))
+        law = law and len(self._arms) == self._copies
+        law = law and all(type(arm) is int and 0 <= arm < self._n for arm in self._arms)
         counted = self._size == self.plan.batch and self._batch * self._size + self._filled == self._round
         return super()._consistent() and law and counted
 
     def _release(self, total: int) -> None:
-        plan, p, arm = self.plan, self._weights, self._action
+        plan, copy = self.plan, self._batch % self._copies
+        p, arm, scores = self._weights[copy], self._arms[copy], self._scores[copy]
         mean = self._mean.value(self._draws.noisy(total))
-        baseline = plan.kappa * self._scale() * p**plan.power - self._mean.overshoot
+        baseline = plan.kappa * self._scale(self._batch // self._copies) * p**plan.power - self._mean.overshoot
         np.minimum(baseline, 0.5, out=baseline)
-        self._scores += baseline - 0.5
-        self._scores[arm] += (mean - baseline[arm]) / p[arm]
+        scores += baseline - 0.5
+        scores[arm] += (mean - baseline[arm]) / p[arm]
+        scale = self._scale(self._batch // self._copies + 1)
+        self._weights[copy], self._levels[copy] = leader(scores, scale, plan.power, float(self._levels[copy]))
+        self._arms[copy] = self._draws.arm(self._weights[copy])
         self._batch += 1
-        self._weights, self._level = leader(self._scores, self._scale(), plan.power, self._level)
-        self._move(self._draws.arm(self._weights))
+        if not self._opens:
+            self._move(self._arms[copy])
 
-    def _scale(self) -> float:
-        """A = q/(eta (1-q)) of the batch in hand."""
-        return float(self._scales[bisect_right(self._ends, self._batch)])
+    def _scale(self, batch: int) -> float:
+        """A = q/(eta (1-q)) of this batch of a copy."""
+        return float(self._scales[min(bisect_right(self._ends, batch), len(self._scales) - 1)])
 
 
 def leader(scores: FloatArray, scale: float, power: float, level: float) -> tuple[FloatArray, float]:
@@ -231,7 +261,7 @@ def _check_kappa(kappa: object) -> float:
     return check_number("BatchedTsallis", "kappa", kappa, above=1e-6, below=MOST_DROP, closed_low=True)
 
 
-def _releases(target: Target, rounds: int, batch: int | None) -> list[ClippedGeometric]:
+def _releases(target: Target, rounds: int, batch: int | None, delay: int) -> list[ClippedGeometric]:
     """The lengths worth trying, as few as the limit on switches allows."""
 
     def make(length: int) -> ClippedGeometric:
@@ -245,4 +275,4 @@ def _releases(target: Target, rounds: int, batch: int | None) -> list[ClippedGeo
             f"BatchedTsallis needs batches of {fewest} rounds to switch {target.max_switches} times at most, and "
             f"{LARGEST_BATCH} are allowed."
         )
-    return best_batches(make, min(fewest, rounds), rounds)
+    return best_batches(make, min(fewest, rounds), min(rounds, LARGEST_BATCH), delay)

@@ -121,9 +121,9 @@ class ArmLearner(Learner):
     def _nothing(self) -> None:
         return None
 
-    def _reply(self, row: FloatArray) -> float | None:
+    def _check_row(self, number: int, row: FloatArray) -> float | None:
         loss = float(row[self._action])
-        return None if loss != loss else loss
+        return None if loss != loss else self._check(loss)
 
     def _check_many(self, losses: Any) -> FloatArray:
         rows = real_array(self.plan.algorithm, "losses", losses, (None, self._n))

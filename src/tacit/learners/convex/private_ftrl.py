@@ -69,6 +69,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     mechanism: RunningSum
     privacy: float
     adversary: str = "oblivious"
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of gradients, hence every decision"
     theorem: ClassVar[str] = "private running sum; the projection is post-processing"
@@ -99,12 +100,13 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """R^2/(2 eta) + eta V/2 with V = G^2 T + what the noise adds."""
+        """R^2/(2 eta) + eta V/2 with V = G^2 T (1 + 2D) + what the noise adds."""
         value = self.problem.domain.radius**2 / (2 * self.eta) + self.eta * self._variation / 2 + self._lattice_cost
+        late = " + eta G^2 D T" if self.problem.delay else ""
         if self._sharp:
-            formula = "R^2/(2 eta) + (eta/2)(G^2 T + d sigma_T^2)"
+            formula = "R^2/(2 eta) + (eta/2)(G^2 T + d sigma_T^2)" + late
             return RegretBound(value, formula, ("oblivious adversary", "linear losses", "expectation over the noise"))
-        formula = "R^2/(2 eta) + eta G^2 T/2 + eta G E|noise| summed over rounds"
+        formula = "R^2/(2 eta) + eta G^2 T/2 + eta G E|noise| summed over rounds" + late
         assumptions = ["adaptive adversary allowed", "expectation over the noise"]
         if self.problem.loss.family == "custom":
             assumptions.append("convex loss with the given gradient, clipped where it is longer than G")
@@ -125,7 +127,8 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     @cached_property
     def _variation(self) -> float:
         g, d = self.problem.lipschitz, self.problem.domain.hull_dimension
-        total = g**2 * self.rounds
+        # A gradient taken D rounds ago was taken at most eta G D away, and costs G times that.
+        total = g**2 * self.rounds * (1 + 2 * self.problem.delay)
         if self.mechanism.steps == 0:
             return total
         if self._sharp:
@@ -166,7 +169,8 @@ class PrivateFTRLLearner(ConvexLearner):
     """Projects minus eta times the noisy sum of clipped gradients."""
 
     plan: PrivateFTRL
-    _state = ("_sums",)
+    _state = ("_sums", "_points")
+    _reacts = True
 
     def __init__(self, plan: PrivateFTRL, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -174,6 +178,22 @@ class PrivateFTRLLearner(ConvexLearner):
         self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
         self._norm = plan.problem.lipschitz
         self._action = np.array(self._domain.centre)
+        self._opens = self._delay > 0
+        self._points = np.zeros((self._delay + 1 if self._opens else 0, self._domain.dimension))  # of open rounds
+
+    def _at_opening(self, number: int) -> None:
+        self._points[number % len(self._points)] = self._action
+
+    def _check_at(self, number: int, feedback: Any) -> Any:
+        """With a delay: the gradient at the point of that round."""
+        if not self._opens:
+            return self._check(feedback)
+        if isinstance(self._loss, RowLoss):
+            return self._check_row(number, super()._check(feedback)[0])
+        return [self._loss.gradient(self._points[number % len(self._points)].copy(), feedback)]
+
+    def _check_row(self, number: int, row: FloatArray) -> Any:
+        return [self._gradient(row[None], self._points[number % len(self._points)])]
 
     def _check(self, feedback: Any) -> Any:
         if isinstance(self._loss, RowLoss):
@@ -193,13 +213,13 @@ class PrivateFTRLLearner(ConvexLearner):
             actions[index] = self._action
             if first + index + 1 == self.plan.rounds:
                 return
-            gradient = self._gradient(rows[index : index + 1]) if packed else rows[index]
+            gradient = self._gradient(rows[index : index + 1], self._action) if packed else rows[index]
             noisy = self._sums.add(self._domain.restrict(gradient))
             self._move(self._projection.project(self._domain.from_hull(-self.plan.eta * noisy)))
 
-    def _gradient(self, data: FloatArray) -> FloatArray:
+    def _gradient(self, data: FloatArray, point: FloatArray) -> FloatArray:
         assert isinstance(self._loss, RowLoss)
-        gradient: FloatArray = self._loss.gradients(self._action, data)[0]
+        gradient: FloatArray = self._loss.gradients(point, data)[0]
         # The constants hold up to rounding; the clip makes the sensitivity exact.
         size = sqrt(float(gradient @ gradient))
         return gradient if size <= self._norm else gradient * (self._norm / size * (1 - 1e-15))

@@ -219,7 +219,7 @@ class LazyLearner(ExpertLearner):
     `self._rows`, count `self._redraws`, and give `_absorb_whole`.
     """
 
-    _any_shape = ("_rows",)
+    _any_shape: ClassVar[tuple[str, ...]] = ("_rows",)
     _rows: FloatArray
     _filled: int
 
