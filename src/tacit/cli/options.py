@@ -44,6 +44,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
 Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: from the file name).")]
 Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
+Kept = Annotated[
+    str | None,
+    typer.Option("--store", help="File or PostgreSQL address that keeps the learner: a killed run goes on from there."),
+]
+Name = Annotated[str | None, typer.Option("--name", help="Name of the learner in the store.")]
 LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss.")]
 
 

@@ -11,6 +11,7 @@ import tacit
 from tacit.cli import options, problems
 from tacit.cli.commands import Part, add_commands, options_of, with_options
 from tacit.cli.deciding import decide, losses_within, show_point
+from tacit.cli.steps import Source
 from tacit.cli.streams import Stream, open_stream
 from tacit.errors import InvalidInput
 
@@ -69,6 +70,8 @@ def experts(
     input: options.Input,
     format: options.Format = None,
     seed: options.Seed = None,
+    store: options.Kept = None,
+    name: options.Name = None,
 ) -> None:
     """Losses of every expert in, one expert a round out; at the end the contract, to standard error.
 
@@ -79,10 +82,10 @@ def experts(
     made = problem.of(len(stream.columns), stream)
 
     def show(decision: Any) -> tuple[str, dict[str, Any]]:
-        name = stream.columns[int(decision)]
-        return name, {"decision": int(decision), "name": name}
+        column = stream.columns[int(decision)]
+        return column, {"decision": int(decision), "name": column}
 
-    decide(made, privacy, stream, losses_within(made, stream.columns), show, seed, output)
+    decide(made, privacy, stream, losses_within(made, stream.columns), show, Source(seed, store, name), output)
 
 
 def convex(
@@ -93,35 +96,51 @@ def convex(
     format: options.Format = None,
     label: Label = None,
     seed: options.Seed = None,
+    store: options.Kept = None,
+    name: options.Name = None,
 ) -> None:
     """A row of features and its label in (linear, quadratic: no label), the weights of each round out."""
     labelled = problem.given["loss"] in problems.LOSSES
     stream = open_stream(input, format, None if problem.size is None else problem.size + labelled)
     made = problem.of(len(stream.columns) - labelled, stream)
-    name = stream.columns[-1] if label is None else label
-    if name not in stream.columns:
-        raise InvalidInput(f"{stream.name} has no column {name!r}: its columns are {', '.join(stream.columns)}.")
-    at = stream.columns.index(name)
+    column = stream.columns[-1] if label is None else label
+    if column not in stream.columns:
+        raise InvalidInput(f"{stream.name} has no column {column!r}: its columns are {', '.join(stream.columns)}.")
+    at = stream.columns.index(column)
 
     def feedback(row: list[float], _: str) -> Any:
         return ([*row[:at], *row[at + 1 :]], row[at]) if labelled else row
 
-    decide(made, privacy, stream, feedback, show_point, seed, output)
+    decide(made, privacy, stream, feedback, show_point, Source(seed, store, name), output)
 
 
-def bandit(problem: tacit.Bandit, privacy: dict[str, Any], output: options.Output, seed: options.Seed = None) -> None:
+def bandit(
+    problem: tacit.Bandit,
+    privacy: dict[str, Any],
+    output: options.Output,
+    seed: options.Seed = None,
+    store: options.Kept = None,
+    name: options.Name = None,
+) -> None:
     """A conversation: a point out, its loss in, line by line, until standard input ends.
 
     Each point is one line of numbers with commas between them (or JSON); answer it with one line, its loss.
     """
     stream = open_stream("-", "csv", columns=1)
-    decide(problem, privacy, stream, lambda row, _: row[0], show_point, seed, output)
+    decide(problem, privacy, stream, lambda row, _: row[0], show_point, Source(seed, store, name), output)
 
 
-def arms(problem: tacit.Arms, privacy: dict[str, Any], output: options.Output, seed: options.Seed = None) -> None:
+def arms(
+    problem: tacit.Arms,
+    privacy: dict[str, Any],
+    output: options.Output,
+    seed: options.Seed = None,
+    store: options.Kept = None,
+    name: options.Name = None,
+) -> None:
     """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0."""
     stream = open_stream("-", "csv", columns=1)
-    decide(problem, privacy, stream, lambda row, _: row[0], show_arm, seed, output)
+    decide(problem, privacy, stream, lambda row, _: row[0], show_arm, Source(seed, store, name), output)
 
 
 def show_arm(arm: Any) -> tuple[str, dict[str, Any]]:

@@ -34,6 +34,9 @@ from tacit.validation import check_integer, invalid
 LONGEST_KEY = 200
 _HEAD = "SELECT epoch, charged FROM tacit_learners WHERE id = :learner"
 _BY_KEY = "SELECT round, action FROM tacit_decisions WHERE learner = :learner AND request_key = :key"
+_WAITING = """SELECT decided.round, decided.action FROM tacit_decisions decided LEFT JOIN tacit_feedback settled
+    ON settled.learner = decided.learner AND settled.round = decided.round
+    WHERE decided.learner = :learner AND decided.round >= :oldest AND settled.round IS NULL ORDER BY decided.round"""
 
 
 class Live:
@@ -73,6 +76,21 @@ class Live:
         with self._database.reading() as transaction:
             found = transaction.row("SELECT rounds FROM tacit_learners WHERE id = :learner", learner=self._number)
             return int(found[0])
+
+    @property
+    def switches(self) -> int:
+        """How often the decision has changed."""
+        with self._turn() as turn:
+            return self._current(turn.transaction).switches
+
+    @property
+    def waiting(self) -> tuple[Decision, ...]:
+        """The decisions whose windows are open and whose feedback is not there, oldest first."""
+        with self._database.reading() as transaction:
+            found = transaction.row("SELECT rounds FROM tacit_learners WHERE id = :learner", learner=self._number)
+            oldest = int(found[0]) - 1 - self.plan.problem.delay
+            rows = transaction.rows(_WAITING, learner=self._number, oldest=oldest)
+        return tuple(Decision(int(number), _read(action)) for number, action in rows)
 
     def decide(self, key: str | None = None) -> Decision:
         """The decision of the next round, once it is durable.
