@@ -187,14 +187,17 @@ def one_run(plan: Plan, seed: int, *, rounds: int) -> Finding:
     assert isinstance(plan.problem, Experts)
     (low, high), n = plan.problem.loss_range, plan.problem.n
     guesses = correct = 0
-    for coin in coins:
+    before: int | None = None
+    for number, coin in enumerate(coins):
         held = int(learner.play())
+        told = number - 1 - plan.problem.delay  # the round whose feedback was absorbed last
+        if told >= 0 and held != before:
+            guesses += 1  # a switch speaks for blame; without one, no guess is made
+            correct += bool(coins[told])
         row = np.full(n, low if coin else high)
         row[held] = high if coin else low
         learner.observe(row)
-        if learner.rounds < (plan.horizon or rounds) and int(learner.play()) != held:
-            guesses += 1  # a switch speaks for blame; without one, no guess is made
-            correct += bool(coin)
+        before = held
     lower = one_run_epsilon(correct, guesses, rounds, ONE_RUN_DELTA)
     certified = plan.guarantee.epsilon(ONE_RUN_DELTA)
     return Finding(

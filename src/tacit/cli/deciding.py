@@ -124,7 +124,8 @@ class Conversation:
                     break
                 if not stream.waits:
                     self._write(line)
-                learner.observe(self.feedback(row, f"Row {learner.rounds + 1} of {stream.name}"))
+                # A row without numbers is a round without feedback.
+                learner.observe(self.feedback(row, f"Row {learner.rounds + 1} of {stream.name}") if row else None)
             else:
                 return stop.next_row(stream.rows) is not None
             sys.stdout.flush()

@@ -24,6 +24,9 @@ Adversary = Annotated[
     str | None,
     typer.Option(help="Who makes the losses: oblivious (fixed in advance, the default) or adaptive (may react)."),
 ]
+Delay = Annotated[
+    int, typer.Option(help="How many further rounds may be decided before the feedback of a round is there.")
+]
 Switches = Annotated[int, typer.Option(help="How often the sequence that regret compares with may switch.")]
 LossMaker = Annotated[
     str, typer.Option("--adversary", help="Who makes the losses: stochastic (random, shifting), oblivious or adaptive.")

@@ -28,10 +28,13 @@ DataNorm = Annotated[
 
 
 def experts(
-    n: options.Number, horizon: options.Horizon = None, loss_range: options.LossRange = (0.0, 1.0)
+    n: options.Number,
+    horizon: options.Horizon = None,
+    loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
 ) -> tacit.Experts:
     """Choose one of N experts each round; the losses of all of them are seen."""
-    return tacit.Experts(n=n, horizon=horizon, loss_range=loss_range)
+    return tacit.Experts(n=n, horizon=horizon, loss_range=loss_range, delay=delay)
 
 
 def tracking(
@@ -40,9 +43,12 @@ def tracking(
     horizon: options.Horizon = None,
     adversary: options.LossMaker = "oblivious",
     loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
 ) -> tacit.Tracking:
     """Choose one of N experts each round, when the best one changes."""
-    return tacit.Tracking(n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range)
+    return tacit.Tracking(
+        n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range, delay=delay
+    )
 
 
 def arms(
@@ -50,9 +56,10 @@ def arms(
     horizon: options.Horizon = None,
     adversary: options.LossMaker = "oblivious",
     loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
 ) -> tacit.Arms:
     """Choose one of N arms each round; only the loss of the chosen one is seen, or nothing."""
-    return tacit.Arms(n=n, horizon=horizon, adversary=adversary, loss_range=loss_range)
+    return tacit.Arms(n=n, horizon=horizon, adversary=adversary, loss_range=loss_range, delay=delay)
 
 
 def convex(
@@ -62,9 +69,11 @@ def convex(
     radius: Radius = 1.0,
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
+    delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen."""
-    return tacit.Convex(domain=domain_of(domain, dim, radius), loss=loss_of(loss, data_norm), horizon=horizon)
+    points = domain_of(domain, dim, radius)
+    return tacit.Convex(domain=points, loss=loss_of(loss, data_norm), horizon=horizon, delay=delay)
 
 
 def convex_constants(
@@ -75,10 +84,11 @@ def convex_constants(
     lipschitz: options.Lipschitz = 1.0,
     smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
     family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
+    delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan."""
     constants = tacit.ConvexFamily(lipschitz, smoothness, family)
-    return tacit.Convex(domain=domain_of(domain, dim, radius), loss=constants, horizon=horizon)
+    return tacit.Convex(domain=domain_of(domain, dim, radius), loss=constants, horizon=horizon, delay=delay)
 
 
 convex_constants.__name__ = "convex"
@@ -90,9 +100,10 @@ def lipschitz(
     low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
     high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
     lipschitz: options.Lipschitz = 1.0,
+    delay: options.Delay = 0,
 ) -> tacit.Lipschitz:
     """Choose one or two numbers; the whole loss is seen, convex or not."""
-    return tacit.Lipschitz(dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz)
+    return tacit.Lipschitz(dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz, delay=delay)
 
 
 def bandit(
@@ -103,10 +114,11 @@ def bandit(
     chosen: Chosen = 1,
     value_range: options.ValueRange = (0.0, 1.0),
     lipschitz: options.Lipschitz = 1.0,
+    delay: options.Delay = 0,
 ) -> tacit.Bandit:
     """Choose a point of a convex set; only the loss of that point is seen."""
     points = domain_of(domain, dim, radius, chosen)
-    return tacit.Bandit(domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz)
+    return tacit.Bandit(domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz, delay=delay)
 
 
 def stochastic(

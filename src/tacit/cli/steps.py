@@ -20,7 +20,7 @@ class Steps(Protocol):
 
     @property
     def rounds(self) -> int:
-        """How many rounds are complete, those of earlier programs included."""
+        """How many rounds had their row, those of earlier programs included."""
 
     @property
     def switches(self) -> int:
@@ -48,14 +48,8 @@ class InMemory:
 
     def __init__(self, plan: tacit.Comparison, randomness: Randomness | None) -> None:
         self.plan = plan
+        self.rounds = 0
         self._learner = plan.start(randomness)
-        self.play = self._learner.play
-        self.observe = self._learner.observe
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds are complete."""
-        return self._learner.rounds
 
     @property
     def switches(self) -> int:
@@ -66,6 +60,15 @@ class InMemory:
     def guarantee(self) -> tacit.Guarantee:
         """The contract."""
         return self._learner.guarantee
+
+    def play(self) -> Any:
+        """The decision of the round in hand."""
+        return self._learner.play()
+
+    def observe(self, feedback: Any) -> None:
+        """End the round in hand."""
+        self._learner.observe(feedback)
+        self.rounds += 1
 
 
 class InStore:

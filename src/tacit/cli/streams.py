@@ -30,7 +30,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True)
 class Stream:
-    """Named columns and an iterator of rows; `length` is None for standard input."""
+    """Named columns and an iterator of rows, empty where there is no feedback; `length` is None for standard input."""
 
     name: str
     columns: list[str]
@@ -98,10 +98,19 @@ def _ndjson(lines: Iterator[str], name: str, length: int | None) -> Stream:
 def _rows(lines: Iterator[str], name: str, columns: Sequence[str], parse: Parse) -> Iterator[list[float]]:
     for number, line in enumerate(lines, start=1):
         row = f"Row {number} of {name}"
+        if _silent(line):
+            yield []
+            continue
         values = parse(line, row, columns)
         if len(values) != len(columns):
             raise InvalidInput(f"{row} has {len(values)} values; expected {len(columns)}.")
         yield _finite(values, row, columns)
+
+
+def _silent(line: str) -> bool:
+    """Whether a line says that its round has no feedback: null, or a row of empty cells."""
+    text = line.strip()
+    return text == "null" or ("," in text and not text.replace(",", "").strip())
 
 
 def _finite(values: Sequence[object], row: str, columns: Sequence[str]) -> list[float]:
@@ -181,7 +190,8 @@ def _parquet_rows(table: Any, name: str, columns: Sequence[str]) -> Iterator[lis
             return
         for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             number += 1
-            yield _finite(values, f"Row {number} of {name}", columns)
+            silent = all(value is None for value in values)
+            yield [] if silent else _finite(values, f"Row {number} of {name}", columns)
 
 
 def _lines(source: str, name: str) -> Iterator[str]:

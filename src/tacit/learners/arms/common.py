@@ -19,6 +19,7 @@ from tacit.errors import InvalidInput
 from tacit.learners.arms.draws import Draws
 from tacit.learners.learner import Learner
 from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.small_problems import SMALL_DELAY
 from tacit.learners.target import Target
 from tacit.mechanisms.clipped_geometric import ClippedGeometric
 from tacit.privacy.curves import Curve, Pure
@@ -63,7 +64,7 @@ class ArmPlan(PrivatePlan):
 
     def _enumerable(self, loud: dict[str, Any], own: dict[str, Any]) -> tuple[SmallInstance, ...]:
         """Two arms and four rounds, with loud parameters and with the plan's own privacy; real runs of the first."""
-        problem = replace(self.problem, n=2, horizon=4)
+        problem = replace(self.problem, n=2, horizon=4, delay=min(self.problem.delay, SMALL_DELAY))
         made = {"loud parameters": replace(self, problem=problem, **loud)}
         small = replace(self, problem=problem, **own)
         if small != made["loud parameters"]:

@@ -13,6 +13,7 @@ from tacit.learners.array_runs import Absent
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
 from tacit.learners.slots import OPEN
+from tacit.learners.small_problems import SMALL_DELAY
 from tacit.learners.states import fitting
 from tacit.numerics.lattice import LOSS_UNITS
 from tacit.problems import Experts, Problem, Tracking
@@ -51,7 +52,8 @@ class ExpertPlan(PrivatePlan):
 
     def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
         """The same algorithm on so many rounds and experts (None: as many as now), with other parameters."""
-        size: dict[str, Any] = {"horizon": rounds, "n": self.problem.n if n is None else n}
+        delay = min(self.problem.delay, SMALL_DELAY)
+        size: dict[str, Any] = {"horizon": rounds, "delay": delay, "n": self.problem.n if n is None else n}
         if isinstance(self.problem, Tracking):
             size["switches"] = min(self.problem.switches, rounds - 1, max(1, rounds // 10))
         return replace(self, problem=replace(self.problem, **size), **changes)
