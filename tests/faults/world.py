@@ -50,6 +50,5 @@ def differences(store):
             twin.settle(decision.round, losses(decision.round))
     live = store.open(NAME)
     with store._database.writing() as transaction:
-        live._learner = None
-        state = live._current(transaction).state_dict()
+        state = live._read(transaction).state_dict()
     return wrong, json.dumps(state) != json.dumps(twin.state_dict())

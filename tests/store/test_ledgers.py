@@ -11,6 +11,7 @@ from tacit.privacy import budgets
 from tacit.privacy.curves import Pure
 from tacit.privacy.guarantee import Guarantee
 from tacit.store import engines
+from tacit.store.turns import Turn
 
 pytest.importorskip("sqlalchemy")
 PROBLEM = tacit.Experts(n=2, horizon=50)
@@ -20,7 +21,7 @@ PURE = {"epsilon": 1.0, "delta": 0.0}
 @pytest.fixture
 def clock(monkeypatch):
     times = {"now": datetime(2026, 1, 31, tzinfo=UTC)}
-    for module in ("tacit.privacy.budgets", "tacit.privacy.ledger", "tacit.store.live"):
+    for module in ("tacit.privacy.budgets", "tacit.privacy.ledger", "tacit.store.turns"):
         monkeypatch.setattr(f"{module}.now", lambda: times["now"])
     assert budgets.now() == times["now"]
     return lambda *date: times.update(now=datetime(*date, tzinfo=UTC))
@@ -70,7 +71,7 @@ def test_what_exceeds_the_budget_is_refused_before_data_are_used(path):
 def test_a_charge_whose_decision_failed_is_not_there(path, monkeypatch):
     with tacit.Store(path) as store:
         live = store.open("home", PROBLEM, ledger=store.ledger("people", epsilon=1.0, delta=0.0), **PURE)
-        monkeypatch.setattr(type(live), "_write", lambda *arguments: (_ for _ in ()).throw(StoreError("disk full")))
+        monkeypatch.setattr(Turn, "write", lambda *arguments: (_ for _ in ()).throw(StoreError("disk full")))
         with pytest.raises(StoreError, match="disk full"):
             live.decide()
         monkeypatch.undo()

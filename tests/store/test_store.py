@@ -12,6 +12,7 @@ import pytest
 import tacit
 from tacit.errors import InvalidInput, MissingExtra, ProtocolError, StoreError
 from tacit.store import engines, schema
+from tacit.store.turns import Turn
 
 pytest.importorskip("sqlalchemy")
 PROBLEM = tacit.Experts(n=3, horizon=200, delay=4)
@@ -246,7 +247,7 @@ def test_a_commit_that_fails_shows_nothing_and_the_learner_goes_on_from_the_last
 def test_an_interrupt_forgets_what_was_not_committed(store, monkeypatch):
     live = store.open("home", PROBLEM, randomness=SEED, **TARGET)
     use(live, 7)
-    monkeypatch.setattr(type(live), "_write", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(Turn, "write", lambda *arguments: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         live.decide()
     monkeypatch.undo()
@@ -254,25 +255,19 @@ def test_an_interrupt_forgets_what_was_not_committed(store, monkeypatch):
     assert actions(store) == twin(16)
 
 
-def test_a_writer_that_was_overtaken_cannot_commit(store):
+def test_a_writer_that_was_overtaken_cannot_commit(store, monkeypatch):
     live = store.open("home", PROBLEM, **TARGET)
     live.decide()
-    turn = type(live)._turn
+    write = Turn.write
 
-    from contextlib import contextmanager
-
-    @contextmanager
     def overtaken(self):
-        with turn(self) as held:
-            held.transaction.run("UPDATE tacit_learners SET epoch = epoch + 1")
-            yield held
+        self._transaction.run("UPDATE tacit_learners SET epoch = epoch + 1")
+        return write(self)
 
-    type(live)._turn = overtaken
-    try:
-        with pytest.raises(StoreError, match="overtaken"):
-            live.decide()
-    finally:
-        type(live)._turn = turn
+    monkeypatch.setattr(Turn, "write", overtaken)
+    with pytest.raises(StoreError, match="overtaken"):
+        live.decide()
+    monkeypatch.undo()
     assert live.decide().round == 1
 
 

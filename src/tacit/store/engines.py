@@ -42,6 +42,10 @@ class Transaction:
         """Execute; how many rows were changed."""
         return int(self._connection.execute(_text(sql), values).rowcount)
 
+    def run_all(self, sql: str, rows: list[dict[str, Any]]) -> None:
+        """Execute once for each of these rows."""
+        self._connection.execute(_text(sql), rows)
+
     def rows(self, sql: str, **values: Any) -> Sequence[Any]:
         """Every row of a query."""
         return self._connection.execute(_text(sql), values).all()

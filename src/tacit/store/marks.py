@@ -29,6 +29,7 @@ class Marks:
     def __init__(self, file: Path | None, identity: str) -> None:
         self._path = None if file is None else file.with_name(f"{file.name}.mark")
         self._head = identity.encode()
+        self._handle: int | None = None
         if self._path is not None and not self._belongs():
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -66,8 +67,12 @@ class Marks:
 
     def _write(self, place: int, content: bytes) -> None:
         assert self._path is not None
-        handle = os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600)
-        try:
-            os.pwrite(handle, content, place)
-        finally:
+        if self._handle is None:
+            self._handle = os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600)
+        os.pwrite(self._handle, content, place)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
             os.close(handle)

@@ -11,7 +11,6 @@ from tacit.errors import InvalidInput
 from tacit.learners.states import decode
 from tacit.planning import plan as planned
 from tacit.privacy.guarantee import Guarantee
-from tacit.problems import Problem
 from tacit.randomness import Randomness
 from tacit.store.engines import Transaction
 from tacit.store.problems import problem_from_dict, problem_to_dict

@@ -152,6 +152,7 @@ class Store:
     def close(self) -> None:
         """Let go of the database; what was written stays."""
         self._database.close()
+        self._marks.close()
 
     def __enter__(self) -> Store:
         return self
