@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from math import ceil
 from typing import Any
@@ -135,13 +135,25 @@ class Comparison:
             f"{self.problem}\nepsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
             f"regret against the {self.target.adversary} adversary\n"
         )
-        notes = [_because(candidate) for candidate in self.candidates if candidate.reason]
+        notes = [*self._cost_of_delay(), *(_because(candidate) for candidate in self.candidates if candidate.reason)]
         if any(float(other.regret_bound) < float(self.regret_bound) for other in self.candidates):
             factor, reason = self.plan.favour
             rule = f"chosen while its certificate is at most {factor:g} times the smallest, because {reason}."
             notes.insert(0, f"{self.algorithm}: {rule}")
         foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes, *(f"Warning: {text}" for text in self.warnings)])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
+
+    def _cost_of_delay(self) -> list[str]:
+        """What the chosen algorithm would certify if all feedback came at once."""
+        delay = self.problem.delay
+        if not delay:
+            return []
+        prompt = self.plan.undelayed.calibrate_for(replace(self.problem, delay=0), self.target)
+        certified, without = rounded_up(float(self.regret_bound)), rounded_up(float(prompt.regret_bound))
+        return [
+            f"Delay: feedback may come {delay} rounds late; if it came at once, {self.algorithm} would certify "
+            f"{without} instead of {certified}."
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description of the chosen plan and all candidates."""

@@ -62,6 +62,11 @@ class Doubling(Plan):
         return self.epoch(0).algorithm
 
     @property
+    def undelayed(self) -> type[Plan]:
+        """The algorithm of the epochs."""
+        return self.epoch(0).undelayed
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """Epoch lengths; each epoch has the parameters of its own plan."""
         return {

@@ -250,6 +250,21 @@ class Plan(ABC):
         learner.load_state_dict(state)
         return learner
 
+    @property
+    def undelayed(self) -> type[Plan]:
+        """The algorithm, for calibrating it again without delay."""
+        return type(self)
+
+    @property
+    def _late_assumptions(self) -> tuple[str, ...]:
+        """What certified regret means where feedback comes late."""
+        if not self.problem.delay:
+            return ()
+        return (
+            f"feedback up to {self.problem.delay} rounds late, whatever it says",
+            "regret over the rounds whose feedback comes in time",
+        )
+
     def explain(self) -> str:
         """The plan in words: parameters, certified regret, contract."""
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
@@ -257,7 +272,8 @@ class Plan(ABC):
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
         lines += [f"certified {self.problem.criterion}: {rounded_up(bound.value)}", f"  formula:    {bound.formula}"]
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
-        lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
+        assumptions = (*bound.assumptions, *self._late_assumptions)
+        lines += [f"  holds for:  {'; '.join(assumptions)}"] if assumptions else []
         return "\n".join([*lines, str(self.guarantee)])
 
 
