@@ -12,6 +12,7 @@ import pytest
 import tacit
 from tacit.errors import InvalidInput, MissingExtra, ProtocolError, StoreError
 from tacit.store import engines, schema
+from tacit.store.problems import problem_from_dict, problem_to_dict
 from tacit.store.turns import Turn
 
 pytest.importorskip("sqlalchemy")
@@ -401,3 +402,43 @@ def test_errors_hold_no_private_value(store):
     while error is not None:
         assert "0.123456" not in f"{error!r} {error} {vars(error)}"
         error = error.__context__
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        tacit.Tracking(n=3, horizon=50, switches=1),
+        tacit.Arms(n=3, horizon=50, loss_range=(0.0, 2.0)),
+        tacit.Lipschitz(dimension=1, horizon=50),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_problems_made_of_numbers_are_described(problem):
+    described = json.loads(json.dumps(problem_to_dict(problem)))
+    assert problem_from_dict(described) == problem
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"kind": "guess"}, "must be one of experts"),
+        ([], "must be one of experts"),
+        ({"kind": "experts", "n": 2, "horizon": 9, "m": 1}, "Got 'm' instead"),
+        ({"kind": "experts", "n": 2}, "lacks one of its fields"),
+        ({"kind": "experts", "n": 0, "horizon": 9}, "'n' parameter of Experts"),
+    ],
+)
+def test_other_descriptions_are_refused(content, words):
+    with pytest.raises(InvalidInput, match=words):
+        problem_from_dict(content)
+
+
+def test_what_waits_for_feedback_is_known_after_a_restart(path):
+    with tacit.Store(path) as store:
+        live = store.open("home", PROBLEM, **TARGET)
+        decisions = [live.decide() for _ in range(7)]
+        live.settle(4, losses(4))
+    with tacit.Store(path) as store:
+        live = store.open("home")
+        assert live.waiting == tuple(decisions[number] for number in (2, 3, 5, 6))
+        assert live.switches >= 0

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from types import FrameType
@@ -87,7 +87,7 @@ def decide(
     if problem.horizon is not None and (stream.length or 0) > problem.horizon:
         raise _too_long(stream, problem)
     learner = source.start(problem, privacy)
-    with stopping() as stop:
+    with closing(learner), stopping() as stop:
         talk = Conversation(learner, stream, feedback, show, output, stop)
         with talk.told():
             more = talk.decide(problem.horizon)

@@ -40,6 +40,9 @@ class Steps(Protocol):
     def observe(self, feedback: Any) -> None:
         """End the round in hand."""
 
+    def close(self) -> None:
+        """Let go of what is open."""
+
 
 class InMemory:
     """A learner that ends with the program."""
@@ -70,13 +73,17 @@ class InMemory:
         self._learner.observe(feedback)
         self.rounds += 1
 
+    def close(self) -> None:
+        """Nothing is open."""
+
 
 class InStore:
     """A learner in a store: its last round is still in hand if the program ended before its feedback was kept."""
 
     goes_on = " The same --store and --name go on after the last row that was kept."
 
-    def __init__(self, live: tacit.Live) -> None:
+    def __init__(self, store: tacit.Store, live: tacit.Live) -> None:
+        self.close = store.close
         self.plan = live.plan
         self.guarantee = live.guarantee
         self._live = live
@@ -125,4 +132,5 @@ class Source:
         randomness = None if self.seed is None else Randomness.replayable(self.seed)
         if self.store is None or self.name is None:
             return InMemory(tacit.plan(problem, **privacy), randomness)
-        return InStore(tacit.Store(self.store).open(self.name, problem, randomness=randomness, **privacy))
+        store = tacit.Store(self.store)
+        return InStore(store, store.open(self.name, problem, randomness=randomness, **privacy))

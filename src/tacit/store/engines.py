@@ -99,7 +99,10 @@ class Database:
     def reading(self) -> Iterator[Transaction]:
         """A transaction that sees one state of the store and waits for nobody."""
         with self._turn, self._told(), self._connection() as connection:
-            connection.execution_options(reading=True)
+            if self.postgres:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            else:
+                connection.execution_options(reading=True)
             with connection.begin():
                 yield Transaction(connection, self.postgres)
 
@@ -184,7 +187,8 @@ def _postgres(address: str, timeout: float) -> Engine:
     from sqlalchemy import create_engine, event, make_url
 
     url = make_url(address).set(drivername="postgresql+psycopg")
-    engine = create_engine(url, hide_parameters=True, isolation_level="READ COMMITTED")
+    patience = {"connect_timeout": max(1, round(timeout))}
+    engine = create_engine(url, hide_parameters=True, isolation_level="READ COMMITTED", connect_args=patience)
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _: Any) -> None:

@@ -51,8 +51,12 @@ class Store:
 
     def __init__(self, where: str | os.PathLike[str], *, timeout: float = 30.0) -> None:
         self._database = Database(where, timeout)
-        with self._database.writing() as transaction:
-            self.identity = prepare(transaction)
+        try:
+            with self._database.writing() as transaction:
+                self.identity = prepare(transaction)
+        except BaseException:
+            self._database.close()
+            raise
         self._marks = Marks(self._database.file, self.identity)
         self._lock = threading.RLock()
         self._lives: dict[str, Live] = {}
