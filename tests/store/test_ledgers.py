@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 import tacit
-from tacit.errors import InvalidInput, PrivacyError, StoreError
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError, StoreError
 from tacit.privacy import budgets
 from tacit.privacy.curves import Pure
 from tacit.privacy.guarantee import Guarantee
@@ -129,3 +129,14 @@ def test_estimators_write_into_it(path):
             model.fit([[0.5], [0.25]])
     with tacit.Store(path) as store:
         assert [name for name, _ in store.ledger("records")] == ["PrivateStandardScaler.fit"]
+
+
+def test_a_learner_that_has_ended_is_not_charged_again(path, clock):
+    with tacit.Store(path) as store:
+        ledger = store.ledger("people", epsilon=1.5, delta=0.0, renews="monthly")
+        live = store.open("short", tacit.Experts(n=2, horizon=1), ledger=ledger, **PURE)
+        live.decide()
+        clock(2026, 2, 1)
+        with pytest.raises(ProtocolError, match="has played them all"):
+            live.decide()
+        assert len(ledger) == 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import tacit
+from tacit.cli import options
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
 from tacit.randomness import Randomness
@@ -134,3 +135,8 @@ class Source:
             return InMemory(tacit.plan(problem, **privacy), randomness)
         store = tacit.Store(self.store)
         return InStore(store, store.open(self.name, problem, randomness=randomness, **privacy))
+
+
+def source_of(seed: options.Seed = None, store: options.Kept = None, name: options.Name = None) -> Source:
+    """Where decisions come from, from its options."""
+    return Source(seed, store, name)

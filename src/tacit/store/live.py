@@ -111,7 +111,8 @@ class Live:
         found = None if key is None else turn.find(key)
         if found is not None:
             return found
-        turn.charge(self.ledger, self.name, self.guarantee)
+        if turn.learner.decided != self.plan.plan.horizon:  # else it decides no more, and says so
+            turn.charge(self.ledger, self.name, self.guarantee)
         return turn.decide(key)
 
     def _handle(self, requests: list[Request[Turn]]) -> None:
