@@ -285,4 +285,38 @@ def computed() -> list[Stated]:
     ]
 
 
-STATED = [*certified(), *benchmarked(), *simulated(), *computed()]
+def late_bounds(algorithm: type[tacit.Plan], make: Callable[[int], tacit.Plan], epsilon: float = 1.0) -> list[float]:
+    """Certified with feedback 0, 10, 100 and 1000 rounds late."""
+    delta = 0.0 if algorithm in (tacit.BatchedTsallis, tacit.PhasedArms) else 1e-6
+    plans = [algorithm.calibrate(make(delay), epsilon=epsilon, delta=delta) for delay in (0, 10, 100, 1000)]
+    return [float(plan.regret_bound) for plan in plans]
+
+
+def late() -> list[Stated]:
+    """The table of late feedback."""
+    family = tacit.ConvexFamily(lipschitz=1.0)
+    experts = {n: partial(tacit.Experts, n=n, horizon=100_000) for n in (10, 100)}
+    ball = partial(tacit.Convex, domain=tacit.Ball(10), loss=family, horizon=100_000)
+    arms = partial(tacit.Arms, n=20, horizon=100_000, adversary="stochastic")
+    rows = [
+        ("`HedgeOnSums`, N = 10", tacit.HedgeOnSums, experts[10]),
+        ("`LazyExperts`, N = 10", tacit.LazyExperts, experts[10]),
+        ("`HedgeOnSums`, N = 100", tacit.HedgeOnSums, experts[100]),
+        ("`LazyExperts`, N = 100", tacit.LazyExperts, experts[100]),
+        ("`PrivateFTRL`, d = 10, G = R = 1, any convex losses", tacit.PrivateFTRL, ball),
+        ("`BatchedTsallis`, K = 20, pure", tacit.BatchedTsallis, arms),
+        ("`PhasedArms`, K = 20, pure", tacit.PhasedArms, arms),
+    ]
+    return [
+        Stated(
+            "docs/delays.md",
+            rf"\| {re.escape(name)} \|" + 4 * CELL,
+            partial(late_bounds, algorithm, lambda delay, make=make: make(delay=delay)),
+            near,
+            slow=algorithm in (tacit.BatchedTsallis, tacit.PhasedArms),
+        )
+        for name, algorithm, make in rows
+    ]
+
+
+STATED = [*certified(), *benchmarked(), *simulated(), *computed(), *late()]

@@ -76,12 +76,10 @@ class Learner(Stateful, ABC):
         with self._lock:
             if self._process != Process.number:
                 self._admit()
-            slots = self._slots
-            if self._played:  # the round in hand stays open like any other
-                slots[self._round + len(slots)] = OPEN
-                self._played = False
+            if self._played and self.decided != self._horizon:  # the round in hand stays open like any other
+                self._put_back(OPEN)
             number = self._open_round()
-            slots[number] = OPEN
+            self._slots[number] = OPEN
             return Decision(number, self._action if self._plain else self._decision())
 
     def settle(self, round: int, feedback: Any) -> None:
@@ -109,13 +107,14 @@ class Learner(Stateful, ABC):
             if self._process is None:
                 self._admit()
             if not self._played:
-                self._open_round()
+                if self._slots or self._opens or self._round == self._horizon:  # otherwise nothing is to be done
+                    self._open_round()
                 self._played = True
             return self._action if self._plain else self._decision()
 
     def _open_round(self) -> int:
         """Close the round whose window is over, and say which one is decided next."""
-        number = self._round + len(self._slots)
+        number = self.decided
         if number == self._horizon:
             raise ProtocolError(
                 f"{self.plan.algorithm} was planned for {self._horizon} rounds and has played them all: "
@@ -124,7 +123,9 @@ class Learner(Stateful, ABC):
         if len(self._slots) > self._delay:
             self._close_round()
         if self._opens:
+            process, self._process = self._process, None
             self._at_opening(number)
+            self._process = process
         return number
 
     def _close_round(self) -> None:
@@ -170,11 +171,16 @@ class Learner(Stateful, ABC):
     def _observe_late(self, feedback: Any) -> None:
         """Put the feedback of the round in hand into its slot, and close it at once if its window is over."""
         number = self._round + len(self._slots)
-        checked = None if feedback is None else owned(self._check_at(number, feedback))
-        self._slots[number] = checked
-        self._played = False
+        self._put_back(None if feedback is None else owned(self._check_at(number, feedback)))
         if not self._delay:
             self._close_round()
+
+    def _put_back(self, kept: Any) -> None:
+        """Give the round in the hand of play a slot."""
+        process, self._process = self._process, None
+        self._slots[self._round + len(self._slots)] = kept
+        self._played = False
+        self._process = process
 
     def _finish(self, checked: Any) -> None:
         """End the round in hand with feedback that was checked."""
