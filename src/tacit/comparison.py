@@ -15,6 +15,7 @@ from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Problem
 from tacit.randomness import Randomness
@@ -128,9 +129,9 @@ class Comparison:
         """The chosen plan's parameters."""
         return self.plan.parameters
 
-    def start(self, randomness: Randomness | None = None) -> Learner:
-        """A fresh learner of the chosen plan."""
-        return self.plan.start(randomness)
+    def start(self, randomness: Randomness | None = None, *, ledger: Ledger | None = None) -> Learner:
+        """A fresh learner of the chosen plan, charged to the ledger if one is named."""
+        return self.plan.start(randomness, ledger=ledger)
 
     def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
         """The decisions of a fresh learner of the chosen plan on an array of feedback."""

@@ -47,12 +47,13 @@ CLAIMS = {
     "Arms": PROBLEMS,
     "Bandit": PROBLEMS, "Convex": PROBLEMS, "Experts": PROBLEMS, "Lipschitz": PROBLEMS, "Stochastic": PROBLEMS,
     "Tracking": PROBLEMS,
-    "Randomness": "test_randomness.test_randomness",
+    "Randomness": "test_randomness.test_randomness", "Ledger": "test_estimators.test_ledgers",
     "simulate": "test_simulation.test_simulate", "Simulation": "test_simulation.test_simulate",
     "sweep": "test_simulation.test_sweep", "Sweep": "test_simulation.test_sweeps_are_read_or_refused",
     "audit": "test_audit.test_audit", "AuditReport": "test_audit.test_audit_reports",
     "TacitError": ERRORS, "InvalidInput": ERRORS, "MissingExtra": ERRORS, "PrivacyError": ERRORS,
-    "ProtocolError": ERRORS, "__version__": ERRORS,
+    "ProtocolError": ERRORS, "StoreError": ERRORS, "__version__": ERRORS,
+    "Store": "test_store.test_store", "Live": "test_store.test_live",
 }  # fmt: skip
 ESTIMATORS = {
     "LEDGER": "test_estimators.test_ledgers", "Ledger": "test_estimators.test_ledgers",
@@ -88,6 +89,8 @@ METHODS = {
     "test_simulation": {"summary", "summaries", "read"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
     "test_audit": {"plot", "small_instances"},
+    "test_estimators": {"record", "together", "clear", "table"},
+    "test_store": {"open", "ledger", "export", "close", "decide", "settle"},
 }
 # Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are;
 # through rounds without feedback: neutral data.

@@ -54,6 +54,11 @@ Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a r
 Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: from the file name).")]
 Replies = Annotated[str | None, typer.Option("--format", help="csv (the default) or ndjson: one number a line.")]
 Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
+Kept = Annotated[
+    str | None,
+    typer.Option("--store", help="File or PostgreSQL address that keeps the learner: a killed run goes on from there."),
+]
+Name = Annotated[str | None, typer.Option("--name", help="Name of the learner in the store.")]
 LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss.")]
 
 

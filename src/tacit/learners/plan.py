@@ -20,6 +20,7 @@ from tacit.learners.learner import Learner
 from tacit.learners.target import NUMERICS, RegretBound, Target
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.ledger import Ledger, check_ledger
 from tacit.privacy.numerics import IDEALIZED
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Experts, Problem
@@ -214,15 +215,25 @@ class Plan(ABC):
     def _calibrate(cls, problem: Any, target: Target) -> Plan:
         """The search behind `calibrate`; options of the algorithm's own are keyword-only parameters."""
 
-    def start(self, randomness: Randomness | None = None) -> Learner:
-        """A fresh learner; its randomness is secret unless a replayable source is named."""
+    def start(self, randomness: Randomness | None = None, *, ledger: Ledger | None = None) -> Learner:
+        """A fresh learner; its randomness is secret unless a replayable source is named.
+
+        Args:
+            randomness: where its noise comes from.
+            ledger: where its whole contract is charged, before it sees data (None: nowhere); what the ledger's budget
+                does not allow raises, and there is no learner.
+        """
+        check_ledger("start", ledger)
         source = Randomness.secret() if randomness is None else randomness
         if not isinstance(source, Randomness):
             raise InvalidInput(
                 "The 'randomness' parameter of start must be Randomness.secret() or "
                 f"Randomness.replayable(seed). Got {randomness!r} instead."
             )
-        return self._learner(source)
+        learner = self._learner(source)
+        if ledger is not None:
+            ledger.record(self.algorithm, learner.guarantee)
+        return learner
 
     def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
         """The decisions of a fresh learner on an array of feedback: `start` and `Learner.run` in one call."""

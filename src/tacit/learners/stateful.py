@@ -59,16 +59,22 @@ class Stateful:
             )
         self._process = Process.number
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self, *, waiting: bool = True) -> dict[str, Any]:
         """Everything needed to continue, as text and numbers that JSON can hold. PRIVATE: keep it as safe as the data.
 
         A secret learner's state holds no keys: see `Plan.restore`. A replayable learner's state holds the positions
         of its streams, and continues bit for bit.
+
+        Args:
+            waiting: with the feedback that waits in open rounds; whoever keeps that elsewhere settles it again.
         """
         with self._lock:
             if self._process != Process.number:
                 self._admit()
-            state = sealed(self.plan.signature, self._gather())
+            content = self._gather()
+            if not waiting:
+                content["open"] = [[False, None] for _ in content["open"]]
+            state = sealed(self.plan.signature, content)
             self._saved_round = self._round + len(self._slots)
             return state
 
