@@ -121,8 +121,8 @@ def bandits(algorithm, epsilon):
     [
         (lambda: experts(HedgeOnSums, 10), (365, 1561, 4812, 15164)),
         (lambda: experts(HedgeOnSums, 100), (774, 2281, 6829, 21433)),
-        (lambda: experts(LazyExperts, 10), (549, 1555, 4810, 15164)),
-        (lambda: experts(LazyExperts, 100), (985, 2199, 6802, 21424)),
+        (lambda: experts(LazyExperts, 10), (525, 1555, 4810, 15164)),
+        (lambda: experts(LazyExperts, 100), (948, 2199, 6802, 21424)),
         (
             lambda: [
                 PrivateFTRL.calibrate(Convex(domain=Ball(10), loss=FAMILY, horizon=ROUNDS, delay=delay), **TARGET)

@@ -107,7 +107,7 @@ def test_shifts_by_brute_force():
         inside = circle / stretch / records.worth(50)
         assert np.abs(records.quantised(circle, 50, stretch) - inside).max() <= records.off
         assert np.abs(gaps).sum(axis=2).max() <= records.l1_shift(50)
-        assert 99 <= np.abs(gaps).max() <= records.largest_shift(50) == 100
+        assert 98 <= np.abs(gaps).max() <= records.largest_shift(50) == 100
 
 
 def test_a_float_sum_moves_by_more_than_the_loss_that_was_changed():
