@@ -127,7 +127,8 @@ class Learner(ABC):
         saved = self._gather()
         self._process = None
         try:
-            actions = self._run(rows)
+            with np.errstate(all="ignore"):  # whether something underflows depends on the data
+                actions = self._run(rows)
         except BaseException:
             self._scatter(saved)  # a secret learner goes on under fresh keys: what was drawn is not drawn again
             self._process = Process.number

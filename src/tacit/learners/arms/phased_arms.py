@@ -228,6 +228,7 @@ class PhasedArmsLearner(ArmLearner):
         played = sum(ends[int(done)] for done in self._done) + self._filled
         return self._size == lengths[int(self._done[self._action])] and played == self._round
 
+    @np.errstate(all="ignore")
     def _release(self, total: int) -> None:
         arm, schedule = self._action, self._schedule
         done = int(self._done[arm])

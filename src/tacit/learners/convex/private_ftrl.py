@@ -180,6 +180,7 @@ class PrivateFTRLLearner(ConvexLearner):
         self._norm = plan.problem.lipschitz
         self._action = np.array(self._domain.centre)
 
+    @np.errstate(all="ignore")
     def _check(self, feedback: Any) -> Any:
         if isinstance(self._loss, RowLoss):
             return super()._check(feedback)
