@@ -345,6 +345,7 @@ class ObjectivePerturbationLearner(Learner):
         self._played = False
         return np.broadcast_to(self._action, (len(rows), self._dimension))
 
+    @np.errstate(all="ignore")  # the smallest numbers may vanish
     def _shrunk(self, rows: FloatArray) -> FloatArray:
         """Clipped rows whose features are no longer than their bound, whatever clipping in float64 left of it."""
         features = hull_rows(self._loss, None, rows)
