@@ -60,7 +60,7 @@ def test_two_classes(kind, algorithm, delta, relation):
         ledger=Ledger(),
     )
     model.fit(X, y)
-    # Pure noise on a lattice is independent in each coordinate, and up to sqrt(2) as large as noise shaped for the norm.
+    # Pure noise on a lattice is independent in each coordinate: up to sqrt(2) of noise that is shaped for the norm.
     assert model.score(X, y) > (0.85 if (algorithm, delta) == ("one-pass", 0.0) else 0.9)
     assert model.algorithm_ == algorithm
     spent = model.guarantee_.epsilon(delta)
