@@ -162,10 +162,12 @@ def test_delay_costs_exponential_weights_no_more_than_the_proof_says():
 
 
 REFUSED = {
-    Tracking(n=3, horizon=500, switches=2, delay=5): {"RestartOnShift", "LimitedUpdates", "NoisyMirrorDescent"},
+    Tracking(n=3, horizon=500, switches=2, delay=5): {
+        "RestartOnShift", "LimitedUpdates", "NoisyMirrorDescent", "TrackingOnSums", "RecentLeader",
+    },
     Convex(domain=Ball(2), loss=LogisticLoss(), horizon=500, delay=5): {"CTRL", "L2PConvex"},
     Experts(n=3, horizon=500, delay=5): set(),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("problem", REFUSED, ids=lambda problem: type(problem).__name__)

@@ -92,6 +92,25 @@ def test_simulations_on_floats_say_idealized(algorithm, options):
     assert made(Row(algorithm, options, NONE), numerics="float").guarantee.numerics == IDEALIZED
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "problem"),
+    [
+        (tacit.HedgeOnSums, tacit.Experts(n=1000, horizon=10**6)),
+        (tacit.PrivateFTRL, tacit.Convex(domain=tacit.Ball(1000), loss=tacit.LinearLoss(), horizon=10**6)),
+        (tacit.LipschitzGrid, tacit.Lipschitz(horizon=10**6)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+@pytest.mark.parametrize(("epsilon", "most"), [(1.0, 1e-3), (0.1, 2e-3)])
+def test_the_lattice_costs_next_to_no_regret(algorithm, problem, epsilon, most):
+    """Of a million rounds, in many dimensions: the more private, the coarser the lattice."""
+    exact, ideal = (
+        float(algorithm.calibrate(problem, epsilon=epsilon, delta=1e-6, numerics=numerics).regret_bound)
+        for numerics in ("exact", "float")
+    )
+    assert 0 < exact / ideal - 1 < most
+
+
 def test_what_only_decides_is_exact_whatever_is_asked():
     for algorithm in (tacit.LazyExperts, tacit.L2P, tacit.ScheduledExperts, tacit.RestartOnShift):
         assert made(Row(algorithm, GAUSSIAN, 0.0), numerics="float").guarantee.numerics == EXACT

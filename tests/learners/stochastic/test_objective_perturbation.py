@@ -18,6 +18,7 @@ from tacit.privacy.guarantee import REPLACE, ZERO_OUT
 from tacit.privacy.numerics import IDEALIZED
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
+from tacit.testing.rounds import resealed
 
 D = 4
 TRUE = np.array([3.0, -2.0, 1.0, 0.0])
@@ -219,6 +220,16 @@ def test_bad_arguments_raise():
     assert not one_sided(HuberLoss())
     with pytest.raises(InvalidInput, match="noise_scale"):
         ObjectivePerturbation(calibrated().problem, 1.0, -1.0, 1e-9, 1e-6)
+
+
+@pytest.mark.parametrize("bad", [0.0, 3, "model", np.zeros(D + 1), np.full(D, np.nan)], ids=str)
+def test_a_state_with_something_else_than_a_model_is_refused(bad):
+    learner = calibrated(5).start(Randomness.replayable(0))
+    learner.run(records(3, 1))
+    state = learner.state_dict()
+    with pytest.raises(InvalidInput, match="not the state"):
+        learner.load_state_dict(resealed(state, _released=bad))
+    assert learner.state_dict() == state
 
 
 def test_bad_records_raise_and_change_nothing():

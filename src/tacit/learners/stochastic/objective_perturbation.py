@@ -35,6 +35,7 @@ from tacit.geometry import Ball
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
 from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.states import fitting
 from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy
 from tacit.learners.stochastic.model_noise import SHRUNK, FloatModelNoise, LatticeModelNoise, ModelNoise
@@ -320,9 +321,14 @@ class ObjectivePerturbationLearner(Learner):
             self._process = Process.number
         return self.model
 
+    def _scatter(self, content: dict[str, Any]) -> None:
+        if content["_released"] is not None:  # nothing, or a model
+            fitting(np.zeros(self._dimension), content["_released"])
+        self._released = None
+        super()._scatter(content)
+
     def _consistent(self) -> bool:
-        model = self._action if self._released is None else self._released
-        return self._losses.count == self._round and model.shape == (self._dimension,)
+        return self._losses.count == self._round
 
     def _check(self, record: Any) -> FloatArray:
         self._refuse_late()
@@ -347,6 +353,7 @@ class ObjectivePerturbationLearner(Learner):
         self._played = False
         return np.broadcast_to(self._action, (len(rows), self._dimension))
 
+    @np.errstate(all="ignore")  # the smallest numbers may vanish
     def _shrunk(self, rows: FloatArray) -> FloatArray:
         """Clipped rows whose features are no longer than their bound, whatever clipping in float64 left of it."""
         features = hull_rows(self._loss, None, rows)
