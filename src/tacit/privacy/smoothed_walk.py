@@ -10,9 +10,10 @@ that follows, but one small pair is once the profile was smoothed by U. With kap
     A_t U W <= D U W for every t and every profile W,   if a >= r/2 and
     cosh(kappa a)/cosh(a/2) >= max_t E e^{(kappa-1/2) Z}
 
-(proof: docs/algorithms/lazy-experts.md). D and U commute and smoothing only adds, so n draws, chosen by whatever came before, leak at
-most D^n U V_0, and n tosses of a coin that draws with probability at most s leak ((1-s) + s D)^n U V_0: the law of a
-walk on the lattice a Z (`walk_law`) against the profile of U. Every kappa is valid; the caller takes the best.
+(proof: docs/algorithms/lazy-experts.md). D and U commute and smoothing only adds, so n draws, chosen by whatever came
+before, leak at most D^n U V_0, and n tosses of a coin that draws with probability at most s leak
+((1-s) + s D)^n U V_0: the law of a walk on the lattice a Z (`walk_law`) against the profile of U. Every kappa is valid;
+the caller takes the best.
 """
 
 from __future__ import annotations
