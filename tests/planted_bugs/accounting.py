@@ -13,6 +13,7 @@ from tacit.auditing.report import Finding
 from tacit.errors import PrivacyError
 from tacit.learners import doubling
 from tacit.learners.experts.lazy_experts import LazyExperts
+from tacit.learners.stochastic import linked_accounting
 from tacit.learners.target import Target
 from tacit.privacy import chain_profiles, composition, conversion, few_steps, guarantee, lazy, responses, smoothed_walk
 from tacit.privacy.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated, Sometimes
@@ -121,6 +122,23 @@ def many_tosses() -> Finding:
     return _compared("fifty tosses", "delta at epsilon=4", chain.delta(4.0), exact)
 
 
+def curved_model() -> Finding:
+    """One logistic record or none at a tiny ridge, in one dimension: the density of the model is integrated."""
+    ridge, sigma, epsilon = 0.02, 4.0, 0.5
+    x = np.linspace(-1500.0, 1500.0, 300_001)
+    slope = 0.5 * (1 + np.tanh(-x / 2))
+    alone = np.exp(-((ridge * x / sigma) ** 2) / 2) * ridge
+    record = np.exp(-(((ridge * x - slope) / sigma) ** 2) / 2) * (ridge + slope * (1 - slope))
+    gap = np.maximum(record - np.exp(epsilon) * alone, 0).sum() * (x[1] - x[0]) / (np.sqrt(2 * np.pi) * sigma)
+    curve = linked_accounting.LinkedReleases(1 / sigma, 0.25 / ridge, False, 0.0)
+    return _compared("a model of one record", "delta at epsilon=.5", curve.delta(epsilon), float(gap) * (1 - 1e-6))
+
+
+def _no_curvature(honest: Any) -> Any:
+    """The slope's share alone: where the loss is steep it is flat, so its curvature is forgotten altogether."""
+    return lambda self, normal: honest(replace(self, growth=0.0), normal)
+
+
 def _half_the_range(honest: Any) -> Any:
     """The loss that is the worst for very many draws, taken for the worst of all."""
     return lambda width, kappa: width / 2
@@ -203,6 +221,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "other tosses redraw less than they may", "accounting",
         swap(chain_profiles.ChainProfile, "_draws", _least_redraws), many_tosses,
+    ),
+    Control(
+        "curvature forgotten where the loss is not steep", "stochastic",
+        swap(linked_accounting.LinkedReleases, "_linked", _no_curvature), curved_model,
     ),
     Control(
         "only the largest failure counts", "accounting", swap(composition._Found, "failure", _largest_failure),
