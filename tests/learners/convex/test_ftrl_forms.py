@@ -10,7 +10,7 @@ from tacit import testing
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, KSubsets
 from tacit.learners.convex import PrivateFTRL
-from tacit.learners.convex.ftrl_regret import Terms
+from tacit.learners.convex.ftrl_regret import FreeTerms, Terms
 from tacit.learners.ctrl import CTRL
 from tacit.losses import (
     ConvexFamily,
@@ -203,6 +203,32 @@ def test_without_a_projection_no_projection_is_needed():
     np.testing.assert_allclose(actions.sum(axis=1), 2.0, atol=1e-9)  # anywhere in the affine hull
     adaptive = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=200, proper=False)
     assert PrivateFTRL.calibrate(adaptive, adversary="adaptive", **TARGET).projected
+
+
+def test_what_the_lattice_costs_without_a_projection():
+    def price(loss, rounds=10**6):
+        problem = Convex(domain=Ball(10), loss=loss, horizon=rounds, proper=False)
+        exact, real = (PrivateFTRL.calibrate(problem, numerics=n, **TARGET).regret_bound for n in ("exact", "float"))
+        return float(exact) / float(real) - 1
+
+    assert 0.03 < price(ConvexFamily(1.0, 1.0, "glm")) < 0.05
+    for loss in (LogisticLoss(), SmoothedHingeLoss(), HuberLoss()):
+        assert 0 < price(loss) < 0.01
+
+
+def test_how_far_points_go_without_a_projection():
+    terms = FreeTerms(1.0, 5000.0, 1e8, lost=1e-3, height=1.3, lipschitz=10.0, rounds=4000)
+    eta = terms.best_rate
+    square = 1.0
+    for _ in range(4000):  # the recursion that the closed form bounds
+        noise = eta**2 * 1e8 / 4000
+        square += 2 * eta * (1.3 + noise + 1e-3 * np.sqrt(square)) + eta**2 * 5000 / 4000
+    added = terms.at(eta) - Terms(1.0, 5000.0, 1e8).at(eta)
+    assert 1e-3 * 4000 * np.sqrt(square) <= added <= 1.1e-3 * 4000 * np.sqrt(square)
+    far = replace(terms, height=float("inf"))
+    assert far.at(eta) == pytest.approx(terms.at(eta) - added + 10 * eta * 1e-3 * 4000 * 3999 / 2)
+    for rate in (0.9 * eta, 1.1 * eta):
+        assert terms.at(rate) > 0.999 * terms.at(eta)
 
 
 def test_pure_noise_without_a_projection():

@@ -189,6 +189,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
             diameter=domain.diameter,
             lipschitz=self._longest,
             smoothness=constants.smoothness,
+            height=problem.loss.height(domain),
             directions=1 if problem.loss.family in ("glm", "linear") else domain.hull_dimension,
             dimension=domain.hull_dimension,
             rounds=self.rounds,
