@@ -263,6 +263,7 @@ class PrivateFTRLLearner(ConvexLearner):
     def _at_opening(self, number: int) -> None:
         self._points[number % len(self._points)] = self._asked
 
+    @np.errstate(all="ignore")
     def _check_at(self, number: int, feedback: Any) -> Any:
         """With a delay: the gradient at the point of that round."""
         if not self._opens:
