@@ -24,6 +24,7 @@ CLAIMS = {
     "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
     "RestartOnShift": PLANS, "SampledFixedShare": PLANS, "ScheduledExperts": PLANS,
     "Plan": "test_plans.test_calibrations", "Learner": "test_learners.test_nonsense_changes_nothing",
+    "Decision": "test_learners.test_slots",
     "RegretBound": "test_privacy.test_relations_and_bounds", "Relation": "test_privacy.test_relations_and_bounds",
     "REPLACE": "test_privacy.test_guarantees", "ZERO_OUT": "test_privacy.test_guarantees",
     "Guarantee": "test_privacy.test_guarantees",
@@ -65,7 +66,7 @@ UNFUZZED_COMMANDS = {"demo": "has no input but a folder", "bench": "times the ma
 
 # Methods of what is public, by name: where any of them is called with nonsense.
 METHODS = {
-    "test_learners": {"play", "observe", "run", "state_dict", "load_state_dict"},
+    "test_learners": {"play", "observe", "decide", "settle", "run", "state_dict", "load_state_dict"},
     "test_plans": {
         "calibrate",
         "start",
@@ -89,8 +90,11 @@ METHODS = {
     "test_estimators": {"record", "together", "clear", "table"},
     "test_store": {"open", "ledger", "export", "close", "decide", "settle"},
 }
-# Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are.
-INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "barrier_stiffness"}
+# Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are;
+# through rounds without feedback: neutral data.
+INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "neutral", "barrier_stiffness"}
+# A decision is a tuple.
+INNER |= {"count", "index"}
 
 
 def exists(claim):

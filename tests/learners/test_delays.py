@@ -193,6 +193,27 @@ def test_problems_without_a_delayed_learner_are_refused(problem):
         tacit.plan(problem, **TARGET)
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Experts(n=3, horizon=20, delay=2**62),
+        Tracking(n=3, horizon=20, switches=1, delay=2**62),
+        Convex(domain=Ball(2), loss=LinearLoss(), horizon=20, delay=2**62),
+        Arms(n=3, horizon=20, delay=2**62),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_a_window_longer_than_the_run_takes_no_more_memory(problem):
+    choice = tacit.plan(problem, **TARGET)
+    for candidate in choice.candidates:
+        if candidate.plan is not None:
+            learner = candidate.plan.start()
+            for _ in range(20):
+                learner.decide()
+            assert (learner.rounds, learner.decided) == (0, 20)
+            assert candidate.vacuous
+
+
 @pytest.mark.parametrize("delay", [-1, 1.5, True, None])
 def test_a_delay_is_a_count(delay):
     with pytest.raises(InvalidInput, match="delay"):

@@ -32,7 +32,8 @@ class Stateful:
         self._private = randomness.private
         self._streams = {name: randomness.stream(name) for name in self._stream_names}
         self._horizon = plan.horizon
-        self._delay = plan.problem.delay
+        # No window is longer than the run.
+        self._delay = plan.problem.delay if plan.horizon is None else min(plan.problem.delay, plan.horizon)
         self._lock = RLock()
         self._round = 0  # how many are closed
         self._slots: dict[int, Any] = {}  # those after them that are open, without the one in the hand of play

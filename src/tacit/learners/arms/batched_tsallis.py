@@ -107,7 +107,7 @@ class BatchedTsallis(ArmPlan):
     @property
     def copies(self) -> int:
         """How many learners take turns, batch by batch: one, if feedback is never late."""
-        return copies_needed(self.problem.delay, self.batch)
+        return min(self.batches, copies_needed(self.problem.delay, self.batch))
 
     @cached_property
     def regret_bound(self) -> RegretBound:
