@@ -17,7 +17,7 @@ def kill_often(where, kills, seed=1, longest=0.4):
         early = moments.random() < 1 / 8
         seconds = -moments.uniform(0.001, 0.3) if early else moments.uniform(0, longest)
         follow(*begin(where, life, account), account, seconds)
-    follow(*begin(where, "calm", account, rounds=0), account, None)  # the last one only asks again
+    follow(*begin(where, "calm", account, rounds=1), account, None)  # the last one asks again, and ends by itself
     return verdict(where, account, kills=kills)
 
 

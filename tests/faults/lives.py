@@ -108,12 +108,11 @@ def _live(where, life, account, rounds, say):
             ask(f"{life}-{name}-{number}")
             number += 1
 
-    if rounds != 0:
-        clients = [threading.Thread(target=client, args=(name,)) for name in range(CLIENTS)]
-        for thread in clients:
-            thread.start()
-        for thread in clients:
-            thread.join()
+    clients = [threading.Thread(target=client, args=(name,)) for name in range(CLIENTS)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
 
 
 def follow(child, reading, account, seconds):

@@ -24,7 +24,7 @@ def promises(found):
 def test_kills(tmp_path):
     found = kill_often(tmp_path / "killed.db", 3)
     assert promises(found) == KEPT
-    assert found["rounds"] > 3
+    assert found["rounds"] >= 8  # those of the last process, which ends by itself
 
 
 def test_a_full_disk_two_writers_and_a_copy(tmp_path):

@@ -1,6 +1,7 @@
 """What is decided while things fail, and the same learner that never met a failure."""
 
 import json
+from unittest.mock import patch
 
 import tacit
 from tacit.store import store as stores
@@ -28,11 +29,11 @@ def arrives(number):
 
 def opened(where):
     """The store, and the learner in it; planned once, since every life asks for the same."""
-    stores.planned = lambda problem, **target: PLAN
     store = tacit.Store(where)
     try:
         store.ledger(LEDGER, epsilon=TARGET["epsilon"], delta=TARGET["delta"])
-        return store, store.open(NAME, PROBLEM, ledger=LEDGER, randomness=source(), **TARGET)
+        with patch.object(stores, "planned", lambda problem, **target: PLAN):
+            return store, store.open(NAME, PROBLEM, ledger=LEDGER, randomness=source(), **TARGET)
     except BaseException:
         store.close()
         raise

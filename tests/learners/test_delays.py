@@ -329,3 +329,20 @@ class TestUnknownHorizon:
         again = plan.restore(json.loads(json.dumps(learner.state_dict())))
         np.testing.assert_array_equal(again.run(rows[1026:]), learner.run(rows[1026:]))
         assert content(again) == content(learner)
+
+
+def test_a_state_may_leave_out_the_feedback_that_waits():
+    """Whoever keeps it elsewhere settles it again, and the run goes on bit for bit."""
+    plan = tacit.plan(tacit.Experts(n=2, horizon=50, delay=3), epsilon=1.0, delta=1e-6)
+    learner = plan.start(tacit.Randomness.replayable(1))
+    for number in range(6):
+        learner.decide()
+        learner.settle(number, [number / 6, 0.5])
+    state = learner.state_dict(waiting=False)
+    assert state["open"] == 4
+    restored = plan.restore(state)
+    for number in range(2, 6):
+        restored.settle(number, [number / 6, 0.5])
+    assert restored.state_dict() == learner.state_dict()
+    with pytest.raises(tacit.InvalidInput):
+        plan.restore({**state, "open": 5})

@@ -20,7 +20,7 @@ def test_a_store_in_postgres():
 
     with server() as address:
         where = address("decisions")
-        with tacit.Store(where) as one, tacit.Store(where, timeout=0.1) as other:
+        with tacit.Store(where) as one, tacit.Store(where, timeout=2) as other:
             ledger = one.ledger("people", epsilon=1.5, delta=0.0)
             first = one.open("home", PROBLEM, ledger=ledger, **TARGET)
             second = other.open("home")

@@ -68,8 +68,10 @@ def saved(slots: dict[int, Any]) -> list[Any]:
 
 
 def loaded(first: int, content: Any, most: int) -> dict[int, Any]:
-    """Open slots from a state; the oldest one is of round `first`."""
+    """Open slots from a state; the oldest one is of round `first`. A number: so many, and none is settled."""
     slots = {}
+    if type(content) is int and 0 <= content <= most:
+        return dict.fromkeys(range(first, first + content), OPEN)
     if not isinstance(content, list) or len(content) > most:
         raise TypeError(f"at most {most} open rounds expected")
     for number, (settled, value) in enumerate(content, first):

@@ -73,7 +73,7 @@ class Stateful:
                 self._admit()
             content = self._gather()
             if not waiting:
-                content["open"] = [[False, None] for _ in content["open"]]
+                content["open"] = len(self._slots)
             state = sealed(self.plan.signature, content)
             self._saved_round = self._round + len(self._slots)
             return state
