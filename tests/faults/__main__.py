@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from faults.command import killed_runs
 from faults.kills import kill_often, two_writers
 from faults.places import clock_set_back, copied_back, full_disk
 from faults.postgres import server
@@ -33,6 +34,7 @@ def main(kills=300, postgres=50):
         files = Path(folder)
         report("kill -9, SQLite", lambda: kill_often(files / "killed.db", kills))
         report("two writers, SQLite", lambda: two_writers(files / "two.db", 20))
+        report("kill -9, tacit run", lambda: killed_runs(files, 15))
         report("full disk", lambda: full_disk(files / "full.db", 10))
         report("clock set back", lambda: clock_set_back(files / "clock.db"))
         report("copied back", lambda: copied_back(files / "two.db"))

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from faults import world
+from faults.command import killed_runs
 from faults.kills import kill_often, two_writers, verdict
 from faults.lives import Account
 from faults.places import clock_set_back, copied_back, full_disk
@@ -25,6 +26,11 @@ def test_kills(tmp_path):
     found = kill_often(tmp_path / "killed.db", 3)
     assert promises(found) == KEPT
     assert found["rounds"] >= 8  # those of the last process, which ends by itself
+
+
+def test_killed_runs(tmp_path):
+    found = killed_runs(tmp_path, 2, rows=60)
+    assert (found["lost"], found["unlike the twin"], found["doubled"]) == (0, 0, 0)
 
 
 def test_a_full_disk_two_writers_and_a_copy(tmp_path):

@@ -118,7 +118,6 @@ class Conversation:
                 line = self._line(learner.play())
                 if stream.waits:  # someone at the other end needs the decision before the feedback exists
                     self._write(line)
-                    sys.stdout.flush()
                 row = stop.next_row(stream.rows)
                 if row is None:
                     break
@@ -151,6 +150,8 @@ class Conversation:
     def _write(self, line: str) -> None:
         self.shown += 1
         sys.stdout.write(line + "\n")
+        if self.stream.waits or self.learner.goes_on:  # a row that is kept is not read again: its line must be out
+            sys.stdout.flush()
 
     def _spent(self) -> str:
         if not self.shown:
