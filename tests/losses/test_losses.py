@@ -216,7 +216,7 @@ def test_no_row_of_floats_raises_where_warnings_are_errors(size):
     assert np.all(norms >= (size if size > 1e-150 else 0.0))  # shorter rows may have the norm 0
 
 
-@pytest.mark.parametrize("loss", LINKS, ids=repr)
+@pytest.mark.parametrize("loss", [*LINKS, *KINKED], ids=repr)
 def test_the_height_is_the_largest_value_on_the_domain(loss):
     domain = Ball(2, 1.5)
     generator = stream("height")
@@ -231,5 +231,5 @@ def test_the_height_is_the_largest_value_on_the_domain(loss):
 
 
 def test_nobody_knows_the_height_of_other_losses():
-    for loss in (ConvexFamily(1.0), LinearLoss(), QuadraticLoss(), HingeLoss()):
+    for loss in (ConvexFamily(1.0), LinearLoss(), QuadraticLoss()):
         assert loss.height(Ball(2)) == float("inf")

@@ -106,5 +106,5 @@ def test_a_level_that_contradicts_the_law_is_refused():
     learner = BatchedTsallis(Arms(n=3, horizon=50), 1.0, 2, 0.75, 0.05, 0.1).start(Randomness.replayable(3))
     learner.run(np.ones((20, 3)))
     assert learner._consistent()
-    learner._level -= 1.0
+    learner._levels[0] -= 1.0
     assert not learner._consistent()

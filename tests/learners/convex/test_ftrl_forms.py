@@ -78,7 +78,7 @@ def test_the_formula_of_two_streams():
     bound = 1 / (2 * eta) + eta / 2 * (3000 + 4 * stds[-1] ** 2) + eta**2 * 4 * np.sum(stds**2)
     assert float(plan.regret_bound) == pytest.approx(bound, rel=1e-9)
     twice = replace(plan, rounds_per_person=2)
-    assert twice.scale == pytest.approx(2 * plan.scale)
+    assert twice.scale == pytest.approx(2 * plan.scale * plan.mechanism.crowding(2))
 
 
 @pytest.mark.slow
@@ -211,7 +211,7 @@ def test_what_the_lattice_costs_without_a_projection():
         exact, real = (PrivateFTRL.calibrate(problem, numerics=n, **TARGET).regret_bound for n in ("exact", "float"))
         return float(exact) / float(real) - 1
 
-    assert 0.03 < price(ConvexFamily(1.0, 1.0, "glm")) < 0.05
+    assert 0.005 < price(ConvexFamily(1.0, 1.0, "glm")) < 0.02
     for loss in (LogisticLoss(), SmoothedHingeLoss(), HuberLoss()):
         assert 0 < price(loss) < 0.01
 
@@ -251,7 +251,7 @@ def test_a_practical_rate_says_what_is_not_certified():
     assert plan.eta == pytest.approx(free.eta, rel=1e-3)
     assert (plan.streams, plan.projected) == (1, True)
     assert float(plan.regret_bound) == pytest.approx(3698, rel=1e-3)
-    assert "expected near 158 while the projection is idle; not certified" in plan.explain()
+    assert "expected near 157.9 while the projection is idle; not certified" in plan.explain()
     assert plan.guarantee.epsilon(1e-6) <= 1.0
     assert PrivateFTRL.calibrate(problem, **TARGET).remark == ""
 
