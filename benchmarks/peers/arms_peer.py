@@ -25,7 +25,8 @@ of one round's loss, every decision and noisy batch mean released. DP-SE, AdaP-U
 papers (`benchmarks/peers/private_arms.py`), with beta=1/T, alpha=3.1 and phases that grow by half. Regret is against
 the good arm, mean with its standard error over {RUNS} runs ({FEWER} of BatchedTsallis and of river's policies; those of
 mabwiser take a tenth of a millisecond a round and more, and have one run on the first stream). The policies of river
-and mabwiser protect nobody; their rewards are 1 - loss."""
+and mabwiser protect nobody; their rewards are 1 - loss. Speed is that of the first {SINGLE_ROUNDS:,} rounds, in which
+PhasedArms ends most of its batches."""
 
 Policy = Callable[[np.ndarray, int], np.ndarray]
 """Plays all rows of losses with that seed, and says which arms it played."""
