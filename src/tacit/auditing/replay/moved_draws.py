@@ -66,7 +66,7 @@ def promised_move(mechanism: RunningSum, grid: Grid) -> float:
     """How far a person may move the draws: in l2, or in l1 for geometric noise. What the lattice was made for."""
     if mechanism.noise == "laplace":
         return float(mechanism.column_norm * grid.records.l1_shift(grid.units))
-    shift = grid.records.l2_shift(grid.units) * mechanism.column_norm * mechanism.crowding(grid.records.people)
+    shift = grid.records.l2_shift(grid.units) * mechanism.column_norm * mechanism.crowding(grid.records.apart)
     return shift + grid.rounding.shift(mechanism.steps, grid.records.dimension)
 
 

@@ -33,13 +33,12 @@ def difference_grid(
     batch: int,
 ) -> Grid:
     """The numbers on which differences per unit of C_t are added up; `schedule`: sizes fixed in advance, or None."""
-    column = None if schedule is None else scheduled_column_norm(mechanism, schedule)
+    column = mechanism.column_norm if schedule is None else scheduled_column_norm(mechanism, schedule)
     steady_gaussian = mechanism.noise == "gaussian" and mechanism.steady
     if numerics == "exact" and steady_gaussian and batch <= LARGEST_BATCH:
         return lattice_grid(mechanism, privacy, records, growing=schedule is None, column_norm=column)
     moved = records.l2_move * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
-    share = mechanism.crowding(records.people) if column is None else column / mechanism.column_norm
-    scale = mechanism.scale(privacy, moved) * share * ROUND_UP
+    scale = mechanism.scale(privacy, moved) * column / mechanism.column_norm * ROUND_UP
     return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
 

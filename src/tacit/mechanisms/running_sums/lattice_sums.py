@@ -110,7 +110,7 @@ def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
     """Float64 noise, for simulation: as if floats were real numbers."""
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), IDEALIZED)
-    move = records.l1_move if mechanism.noise == "laplace" else records.l2_move * mechanism.crowding(records.people)
+    move = records.l1_move if mechanism.noise == "laplace" else records.l2_move * mechanism.crowding(records.apart)
     return Grid(
         records, 0, mechanism.scale(privacy, move * records.size) * ROUND_UP, mechanism.curve(privacy), IDEALIZED
     )
@@ -134,7 +134,7 @@ def lattice_grid(
     if mechanism.noise == "laplace":
         return _geometric_grid(mechanism, privacy, records)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    crowded = mechanism.column_norm * (mechanism.crowding(records.people) if column_norm is None else 1.0)
+    crowded = mechanism.column_norm * (mechanism.crowding(records.apart) if column_norm is None else 1.0)
     column = crowded if column_norm is None else column_norm
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.

@@ -40,6 +40,11 @@ class Records(ABC):
         check_integer("Records", "people", self.people)
 
     @property
+    def apart(self) -> int:
+        """How many of a person's rounds are sure to stand in different steps of the sum, if all of them do (else 1)."""
+        return self.people
+
+    @property
     @abstractmethod
     def size(self) -> float:
         """What `units` steps are worth."""
@@ -139,6 +144,10 @@ class VectorRecords(Records):
 @dataclass(frozen=True)
 class SummedRecords(VectorRecords):
     """Sums of vectors that were quantised one by one: whole numbers of steps already, or plain floats."""
+
+    @property
+    def apart(self) -> int:
+        return 1  # all of a person's rounds may be in one sum
 
     def each(self, rows: FloatArray, units: int, stretch: float = 1.0) -> FloatArray:
         """The vectors of the sums, one a row, before they are added up."""
