@@ -53,7 +53,7 @@ def moved(mechanism: RunningSum, people: int = 1) -> Finding:
 
 
 def batched(people: int = 4) -> Finding:
-    """A person whose rounds all fall into the first batch moves it by as many records: the shift of the draws, in scales."""
+    """A person whose rounds all fall into the first batch moves it by as many records: the draws, in scales."""
     mechanism, records = Buffered(STEPS), SummedRecords(3, 2, people)
     scale = mechanism.grid(1.0, records).scale
     moved = 2 * people * np.linalg.norm(mechanism.matrices()[1][:, 0]) / scale
