@@ -26,7 +26,7 @@ from tacit.mechanisms.noisy_vectors import NoisyVectors
 from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
 from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE
-from tacit.mechanisms.running_sums.records import LossRecords
+from tacit.mechanisms.running_sums.records import LossRecords, SummedRecords
 from tacit.mechanisms.running_sums.tree import GrowingTreeAccumulator, TreeAccumulator, digit_sum, tree_levels
 from tacit.numerics.cube import CubeNoise, CubeRadius
 from tacit.numerics.discrete_laplace import geometric
@@ -58,6 +58,14 @@ def moved(mechanism: RunningSum, people: int = 1) -> Finding:
     problem = Convex(domain=Ball(3), loss=LinearLoss(), horizon=mechanism.steps + 1)
     plan = PrivateFTRL(problem, eta=0.1, mechanism=mechanism, privacy=1e-4, rounds_per_person=people)
     return attacks.lattice(plan, Randomness.replayable(3).stream("controls"), pairs=12)
+
+
+def batched(people: int = 4) -> Finding:
+    """A person whose rounds all fall into the first batch moves it by as many records: the draws, in scales."""
+    mechanism, records = Buffered(STEPS), SummedRecords(3, 2, people)
+    scale = mechanism.grid(1.0, records).scale
+    moved = 2 * people * np.linalg.norm(mechanism.matrices()[1][:, 0]) / scale
+    return Finding("reference", "sums of batches", "mu", 1.0, float(moved), violation=bool(moved > 1 + 1e-9))
 
 
 def replayed(plan: Plan) -> Finding:
@@ -321,6 +329,10 @@ CONTROLS: tuple[Control, ...] = (
         "a person's rounds taken for orthogonal", "sums",
         swap(Buffered, "crowding", lambda honest: lambda self, people: people**-0.5),
         lambda: moved(Buffered(STEPS), people=4),
+    ),
+    Control(
+        "a person's rounds in one batch taken for different steps", "sums",
+        swap(SummedRecords, "apart", lambda honest: property(lambda self: self.people)), batched,
     ),
     Control(
         "sensitivity halved (Hedge)", "experts",

@@ -8,7 +8,7 @@ import pytest
 from tacit import Ball, Convex, LinearLoss, PrivateFTRL
 from tacit.errors import InvalidInput
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
-from tacit.mechanisms.running_sums.records import VectorRecords
+from tacit.mechanisms.running_sums.records import SummedRecords, VectorRecords
 
 SHARES = {
     10**3: {2: 0.950, 4: 0.908, 10: 0.855, 30: 0.789, 100: 0.708},
@@ -90,3 +90,13 @@ def test_the_lattice_pays_for_the_first_rounds():
     column = mechanism.column_norm * mechanism.crowding(10)
     moved = records.l2_shift(grid.units) * column + grid.rounding.shift(1000, 1)
     assert moved <= grid.records.l2_shift(grid.units) * mechanism.column_norm * 0.86
+
+
+def test_rounds_that_share_a_step_are_parallel():
+    """A batch is one step: all of a person's rounds may be in it, and then their columns are the same."""
+    mechanism = Buffered(100)
+    alone, summed = VectorRecords(2, 2, 5), SummedRecords(2, 2, 5)
+    assert (alone.apart, summed.apart) == (5, 1)
+    scales = [mechanism.grid(1.0, records).scale for records in (alone, summed)]
+    assert scales[1] == pytest.approx(scales[0] / mechanism.crowding(5), rel=1e-3)
+    assert scales[1] >= 10 * mechanism.column_norm * (1 - 1e-9)

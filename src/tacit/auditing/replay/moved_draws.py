@@ -67,7 +67,7 @@ def promised_move(mechanism: RunningSum, grid: Grid) -> float:
     if mechanism.noise != "gaussian":
         floors = grid.rounding.l1_shift(grid.records.dimension)
         return float(mechanism.nodes * grid.records.pure_shift(mechanism.noise, grid.units) + floors)
-    shift, column = grid.records.l2_shift(grid.units), mechanism.column_norm * mechanism.crowding(grid.records.people)
+    shift, column = grid.records.l2_shift(grid.units), mechanism.column_norm * mechanism.crowding(grid.records.apart)
     return grid.rounding.moved(shift, column, mechanism.steps, grid.records.dimension)
 
 

@@ -45,7 +45,7 @@ def difference_grid(
         growing = schedule is None
         return lattice_grid(mechanism, privacy, records, growing=growing, column_norm=column, multiple=multiple)
     moved = records.l2_move * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
-    share = mechanism.crowding(records.people) if column is None else column / mechanism.column_norm
+    share = 1.0 if column is None else column / mechanism.column_norm
     scale = mechanism.scale(privacy, moved) * share * ROUND_UP
     return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 

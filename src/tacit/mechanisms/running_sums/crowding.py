@@ -7,6 +7,9 @@ i_a >= b - a, so every inner product is at most that of the first m columns, and
 for every choice of rounds and moves, hence for choices that depend on what was released. If sensitivities grow,
 entries c_{t-s} are multiplied by the sensitivity of s over that of t, at most 1: non-negative columns with smaller
 entries.
+
+All of this is about rounds in different steps. Where a step adds up a batch, all of a person's rounds may be in it, and
+they are charged m times one column (`Records.apart`).
 """
 
 from __future__ import annotations

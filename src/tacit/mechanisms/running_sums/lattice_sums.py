@@ -163,7 +163,7 @@ def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
         return Grid(records, 0, 0.0, Pure(0.0), IDEALIZED)
     move = records.move(mechanism.noise)
     if mechanism.noise == "gaussian":
-        move *= mechanism.crowding(records.people)
+        move *= mechanism.crowding(records.apart)
     scale = mechanism.scale(privacy, move * records.size) * ROUND_UP
     return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
@@ -189,7 +189,7 @@ def lattice_grid(
     if mechanism.noise != "gaussian":
         return _pure_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    column = mechanism.column_norm * mechanism.crowding(records.people) if column_norm is None else column_norm
+    column = mechanism.column_norm * mechanism.crowding(records.apart) if column_norm is None else column_norm
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.
     moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP

@@ -41,6 +41,11 @@ class Records(ABC):
         check_integer("Records", "people", self.people)
 
     @property
+    def apart(self) -> int:
+        """How many of a person's rounds are sure to stand in different steps of the sum, if all of them do (else 1)."""
+        return self.people
+
+    @property
     @abstractmethod
     def size(self) -> float:
         """The largest size of a record."""
@@ -189,6 +194,10 @@ class SummedRecords(VectorRecords):
     @property
     def summands(self) -> int:
         return self.batch
+
+    @property
+    def apart(self) -> int:
+        return 1  # all of a person's rounds may be in one sum
 
     def each(self, rows: FloatArray, units: int, stretch: float = 1.0) -> FloatArray:
         """The vectors of the sums, one a row, before they are added up."""
