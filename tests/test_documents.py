@@ -7,9 +7,17 @@ from pathlib import Path
 import pytest
 
 from cli.command import run_command
+from tacit.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def same_catalogue(monkeypatch):
+    """What a page registers is forgotten afterwards."""
+    for problem, algorithms in CATALOGUE.items():
+        monkeypatch.setitem(CATALOGUE, problem, algorithms)
 
 
 def blocks(kind):

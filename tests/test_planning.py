@@ -210,3 +210,11 @@ def test_numerics_reach_every_candidate():
         assert made.plan.guarantee.numerics.startswith(words)
     with pytest.raises(tacit.InvalidInput, match="'numerics'"):
         tacit.plan(problem, epsilon=1.0, delta=1e-6, numerics="real")
+
+
+def test_algorithms_by_name():
+    problem = tacit.Experts(n=3, horizon=100)
+    choice = tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["L2P", tacit.HedgeOnSums])
+    assert {candidate.algorithm for candidate in choice.candidates} == {"L2P", "HedgeOnSums"}
+    with pytest.raises(InvalidInput, match=r"made of LazyExperts, L2P, .*Got 'CTRL'"):
+        tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["CTRL"])

@@ -70,8 +70,8 @@ def table() -> str:
     shown_feedback = ""
     for feedback, adversary, problem, size, epsilon in rows():
         if feedback != shown_feedback:
-            head = "| losses | size | T | epsilon | choose | regret | next best |"
-            lines += [f"\n**You see {feedback}**\n", head, "|---|---|---|---|---|---|---|"]
+            head = "| losses | size | T | epsilon | choose | regret | next best | floor |"
+            lines += [f"\n**You see {feedback}**\n", head, "|---|---|---|---|---|---|---|---|"]
             shown_feedback = feedback
         against = None if isinstance(problem, tacit.Tracking) or adversary != "adaptive" else "adaptive"
         choice = tacit.plan(problem, epsilon=epsilon, delta=DELTA, adversary=against)
@@ -82,7 +82,8 @@ def table() -> str:
         condition = best.regret_bound.condition
         value = f"{float(best.regret_bound) / per_round:.3g}" + (f", if {condition}" if condition else "")
         following = f"`{usable[0].algorithm}` {float(usable[0].regret_bound) / per_round:.3g}" if usable else "-"
-        cells = (adversary, size, f"{problem.horizon:,}", f"{epsilon:g}", shown, value, following)
+        floor = "-" if choice.floor is None else f"{float(choice.floor) / per_round:.2g}"
+        cells = (adversary, size, f"{problem.horizon:,}", f"{epsilon:g}", shown, value, following, floor)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines).strip()
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tacit.environments.lipschitz import PricingCurve
     from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
     from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, StoreError, TacitError
+    from tacit.floors import Floor
     from tacit.geometry import (
         Ball,
         Birkhoff,
@@ -64,12 +65,15 @@ if TYPE_CHECKING:
         SampledFixedShare,
     )
     from tacit.losses import (
+        AbsoluteLoss,
         ConvexFamily,
         CustomLoss,
+        HingeLoss,
         HuberLoss,
         LinearLoss,
         LogisticLoss,
         QuadraticLoss,
+        QuantileLoss,
         SmoothedHingeLoss,
         SquaredLoss,
     )
@@ -89,6 +93,7 @@ _HOMES = {
     "auditing.run": "audit",
     "catalogue": "register",
     "comparison": "Candidate Comparison",
+    "floors": "Floor",
     "environments.arms": "BernoulliArms DecoyArms DriftingArms LoggedArms",
     "environments.bandit": "Assignment MovingTarget Pricing Routing",
     "environments.convex": "DriftingQuadratic LogisticStream ReplayData SignFlips",
@@ -112,7 +117,8 @@ _HOMES = {
     "learners.stochastic": "ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RestartOnShift SampledFixedShare",
-    "losses": "ConvexFamily CustomLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss SmoothedHingeLoss SquaredLoss",
+    "losses": "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss "
+    "QuantileLoss SmoothedHingeLoss SquaredLoss",
     "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
     "privacy.ledger": "Ledger",
@@ -134,6 +140,7 @@ __all__ = [
     "L2P",
     "REPLACE",
     "ZERO_OUT",
+    "AbsoluteLoss",
     "Arms",
     "Assignment",
     "AuditReport",
@@ -157,8 +164,10 @@ __all__ = [
     "DriftingLosses",
     "DriftingQuadratic",
     "Experts",
+    "Floor",
     "Guarantee",
     "HedgeOnSums",
+    "HingeLoss",
     "HuberLoss",
     "InvalidInput",
     "KSubsets",
@@ -196,6 +205,7 @@ __all__ = [
     "PrivateFTRL",
     "ProtocolError",
     "QuadraticLoss",
+    "QuantileLoss",
     "Randomness",
     "RegretBound",
     "Relation",

@@ -58,22 +58,31 @@ def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
     return algorithm
 
 
-def algorithms_for(problem: Problem, wanted: Sequence[type[Plan]] | None = None) -> tuple[type[Plan], ...]:
+def algorithms_for(problem: Problem, wanted: Sequence[type[Plan] | str] | None = None) -> tuple[type[Plan], ...]:
     """The algorithms that are compared on a problem: the wanted ones, or all that are known for its kind."""
     if wanted is not None:
         if not isinstance(problem, Problem):
             raise invalid("plan", "problem", "a problem such as Experts(n=, horizon=)", problem)
         if not isinstance(wanted, list | tuple) or not wanted:
-            raise invalid("plan", "algorithms", "a list of one plan class or more", wanted)
-        for algorithm in wanted:
+            raise invalid("plan", "algorithms", "a list of one plan class, or name of one, or more", wanted)
+        classes = [_named(problem, entry) if isinstance(entry, str) else entry for entry in wanted]
+        for algorithm in classes:
             check_algorithm("plan", algorithm)
             _check_fits(type(problem), algorithm)
-        return _distinct("plan", wanted)
+        return _distinct("plan", classes)
     known = CATALOGUE.get(type(problem))
     if known is None:
         kinds = ", ".join(kind.__name__ for kind in CATALOGUE)
         raise InvalidInput(f"The 'problem' parameter of plan must be one of {kinds}. Got {problem!r} instead.")
     return known
+
+
+def _named(problem: Problem, name: str) -> type[Plan]:
+    """The algorithm of this name among those that are known for a kind of problem."""
+    known = {algorithm.__name__: algorithm for algorithm in algorithms_for(problem)}
+    if name not in known:
+        raise invalid("plan", "algorithms", f"made of {', '.join(known)}", name)
+    return known[name]
 
 
 def check_algorithm(owner: str, algorithm: object) -> None:

@@ -10,6 +10,7 @@ from math import ceil
 from typing import Any
 
 from tacit.errors import PrivacyError
+from tacit.floors import Floor
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound, Target
@@ -80,14 +81,21 @@ class Comparison:
         plan: the chosen plan itself, with what only its algorithm has.
         candidates: every algorithm that was considered, the chosen one first.
         warnings: sentences about the problem that no algorithm can help.
+        floor: the regret that no learner escapes, where one is proved.
     """
 
     def __init__(
-        self, problem: Problem, target: Target, candidates: Sequence[Candidate], warnings: Sequence[str] = ()
+        self,
+        problem: Problem,
+        target: Target,
+        candidates: Sequence[Candidate],
+        warnings: Sequence[str] = (),
+        floor: Floor | None = None,
     ) -> None:
         self.problem = problem
         self.target = target
         self.warnings = tuple(warnings)
+        self.floor = floor
         listed = list(candidates) if isinstance(candidates, Sequence) else []
         if not listed or not all(isinstance(candidate, Candidate) for candidate in listed):
             raise invalid("Comparison", "candidates", "one Candidate or more", candidates)
@@ -140,7 +148,9 @@ class Comparison:
             factor, reason = self.plan.favour
             rule = f"chosen while its certificate is at most {factor:g} times the smallest, because {reason}."
             notes.insert(0, f"{self.algorithm}: {rule}")
-        foot = "\n".join([f"Chosen: {self.plan.explain()}", *notes, *(f"Warning: {text}" for text in self.warnings)])
+        floor = [f"Floor: {self.floor}."] if self.floor else []
+        warnings = [f"Warning: {text}" for text in self.warnings]
+        foot = "\n".join([f"Chosen: {self.plan.explain()}", *floor, *notes, *warnings])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
 
     def _cost_of_delay(self) -> list[str]:
@@ -161,6 +171,7 @@ class Comparison:
             "chosen": self.algorithm,
             "problem": str(self.problem),
             "contract": str(self.guarantee),
+            "floor": None if self.floor is None else float(self.floor),
             "warnings": list(self.warnings),
             "candidates": [candidate.to_dict() for candidate in self.candidates],
         }

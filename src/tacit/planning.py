@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tacit.catalogue import CATALOGUE, algorithms_for, register
 from tacit.comparison import Candidate, Comparison
 from tacit.errors import TacitError
-from tacit.learners.arms.common import floor_warning
+from tacit.floors import floor
 from tacit.learners.plan import Plan
 from tacit.learners.target import Target
 from tacit.learners.tracking import lower_bound_warning
@@ -39,7 +39,7 @@ def plan(
     rounds_per_person: int = 1,
     max_switches: int | None = None,
     numerics: str = "exact",
-    algorithms: Sequence[type[Plan]] | None = None,
+    algorithms: Sequence[type[Plan] | str] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Calibrate every algorithm that applies, and choose the one with the smallest certified regret.
@@ -55,7 +55,7 @@ def plan(
         max_switches: a hard limit on how often the decision may change.
         numerics: "exact", on integers wherever that is proved (each contract says), or "float": float64 samplers, for
             simulation only.
-        algorithms: the algorithms to compare, as classes (default: all that apply, and those that you registered).
+        algorithms: the algorithms to compare, classes or names (default: all that apply, and those you registered).
         progress: show which algorithm is being calibrated (default: only in a terminal).
     """
     compared = algorithms_for(problem, algorithms)
@@ -66,8 +66,8 @@ def plan(
         for index, algorithm in enumerate(compared, 1):
             shown.say(f"{algorithm.__name__} ({index} of {len(compared)})")
             candidates.append(_candidate(algorithm, problem, target))
-    warnings = [lower_bound_warning(problem, target.epsilon), floor_warning(problem, target)]
-    return Comparison(problem, target, candidates, [warning for warning in warnings if warning])
+    warning = lower_bound_warning(problem, target.epsilon)
+    return Comparison(problem, target, candidates, [warning] if warning else [], floor(problem, target))
 
 
 def _candidate(algorithm: type[Plan], problem: Problem, target: Target) -> Candidate:

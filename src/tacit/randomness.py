@@ -141,9 +141,9 @@ class Stream(np.random.Generator):
 
 
 class Process:
-    """The process that runs now, without asking the system at every round."""
+    """The process that runs now, without asking the system at every round; numbers of the system's come again."""
 
-    number = os.getpid()
+    number = int.from_bytes(os.urandom(8), "little")
 
 
 _SECRET: WeakSet[Stream] = WeakSet()
@@ -151,7 +151,7 @@ _SECRET: WeakSet[Stream] = WeakSet()
 
 def _forked() -> None:
     """In a forked process: another number, and no stream that the parent goes on with."""
-    Process.number = os.getpid()
+    Process.number = int.from_bytes(os.urandom(8), "little")
     for stream in list(_SECRET):
         stream.renew()
 

@@ -80,7 +80,10 @@ def test_audit(kind, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("simulate", "convex", "--dim", "2", "--loss", "cubic"), "logistic, squared, huber, hinge, quadratic, linear"),
+        (
+            ("simulate", "convex", "--dim", "2", "--loss", "cubic"),
+            "logistic, squared, huber, smoothed-hinge, hinge, absolute, quantile, quadratic, linear",
+        ),
         (("simulate", "convex", "--dim", "2", "--loss", "huber"), "LogisticStream"),
         (("simulate", "convex", "--dim", "2", "--environment", "flipping"), "SignFlips"),
         (("simulate", "bandit", "--dim", "2", "--value-range", "0", "0.5"), "'moving' has values from 0 to 2"),
@@ -155,3 +158,14 @@ def test_a_bad_row_is_named(tmp_path, capsys):
     path.write_text("a,label\n0.5,1\n0.5,nan\n")
     assert run_command("run", "convex", "--input", str(path), *PRIVACY) == 2
     assert "Row 2 of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate", "run"])
+def test_an_algorithm_can_be_named(command, capsys):
+    own = {"plan": (), "simulate": ("--runs", "1"), "run": ("--input", "-", "--format", "csv")}[command]
+    problem = ("experts", "--n", "2", "--horizon", "20", "--epsilon", "1")
+    assert run_command(command, *problem, *own, "--algorithm", "ScheduledExperts", stdin="0,1\n1,0\n") == 0
+    shown = capsys.readouterr()
+    assert "ScheduledExperts" in shown.out + shown.err
+    assert run_command(command, *problem, *own, "--algorithm", "Guess", stdin="0,1\n") == 2
+    assert "ScheduledExperts" in capsys.readouterr().err

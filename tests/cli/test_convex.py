@@ -37,7 +37,7 @@ def test_run_on_features_and_labels(tmp_path, capsys):
     assert run_command(*common, "--label", "d") == 2
     assert "no column 'd'" in capsys.readouterr().err
     assert run_command(*common, "--loss", "cubic") == 2
-    assert "logistic, squared, huber, hinge" in capsys.readouterr().err
+    assert "logistic, squared, huber, smoothed-hinge" in capsys.readouterr().err
 
 
 def test_bad_family_gets_one_sentence(capsys):

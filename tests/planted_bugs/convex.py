@@ -144,7 +144,7 @@ def _packed(norm: float | None) -> Any:
 
 
 def _raw_gradient(honest: Any) -> Any:
-    return lambda self, data: self._loss.gradients(self._action, data)[0]
+    return lambda self, data, point: self._loss.gradients(point, data)[0]
 
 
 def _raw_value(honest: Any) -> Any:

@@ -13,11 +13,9 @@ from tacit.cli import options, problems
 from tacit.cli.commands import add_commands
 from tacit.planning import plan as make_plan
 from tacit.problems import Problem
-from tacit.validation import check_choice
 
 app = typer.Typer(help="Try to break the privacy contract of a plan.", no_args_is_help=True)
 
-Algorithm = Annotated[str | None, typer.Option(help="Which algorithm to audit (default: the one that is chosen).")]
 Budget = Annotated[float, typer.Option(help="Effort: 1 takes less than two minutes.")]
 AuditSeed = Annotated[int, typer.Option("--seed", help="Makes the audit repeatable.")]
 Plot = Annotated[Path | None, typer.Option(help="Write a picture of the certified and the measured curve here.")]
@@ -27,17 +25,13 @@ def attack(
     problem: Problem,
     privacy: dict[str, Any],
     output: options.Output,
-    algorithm: Algorithm = None,
     budget: Budget = 1.0,
     seed: AuditSeed = 0,
     plot: Plot = None,
 ) -> None:
     """The plan's contract is attacked; exit code 1 if it was broken."""
     options.check_folder(plot)
-    choice = make_plan(problem, **privacy)
-    plans = {candidate.algorithm: candidate.plan for candidate in choice.candidates if candidate.plan is not None}
-    name = choice.algorithm if algorithm is None else check_choice("audit", "algorithm", algorithm, tuple(plans))
-    report = audit(plans[name], budget=budget, seed=seed, progress=_progress())
+    report = audit(make_plan(problem, **privacy).plan, budget=budget, seed=seed, progress=_progress())
     if plot is not None:
         report.plot(plot)
     output.answer(str(report), report.to_dict())

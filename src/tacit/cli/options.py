@@ -39,6 +39,9 @@ MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on how often t
 Numerics = Annotated[
     str, typer.Option(help="exact (integer noise wherever that is proved) or float (for simulation only, NOT private).")
 ]
+Algorithm = Annotated[
+    str | None, typer.Option(help="The algorithm by its name (default: the one with the smallest certified regret).")
+]
 ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
 Lipschitz = Annotated[
     float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
@@ -84,8 +87,9 @@ def privacy(
     rounds_per_person: RoundsPerPerson = 1,
     max_switches: MaxSwitches = None,
     numerics: Numerics = "exact",
+    algorithm: Algorithm = None,
 ) -> dict[str, Any]:
-    """The planner's privacy arguments from their options."""
+    """The planner's arguments from their options."""
     return {
         "epsilon": epsilon,
         "delta": delta,
@@ -94,6 +98,7 @@ def privacy(
         "rounds_per_person": rounds_per_person,
         "max_switches": max_switches,
         "numerics": numerics,
+        "algorithms": None if algorithm is None else [algorithm],
     }
 
 

@@ -17,11 +17,14 @@ LOSSES: dict[str, type[LinkLoss]] = {
     "logistic": tacit.LogisticLoss,
     "squared": tacit.SquaredLoss,
     "huber": tacit.HuberLoss,
-    "hinge": tacit.SmoothedHingeLoss,
+    "smoothed-hinge": tacit.SmoothedHingeLoss,
+    "hinge": tacit.HingeLoss,
+    "absolute": tacit.AbsoluteLoss,
+    "quantile": tacit.QuantileLoss,
 }
 """Losses of a row of features and a label."""
 
-LossName = Annotated[str, typer.Option("--loss", help="logistic, squared, huber, hinge, quadratic or linear.")]
+LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}, quadratic or linear.")]
 DataNorm = Annotated[
     float, typer.Option(help="Public bound on the norm of a row of data; longer rows are scaled down.")
 ]

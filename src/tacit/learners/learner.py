@@ -214,7 +214,8 @@ class Learner(Stateful, ABC):
             before = self._gather()
             self._process = None
             try:
-                actions = run_rows(self, rows, absent)
+                with np.errstate(all="ignore"):  # whether something underflows depends on the data
+                    actions = run_rows(self, rows, absent)
             except BaseException:
                 self._scatter(before)  # a secret learner goes on under fresh keys: what was drawn is not drawn again
                 self._process = Process.number

@@ -2,6 +2,7 @@
 
 from tacit.losses.base import CONSTRUCTED, Constants, ConvexFamily, Loss, LossFamily, RowLoss
 from tacit.losses.custom import CustomLoss
+from tacit.losses.kinks import AbsoluteLoss, HingeLoss, QuantileLoss
 from tacit.losses.linear_models import (
     HuberLoss,
     LinearLoss,
@@ -14,9 +15,11 @@ from tacit.losses.quadratic import QuadraticLoss
 
 __all__ = [
     "CONSTRUCTED",
+    "AbsoluteLoss",
     "Constants",
     "ConvexFamily",
     "CustomLoss",
+    "HingeLoss",
     "HuberLoss",
     "LinearLoss",
     "LinkLoss",
@@ -24,6 +27,7 @@ __all__ = [
     "Loss",
     "LossFamily",
     "QuadraticLoss",
+    "QuantileLoss",
     "RowLoss",
     "SmoothedHingeLoss",
     "SquaredLoss",

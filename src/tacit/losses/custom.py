@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
@@ -55,11 +56,11 @@ class CustomLoss(Loss):
         point = self._point(x)
         try:
             rows = finite_rows("CustomLoss", "gradient", self.gradient_of(point, data), point.size, many=False)
+            return np.asarray(clip_rows(rows, self.lipschitz)[0])
         except (TypeError, ArithmeticError) as error:
             name = type(error).__name__
-            raise InvalidInput(f"The gradient of this CustomLoss cannot be taken at these data ({name}).") from error
-        gradient: FloatArray = clip_rows(rows, self.lipschitz)[0]
-        return gradient
+        # Not inside of the handler: an error keeps the one that it was raised in, which may quote the data.
+        raise InvalidInput(f"The gradient of this CustomLoss cannot be taken at these data ({name}).")
 
     def _point(self, x: ArrayLike) -> FloatArray:
         return real_array("CustomLoss", "x", x, (None,)).copy()

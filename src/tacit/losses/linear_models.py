@@ -97,7 +97,12 @@ class LinkLoss(RowLoss):
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise InvalidInput(f"The data of {owner} must be a pair (features, label). Got {_short(data)} instead.")
         features = finite_rows(owner, "features", data[0], dimension, many=many)
-        labels = finite_rows(owner, "labels", np.reshape(data[1], (1, -1)), len(features), many=True)[0]
+        labels = finite_rows(owner, "labels", np.reshape(data[1], (-1, 1) if many else -1), 1, many=many)[:, 0]
+        if len(labels) != len(features):
+            raise InvalidInput(
+                f"The data of {owner} must have a label for each row of features. Got {len(labels)} for "
+                f"{len(features)} instead."
+            )
         rows = np.empty((len(features), dimension + 1))
         rows[:, :-1] = clip_rows(features, self.data_norm)
         rows[:, -1] = self.clip_labels(labels)

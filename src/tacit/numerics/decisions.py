@@ -60,6 +60,7 @@ def coins(uniforms: Uniforms, probability: float, rate: float, scores: IntArray)
     return toss(uniforms, index, words, probability, rate, scores)
 
 
+@np.errstate(all="ignore")
 def toss(
     uniforms: Uniforms, index: int, words: Words, probability: float, rate: float, scores: IntArray
 ) -> NDArray[np.bool_]:
@@ -74,6 +75,7 @@ def toss(
     return heads.reshape(scores.shape)
 
 
+@np.errstate(all="ignore")
 def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
     """An index with probability exactly proportional to e^{-rate * score}: small scores are likely."""
     _check_coin(1.0, rate, 0)
@@ -86,6 +88,7 @@ def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
     return _draw(uniforms, np.exp(-(gaps * rate)), bounds)
 
 
+@np.errstate(all="ignore")
 def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
     """An index with probability exactly proportional to these floats, which are not negative and not all 0."""
     if not (weights.min() >= 0.0 and 0.0 < weights.max() <= LARGEST):
@@ -101,6 +104,7 @@ def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
     return _draw(uniforms, relative, bounds)
 
 
+@np.errstate(all="ignore")
 def permute_and_flip(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
     """The index of a small score: each j stays with probability e^{-rate (score_j - least)}, one is drawn of those.
 

@@ -46,6 +46,7 @@ class Minimum:
     substitute: bool = False
 
 
+@np.errstate(all="ignore")
 def perturbed_minimum(
     losses: LossSum,
     *,

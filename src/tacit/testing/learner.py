@@ -17,6 +17,7 @@ CHECKS: dict[str, Check] = {
     for check in (
         playing.play_is_idempotent,
         playing.run_is_the_loop,
+        playing.settings_of_numpy_change_nothing,
         playing.parts_and_loops_mix,
         playing.rounds_are_counted,
         playing.bad_feedback_changes_nothing,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,20 @@ def run_is_the_loop(case: Case) -> None:
     assert got == wanted, "run and play/observe make different decisions"
     assert (other.rounds, other.switches) == (one.rounds, one.switches), "run counts otherwise than play/observe"
     assert content(other) == content(one), "run and play/observe leave different states"
+
+
+def settings_of_numpy_change_nothing(case: Case) -> None:
+    """Where numpy was told to raise at underflows and the like, which depend on the data, nothing is raised."""
+    wanted = case.loop(case.start())
+    for setting in ("raise", "warn"):
+        one, other = case.start(), case.start()
+        with np.errstate(all=setting), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                got = [case.loop(one), listed(other.run(case.rows()))]
+            except (ArithmeticError, Warning) as error:
+                raise AssertionError(f"under np.errstate(all={setting!r}) a round ends in {error!r}") from None
+        assert got == [wanted, wanted], "numpy's settings change decisions"
 
 
 def parts_and_loops_mix(case: Case) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from math import exp, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from tacit.learners.small_problems import SMALL_DELAY
 from tacit.learners.target import Target
 from tacit.mechanisms.clipped_geometric import ClippedGeometric
 from tacit.privacy.curves import Curve, Pure
-from tacit.privacy.guarantee import EXACT, REPLACE, ZERO_OUT
+from tacit.privacy.guarantee import EXACT, ZERO_OUT
 from tacit.problems import Arms, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_number, check_positive, first_position, real_array
@@ -206,35 +205,3 @@ class ArmLearner(Learner):
 def pure(target: Target) -> dict[str, Any]:
     """What a plan takes over from a target: delta is left, since pure epsilon costs less noise than any delta saves."""
     return {**target.contract, "delta": 0.0}
-
-
-def floor_warning(problem: Problem, target: Target) -> str | None:
-    """A sentence on the regret that no learner of these arms escapes."""
-    if not isinstance(problem, Arms) or problem.n < 2 or problem.horizon is None:
-        return None
-    floor = problem.width * regret_floor(problem.n, problem.horizon, target)
-    return f"on some losses every learner with this contract has a regret of at least {floor:.3g}."
-
-
-def regret_floor(arms: int, rounds: int, target: Target) -> float:
-    """The larger of two lower bounds on the worst regret of any learner, in units of the loss range.
-
-    min(sqrt(K T), T)/20 without privacy. Under pure epsilon, replace and one round per person, R with
-    R = (1/4) (T - n) e^{-epsilon n}, n = 4R/(K-1): arm 1 always costs 1/2 and the others 1; some arm is played at
-    most n times with probability 1/2; if it cost 0 instead, such a transcript differs in n replies at most, keeps
-    e^{-epsilon n} of its probability, and loses 1/2 in T - n rounds.
-    """
-    plain = min(sqrt(arms * rounds), rounds) / 20
-    if target.relation is not REPLACE or target.rounds_per_person > 1:
-        return plain
-
-    def forced(regret: float) -> bool:
-        """Whether so little regret is impossible."""
-        replies = 4 * regret / (arms - 1)
-        return regret < max(0.0, rounds - replies) / 4 * exp(-target.epsilon * replies)
-
-    low, high = 0.0, float(rounds)
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if forced(middle) else (low, middle)
-    return max(plain, low)

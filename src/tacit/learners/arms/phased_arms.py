@@ -245,6 +245,7 @@ class PhasedArmsLearner(ArmLearner):
         played += int(self._done.sum()) * self._delay - self._unused
         return self._size == lengths[int(self._done[self._action])] and played == self._round
 
+    @np.errstate(all="ignore")
     def _release(self, total: int) -> None:
         arm, schedule = self._action, self._schedule
         done = int(self._done[arm])

@@ -84,6 +84,7 @@ class ConvexLearner(Learner):
     def _run_openly(self, rows: Any) -> FloatArray:
         return np.asarray(super()._run_openly(rows)).reshape(len(rows), self._domain.dimension)
 
+    @np.errstate(all="ignore")
     def _absorb(self, rows: Any) -> None:
         self._absorb_rows(rows, np.empty((1, self._domain.dimension)), self._round)
 

@@ -184,6 +184,7 @@ class PrivateFTRLLearner(ConvexLearner):
     def _at_opening(self, number: int) -> None:
         self._points[number % len(self._points)] = self._action
 
+    @np.errstate(all="ignore")
     def _check_at(self, number: int, feedback: Any) -> Any:
         """With a delay: the gradient at the point of that round."""
         if not self._opens:
@@ -195,6 +196,7 @@ class PrivateFTRLLearner(ConvexLearner):
     def _check_row(self, number: int, row: FloatArray) -> Any:
         return [self._gradient(row[None], self._points[number % len(self._points)])]
 
+    @np.errstate(all="ignore")
     def _check(self, feedback: Any) -> Any:
         if isinstance(self._loss, RowLoss):
             return super()._check(feedback)

@@ -295,6 +295,7 @@ class L2PConvexLearner(Learner):
             self._finish(row)
         return points
 
+    @np.errstate(all="ignore")
     def _absorb(self, row: FloatArray) -> None:
         chains = self._chains
         finished = self._round + 1

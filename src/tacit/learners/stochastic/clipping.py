@@ -123,7 +123,8 @@ class ClippedDifferences:
             return np.full(self._dimension, np.nan)
         except (TypeError, ValueError) as error:
             name = type(error).__name__
-            raise InvalidInput(f"The gradient of {self._loss!r} cannot be taken at this record ({name}).") from error
+        # Not inside of the handler: an error keeps the one that it was raised in, which may quote the record.
+        raise InvalidInput(f"The gradient of {self._loss!r} cannot be taken at this record ({name}).")
 
 
 def _weighted(factors: FloatArray, rows: FloatArray, each: Each | None) -> FloatArray:

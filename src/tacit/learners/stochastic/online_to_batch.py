@@ -317,6 +317,7 @@ class OnlineToBatchLearner(Learner):
     def _check_many(self, records: Any) -> Any:
         return self._differences.pack_many(records) if not self._shows else list(records)
 
+    @np.errstate(all="ignore")
     def _absorb(self, checked: Any) -> None:
         record, total = checked
         if total is None:
@@ -356,9 +357,7 @@ class OnlineToBatchLearner(Learner):
             self._round += taken
             self._played = False
             position += taken
-        if not models:
-            return np.empty((0, self._action.size))
-        return np.repeat(np.array(models), counts, axis=0)
+        return np.repeat(np.array(models), counts, axis=0) if models else np.empty((0, self._action.size))
 
     def _weights(self) -> tuple[float, float]:
         """beta_t and beta_{t-1} of the step to come."""
@@ -376,6 +375,7 @@ class OnlineToBatchLearner(Learner):
             return min(clip, sensitivity), sensitivity
         return clip, max(self._sensitivity, clip * ROUND_UP)
 
+    @np.errstate(all="ignore")
     def _total(self, records: Any) -> FloatArray:
         """The sum of the batch's clipped differences; nothing changes yet."""
         grid, (clip, sensitivity) = self.plan.grid, self._clip()

@@ -179,6 +179,7 @@ class NoisyMirrorDescentLearner(ExpertLearner):
         self._hidden = NoisyVectors(plan.grid, plan.noise, randomness, "noise")
         self._action = int((self._streams["draw"].standard_exponential(self._n) / self._weights).argmin())
 
+    @np.errstate(all="ignore")
     def _absorb(self, losses: FloatArray) -> None:
         self._steps(losses[None], np.empty(1, dtype=np.int64))
 

@@ -105,6 +105,7 @@ class UniformPrior(PathPrior):
         weights[0] = 0.0
         return weights
 
+    @np.errstate(all="ignore")
     def advance(self, weights: FloatArray, rows: FloatArray) -> None:
         """F(j,c) <- ln( e^F(j,c) + sum over k != j of e^F(k,c-1) ), after the losses."""
         others = np.zeros_like(weights)
@@ -121,6 +122,7 @@ class UniformPrior(PathPrior):
             weights[1:] = np.logaddexp(weights[1:], arrivals[:-1])
             weights -= np.max(weights)
 
+    @np.errstate(all="ignore")
     def law(self, weights: FloatArray, time: int) -> FloatArray:
         """e^F(j,c) G(rounds after the next one, S-c)."""
         left = self._log_completions(np.asarray([self.rounds - time - 1]))[0]
@@ -138,6 +140,7 @@ class UniformPrior(PathPrior):
         result[to_come < 1] = 0.0
         return result[:, ::-1]  # from switches left to switches used
 
+    @np.errstate(all="ignore")
     def _log_completions(self, rounds: np.ndarray[tuple[int], np.dtype[np.int64]]) -> FloatArray:
         """Ln G(n, k) for each n in `rounds` and k = 0, ..., S."""
         terms = np.zeros((len(rounds), self.switches + 1))

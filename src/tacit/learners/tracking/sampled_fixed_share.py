@@ -212,6 +212,7 @@ class SampledFixedShareLearner(ExpertLearner):
             self._round += 1
         self._played = False
 
+    @np.errstate(all="ignore")
     def _update(self, factor: FloatArray, finished: int) -> None:
         weights = self._weights
         if finished % self.plan.epoch:

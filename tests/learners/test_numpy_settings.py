@@ -1,0 +1,86 @@
+"""Learners at rates where weights underflow: what numpy was told to do about that must not show."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tacit import (
+    CTRL,
+    Arms,
+    Ball,
+    BatchedTsallis,
+    Box,
+    Convex,
+    Experts,
+    HedgeOnSums,
+    LazyExperts,
+    LazyFixedShare,
+    LinearLoss,
+    LogisticLoss,
+    NoisyMirrorDescent,
+    ObjectivePerturbation,
+    PhasedArms,
+    PrivateFTRL,
+    SampledFixedShare,
+    ScheduledExperts,
+    Stochastic,
+    Tracking,
+)
+from tacit.testing import CHECKS
+from tacit.testing.rounds import Case
+
+ROUNDS = 64
+EXPERTS, TRACKING = Experts(n=3, horizon=ROUNDS), Tracking(n=3, horizon=ROUNDS, switches=2)
+LARGE = {"epsilon": 1e5, "delta": 1e-6}
+TINY = np.where(np.arange(ROUNDS)[:, None] % 3 == np.arange(3), 1.0, 5e-324)
+ROWS = list(TINY)
+ARMS = TINY[:, 0].tolist()
+VECTORS = [np.array([1e-320 if t % 2 else 1.0, -0.5]) for t in range(ROUNDS)]
+PAIRS = [(row, 1.0 if t % 3 else -1.0) for t, row in enumerate(VECTORS)]
+
+
+def as_columns(losses):
+    """The loss of every arm, which is the same for all of them."""
+    return np.tile(np.array(losses)[:, None], 3)
+
+
+CASES = {
+    "lazy experts": lambda: (LazyExperts(EXPERTS, eta=5000.0, force=0.1), ROWS),
+    "scheduled experts": lambda: (ScheduledExperts(EXPERTS, eta=5000.0), ROWS),
+    "hedge": lambda: (replace(HedgeOnSums.calibrate(EXPERTS, epsilon=1e4, delta=1e-6), eta=900.0), ROWS),
+    "hedge, pure": lambda: (HedgeOnSums.calibrate(EXPERTS, epsilon=1e3, delta=0.0), ROWS),
+    "lazy fixed share": lambda: (LazyFixedShare.calibrate(TRACKING, **LARGE), ROWS),
+    "lazy fixed share, uniform": lambda: (LazyFixedShare.calibrate(TRACKING, prior="uniform", **LARGE), ROWS),
+    "sampled fixed share": lambda: (SampledFixedShare.calibrate(TRACKING, **LARGE), ROWS),
+    "mirror descent": lambda: (NoisyMirrorDescent.calibrate(TRACKING, **LARGE), ROWS),
+    "mirror descent, pure": lambda: (NoisyMirrorDescent.calibrate(TRACKING, epsilon=0.01, delta=0.0), ROWS),
+    "tsallis": lambda: (
+        BatchedTsallis.calibrate(Arms(n=3, horizon=ROUNDS), epsilon=30.0, delta=0.0), ARMS, as_columns
+    ),
+    "phased": lambda: (
+        PhasedArms.calibrate(Arms(n=3, horizon=ROUNDS, adversary="stochastic"), epsilon=30.0, delta=0.0),
+        ARMS, as_columns,
+    ),
+    "ftrl": lambda: (
+        PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=LinearLoss(), horizon=ROUNDS), epsilon=1.0, delta=1e-6),
+        VECTORS,
+    ),
+    "ctrl": lambda: (
+        CTRL.calibrate(
+            Convex(domain=Box([-1, -1], [1, 1]), loss=LogisticLoss(), horizon=ROUNDS), epsilon=9.0, delta=1e-6
+        ),
+        PAIRS,
+    ),
+    "objective": lambda: (
+        ObjectivePerturbation.calibrate(
+            Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=ROUNDS), epsilon=9.0, delta=1e-6
+        ),
+        PAIRS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_underflows_are_silent(name):
+    CHECKS["settings_of_numpy_change_nothing"](Case(*CASES[name]()))

@@ -1,0 +1,110 @@
+"""Planted bugs that need an unusual value to show: errors that quote data, that come for some data only, NaN scores."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.life_of_noise import found
+from tacit import CTRL, Arms, BatchedTsallis, Box, Convex, LogisticLoss
+from tacit.auditing.report import Finding
+from tacit.errors import InvalidInput
+from tacit.estimators import Ledger, PrivateGridSearch, PrivateLogisticRegression, PrivateRidge, base
+from tacit.learners.arms.draws import Draws
+from tacit.learners.convex.common import ConvexLearner
+from tacit.learners.ctrl import coupled
+from tacit.testing.rounds import Case
+
+SECRET = "0.1251"
+
+
+def arms() -> Case:
+    """Arms, whose noise is in draws of their own."""
+    return Case(BatchedTsallis.calibrate(Arms(n=3, horizon=40), epsilon=1.0, delta=0.0), [0.25] * 40)
+
+
+def tiny_features() -> Case:
+    """Minimisers of losses with features that underflow when they are multiplied."""
+    problem = Convex(domain=Box([-1, -1], [1, 1]), loss=LogisticLoss(), horizon=24)
+    rows = [(np.array([1e-320 if t % 2 else 1.0, -0.5]), 1.0 if t % 3 else -1.0) for t in range(24)]
+    return Case(CTRL.calibrate(problem, epsilon=9.0, delta=1e-6), rows)
+
+
+def quoting(call: Callable[[], Any]) -> Callable[[], Finding]:
+    """Attack by data that are refused: is a value of theirs in the error, or in one behind it?"""
+
+    def attack() -> Finding:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call()
+        except (InvalidInput, TypeError, ValueError) as error:
+            shown = "".join(traceback.format_exception(error, limit=0))
+            return _finding("quoted values", float(SECRET in shown), 0.0)
+        return _finding("quoted values", 1.0, 0.0)
+
+    return attack
+
+
+def scores() -> Finding:
+    """Attack by one record: by how much does it move the error of a candidate?"""
+    model = PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=Ledger()).fit(np.zeros((4, 16)), np.zeros(4))
+    model.coef_ = np.tile([5.0, -5.0], 8)
+    search, rows = PrivateGridSearch(model, {"regularisation": [1.0]}), np.zeros((4, 16))
+    before = search._errors(model, rows, np.zeros(4))
+    rows[2] = 1.7e308 * np.ones(16)
+    with np.errstate(all="ignore"):
+        moved = abs(search._errors(model, rows, np.zeros(4)) - before)
+    return _finding("one record in a grid search", np.inf if np.isnan(moved) else moved, 1.0)
+
+
+def _finding(method: str, observed: float, allowed: float) -> Finding:
+    return Finding(method, "unusual values", "largest", allowed, observed, violation=observed > allowed, check=True)
+
+
+def _refused_text() -> Any:
+    rows = [[f"x{SECRET}", "0"], ["1", "2"]]
+    return PrivateLogisticRegression(data_norm=1.0, classes=[0, 1], ledger=Ledger()).fit(rows, [0, 1])
+
+
+def _minimum_errors(honest: Any) -> Any:
+    def errors(self: Any, model: Any, features: Any, target: Any) -> float:
+        with np.errstate(all="ignore"):
+            squares = ((model.predict(features) - target) / (2 * model.label_bound_)) ** 2
+        return float(np.sum(np.minimum(squares, 1.0)))
+
+    return errors
+
+
+def _plainly_validated(honest: Any) -> Any:
+    return lambda estimator, *data, **options: validate_data(estimator, *data, dtype=np.float64, **options)
+
+
+CONTROLS = (
+    Control(
+        "a score that is not a number wins every grid search", "estimators",
+        swap(PrivateGridSearch, "_errors", _minimum_errors), scores,
+    ),
+    Control(
+        "scikit-learn's errors quote the cells that it refuses", "estimators",
+        swap(base, "checked_data", _plainly_validated), quoting(_refused_text),
+    ),
+    Control(
+        "a replayable state of arms passes for a secret one", "noise",
+        swap(Draws, "private", lambda honest: None), found("forged_states_are_refused", arms),
+    ),
+    Control(
+        "minimisers raise at underflows where numpy was told so", "noise",
+        both(
+            swap(coupled, "perturbed_minimum", lambda honest: honest.__wrapped__),
+            swap(ConvexLearner, "_absorb", lambda honest: honest.__wrapped__),
+        ),
+        found("settings_of_numpy_change_nothing", tiny_features),
+    ),
+)  # fmt: skip
