@@ -110,3 +110,18 @@ def test_a_crash_says_what_was_spent(losses, monkeypatch, capsys):
     with pytest.raises(MemoryError):
         run_command(*COMMON, "--input", str(losses))
     assert "the run broke off. Decisions were shown: epsilon=" in capsys.readouterr().err
+
+
+def test_a_line_is_written_out_before_its_row_is_kept(losses, tmp_path, monkeypatch):
+    """A row that is kept is not read again, so a line that still waits in a buffer would be lost with the program."""
+    output, settle, seen = tmp_path / "decisions.txt", tacit.Live.settle, []
+
+    def settled(self, number, feedback):
+        seen.append(len(output.read_text().splitlines()) - number)
+        settle(self, number, feedback)
+
+    monkeypatch.setattr(tacit.Live, "settle", settled)
+    with output.open("w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert run_command(*COMMON, "--input", str(losses), *kept(tmp_path)) == 0
+    assert seen == [1] * 60

@@ -28,6 +28,7 @@ def test_kills(tmp_path):
     assert found["rounds"] >= 8  # those of the last process, which ends by itself
 
 
+@pytest.mark.slow
 def test_killed_runs(tmp_path):
     found = killed_runs(tmp_path, 2, rows=60)
     assert (found["lost"], found["unlike the twin"], found["doubled"]) == (0, 0, 0)
