@@ -61,8 +61,10 @@ if TYPE_CHECKING:
         LazyFixedShare,
         LimitedUpdates,
         NoisyMirrorDescent,
+        RecentLeader,
         RestartOnShift,
         SampledFixedShare,
+        TrackingOnSums,
     )
     from tacit.losses import (
         AbsoluteLoss,
@@ -116,7 +118,8 @@ _HOMES = {
     "learners.slots": "Decision",
     "learners.stochastic": "ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
-    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RestartOnShift SampledFixedShare",
+    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
+    "SampledFixedShare TrackingOnSums",
     "losses": "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss "
     "QuantileLoss SmoothedHingeLoss SquaredLoss",
     "planning": "Choice plan",
@@ -207,6 +210,7 @@ __all__ = [
     "QuadraticLoss",
     "QuantileLoss",
     "Randomness",
+    "RecentLeader",
     "RegretBound",
     "Relation",
     "Replay",
@@ -231,6 +235,7 @@ __all__ = [
     "SwitchingAdversary",
     "TacitError",
     "Tracking",
+    "TrackingOnSums",
     "__version__",
     "audit",
     "plan",

@@ -47,10 +47,14 @@ class Candidate:
         return self.plan.vacuous if self.plan else True
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        """The candidate of the smallest rank is chosen: certified regret, divided by what favours the algorithm."""
+    def rank(self) -> tuple[bool, bool, float]:
+        """The candidate of the smallest rank is chosen: certified regret, divided by what favours the algorithm.
+
+        A bound that holds under a condition on the run itself comes after all bounds that say something without one.
+        """
         favour = self.plan.favour[0] if self.plan and not self.vacuous else 1.0
-        return self.plan is None, float(self.regret_bound) / favour
+        weak = bool(self.regret_bound.condition) or self.vacuous
+        return self.plan is None, weak, float(self.regret_bound) / favour
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; numbers that are not finite become null."""
@@ -144,7 +148,10 @@ class Comparison:
             f"regret against the {self.target.adversary} adversary\n"
         )
         notes = [*self._cost_of_delay(), *(_because(candidate) for candidate in self.candidates if candidate.reason)]
-        if any(float(other.regret_bound) < float(self.regret_bound) for other in self.candidates):
+        if any(
+            float(other.regret_bound) < float(self.regret_bound) and not other.regret_bound.condition
+            for other in self.candidates
+        ):
             factor, reason = self.plan.favour
             rule = f"chosen while its certificate is at most {factor:g} times the smallest, because {reason}."
             notes.insert(0, f"{self.algorithm}: {rule}")

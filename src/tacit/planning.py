@@ -39,28 +39,36 @@ def plan(
     rounds_per_person: int = 1,
     max_switches: int | None = None,
     numerics: str = "exact",
+    confidence: float | None = None,
     algorithms: Sequence[type[Plan] | str] | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Calibrate every algorithm that applies, and choose the one with the smallest certified regret.
+
+    Bounds that hold without a condition on the run come first; where measured regret speaks for an algorithm, its
+    certificate may be somewhat larger (`explain` says so).
 
     Args:
         problem: what is to be decided.
         epsilon: the privacy budget for the whole run.
         delta: the failure probability; 0 asks for pure differential privacy.
         adversary: who makes the losses, for the regret bound: "oblivious" (fixed in advance, the default) or
-            "adaptive" (may react to your decisions); `Tracking` and `Arms` name their own. Privacy holds against both.
+            "adaptive" (may react to your decisions), or "stochastic" (independent, from one distribution);
+            `Tracking` and `Arms` name their own. Privacy holds against all of them.
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
         max_switches: a hard limit on how often the decision may change.
         numerics: "exact", on integers wherever that is proved (each contract says), or "float": float64 samplers, for
             simulation only.
+        confidence: the probability, at least 1/2, with which a single run must meet the certified regret (default: its
+            expectation is bounded, and single runs vary). Few algorithms can promise that.
         algorithms: the algorithms to compare, classes or names (default: all that apply, and those you registered).
         progress: show which algorithm is being calibrated (default: only in a terminal).
     """
-    compared = algorithms_for(problem, algorithms)
+    compared = algorithms_for(problem, algorithms, adversary)
     against = _adversary(problem, adversary)
-    target = Target(epsilon, delta, as_relation("plan", relation), rounds_per_person, max_switches, against, numerics)
+    related = as_relation("plan", relation)
+    target = Target(epsilon, delta, related, rounds_per_person, max_switches, against, numerics, confidence)
     candidates = []
     with Progress("calibrating", progress) as shown:
         for index, algorithm in enumerate(compared, 1):
@@ -89,6 +97,8 @@ def _refusal(made: Plan, target: Target) -> str:
         return f"its contract does not meet epsilon={target.epsilon:g} at delta={target.delta:g}."
     if not any(adversary in made.certified_against for adversary in HARDER[target.adversary]):
         return f"its regret is not certified against the {target.adversary} adversary."
+    if target.confidence is not None and not (made.regret_bound.confidence or 0.0) >= target.confidence:
+        return "its certified regret bounds the expectation, not a single run."
     return "" if float(made.regret_bound) >= 0 else "its certified regret is not a number."
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, nearly, numbers, one_of, values
+from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.composition import Composition, Failing, compose
 from tacit.privacy.curves import (
@@ -45,6 +46,10 @@ CURVES = {
     Composition: nearly(
         parts=one_of((Pure(0.1), Gaussian(1.0)), (Approximate(0.1, 1e-9), BoundedRange(0.3))),
         deltas=one_of(None, (0.0, 1e-6), (1e-6,)),
+    ),
+    LinkedReleases: nearly(
+        move=one_of(0.2, 1e-9, 50.0), growth=one_of(0.3, 0.0, 1e6), replacement=one_of(True, False),
+        protection=one_of(0.01, 0.0), releases=one_of(1, 3),
     ),
     LazyChain: nearly(
         decisions=one_of(5, 10**9), keep_low=one_of(0.5, 0.0), keep_high=one_of(0.7, 1.0), bit=one_of(0.1, 1e-300),

@@ -13,9 +13,10 @@ from tacit.auditing.report import Finding
 from tacit.errors import PrivacyError
 from tacit.learners import doubling
 from tacit.learners.experts.lazy_experts import LazyExperts
+from tacit.learners.stochastic import linked_accounting
 from tacit.learners.target import Target
-from tacit.privacy import composition, conversion, guarantee, lazy, responses
-from tacit.privacy.curves import Approximate, Gaussian, Pure, Renyi, Sometimes
+from tacit.privacy import chain_profiles, composition, conversion, few_steps, guarantee, lazy, responses, smoothed_walk
+from tacit.privacy.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated, Sometimes
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.problems import Experts
 
@@ -90,6 +91,85 @@ def shown_epsilon() -> Finding:
     return _compared("a printed contract", "epsilon", shown, contract.epsilon())
 
 
+def wide_draws(count: int, end: float) -> Finding:
+    """Draws of range 2 whose losses are always `end` and `end` - 2: a binomial walk."""
+    curve, epsilon = Repeated(BoundedRange(2.0), count), 1.2 * count
+    with mpmath.workdps(30):
+        up = mpmath.expm1(end - 2) / mpmath.expm1(-2)
+        places = (
+            (end * count - 2 * k, mpmath.binomial(count, k) * up ** (count - k) * (1 - up) ** k) for k in range(count)
+        )
+        exact = sum(chance * max(0, 1 - mpmath.exp(epsilon - place)) for place, chance in places)
+    return _compared("draws of bounded range", f"delta at epsilon={epsilon:g}", curve.delta(epsilon), float(exact))
+
+
+def likely_redraw() -> Finding:
+    """One toss, e^-.4 or e^-.1 to keep: a redraw is 3.5 times as likely under one neighbour, and shows."""
+    chain = lazy.LazyChain(1, np.exp(-0.4), np.exp(-0.1), 0.3, BoundedRange(0.6))
+    redraw, other = -np.expm1(-0.4), -np.expm1(-0.1)
+    return _compared("one toss", "delta at epsilon=1", chain.delta(1.0), float(redraw - np.e * other))
+
+
+def many_tosses() -> Finding:
+    """Fifty tosses that draw with probability 1/2, the losses of a draw +-.3: a walk, without the coin that differs."""
+    chain = lazy.LazyChain(51, 0.5, 0.6, 0.1, BoundedRange(0.6))
+    up = 1 / (1 + np.exp(-0.3))
+    law = np.ones(1)
+    for _ in range(50):
+        law = np.convolve(law, [0.5 * (1 - up), 0.5, 0.5 * up])
+    places = 0.3 * np.arange(-50, 51)
+    exact = float(law @ np.maximum(0.0, -np.expm1(4.0 - places)))
+    return _compared("fifty tosses", "delta at epsilon=4", chain.delta(4.0), exact)
+
+
+def curved_model() -> Finding:
+    """One logistic record or none at a tiny ridge, in one dimension: the density of the model is integrated."""
+    ridge, sigma, epsilon = 0.02, 4.0, 0.5
+    x = np.linspace(-1500.0, 1500.0, 300_001)
+    slope = 0.5 * (1 + np.tanh(-x / 2))
+    alone = np.exp(-((ridge * x / sigma) ** 2) / 2) * ridge
+    record = np.exp(-(((ridge * x - slope) / sigma) ** 2) / 2) * (ridge + slope * (1 - slope))
+    gap = np.maximum(record - np.exp(epsilon) * alone, 0).sum() * (x[1] - x[0]) / (np.sqrt(2 * np.pi) * sigma)
+    curve = linked_accounting.LinkedReleases(1 / sigma, 0.25 / ridge, False, 0.0)
+    return _compared("a model of one record", "delta at epsilon=.5", curve.delta(epsilon), float(gap) * (1 - 1e-6))
+
+
+def _no_curvature(honest: Any) -> Any:
+    """The slope's share alone: where the loss is steep it is flat, so its curvature is forgotten altogether."""
+    return lambda self, normal: honest(replace(self, growth=0.0), normal)
+
+
+def _half_the_range(honest: Any) -> Any:
+    """The loss that is the worst for very many draws, taken for the worst of all."""
+    return lambda width, kappa: width / 2
+
+
+def _middle_only(honest: Any) -> Any:
+    """Step by step, but only t = r/2 is tried."""
+
+    def drawn(self: few_steps.WorstDraws) -> Any:
+        half = self._cells // 2 * self._step
+        up = 1 / (1 + np.exp(-half))
+        at = self._epsilons
+        return up * self._at(at - half, self._values) + (1 - up) * self._at(at + half, self._values)
+
+    return property(drawn)
+
+
+def _first_vertex(honest: Any) -> Any:
+    return lambda *coin: honest(*coin)[:1]
+
+
+def _least_redraws(honest: Any) -> Any:
+    """Tosses of other batches are taken to redraw as rarely as they may."""
+
+    def draws(self: chain_profiles.ChainProfile, *args: Any, **kwargs: Any) -> Any:
+        found = honest(self, *args, **kwargs)
+        return replace(found, tosses=tuple((count, chance / 2) for count, chance in found.tosses))
+
+    return draws
+
+
 def _infinite_is_nothing(honest: Any) -> Any:
     """What is no finite number in a curve is left out, as a minimum that starts with NaN would."""
 
@@ -126,6 +206,26 @@ CONTROLS: tuple[Control, ...] = (
         "a delta that underflows is pure", "accounting", swap(conversion, "LEAST_DELTA", lambda honest: 0.0), tiny_delta
     ),
     Control("keep probabilities as floats", "accounting", swap(lazy.LazyChain, "coin", _floats_only), tiny_coin),
+    Control(
+        "half the range is the worst loss", "accounting", swap(smoothed_walk, "response", _half_the_range),
+        lambda: wide_draws(20, 1.713),
+    ),
+    Control(
+        "half the range is the worst loss, step by step", "accounting",
+        swap(few_steps.WorstDraws, "_drawn", _middle_only), lambda: wide_draws(10, 1.713),
+    ),
+    Control(
+        "only the first vertex of a coin", "accounting", swap(chain_profiles, "moved_pairs", _first_vertex),
+        likely_redraw,
+    ),
+    Control(
+        "other tosses redraw less than they may", "accounting",
+        swap(chain_profiles.ChainProfile, "_draws", _least_redraws), many_tosses,
+    ),
+    Control(
+        "curvature forgotten where the loss is not steep", "stochastic",
+        swap(linked_accounting.LinkedReleases, "_linked", _no_curvature), curved_model,
+    ),
     Control(
         "only the largest failure counts", "accounting", swap(composition._Found, "failure", _largest_failure),
         two_failures,

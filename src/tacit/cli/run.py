@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ from tacit.cli import options, problems
 from tacit.cli.commands import Part, add_commands, options_of, with_options
 from tacit.cli.deciding import decide, losses_within, show_point
 from tacit.cli.steps import Source, source_of
-from tacit.cli.streams import Stream, open_stream
+from tacit.cli.streams import Stream, open_replies, open_stream
 from tacit.errors import InvalidInput
 
 app = typer.Typer(help="Run the chosen plan on a stream: feedback in, one decision a round out.", no_args_is_help=True)
@@ -119,10 +120,23 @@ def bandit(problem: tacit.Bandit, privacy: dict[str, Any], output: options.Outpu
     decide(problem, privacy, stream, lambda row, _: row[0], show_point, source, output)
 
 
-def arms(problem: tacit.Arms, privacy: dict[str, Any], output: options.Output, source: Source) -> None:
-    """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0."""
-    stream = open_stream("-", "csv", columns=1)
-    decide(problem, privacy, stream, lambda row, _: row[0], show_arm, source, output)
+def arms(
+    problem: tacit.Arms,
+    privacy: dict[str, Any],
+    output: options.Output,
+    source: Source,
+    format: options.Replies = None,
+) -> None:
+    """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0.
+
+    An empty line, or null, is a reply that never came: the round counts with a loss in the middle of the range, and
+    that it was missing is as private as a loss.
+    """
+
+    def feedback(row: list[float], _: str) -> float | None:
+        return None if isnan(row[0]) else row[0]
+
+    decide(problem, privacy, open_replies(format), feedback, show_arm, source, output)
 
 
 def show_arm(arm: Any) -> tuple[str, dict[str, Any]]:

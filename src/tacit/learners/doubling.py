@@ -48,6 +48,10 @@ class Doubling(Plan):
     def __post_init__(self) -> None:
         super().__post_init__()
         refuse_many_rounds("An unknown horizon", self.target)
+        if self.target.confidence is not None:
+            raise PrivacyError(
+                "An unknown horizon has no bound for a single run: plan for a horizon, or leave 'confidence' out."
+            )
         if self.target.max_switches is not None:
             # A limit for each epoch is none for all of them, and no positive share is left for the last of
             # infinitely many; an epoch that starts with the old decision has another law than the one it is proved for.

@@ -36,7 +36,7 @@ Attack = Literal[
     "enumeration", "exponential weights", "restarts", "replayed choices", "canaries", "epochs",
     "enumerated arms", "frequencies of arms", "unbiased release",
     # Learners that hide vectors behind noise.
-    "running sum", "replayed noise", "norm noise",
+    "running sum", "replayed noise", "norm noise", "cube noise",
     # Learners whose draws have a known density.
     "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "many noises",
     "likelihood ratios",
@@ -166,6 +166,11 @@ class Plan(ABC):
         return not float(self.regret_bound) < self.blind_regret
 
     @property
+    def remark(self) -> str:
+        """What `explain` says besides the certified regret (empty: nothing)."""
+        return ""
+
+    @property
     def favour(self) -> tuple[float, str]:
         """How many times the smallest certified regret its own may be when it is chosen all the same, and why."""
         return 1.0, ""
@@ -182,6 +187,7 @@ class Plan(ABC):
         max_switches: int | None = None,
         adversary: str = "oblivious",
         numerics: str = "exact",
+        confidence: float | None = None,
         **options: Any,
     ) -> Plan:
         """The plan with the smallest certified regret that meets (epsilon, delta).
@@ -189,9 +195,8 @@ class Plan(ABC):
         The arguments are those of `tacit.plan`, then options of the algorithm's own. The search sees public
         quantities only. An unknown horizon gives the same algorithm, restarted at doubling lengths.
         """
-        target = Target(
-            epsilon, delta, as_relation("the target", relation), rounds_per_person, max_switches, adversary, numerics
-        )
+        related = as_relation("the target", relation)
+        target = Target(epsilon, delta, related, rounds_per_person, max_switches, adversary, numerics, confidence)
         return cls.calibrate_for(problem, target, **options)
 
     @classmethod
@@ -270,10 +275,12 @@ class Plan(ABC):
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
-        lines += [f"certified {self.problem.criterion}: {rounded_up(bound.value)}", f"  formula:    {bound.formula}"]
+        lines.append(f"certified {self.problem.criterion}: {rounded_up(bound.value)} ({bound.meaning})")
+        lines.append(f"  formula:    {bound.formula}")
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
         assumptions = (*bound.assumptions, *self._late_assumptions)
         lines += [f"  holds for:  {'; '.join(assumptions)}"] if assumptions else []
+        lines += [f"  besides:    {self.remark}"] if self.remark else []
         return "\n".join([*lines, str(self.guarantee)])
 
 

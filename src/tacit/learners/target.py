@@ -9,7 +9,7 @@ from tacit.errors import PrivacyError
 from tacit.privacy.guarantee import REPLACE, Relation, as_relation
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import ADVERSARIES
-from tacit.validation import check_choice, check_integer, check_privacy, plain_fields
+from tacit.validation import check_choice, check_integer, check_number, check_privacy, plain_fields
 
 NUMERICS = ("exact", "float")
 
@@ -29,9 +29,20 @@ class RegretBound:
     assumptions: tuple[str, ...] = ()
     condition: str = ""
     """What must happen in the run itself for the bound to hold (empty: nothing)."""
+    confidence: float | None = None
+    """The probability with which a single run meets the bound (None: it bounds the expectation only)."""
 
     def __float__(self) -> float:
         return self.value
+
+    @property
+    def meaning(self) -> str:
+        """What the number bounds, in words."""
+        return (
+            "expected; single runs vary"
+            if self.confidence is None
+            else f"one run, with probability {self.confidence:g}"
+        )
 
     def __str__(self) -> str:
         given = (f"if {self.condition}",) if self.condition else ()
@@ -40,7 +51,10 @@ class RegretBound:
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked of a plan: its privacy, the limit on switches, and whom its regret bound must hold against."""
+    """What is asked of a plan: its privacy, the limit on switches, and whom its regret bound must hold against.
+
+    `confidence`: the probability with which a single run must meet the bound (None: the expectation is bounded).
+    """
 
     epsilon: float
     delta: float
@@ -49,6 +63,7 @@ class Target:
     max_switches: int | None = None
     adversary: str = "oblivious"
     numerics: str = "exact"
+    confidence: float | None = None
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -58,6 +73,7 @@ class Target:
         check_integer("the target", "rounds_per_person", self.rounds_per_person)
         if self.max_switches is not None:
             check_integer("the target", "max_switches", self.max_switches, at_least=0)
+        check_confidence("the target", self.confidence)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "relation", as_relation("the target", self.relation))
@@ -71,6 +87,12 @@ class Target:
             "delta": self.delta,
             "numerics": self.numerics,
         }
+
+
+def check_confidence(owner: str, confidence: float | None) -> None:
+    """Refuse what is no probability of success; below 1/2 it is likely to be one of failure."""
+    if confidence is not None:
+        check_number(owner, "confidence", confidence, above=0.5, below=1.0, closed_low=True)
 
 
 def refuse_many_rounds(algorithm: str, target: Target) -> None:

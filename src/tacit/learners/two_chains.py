@@ -7,7 +7,7 @@ kept with probability 1 - p_y. Because y normalises the ratio, one round's feedb
 
 What differs from the print: two separate switch bits, never their union (the union leaks which chain
 moved); the ratio is taken at the old x and y; C = batch * limit suffices (the print has twice that, kept
-as `slack=2`); privacy is the random-draw Renyi composition, without the conditioning events of the print.
+as `slack=2`); privacy is the composition of random draws, without the conditioning events of the print.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from math import log1p
 from typing import Any, Protocol
 
 from tacit.learners.states import fitting
-from tacit.privacy.curves import Curve, Repeated, Sometimes, Sum
+from tacit.privacy.curves import Curve
 from tacit.privacy.lazy import LazyChain
 
 
@@ -114,7 +114,7 @@ def two_chains_curve(
 
     The running ratio lies in [-batch * limit, batch * limit]; `bit` is how far one round's feedback moves it.
     """
-    chain = LazyChain.of_hazards(
+    return LazyChain.of_hazards(
         decisions=decisions,
         least=(slack - 1) * batch * limit - log1p(-force),
         spread=2 * batch * limit,
@@ -122,7 +122,5 @@ def two_chains_curve(
         draw=draw,
         batch=batch,
         rounds_per_person=rounds_per_person,
+        reference=reference_force,
     )
-    if reference_force == 0:
-        return chain
-    return Sum((chain, Repeated(Sometimes(reference_force, draw), decisions)))

@@ -55,6 +55,10 @@ class LossFamily(ABC):
     def constants(self, domain: ConvexSet | None) -> Constants:
         """The constants on a domain (None: on the whole space, where they may be infinite)."""
 
+    def height(self, domain: ConvexSet) -> float:
+        """How far a loss on the domain may lie above its smallest value anywhere (infinite: nobody knows)."""
+        return float("inf")
+
 
 @dataclass(frozen=True)
 class ConvexFamily(LossFamily):

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.privacy.calibration import largest
+from tacit.privacy.calibration import largest, smallest
 from tacit.privacy.conversion import LEAST_DELTA, ROUND_UP, fail_closed, failing_delta, failing_epsilon
 from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure, Repeated, SamplerError, Sum
 from tacit.privacy.responses import Responses
@@ -110,8 +110,11 @@ class Composition(Curve):
         if not (low < high and self._basic(high) <= epsilon):
             return known
         # The division of delta is fixed, so the sum of the epsilons grows with 1/delta.
-        found = largest(lambda x: self._basic(1 / x), epsilon, 1 / high * (1 + 1e-15), 1 / low, 1e-12)
-        return max(LEAST_DELTA, min(known, 1 / found))
+        found = 1 / largest(lambda x: self._basic(1 / x), epsilon, 1 / high * (1 + 1e-15), 1 / low, 1e-12)
+        # Next to a pure epsilon delta moves much faster than epsilon, whose last digits decide.
+        while found * (1 - 1e-7) >= low and self._basic(found * (1 - 1e-7)) <= epsilon:
+            found = smallest(lambda delta: self._basic(delta) <= epsilon, max(low, found / 2), found, 1e-8)
+        return max(LEAST_DELTA, min(known, found))
 
     def _basic(self, delta: float) -> float:
         """The sum of the epsilons, with each part's finite pure epsilon in place of a share of delta or not."""

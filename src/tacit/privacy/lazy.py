@@ -9,6 +9,9 @@ most `drift` elsewhere (0 when the coin looks at the current batch only). The st
 
 over q, q' in [keep_low, keep_high] with |ln q/q'| <= a. It is jointly convex, so a vertex attains it.
 
+Where draws have bounded range and no coin drifts, epsilon and delta come from a walk as well (`chain_profiles`), and
+the better of the two is stated.
+
 All of it is computed from hazards h = -ln q: the least one, -ln keep_high, and the `spread`, ln keep_high/keep_low. A
 coin that nearly always keeps has 1 - q of the size of its hazard, which the float q next to 1 has lost: at a forced
 redraw of probability 1e-15 a shift of 5e-17 moves the chance of a redraw by 5%, while q stays the same float.
@@ -17,14 +20,17 @@ redraw of probability 1e-15 a shift of 5e-17 moves the chance of a redraw by 5%,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import exp, expm1, inf, isinf, log, log1p
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.privacy.curves import ROUND_UP, Curve, Repeated, log_mixture
+from tacit.privacy.chain_profiles import MOST_ROUNDS, ChainProfile
+from tacit.privacy.coins import Pair, log_redraws, moved_pairs
+from tacit.privacy.curves import ROUND_UP, BoundedRange, Curve, Repeated, log_mixture
 from tacit.validation import FloatArray, check_integer, check_number, invalid
 
 MOST_IN_A_BATCH = 4096
@@ -49,6 +55,7 @@ class LazyChain(Curve):
         drift: how far the log keep probability of other batches may move. A person's second round then meets a coin
             that the first has moved already, so with several rounds `bit` must be the whole range.
         hazards: -ln keep_high and ln keep_high/keep_low, if known better than from the floats (see `of_hazards`).
+        reference: the probability with which a second chain redraws at each toss; no data decide that.
     """
 
     decisions: int
@@ -60,6 +67,7 @@ class LazyChain(Curve):
     rounds_per_person: int = 1
     drift: float = 0.0
     hazards: Sequence[float] | None = None
+    reference: float = 0.0
 
     def __post_init__(self) -> None:
         check_integer("LazyChain", "decisions", self.decisions, at_least=0)
@@ -71,6 +79,7 @@ class LazyChain(Curve):
             raise invalid("LazyChain", "keep_low", f"at most keep_high={self.keep_high!r}", self.keep_low)
         check_number("LazyChain", "bit", self.bit, above=0.0, closed_low=True)
         check_number("LazyChain", "drift", self.drift, above=0.0, closed_low=True)
+        check_number("LazyChain", "reference", self.reference, above=0, below=1, closed_low=True, closed_high=True)
         check_integer("LazyChain", "batch", self.batch)
         check_integer("LazyChain", "rounds_per_person", self.rounds_per_person)
         if self.hazards is not None:
@@ -105,13 +114,32 @@ class LazyChain(Curve):
         """Uncapped chains have a draw at every toss in the worst case."""
         if self.decisions == 0:
             return 0.0
-        return (pure_bits(self) + self.decisions * self.draw.pure()) * ROUND_UP
+        draws = self.decisions * (2 if self.reference > 0 else 1)
+        return (pure_bits(self) + draws * self.draw.pure()) * ROUND_UP
+
+    @cached_property
+    def profile(self) -> ChainProfile | None:
+        """The walk of draws of bounded range, if no coin drifts."""
+        if not isinstance(self.draw, BoundedRange) or self.drift > 0 or self.rounds_per_person > MOST_ROUNDS:
+            return None
+        least, spread = self.coin
+        return ChainProfile(
+            self.draw.width,
+            self.decisions,
+            min(1.0, -expm1(-(least + spread)) * (1 + 1e-15)),
+            least,
+            spread,
+            tuple(self.shifts),
+            self.rounds_per_person,
+            reference=self.reference,
+        )
 
     def log_moments(self, orders: FloatArray, log_draw: FloatArray) -> FloatArray:
         """The logarithm of the transcript's moment, if a draw has the log moment `log_draw`."""
         elsewhere = log_step_moment(orders, *self.coin, self.drift, log_draw)
         extra = [_beyond(log_step_moment(orders, *self.coin, shift, log_draw), elsewhere) for shift in self.shifts]
-        return self.decisions * elsewhere + worst_partition(extra, self.rounds_per_person, self.decisions)
+        total = self.decisions * elsewhere + worst_partition(extra, self.rounds_per_person, self.decisions)
+        return total + self.decisions * log_mixture(self.reference, log_draw) if self.reference > 0 else total
 
     @property
     def shifts(self) -> list[float]:
@@ -143,6 +171,8 @@ class CappedChain(Curve):
         check_integer("CappedChain", "cap", self.cap, at_least=0)
         if not isinstance(self.chain, LazyChain):
             raise invalid("CappedChain", "chain", "a LazyChain", self.chain)
+        if self.chain.reference > 0:
+            raise invalid("CappedChain", "chain", "one chain, without a reference", self.chain)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         if self.chain.decisions == 0:
@@ -152,6 +182,11 @@ class CappedChain(Curve):
 
     def pure(self) -> float:
         return 0.0 if self.chain.decisions == 0 else (pure_bits(self.chain) + self._draws.pure()) * ROUND_UP
+
+    @cached_property
+    def profile(self) -> ChainProfile | None:
+        """The chain's walk, which ends at the cap."""
+        return None if self.chain.profile is None else replace(self.chain.profile, cap=self._draws.count)
 
     @property
     def _draws(self) -> Repeated:
@@ -167,16 +202,11 @@ def hazards_of(keep_low: float, keep_high: float) -> tuple[float, float]:
 
 def log_step_moment(orders: FloatArray, least: float, spread: float, shift: float, log_draw: FloatArray) -> FloatArray:
     """Ln F(alpha) by the vertices of the polygon of admissible pairs (q, q'), from their hazards."""
-    most, move = least + spread, min(shift, spread)
     # On the diagonal the moment is q + (1-q) E: written so that tiny values keep their digits.
-    total = np.maximum(log_mixture(-expm1(-least), log_draw), log_mixture(-expm1(-most), log_draw))
-    if move > 0:
-        pairs = [(least, least + move, move)]
-        if not isinf(most):
-            pairs.append((least + (spread - move), most, move))
-        for low, high, gap in pairs:
-            total = np.maximum(total, _log_pair(orders, low, high, -gap, log_draw))
-            total = np.maximum(total, _log_pair(orders, high, low, gap, log_draw))
+    ends = (-expm1(-least), -expm1(-(least + spread)))
+    total = np.maximum(*(log_mixture(chance, log_draw) for chance in ends))
+    for pair in moved_pairs(least, spread, shift):
+        total = np.maximum(total, _log_pair(orders, pair, log_draw))
     return np.where(np.isnan(total), inf, total)
 
 
@@ -211,7 +241,7 @@ def pure_bits(chain: LazyChain) -> float:
         move = min(shift, spread)
         if move == 0:
             return 0.0
-        return inf if least == 0 or isinf(move) else max(move, _log_redraws(least + move, least, move))
+        return inf if least == 0 or isinf(move) else max(move, log_redraws(least + move, least, move))
 
     losses = [np.asarray([loss(shift)]) for shift in chain.shifts]
     elsewhere = loss(chain.drift) if chain.drift > 0 else 0.0
@@ -219,14 +249,15 @@ def pure_bits(chain: LazyChain) -> float:
     return float(changed[0]) + chain.decisions * elsewhere
 
 
-def _log_pair(orders: FloatArray, hazard: float, other: float, gap: float, log_draw: FloatArray) -> FloatArray:
-    """ln( q^a q'^(1-a) + (1-q)^a (1-q')^(1-a) E ) for q = e^-hazard, q' = e^-other, gap = hazard - other."""
-    if other == 0 or isinf(other):
-        return np.full_like(orders, inf)  # what one neighbour never does, the other does
+def _log_pair(orders: FloatArray, pair: Pair, log_draw: FloatArray) -> FloatArray:
+    """ln( q^a q'^(1-a) + (1-q)^a (1-q')^(1-a) E )."""
+    if pair.certain:
+        return np.full_like(orders, inf)
+    other, (kept, redrawn) = pair.other, pair.losses
     stay, leave = exp(-other), -expm1(-other)
     with np.errstate(invalid="ignore"):
-        keep = orders * -gap
-        move = orders * _log_redraws(hazard, other, gap) + log_draw
+        keep = orders * kept
+        move = orders * redrawn + log_draw
     # Since q' + (1-q') = 1, F - 1 = q' (e^keep - 1) + (1-q') (e^move - 1): tiny moments keep their digits, and what
     # rounding may have taken where the two nearly cancel is added.
     near_keep, near_move = np.minimum(keep, 30.0), np.minimum(move, 30.0)
@@ -236,13 +267,6 @@ def _log_pair(orders: FloatArray, hazard: float, other: float, gap: float, log_d
     with np.errstate(invalid="ignore"):
         large = np.logaddexp(-other + keep, log(leave) + move)
     return np.asarray(np.where(np.maximum(keep, move) < 30.0, small, large))
-
-
-def _log_redraws(hazard: float, other: float, gap: float) -> float:
-    """ln( (1-q)/(1-q') ) for q = e^-hazard and q' = e^-other, where hazard - other = gap > -other."""
-    if abs(gap) < other / 2:
-        return log1p(-expm1(-gap) / expm1(min(other, 700.0)))
-    return log(expm1(-hazard) / expm1(-other)) if hazard > 0 else -inf
 
 
 def _close(first: float, second: float) -> bool:

@@ -20,6 +20,9 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.arms.common import ArmLearner, ArmPlan, pure
+from tacit.learners.arms.draws import Draws
+from tacit.learners.arms.tsallis_batches import UNDECIDED, Batches, play_batches
+from tacit.learners.arms.tsallis_leader import FEW_ARMS, Rule, advance
 from tacit.learners.arms.tsallis_regret import (
     KAPPAS,
     MOST_DROP,
@@ -36,14 +39,14 @@ from tacit.learners.arms.tsallis_regret import (
 from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
+from tacit.numerics.digits import use_numba
 from tacit.problems import Arms
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_number, check_positive, invalid
+from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive, invalid
 
 RATES = ("fixed", "decreasing")
-_MOST_STEPS = 100  # of Newton's method; it takes four or five
-_TOLERANCE = 1e-10
-_sum, _min = np.add.reduce, np.minimum.reduce  # the methods of arrays cost a microsecond more a call
+_COUNTED = 2**12  # batches from one look at how much a process has done to the next
+_WORDS = 2**8  # as much work as a batch
 
 
 @dataclass(frozen=True)
@@ -186,7 +189,7 @@ class BatchedTsallisLearner(ArmLearner):
         self._size = plan.batch
         counts, rates = zip(*plan.stretches, strict=True)
         self._ends = np.cumsum(counts).tolist()
-        self._scales = [plan.power / (eta * (1 - plan.power)) for eta in rates]
+        self._scales: list[float] = [plan.power / (eta * (1 - plan.power)) for eta in rates]
         self._batch = 0  # how many are released
         self._copies = plan.copies
         self._scores = np.zeros((self._copies, self._n))
@@ -196,6 +199,8 @@ class BatchedTsallisLearner(ArmLearner):
         self._arms = [self._draws.arm(weights) for weights in self._weights]
         self._action = self._arms[0]
         self._opens = self._copies > 1
+        self._rule = Rule(1 / (1 - plan.power), plan.kappa, self._mean.overshoot)
+        self._fast = use_numba()
 
     def _at_opening(self, number: int) -> None:
         if number % self._size == 0:
@@ -208,49 +213,86 @@ class BatchedTsallisLearner(ArmLearner):
         return np.array(self._weights[in_hand % self._copies])
 
     def _consistent(self) -> bool:
-        law = bool(np.all(self._weights >= 0) and np.all(abs(self._weights.sum(axis=1) - 1) < 1e-9))
-        law = law and len(self._arms) == self._copies
-        law = law and all(type(arm) is int and 0 <= arm < self._n for arm in self._arms)
         counted = self._size == self.plan.batch and self._batch * self._size + self._filled == self._round
-        return super()._consistent() and law and counted
+        arms = len(self._arms) == self._copies and all(type(arm) is int and 0 <= arm < self._n for arm in self._arms)
+        gaps = self._scores - self._levels[:, None]
+        if not (super()._consistent() and counted and arms and bool(np.all(gaps > 0))):
+            return False
+        turns = (-(-(self._batch - copy) // self._copies) for copy in range(self._copies))
+        law = (np.array([[self._scale(turn)] for turn in turns]) / gaps) ** self._rule.exponent
+        near = np.allclose(law, self._weights, rtol=1e-6, atol=1e-12)
+        return bool(near and np.all(abs(self._weights.sum(axis=1) - 1) < 1e-9))
+
+    def _run(self, rows: FloatArray) -> IntArray:
+        """Whole batches in compiled passes where that is worth it; what is left of others as it comes."""
+        count = len(rows) // self._size
+        self._fast = use_numba(count * _WORDS)
+        if not (self._fast and self._n <= FEW_ARMS and type(self._draws) is Draws and self._copies == 1):
+            return super()._run(rows)
+        first = min(len(rows), -self._filled % self._size)
+        parts = [super()._run(rows[:first])]
+        count = (len(rows) - first) // self._size
+        if self._round + count * self._size == self._horizon:
+            count -= 1  # after the last batch nothing is decided: it is not released
+        last = first + max(0, count) * self._size
+        for start in range(first, last, _COUNTED * self._size):
+            parts.append(self._run_batches(rows[start : min(last, start + _COUNTED * self._size)]))
+        return np.concatenate([*parts, super()._run(rows[last:])])
+
+    def _run_batches(self, rows: FloatArray) -> IntArray:
+        """Whole batches of the only copy, all of which are released."""
+        actions, size, done = np.empty(len(rows), dtype=np.int64), self._size, 0
+        rows, count = np.ascontiguousarray(rows), len(rows) // size
+        scales = np.array([self._scale(self._batch + ahead) for ahead in range(count + 1)])
+        batches = Batches(size, self._steps, self._centred, self._mean.values)
+        index, tape = self._draws.tape(len(rows), count)
+        while done < count:
+            first = done * size
+            law = self._scores[0], self._weights[0], float(self._levels[0])
+            more, arm, self._levels[0], switches = play_batches(
+                rows[first:],
+                (self._low, self._high),
+                batches,
+                self._rule,
+                scales[done:],
+                law,
+                self._action,
+                tape.after(first, done),
+                actions[first:],
+            )
+            done, self._switches = done + more, self._switches + switches
+            if arm == UNDECIDED:
+                self._action = int(actions[done * size - 1])
+                self._move(self._draws.arm_of(index + done - 1, int(tape.arms[done - 1]), self._weights[0]))
+            else:
+                self._action = arm
+        self._arms[0] = self._action
+        self._round, self._batch, self._played = self._round + len(rows), self._batch + count, False
+        return actions
 
     def _release(self, total: int) -> None:
-        plan, copy = self.plan, self._batch % self._copies
-        p, arm, scores = self._weights[copy], self._arms[copy], self._scores[copy]
+        copy, turn = self._batch % self._copies, self._batch // self._copies
         mean = self._mean.value(self._draws.noisy(total))
-        baseline = plan.kappa * self._scale(self._batch // self._copies) * p**plan.power - self._mean.overshoot
-        np.minimum(baseline, 0.5, out=baseline)
-        scores += baseline - 0.5
-        scores[arm] += (mean - baseline[arm]) / p[arm]
-        scale = self._scale(self._batch // self._copies + 1)
-        self._weights[copy], self._levels[copy] = leader(scores, scale, plan.power, float(self._levels[copy]))
-        self._arms[copy] = self._draws.arm(self._weights[copy])
         self._batch += 1
+        if self._batch % _COUNTED == 0:
+            self._fast = use_numba(_COUNTED * _WORDS)
+        weights = self._weights[copy]
+        self._levels[copy] = advance(
+            self._rule,
+            self._scores[copy],
+            weights,
+            float(self._levels[copy]),
+            (self._arms[copy], mean),
+            (self._scale(turn), self._scale(turn + 1)),
+            self._fast,
+        )
+        self._arms[copy] = self._draws.arm(weights)
         if not self._opens:
             self._move(self._arms[copy])
 
-    def _scale(self, batch: int) -> float:
+    def _scale(self, turn: int) -> float:
         """A = q/(eta (1-q)) of this batch of a copy."""
-        return float(self._scales[min(bisect_right(self._ends, batch), len(self._scales) - 1)])
-
-
-def leader(scores: FloatArray, scale: float, power: float, level: float) -> tuple[FloatArray, float]:
-    """p_i = (A/(G_i - nu))^{1/(1-q)} with sum 1, and nu, by Newton's method from `level`.
-
-    The sum is increasing and convex in nu, and at least 1 at min G - A: from there, or from where it was, Newton's
-    steps overshoot once at most and then fall monotonically.
-    """
-    exponent = 1 / (1 - power)
-    top = float(_min(scores)) - scale
-    nu = min(level, top)
-    for _ in range(_MOST_STEPS):
-        ratios = scale / (scores - nu)
-        weights = ratios**exponent
-        total = float(_sum(weights))
-        if abs(total - 1) <= _TOLERANCE:
-            break
-        nu = min(nu - (total - 1) * scale / (exponent * float(weights @ ratios)), top)
-    return weights / total, nu
+        return self._scales[min(bisect_right(self._ends, turn), len(self._scales) - 1)]
 
 
 def _check_power(power: object) -> float:

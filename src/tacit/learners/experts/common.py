@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -120,9 +120,8 @@ class ExpertLearner(Learner):
         if self._unit:
             self._best = low
             return losses
-        scale = self._high - self._low
-        self._best = (low - self._low) / scale
-        return np.asarray((losses - self._low) / scale)
+        self._best = (low - self._low) / (self._high - self._low)
+        return self._rescaled(losses)
 
     def _nothing(self) -> FloatArray:
         """The middle of the range for every expert: sums that are counted from there do not move."""
@@ -149,10 +148,11 @@ class ExpertLearner(Learner):
         best = _min(block, 1)
         if not (_min(best) >= self._low and _max(block, None) <= self._high):
             self._reject(block, first)
-        if self._unit:
-            return block, best
-        scale = self._high - self._low
-        return (block - self._low) / scale, (best - self._low) / scale
+        return self._rescaled(block), self._rescaled(best)
+
+    def _rescaled(self, losses: FloatArray) -> FloatArray:
+        """Losses in their range, moved to [0, 1]."""
+        return losses if self._unit else (losses - self._low) / (self._high - self._low)
 
     def _fill_block(self, block: FloatArray, first: int, absent: Absent) -> tuple[FloatArray, FloatArray]:
         """The same where some rows have no feedback, as `_nothing` makes it of one."""
@@ -164,7 +164,7 @@ class ExpertLearner(Learner):
         self._absent = whole
         return block, best
 
-    def _reject(self, losses: FloatArray, first: int | None) -> None:
+    def _reject(self, losses: FloatArray, first: int | None) -> NoReturn:
         where = first_position(losses, lambda x: ~((x >= self._low) & (x <= self._high)))
         row = "" if first is None else f" in row {self._first_row + first + where[0]}"
         # Where, never what: a refused loss is as private as any other.
@@ -218,7 +218,7 @@ class LazyLearner(ExpertLearner):
 
     Both ways of playing split what waits for a draw at the same rounds, multiples of `self._block`, so that
     they agree to the last bit. Subclasses call `_begin_chain`, keep rows that wait in the first `self._filled` of
-    `self._rows`, count `self._redraws`, and give `_absorb_whole`.
+    `self._rows`, count `self._redraws`, and give `_play_whole`.
     """
 
     _any_shape: ClassVar[tuple[str, ...]] = ("_rows",)
@@ -246,15 +246,19 @@ class LazyLearner(ExpertLearner):
         first = 0
         while first < len(rows):
             ahead = self._block - self._round % self._block
-            block, best = self._check_block(rows[first : first + ahead], first)
-            out = actions[first : first + len(block)]
-            whole = self._vectorised and len(block) == self._block and not self._played
+            part = rows[first : first + ahead]
+            out = actions[first : first + len(part)]
+            whole = self._vectorised and len(part) == self._block and not self._played
             if whole and self._round + self._block <= self._last_decision:
-                self._absorb_whole(block, best, out)
+                self._play_whole(part, first, out)
             else:
-                self._absorb_block(block, best, out)
-            first += len(block)
+                self._absorb_block(*self._check_block(part, first), out)
+            first += len(part)
         return actions
+
+    @abstractmethod
+    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
+        """Check and play one aligned block of whole batches, all of which end in a decision, from row `first` on."""
 
     def _gather(self) -> dict[str, Any]:
         content = super()._gather()
@@ -270,10 +274,6 @@ class LazyLearner(ExpertLearner):
         waiting = self._round % self._block
         capped = self._cap is None or self._redraws <= self._cap
         return super()._consistent() and self._filled <= waiting and self._redraws <= self._round and capped
-
-    @abstractmethod
-    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        """Play one aligned block of whole batches, all of which end in a decision."""
 
 
 def _extremes(losses: FloatArray) -> tuple[float, float]:

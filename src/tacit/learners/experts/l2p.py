@@ -83,7 +83,7 @@ class L2P(ExpertPlan):
     _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
-    theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), random-draw Renyi composition"
+    theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), composition of random draws"
     stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:

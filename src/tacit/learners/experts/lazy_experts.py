@@ -3,7 +3,7 @@
 Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), with two changes. For multiplicative
 weights the normalising second chain is unnecessary: the coin already looks at the current batch only, so one
 replaced loss moves one coin. And the privacy proof needs no good event and no cap on switches: a draw that
-happens only with probability 1-q costs its Renyi moment in proportion (`tacit.privacy.lazy`).
+happens only with probability 1-q costs in proportion (`tacit.privacy.lazy`, `tacit.privacy.smoothed_walk`).
 
     x ~ uniform;  for each batch of B rounds: play x, observe
         keep with probability (1 - force) exp(-eta L(x)),  L the batch's loss of the held expert
@@ -24,8 +24,10 @@ from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import delay_formula, delay_regret, wanted_rate
 from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
-from tacit.numerics.decisions import coin, draw_softmax, toss
+from tacit.numerics.decisions import coin, draw_softmax, first_lost
+from tacit.numerics.digits import use_numba
 from tacit.numerics.lattice import LOSS_UNITS, sum_quantised, whole_losses
+from tacit.numerics.loss_blocks import BAD, KEPT, LOST, OPEN, Chain, play_until_lost
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import BoundedRange, Curve
 from tacit.privacy.guarantee import EXACT, Relation
@@ -34,6 +36,7 @@ from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, invalid
 
+_LOSSES_PER_WORD = 2**4  # that take as long as it takes to decode a word of noise
 WEIGHTS_FORMULA = "ln(N)/eta + eta T B/8 + T/2^24"
 
 
@@ -41,7 +44,7 @@ WEIGHTS_FORMULA = "ln(N)/eta + eta T B/8 + T/2^24"
 class LazyExperts(ExpertPlan):
     """Exponential weights whose expert is held until a coin says otherwise.
 
-    Privacy contract: every decision and every switch time, for the Renyi curve of `LazyChain` with keep
+    Privacy contract: every decision and every switch time, for the curve of `LazyChain` with keep
     probabilities in [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta. Adaptive adversaries.
     Enforced: losses in their range (others raise). Numerics: exact.
     Regret: ln N/eta + eta T B/8 + T 2^-24 (oblivious): the marginal law is exactly exponential weights, on losses that
@@ -73,7 +76,7 @@ class LazyExperts(ExpertPlan):
     _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every switch time"
-    theorem: ClassVar[str] = "lazy chain, random-draw Renyi composition"
+    theorem: ClassVar[str] = "lazy chain, composition of random draws"
     stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:
@@ -147,7 +150,6 @@ class LazyExpertsLearner(LazyLearner):
         self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
         # Rounds since the last draw wait here; a block boundary or a draw rounds each of them and adds them up.
         self._begin_chain(plan.batch, plan.decisions, plan.max_switches)
-        self._window = int(2 / max(plan._tuned.redraw, 1e-3))  # coins to look ahead at: about two redraws' worth
         self._rows = np.zeros((self._block, self._n))
         self._filled = 0
         self._total = np.zeros(self._n, dtype=np.int64)
@@ -182,31 +184,55 @@ class LazyExpertsLearner(LazyLearner):
         self._redraws += 1
         self._move(draw_softmax(self._choice, self._rate, self._total))
 
-    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        """One aligned block of whole batches, all of which end in a decision."""
+    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
+        block = np.ascontiguousarray(rows)
+        if self._absent is None and use_numba(block.size // _LOSSES_PER_WORD):
+            self._play_compiled(block, first, actions)
+        else:
+            self._play_in_stretches(block, first, actions)
+        self._round += self._block
+
+    def _play_compiled(self, block: FloatArray, first: int, actions: IntArray) -> None:
+        """One loop from each draw to the next lost coin."""
+        chain = Chain(self._batch, self._stay, self._rate, self._relative)
+        index, words = self._keep.take(self._block // self._batch)
+        row = 0
+        while row < self._block:
+            end, stop, score = play_until_lost(
+                block, row, self._action, self._total, words, (self._low, self._high), chain
+            )
+            if end == BAD:
+                self._reject(block, first)
+            actions[row:stop] = self._action
+            if end == OPEN:
+                place = stop // self._batch - 1
+                word, scores = words[place : place + 1], np.array([score])
+                kept = first_lost(self._keep, index + place, word, self._stay, self._rate, scores)
+                end = KEPT if kept else LOST
+            if end == LOST:
+                self._draw()
+            row = stop
+
+    def _play_in_stretches(self, block: FloatArray, first: int, actions: IntArray) -> None:
+        """The coins of one expert after the other; what comes before a draw is added up at once."""
         size, batch = self._block, self._batch
+        block, best = self._check_block(block, first)
         index, words = self._keep.take(size // batch)
         least = whole_losses(best)
-        start = row = 0  # rows from `start` on are not yet added to the total
+        row = 0
         while row < size:
-            ahead = min(size, row + self._window * batch)
-            held = whole_losses(block[row:ahead, self._action])
+            held = whole_losses(block[row:, self._action])
             if self._relative:
-                held -= least[row:ahead]
+                held -= least[row:]
             scores = held if batch == 1 else np.add.reduce(held.reshape(-1, batch), axis=1)
-            toss_from, toss_to = row // batch, ahead // batch
-            kept = toss(self._keep, index + toss_from, words[toss_from:toss_to], self._stay, self._rate, scores)
-            first = int(kept.argmin())
-            stop = ahead if kept[first] else row + (first + 1) * batch
+            tossed = row // batch
+            lost = first_lost(self._keep, index + tossed, words[tossed:], self._stay, self._rate, scores)
+            stop = min(size, row + (lost + 1) * batch)
             actions[row:stop] = self._action
-            if not kept[first]:
-                self._total += sum_quantised(block[start:stop])
+            self._total += sum_quantised(block[row:stop])
+            if lost < scores.size:
                 self._draw()
-                start = stop
             row = stop
-        if start < size:
-            self._total += sum_quantised(block[start:])
-        self._round += size
 
 
 def lazy_curve(

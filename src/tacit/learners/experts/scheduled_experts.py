@@ -2,14 +2,15 @@
 
 The plain exponential mechanism on cumulative losses, composed by bounded range: no coin depends on data.
 Its draws are independent of earlier draws given the losses, so with B = 1 the regret bound holds against
-adaptive adversaries too, which lazy learners cannot promise.
+adaptive adversaries too, and for a single run with probability 1 - beta once sqrt(T B ln(1/beta)/2) is added
+(Hoeffding): neither can be promised by lazy learners, whose luck with an expert lasts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import log
+from math import log, log1p, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import RateSearch, delay_formula, wanted_rate
 from tacit.learners.search import best_batch, tosses
-from tacit.learners.target import RegretBound, Target
+from tacit.learners.target import RegretBound, Target, check_confidence
 from tacit.numerics.decisions import draw_softmax
 from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
 from tacit.numerics.uniforms import Uniforms
@@ -37,10 +38,16 @@ class ScheduledExperts(ExpertPlan):
 
     Privacy contract: every decision; each of the ceil(T/B) - 1 draws that see data has bounded range 2 eta.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact.
-    Regret: ln N/eta + eta T B/8 + T 2^-24; for B = 1 against adaptive adversaries too.
+    Regret: ln N/eta + eta T B/8 + T 2^-24; for B = 1 against adaptive adversaries too. With a confidence 1 - beta,
+    sqrt(T B ln(1/beta)/2) more, and it holds for a single run with that probability.
 
     Reference: McSherry and Talwar (2007), "Mechanism Design via Differential Privacy",
     https://doi.org/10.1109/FOCS.2007.66.
+
+    Attributes:
+        eta: learning rate.
+        batch: rounds B from one draw to the next.
+        confidence: the probability with which a single run meets the regret bound (None: its expectation does).
 
     >>> plan = ScheduledExperts(Experts(n=10, horizon=1000), eta=0.02)
     >>> plan.certified_against
@@ -49,6 +56,7 @@ class ScheduledExperts(ExpertPlan):
 
     eta: float
     batch: int = 1
+    confidence: float | None = None
     _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
@@ -59,6 +67,7 @@ class ScheduledExperts(ExpertPlan):
         super().__post_init__()
         check_positive("ScheduledExperts", "eta", self.eta)
         check_integer("ScheduledExperts", "batch", self.batch)
+        check_confidence("ScheduledExperts", self.confidence)
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -78,10 +87,13 @@ class ScheduledExperts(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8 + T 2^-24, plus what late feedback costs."""
+        """At most ln N/eta + eta T B/8 + T 2^-24, what late feedback costs, and sqrt(T B ln(1/beta)/2) for one run."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
+        value += deviation(self.problem, self.batch, self.rounds, self.confidence)
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
-        return RegretBound(value, formula, (f"{self.certified_against[-1]} adversary",))
+        formula += "" if self.confidence is None else " + sqrt(T B ln(1/beta)/2)"
+        adversary = f"{self.certified_against[-1]} adversary"
+        return RegretBound(value, formula, (adversary,), confidence=self.confidence)
 
     @property
     def expected_switches(self) -> float:
@@ -104,14 +116,17 @@ class ScheduledExperts(ExpertPlan):
             if batch < fewest:
                 return None
             eta = rates.near(partial(curve, batch=batch), wanted(batch))
-            return None if eta is None else (weights_regret(problem, eta, batch, rounds), batch)
+            if eta is None:
+                return None
+            varying = deviation(problem, batch, rounds, target.confidence)
+            return weights_regret(problem, eta, batch, rounds) + varying, batch
 
         wanted = partial(wanted_rate, log(problem.n), rounds, delay=problem.delay)
         found = probe(1) if target.adversary == "adaptive" else best_batch(rounds, probe, first=fewest)
         if found is None:
             raise PrivacyError("ScheduledExperts cannot meet the limit on switches with a fresh draw every round.")
         eta = rates.exact(partial(curve, batch=found[1]), wanted(found[1]))
-        return cls(problem, eta, found[1], **target.contract)
+        return cls(problem, eta, found[1], target.confidence, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two experts; the law is exponential weights."""
@@ -149,6 +164,13 @@ class ScheduledExpertsLearner(ExpertLearner):
         finished = self._round + 1
         if finished % self.plan.batch == 0 and finished < self.plan.rounds:
             self._move(draw_softmax(self._choice, self._rate, self._total))
+
+
+def deviation(problem: Experts, batch: int, rounds: int, confidence: float | None) -> float:
+    """How far above its mean a single run's loss may be: independent draws, losses of a batch in [0, B] (Hoeffding)."""
+    if confidence is None or problem.n == 1:
+        return 0.0
+    return problem.width * sqrt(rounds * batch * -log1p(-confidence) / 2)
 
 
 def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int, extra: float = 0.0) -> Curve:

@@ -29,32 +29,31 @@ from tacit.learners.experts.common import LazyLearner
 from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import delay_formula
-from tacit.learners.search import Parameters, tosses
+from tacit.learners.search import Parameters, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
-from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
-from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, weights_error
-from tacit.numerics.decisions import coin, draw_weighted, toss
+from tacit.learners.tracking.priors import PRIORS, MarkovPrior, PathPrior, path_prior
+from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, epsilon_of_errors, weights_error
+from tacit.learners.tracking.windows import check_window, share_window, window_bound
+from tacit.numerics.decisions import coin, toss
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import IDEALIZED
-from tacit.privacy.numerics import exact_up_to
+from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
-
-PRIORS: dict[str, type[PathPrior]] = {"markov": MarkovPrior, "uniform": UniformPrior}
 
 
 @dataclass(frozen=True)
 class LazyFixedShare(TrackingPlan):
     """Exponential weights over all sequences of experts, one of which is held until a coin says otherwise.
 
-    Privacy contract: every decision, for the Renyi curve of `LazyChain` with keep probabilities in
+    Privacy contract: every decision, for the curve of `LazyChain` with keep probabilities in
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: exact up to the error of the weights, which
     are floats: it adds 4 kappa T to the range, kappa about 2^-45 (idealized for the uniform prior and eta above 16).
+    Without switches the paths are the experts, their weights integer sums, and everything is exact.
     Regret: complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1) (oblivious), complexity = -ln of the prior
     weight of the best sequence.
 
@@ -83,7 +82,7 @@ class LazyFixedShare(TrackingPlan):
     _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every redraw time"
-    theorem: ClassVar[str] = "lazy chain over paths, random-draw Renyi composition"
+    theorem: ClassVar[str] = "lazy chain over paths, composition of random draws"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,7 +107,7 @@ class LazyFixedShare(TrackingPlan):
     @cached_property
     def paths(self) -> PathPrior:
         """The prior over sequences of experts."""
-        return PRIORS[self.prior](self.problem.n, self.rounds, self.problem.switches, self.eta)
+        return path_prior(self.prior, self.problem.n, self.rounds, self.problem.switches, self.eta)
 
     @cached_property
     def curve(self) -> Curve:
@@ -118,15 +117,16 @@ class LazyFixedShare(TrackingPlan):
     @property
     def stated_numerics(self) -> str:
         """Exact up to what the errors of the weights add to epsilon; the logarithms of the uniform prior are not."""
+        if self._error == 0:
+            return EXACT
         if self.prior == "uniform" or self.eta > LARGEST_ETA:
             return IDEALIZED
-        extra = self.curve.epsilon(self.delta) - self._lazy_curve(0.0).epsilon(self.delta)
-        return exact_up_to(extra if extra > 2 * self._error else 2 * self._error)
+        return exact_up_to(epsilon_of_errors(self.curve, self._lazy_curve(0.0), self.delta, 2 * self._error))
 
     @property
     def _error(self) -> float:
         """2 kappa T: how far the logarithm of a ratio of two weights may be off in the last round."""
-        return weights_error(self.problem, self.rounds)
+        return path_error(self.problem, self.rounds)
 
     def _lazy_curve(self, extra: float) -> Curve:
         return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person, extra)
@@ -141,6 +141,18 @@ class LazyFixedShare(TrackingPlan):
         formula += delay_formula(self.problem.delay, self.batch)
         formula += " + T P[cap hit]" if self.max_redraws is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds; the uniform prior has none."""
+        check_window(self.algorithm, rounds, self.rounds)
+        share = self.paths.share if isinstance(self.paths, MarkovPrior) else 0.0
+        value = share_window(self.problem.n, rounds, share, self.eta, self.batch)
+        if self.problem.n > 1:
+            value += rounding_regret(self.problem.n, rounds) + rounds * expm1(self._error)
+            if self.max_redraws is not None:
+                value += rounds * cap_probability(self.decisions, self._tuned.redraw, self.max_redraws)
+        formula = "(ln((N-1)/share) + w ln(1/(1-share)))/eta + eta w B/8 + 2(B-1) + w/2^24 + w P[cap hit]"
+        return window_bound(value, rounds, self.problem.width, formula, "oblivious adversary")
 
     @property
     def expected_switches(self) -> float:
@@ -163,8 +175,8 @@ class LazyFixedShare(TrackingPlan):
         refuse_max_switches(cls.__name__, target, "the paths it holds move by themselves")
         check_choice(cls.__name__, "prior", prior, PRIORS)
         rounds = problem.horizon or 1
-        complexity = PRIORS[prior](problem.n, rounds, problem.switches, 1.0).complexity
-        best = best_lazy(problem.n, rounds, target, complexity, 2 * weights_error(problem, rounds), problem.delay)
+        complexity = path_prior(prior, problem.n, rounds, problem.switches, 1.0).complexity
+        best = best_lazy(problem.n, rounds, target, complexity, 2 * path_error(problem, rounds), problem.delay)
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -307,13 +319,13 @@ class LazyFixedShareLearner(LazyLearner):
     def _drawn(self, finished: int) -> int:
         """A new position in the round after the finished ones."""
         self._redraws += 1
-        state = draw_weighted(self._choice, self._paths.law(self._weights, finished))
+        state = self._paths.draw(self._choice, self._weights, finished)
         self._used, expert = divmod(state, self._n)
         return expert
 
-    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        """One aligned block of whole batches, all of which end in a decision."""
+    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
         size, batch = self._block, self._batch
+        block, best = self._check_block(rows, first)
         index, words = self._keep.take(size // batch)
         least = whole_losses(best)
         coins = self._streams["move"].random(size)
@@ -323,8 +335,8 @@ class LazyFixedShareLearner(LazyLearner):
             held = np.add.reduce(
                 (whole_losses(block[np.arange(row, size), path]) - least[row:]).reshape(-1, batch), axis=1
             )
-            first = row // batch
-            rings = np.flatnonzero(~toss(self._keep, index + first, words[first:], self._stay, self._rate, held))
+            done = row // batch
+            rings = np.flatnonzero(~toss(self._keep, index + done, words[done:], self._stay, self._rate, held))
             stop = size if not rings.size else row + (int(rings[0]) + 1) * batch
             actions[row:stop] = path = path[: stop - row]
             self._switches += int(np.count_nonzero(path[1:] != path[:-1]))
@@ -353,3 +365,8 @@ class LazyFixedShareLearner(LazyLearner):
             used += self._counting
             path[at - row :] = expert
         return path, expert, used
+
+
+def path_error(problem: Tracking, rounds: int) -> float:
+    """2 kappa T, or nothing if paths never switch: then integer sums stand for the weights."""
+    return weights_error(problem, rounds) if problem.switches and problem.n > 1 else 0.0

@@ -27,10 +27,12 @@ from tacit.learners.rates import RateSearch, delay_formula, wanted_rate
 from tacit.learners.search import Parameters
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.windows import check_window, epochs_begun, share_window, window_bound
 from tacit.numerics.bounds import hilbert_error
 from tacit.numerics.decisions import draw_weighted
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
+from tacit.privacy.conversion import renyi_epsilon
 from tacit.privacy.curves import Curve
 from tacit.privacy.numerics import IDEALIZED, exact_up_to
 from tacit.problems import Tracking
@@ -97,8 +99,7 @@ class SampledFixedShare(TrackingPlan):
         """Exact up to what the errors of the weights add to epsilon."""
         if self.eta > LARGEST_ETA:
             return IDEALIZED
-        extra = self.curve.epsilon(self.delta) - self._draws(0.0).epsilon(self.delta)
-        return exact_up_to(extra if extra > 2 * self._error else 2 * self._error)
+        return exact_up_to(epsilon_of_errors(self.curve, self._draws(0.0), self.delta, 2 * self._error))
 
     @property
     def _error(self) -> float:
@@ -122,6 +123,15 @@ class SampledFixedShare(TrackingPlan):
         regret = "(E ln(N) + S ln((N-1)H) + (T-E-S) ln(H/(H-1)))/eta + eta T/8"
         formula = f"{regret} + T/2^24 + T (e^(2 kappa H) - 1){delay_formula(delay)}, E = ceil(T/H)"
         return RegretBound(self.problem.width * value, formula, ("adaptive adversary", "expectation over the draws"))
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds, pathwise in the weights."""
+        check_window(self.algorithm, rounds, self.rounds)
+        begun = epochs_begun(rounds, self.epoch)
+        value = share_window(self.problem.n, rounds, self.share, self.eta, 1, begun)
+        value += rounds * (1 / LOSS_UNITS + expm1(self._error)) if self.problem.n > 1 else 0.0
+        formula = "(ln((N-1)H) + R ln(N) + w ln(H/(H-1)))/eta + eta w/8 + w/2^24, R = ceil((w-1)/H)"
+        return window_bound(value, rounds, self.problem.width, formula, "adaptive adversary")
 
     @property
     def expected_switches(self) -> float:
@@ -229,6 +239,15 @@ class SampledFixedShareLearner(ExpertLearner):
 def weights_error(problem: Tracking, epoch: int) -> float:
     """2 kappa H: how far the logarithm of a ratio of two weights may be off before they are forgotten."""
     return 2 * hilbert_error(problem.n) * min(epoch, problem.horizon or 1)
+
+
+def epsilon_of_errors(curve: Curve, ideal: Curve, delta: float, least: float) -> float:
+    """What the errors of the weights add to epsilon, and at least `least` (used again by lazy fixed share).
+
+    By the Renyi divergences, which are smooth in the range of a draw: differences keep their digits.
+    """
+    with_errors, without = (renyi_epsilon(each.renyi, delta) if delta > 0 else each.pure() for each in (curve, ideal))
+    return max(with_errors - without, least)
 
 
 def epoch_share(n: int, epoch: int) -> float:

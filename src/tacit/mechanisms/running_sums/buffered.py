@@ -28,6 +28,7 @@ import numpy as np
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum, lower_toeplitz
 from tacit.mechanisms.running_sums.block_kernel import compiled_block
+from tacit.mechanisms.running_sums.crowding import falling_crowding
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, tail_probability
 from tacit.numerics.bounds import SIGMA_ABOVE
 from tacit.numerics.digits import use_numba
@@ -80,6 +81,21 @@ class Buffered(RunningSum):
         # ||c||^2 = 1 + sum_ij omega_i omega_j sum_{k=1}^{steps-1} (theta_i theta_j)^k; all terms are positive.
         squared = 1.0 + tail @ _geometric_sums(1 - theta, max(self.steps, 1) - 1) @ tail
         return float(np.sqrt(squared)) * ROUND_UP
+
+    def crowding(self, people: int) -> float:
+        """The first columns together: 1 > c_1 > c_2 > ... > 0 since the weights sum to less than 1."""
+        return falling_crowding(self._first_columns, people, self)
+
+    def _first_columns(self, count: int) -> float:
+        """The norm of the sum of the first `count` columns: windows of so many coefficients, added up."""
+        theta, omega = np.array(self.decays), np.array(self.weights)
+        rates = np.log1p(-(1 - theta))
+        # The first windows begin at c_0; later ones are sums of exponentials, w_i theta_i^t.
+        coefficients = np.exp(np.multiply.outer(np.arange(count), rates)) @ omega
+        coefficients[0] = 1.0
+        windows = omega * theta * -np.expm1(count * rates) / (1 - theta)
+        later = windows @ _geometric_sums(1 - theta, self.steps - count) @ windows
+        return float(np.sqrt(np.sum(np.cumsum(coefficients) ** 2) + later))
 
     @cached_property
     def _fractions(self) -> tuple[FloatArray, FloatArray]:
@@ -152,7 +168,10 @@ class Buffered(RunningSum):
         error = 2.0**-53 * float(np.array(self.weights) * np.array(self.decays) @ (reach * memory)) * ROUND_UP
         if error > 0.5:
             raise PrivacyError(f"{self} cannot run on a lattice: its noise would lose its digits in float64.")
-        return Rounding(error, tail_probability(count, self.steps, dimension, growing=growing), exact=False)
+        failure = tail_probability(count, self.steps, dimension, growing=growing)
+        # c_0 = 1, and c_k = sum_i omega_i theta_i^k.
+        series = np.array(self.decays) * -np.expm1(max(self.steps - 1, 0) * np.log1p(-far)) / far
+        return Rounding(error, failure, exact=False, total=(1 + float(np.array(self.weights) @ series)) * ROUND_UP)
 
 
 class BufferedAccumulator(Accumulator):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum, lower_toeplitz
+from tacit.mechanisms.running_sums.crowding import falling_crowding
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, tail_probability
 from tacit.numerics.bounds import SIGMA_ABOVE
 from tacit.privacy.curves import ROUND_UP
@@ -48,6 +49,10 @@ class SquareRoot(RunningSum):
         """The norm of all coefficients, rounded up."""
         return float(np.sqrt(np.sum(self.coefficients**2))) * ROUND_UP if self.steps else 1.0
 
+    def crowding(self, people: int) -> float:
+        """The first columns together: for falling coefficients they are the worst (see `falling_crowding`)."""
+        return falling_crowding(lambda count: _first_columns(self.coefficients, count), people, self)
+
     def row_norm(self, step: int) -> float:
         """The norm of the first `step` coefficients."""
         return float(np.sqrt(np.sum(self.coefficients[: self._check_step(step)] ** 2)))
@@ -71,8 +76,9 @@ class SquareRoot(RunningSum):
     def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
         """No |v| exceeds 13 sqrt(2) sigma and a step or two but with the given probability, for sum p_k^2 <= 1."""
         reach = (19.0 + (0.3 if growing else 0.0)) * SIGMA_ABOVE + budget / self.column_norm
-        error = 2.0**-53 * (self.steps + 2) * 1.01 * reach * float(np.sum(self.coefficients)) * ROUND_UP
-        return Rounding(error, tail_probability(1, self.steps, dimension, growing=growing), exact=False)
+        total = float(np.sum(self.coefficients)) * ROUND_UP
+        error = 2.0**-53 * (self.steps + 2) * 1.01 * reach * total
+        return Rounding(error, tail_probability(1, self.steps, dimension, growing=growing), exact=False, total=total)
 
 
 class SquareRootAccumulator(Accumulator):
@@ -108,3 +114,10 @@ class SquareRootAccumulator(Accumulator):
 
     def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
         self._added = self._fitting(state, "added", step)
+
+
+def _first_columns(coefficients: FloatArray, count: int) -> float:
+    """The norm of the sum of the first `count` columns: windows of so many coefficients, added up."""
+    sums = np.cumsum(coefficients)
+    sums[count:] -= sums[:-count].copy()
+    return float(np.sqrt(np.sum(sums**2)))
