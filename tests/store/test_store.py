@@ -237,7 +237,7 @@ def test_a_commit_that_fails_shows_nothing_and_the_learner_goes_on_from_the_last
     use(live, 5)
     live.decide()
     failing(store)
-    with pytest.raises(StoreError, match=r"failed \(disk I/O error\): nothing was shown or spent"):
+    with pytest.raises(StoreError, match=r"failed \(disk I/O error\): nothing was shown"):
         live.decide(key="a") if call == "decide" else live.settle(5, losses(5))
     assert store.export("home")["rounds"] == 6
     live.settle(5, losses(5))

@@ -82,4 +82,4 @@ class Batches(Generic[T]):
 
 
 def _broken(error: BaseException) -> StoreError:
-    return StoreError(f"A request in the same transaction broke off ({type(error).__name__}): nothing was written.")
+    return StoreError(f"A request in the same transaction broke off ({type(error).__name__}): nothing was shown.")

@@ -135,7 +135,7 @@ class Database:
             if isinstance(error, StatementError):
                 error.params = None  # whoever looks into the chain of errors finds no state and no feedback
             cause = str(getattr(error, "orig", None) or type(error).__name__).strip().partition("\n")[0]
-            raise StoreError(f"The store {self.name} failed ({cause}): nothing was shown or spent.") from None
+            raise StoreError(f"The store {self.name} failed ({cause}): nothing was shown.") from None
 
     def close(self) -> None:
         """Let go of all connections."""
