@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup check test test-all demo bench bench-peers mutants docs clean
+.PHONY: setup check test test-all demo bench bench-peers mutants faults docs clean
 
 setup: $(READY)
 
@@ -39,6 +39,9 @@ bench-peers: $(READY)
 
 mutants: $(READY)
 	cd tests && ../$(BIN)/python -m planted_bugs
+
+faults: $(READY)
+	cd tests && ../$(BIN)/python -m faults
 
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs

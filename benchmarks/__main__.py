@@ -1,6 +1,6 @@
 """Run every benchmark; write benchmarks/latest.json and, from it and benchmarks/peers.json, docs/benchmarks.md.
 
-`python -m benchmarks [name ...]` runs all of them, or those that are named.
+`python -m benchmarks [name ...]` runs all of them, or those that are named; the others keep their earlier results.
 
 `python -m benchmarks --table` only writes the page again from the results that are there.
 """
@@ -27,7 +27,9 @@ def main() -> None:
     names = [name for name in sys.argv[1:] if name != "--table"]
     known = sorted(path.stem for path in HERE.glob("[a-z]*.py"))
     if "--table" not in sys.argv:
-        results = {name: run(name) for name in names or known}
+        earlier = json.loads(LATEST.read_text())["results"] if names and LATEST.exists() else {}
+        measured = {name: run(name) for name in names or known}
+        results = dict(sorted({**earlier, **measured}.items()))
         LATEST.write_text(json.dumps({**described(), "results": results}, indent=2) + "\n")
     write_page()
 

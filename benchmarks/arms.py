@@ -1,5 +1,6 @@
 """Speed and regret of learners of arms, beside river's bandits. Run: `python benchmarks/arms.py`."""
 
+import os
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ import numpy as np
 from tacit.environments.arms import BernoulliArms
 from tacit.learners.arms import BatchedTsallis, PhasedArms
 from tacit.learners.plan import Plan
+from tacit.numerics.digits import SWITCH
 from tacit.problems import Arms
 from tacit.randomness import Randomness
 
@@ -26,11 +28,21 @@ def measure() -> dict[str, float]:
         seconds, regret = array_run(plan, world, losses)
         results[f"PhasedArms K=20 T={rounds:.0e} seconds"] = seconds
         results[f"PhasedArms K=20 T={rounds:.0e} regret a round"] = regret / rounds
-    rows = losses[:SINGLE_ROUNDS]
-    results["PhasedArms microseconds a round"] = single(lambda: playing(plan, rows))
-    results["BatchedTsallis microseconds a round"] = single(lambda: playing(tsallis(), rows))
-    if find_spec("river"):
-        results |= river(rows)
+    return results | single_rounds(losses[:SINGLE_ROUNDS], plan)
+
+
+def single_rounds(rows: np.ndarray, plan: Plan) -> dict[str, float]:
+    """Microseconds of a round of ours and of river's, in turns, and their ratios."""
+    ours = {"PhasedArms": lambda: playing(plan, rows), **both_ways(rows)}
+    theirs = river(rows) if find_spec("river") else {}
+    times = fastest({**ours, **theirs})
+    results = {f"{name}, microseconds a round": value for name, value in times.items()}
+    for name in ours:
+        for other in theirs:
+            policy = other.removeprefix("river's ")
+            results[f"time of play and observe over river's at K={ARMS}, policy={policy}, {name}"] = (
+                times[name] / times[other]
+            )
     return results
 
 
@@ -42,6 +54,26 @@ def phased(rounds: int) -> Plan:
 def tsallis() -> Plan:
     """At epsilon = 1."""
     return BatchedTsallis.calibrate(Arms(n=ARMS, horizon=100_000), epsilon=EPSILON, delta=0.0)
+
+
+def both_ways(rows: np.ndarray) -> dict[str, Callable[[], Callable[[], None]]]:
+    """BatchedTsallis as it stands and, where numba is installed, compiled; the decisions are the same."""
+    plan = tsallis()
+
+    def making(wish: str) -> Callable[[], None]:
+        os.environ[SWITCH] = wish
+        play = playing(plan, rows)  # a learner asks when it starts, and after thousands of batches
+        playing(plan, rows[:4])()  # compiles
+
+        def switched() -> None:
+            os.environ[SWITCH] = wish
+            play()
+            del os.environ[SWITCH]
+
+        return switched
+
+    ways = {"numba": "always", "numpy": "never"} if find_spec("numba") else {"numpy": "never"}
+    return {f"BatchedTsallis with {name}": lambda w=wish: making(w) for name, wish in ways.items()}
 
 
 def array_run(plan: Plan, world: BernoulliArms, losses: np.ndarray) -> tuple[float, float]:
@@ -66,7 +98,7 @@ def playing(plan: Plan, rows: np.ndarray) -> Callable[[], None]:
     return play
 
 
-def river(rows: np.ndarray) -> dict[str, float]:
+def river(rows: np.ndarray) -> dict[str, Callable[[], Callable[[], None]]]:
     """Pull and update of river's bandits, which keep no secrets."""
     from river import bandit
 
@@ -82,20 +114,19 @@ def river(rows: np.ndarray) -> dict[str, float]:
 
         return play
 
-    return {
-        f"river {name} microseconds a round": single(lambda p=policy: pulling(p)) for name, policy in policies.items()
-    }
+    return {f"river's {name}": lambda p=policy: pulling(p) for name, policy in policies.items()}
 
 
-def single(make: Callable[[], Callable[[], None]]) -> float:
-    """Microseconds a round, the fastest of three."""
-    times = []
-    for _ in range(3):
-        play = make()
-        start = time.process_time()
-        play()
-        times.append(time.process_time() - start)
-    return min(times) / SINGLE_ROUNDS * 1e6
+def fastest(makers: dict[str, Callable[[], Callable[[], None]]]) -> dict[str, float]:
+    """Microseconds a round, the fastest of five turns."""
+    times: dict[str, list[float]] = {name: [] for name in makers}
+    for _ in range(5):
+        for name, make in makers.items():
+            play = make()
+            start = time.process_time()
+            play()
+            times[name].append(time.process_time() - start)
+    return {name: min(seen) / SINGLE_ROUNDS * 1e6 for name, seen in times.items()}
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ def plans() -> dict[str, Plan]:
         "LazyFixedShare, pure": LazyFixedShare.calibrate(problem, **pure),
         "LazyFixedShare, uniform prior": LazyFixedShare.calibrate(problem, **approximate, prior="uniform"),
         "SampledFixedShare": SampledFixedShare.calibrate(problem, **approximate),
-        "NoisyMirrorDescent, Laplace": NoisyMirrorDescent.calibrate(problem, **pure),
-        "NoisyMirrorDescent, Gaussian": NoisyMirrorDescent.calibrate(problem, **approximate),
+        "NoisyMirrorDescent, Laplace": NoisyMirrorDescent.calibrate(problem, **pure, noise="laplace", batch=1),
+        "NoisyMirrorDescent, Gaussian": NoisyMirrorDescent.calibrate(problem, **approximate, noise="gaussian", batch=1),
     }
 
 

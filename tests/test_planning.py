@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import Experts, InvalidInput, PrivacyError, Randomness
+from tacit import Experts, InvalidInput, PrivacyError, Randomness, Tracking
 from tacit.comparison import Candidate, Comparison
 
 PROBLEM = Experts(n=5, horizon=1000)
@@ -190,7 +190,8 @@ def test_bounds_for_harder_adversaries_hold_for_easier_ones():
         }
         for adversary in ("stochastic", "oblivious", "adaptive")
     }
-    assert names["adaptive"] < names["oblivious"] == names["stochastic"]
+    assert names["adaptive"] < names["oblivious"] < names["stochastic"]
+    assert names["stochastic"] - names["oblivious"] == {"LimitedUpdates"}, "for independent losses only"
 
 
 def test_no_line_of_an_explanation_is_very_long(choice):
@@ -215,6 +216,54 @@ def test_numerics_reach_every_candidate():
         tacit.plan(problem, epsilon=1.0, delta=1e-6, numerics="real")
 
 
+def test_algorithms_by_name():
+    problem = tacit.Experts(n=3, horizon=100)
+    choice = tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["L2P", tacit.HedgeOnSums])
+    assert {candidate.algorithm for candidate in choice.candidates} == {"L2P", "HedgeOnSums"}
+    with pytest.raises(InvalidInput, match=r"made of LazyExperts, L2P, .*Got 'CTRL'"):
+        tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["CTRL"])
+
+
+def test_bounds_without_a_condition_come_first():
+    problem = Tracking(n=10, horizon=100_000, switches=0, adversary="stochastic")
+    choice = tacit.plan(problem, epsilon=1.0, delta=0.0)
+    ranked = [candidate for candidate in choice.candidates if candidate.plan]
+    restarts = next(c for c in ranked if c.algorithm == "RestartOnShift")
+    assert restarts.regret_bound.condition
+    assert float(restarts.regret_bound) < float(choice.regret_bound), "smaller, shown, and not chosen"
+    assert "if there are at most S restarts" in choice.explain()
+    sound = [not c.regret_bound.condition and not c.vacuous for c in ranked]
+    assert sound == sorted(sound, reverse=True)
+    assert choice.algorithm == "LimitedUpdates", "nothing shifts"
+
+
+def test_stationary_experts_are_offered_limited_updates():
+    for n, bound, next_best, others in ((1000, 2_851, "LazyExperts", 4_660), (10, 1_578, "LazyExperts", 1_746)):
+        choice = tacit.plan(Experts(n=n, horizon=100_000), epsilon=1.0, delta=0.0, adversary="stochastic")
+        found = {c.algorithm: float(c.regret_bound) for c in choice.candidates}
+        assert found["LimitedUpdates"] == pytest.approx(bound, abs=1)
+        assert found[next_best] == pytest.approx(others, rel=5e-3)
+        assert choice.algorithm == ("LimitedUpdates" if n == 1000 else "HedgeOnSums")
+    alone = tacit.plan(
+        Experts(n=10, horizon=1000), epsilon=1.0, delta=0.0, adversary="stochastic", algorithms=[tacit.LazyExperts]
+    )
+    assert [c.algorithm for c in alone.candidates] == ["LazyExperts"]
+
+
+def test_independent_losses_that_shift_are_tracked_on_sums():
+    """Its certificate is larger, by at most a public factor, and the comparison says why it is chosen."""
+    problem = Tracking(n=5, horizon=50_000, switches=1, adversary="stochastic")
+    choice = tacit.plan(problem, epsilon=1.0, delta=0.0)
+    smallest = min(float(c.regret_bound) for c in choice.candidates if not c.regret_bound.condition)
+    assert choice.algorithm == "TrackingOnSums"
+    assert smallest < float(choice.regret_bound) <= 1.6 * smallest
+    assert "TrackingOnSums: chosen while its certificate is at most 1.6 times the smallest" in choice.explain()
+    fixed = tacit.plan(Tracking(n=5, horizon=50_000, switches=1), epsilon=1.0, delta=0.0)
+    assert fixed.algorithm == "NoisyMirrorDescent"
+    hostile = tacit.plan(Tracking(n=5, horizon=50_000, switches=1, adversary="adaptive"), epsilon=1.0, delta=1e-6)
+    assert hostile.algorithm == "NoisyMirrorDescent"
+
+
 @pytest.mark.parametrize(("n", "regret"), [(10, 2394), (100, 3492)])
 def test_one_run_with_a_confidence(n, regret):
     """T=1e5, epsilon=1: batches of 4 and 8 certify 2394 and 3492, where their expected bounds are 1620 and 2397."""
@@ -235,11 +284,3 @@ def test_without_a_confidence_runs_vary():
     assert "(expected; single runs vary)" in tacit.plan(PROBLEM, epsilon=1.0, delta=1e-6).explain()
     with pytest.raises(tacit.PrivacyError, match="single run"):
         tacit.plan(tacit.Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6, confidence=0.9)
-
-
-def test_algorithms_by_name():
-    problem = tacit.Experts(n=3, horizon=100)
-    choice = tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["L2P", tacit.HedgeOnSums])
-    assert {candidate.algorithm for candidate in choice.candidates} == {"L2P", "HedgeOnSums"}
-    with pytest.raises(InvalidInput, match=r"made of LazyExperts, L2P, .*Got 'CTRL'"):
-        tacit.plan(problem, epsilon=1.0, delta=1e-6, algorithms=["CTRL"])

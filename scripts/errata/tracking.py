@@ -60,7 +60,7 @@ def algorithm_3() -> Numbers:
         error = np.std(chances[0] / chances[0].mean() - chances[1] / chances[1].mean()) / sqrt(samples)
         found[name] = log(chances[0].mean() / chances[1].mean()), float(error)
     plan = tacit.NoisyMirrorDescent.calibrate(
-        tacit.Tracking(n=n, horizon=rounds, switches=switches), epsilon=epsilon, delta=0.0
+        tacit.Tracking(n=n, horizon=rounds, switches=switches), epsilon=epsilon, delta=0.0, noise="laplace"
     )
     return {
         "epsilon promised": epsilon,
@@ -109,11 +109,12 @@ def algorithm_2_queries() -> Numbers:
         float(np.max(np.sum(np.vstack([before, row])[:, :1] - np.vstack([before, row]), axis=0))) for row in seen
     ]
     width = max(regrets) - min(regrets)
-    finding = above_threshold(width=width, epsilon_threshold=width / (4 / epsilon), epsilon_query=width / (8 / epsilon))
+    steps = round(1000 * width)  # a thousand steps of a lattice in a loss
+    finding = above_threshold(width=steps, epsilon_threshold=width / (4 / epsilon), epsilon_query=width / (8 / epsilon))
     plan = tacit.RestartOnShift.calibrate(
         tacit.Tracking(n=2, horizon=1000, switches=1, adversary="stochastic"), epsilon=epsilon, delta=0.0
     )
-    ours = above_threshold(width=width, epsilon_threshold=0.3 * epsilon, epsilon_query=0.3 * epsilon)
+    ours = above_threshold(width=steps, epsilon_threshold=0.3 * epsilon, epsilon_query=0.3 * epsilon)
     return {
         "largest move of a window's regret, one loss replaced": width,
         "share of the test, as printed": epsilon / 2,

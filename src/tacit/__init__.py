@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
     from tacit.environments.lipschitz import PricingCurve
     from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
-    from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
+    from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, StoreError, TacitError
     from tacit.floors import Floor
     from tacit.geometry import (
         Ball,
@@ -54,14 +54,17 @@ if TYPE_CHECKING:
     from tacit.learners.learner import Learner
     from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
     from tacit.learners.plan import Plan
+    from tacit.learners.slots import Decision
     from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
     from tacit.learners.target import RegretBound
     from tacit.learners.tracking import (
         LazyFixedShare,
         LimitedUpdates,
         NoisyMirrorDescent,
+        RecentLeader,
         RestartOnShift,
         SampledFixedShare,
+        TrackingOnSums,
     )
     from tacit.losses import (
         AbsoluteLoss,
@@ -78,11 +81,14 @@ if TYPE_CHECKING:
     )
     from tacit.planning import Choice, plan
     from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
+    from tacit.privacy.ledger import Ledger
     from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
     from tacit.randomness import Randomness
     from tacit.simulation.loop import Simulation, simulate
     from tacit.simulation.records import Sweep
     from tacit.simulation.sweep import sweep
+    from tacit.store.live import Live
+    from tacit.store.store import Store
 
 _HOMES = {
     "auditing.report": "AuditReport",
@@ -96,7 +102,7 @@ _HOMES = {
     "environments.experts": "BernoulliGap Replay SwitchingAdversary",
     "environments.lipschitz": "PricingCurve",
     "environments.tracking": "DriftingLosses ShiftingBernoulli",
-    "errors": "InvalidInput MissingExtra PrivacyError ProtocolError TacitError",
+    "errors": "InvalidInput MissingExtra PrivacyError ProtocolError StoreError TacitError",
     "geometry": (
         "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall Paths Polytope Simplex SpanningTrees SubmodularBase"
     ),
@@ -109,18 +115,23 @@ _HOMES = {
     "learners.learner": "Learner",
     "learners.lipschitz": "LipschitzGrid LipschitzNet",
     "learners.plan": "Plan",
+    "learners.slots": "Decision",
     "learners.stochastic": "ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
-    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RestartOnShift SampledFixedShare",
+    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
+    "SampledFixedShare TrackingOnSums",
     "losses": "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss "
     "QuantileLoss SmoothedHingeLoss SquaredLoss",
     "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
+    "privacy.ledger": "Ledger",
     "problems": "Arms Bandit Convex Experts Lipschitz Stochastic Tracking",
     "randomness": "Randomness",
     "simulation.loop": "Simulation simulate",
     "simulation.records": "Sweep",
     "simulation.sweep": "sweep",
+    "store.live": "Live",
+    "store.store": "Store",
 }
 """The module of each public name."""
 
@@ -150,6 +161,7 @@ __all__ = [
     "Convex",
     "ConvexFamily",
     "CustomLoss",
+    "Decision",
     "DecoyArms",
     "DriftingArms",
     "DriftingLosses",
@@ -168,11 +180,13 @@ __all__ = [
     "LazyFixedShare",
     "LazyOCO",
     "Learner",
+    "Ledger",
     "LimitedUpdates",
     "LinearLoss",
     "Lipschitz",
     "LipschitzGrid",
     "LipschitzNet",
+    "Live",
     "LoggedArms",
     "LogisticLoss",
     "LogisticStream",
@@ -196,6 +210,7 @@ __all__ = [
     "QuadraticLoss",
     "QuantileLoss",
     "Randomness",
+    "RecentLeader",
     "RegretBound",
     "Relation",
     "Replay",
@@ -213,11 +228,14 @@ __all__ = [
     "SpanningTrees",
     "SquaredLoss",
     "Stochastic",
+    "Store",
+    "StoreError",
     "SubmodularBase",
     "Sweep",
     "SwitchingAdversary",
     "TacitError",
     "Tracking",
+    "TrackingOnSums",
     "__version__",
     "audit",
     "plan",

@@ -20,15 +20,25 @@ from tacit.learners.tracking import (
     LazyFixedShare,
     LimitedUpdates,
     NoisyMirrorDescent,
+    RecentLeader,
     RestartOnShift,
     SampledFixedShare,
+    TrackingOnSums,
 )
 from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
 from tacit.validation import invalid
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Experts: (LazyExperts, L2P, ScheduledExperts, HedgeOnSums),
-    Tracking: (RestartOnShift, LimitedUpdates, LazyFixedShare, SampledFixedShare, NoisyMirrorDescent),
+    Tracking: (
+        TrackingOnSums,
+        RecentLeader,
+        RestartOnShift,
+        LimitedUpdates,
+        LazyFixedShare,
+        SampledFixedShare,
+        NoisyMirrorDescent,
+    ),
     Convex: (PrivateFTRL, CTRL, L2PConvex),
     Lipschitz: (LipschitzGrid, LipschitzNet),
     Bandit: (BanditFW,),
@@ -36,6 +46,9 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Stochastic: (ObjectivePerturbation, OnlineToBatch),
 }
 """Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""
+
+FOR_INDEPENDENT_LOSSES: dict[type[Problem], tuple[type[Plan], ...]] = {Experts: (LimitedUpdates,)}
+"""Which algorithms apply, too, if a problem that names no adversary is planned for `adversary="stochastic"`."""
 
 _Algorithm = TypeVar("_Algorithm", bound=type[Plan])
 
@@ -58,8 +71,10 @@ def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
     return algorithm
 
 
-def algorithms_for(problem: Problem, wanted: Sequence[type[Plan] | str] | None = None) -> tuple[type[Plan], ...]:
-    """The algorithms that are compared on a problem: the wanted ones, or all that are known for its kind."""
+def algorithms_for(
+    problem: Problem, wanted: Sequence[type[Plan] | str] | None = None, adversary: str | None = None
+) -> tuple[type[Plan], ...]:
+    """The algorithms that are compared on a problem: the wanted ones, or all that are known for its kind and losses."""
     if wanted is not None:
         if not isinstance(problem, Problem):
             raise invalid("plan", "problem", "a problem such as Experts(n=, horizon=)", problem)
@@ -74,12 +89,12 @@ def algorithms_for(problem: Problem, wanted: Sequence[type[Plan] | str] | None =
     if known is None:
         kinds = ", ".join(kind.__name__ for kind in CATALOGUE)
         raise InvalidInput(f"The 'problem' parameter of plan must be one of {kinds}. Got {problem!r} instead.")
-    return known
+    return (*known, *FOR_INDEPENDENT_LOSSES.get(type(problem), ())) if adversary == "stochastic" else known
 
 
 def _named(problem: Problem, name: str) -> type[Plan]:
     """The algorithm of this name among those that are known for a kind of problem."""
-    known = {algorithm.__name__: algorithm for algorithm in algorithms_for(problem)}
+    known = {algorithm.__name__: algorithm for algorithm in algorithms_for(problem, adversary="stochastic")}
     if name not in known:
         raise invalid("plan", "algorithms", f"made of {', '.join(known)}", name)
     return known[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from math import ceil
 from typing import Any
@@ -15,6 +15,7 @@ from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Problem
 from tacit.randomness import Randomness
@@ -46,10 +47,14 @@ class Candidate:
         return self.plan.vacuous if self.plan else True
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        """The candidate of the smallest rank is chosen: certified regret, divided by what favours the algorithm."""
+    def rank(self) -> tuple[bool, bool, float]:
+        """The candidate of the smallest rank is chosen: certified regret, divided by what favours the algorithm.
+
+        A bound that holds under a condition on the run itself comes after all bounds that say something without one.
+        """
         favour = self.plan.favour[0] if self.plan and not self.vacuous else 1.0
-        return self.plan is None, float(self.regret_bound) / favour
+        weak = bool(self.regret_bound.condition) or self.vacuous
+        return self.plan is None, weak, float(self.regret_bound) / favour
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; numbers that are not finite become null."""
@@ -124,9 +129,9 @@ class Comparison:
         """The chosen plan's parameters."""
         return self.plan.parameters
 
-    def start(self, randomness: Randomness | None = None) -> Learner:
-        """A fresh learner of the chosen plan."""
-        return self.plan.start(randomness)
+    def start(self, randomness: Randomness | None = None, *, ledger: Ledger | None = None) -> Learner:
+        """A fresh learner of the chosen plan, charged to the ledger if one is named."""
+        return self.plan.start(randomness, ledger=ledger)
 
     def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
         """The decisions of a fresh learner of the chosen plan on an array of feedback."""
@@ -142,8 +147,11 @@ class Comparison:
             f"{self.problem}\nepsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
             f"regret against the {self.target.adversary} adversary\n"
         )
-        notes = [_because(candidate) for candidate in self.candidates if candidate.reason]
-        if any(float(other.regret_bound) < float(self.regret_bound) for other in self.candidates):
+        notes = [*self._cost_of_delay(), *(_because(candidate) for candidate in self.candidates if candidate.reason)]
+        if any(
+            float(other.regret_bound) < float(self.regret_bound) and not other.regret_bound.condition
+            for other in self.candidates
+        ):
             factor, reason = self.plan.favour
             rule = f"chosen while its certificate is at most {factor:g} times the smallest, because {reason}."
             notes.insert(0, f"{self.algorithm}: {rule}")
@@ -151,6 +159,18 @@ class Comparison:
         warnings = [f"Warning: {text}" for text in self.warnings]
         foot = "\n".join([f"Chosen: {self.plan.explain()}", *floor, *notes, *warnings])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
+
+    def _cost_of_delay(self) -> list[str]:
+        """What the chosen algorithm would certify if all feedback came at once."""
+        delay = self.problem.delay
+        if not delay:
+            return []
+        prompt = self.plan.undelayed.calibrate_for(replace(self.problem, delay=0), self.target)
+        certified, without = rounded_up(float(self.regret_bound)), rounded_up(float(prompt.regret_bound))
+        return [
+            f"Delay: feedback may come {delay} rounds late; if it came at once, {self.algorithm} would certify "
+            f"{without} instead of {certified}."
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description of the chosen plan and all candidates."""

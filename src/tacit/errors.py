@@ -17,5 +17,9 @@ class PrivacyError(TacitError, ValueError):
     """A privacy contract cannot be met, or two contracts may not be combined."""
 
 
+class StoreError(TacitError, RuntimeError):
+    """A store could not read or write; nothing was shown, and it goes on from the last commit."""
+
+
 class MissingExtra(TacitError, ImportError):
     """An optional dependency is needed; the message names the extra that installs it."""

@@ -45,12 +45,16 @@ def plan(
 ) -> Comparison:
     """Calibrate every algorithm that applies, and choose the one with the smallest certified regret.
 
+    Bounds that hold without a condition on the run come first; where measured regret speaks for an algorithm, its
+    certificate may be somewhat larger (`explain` says so).
+
     Args:
         problem: what is to be decided.
         epsilon: the privacy budget for the whole run.
         delta: the failure probability; 0 asks for pure differential privacy.
         adversary: who makes the losses, for the regret bound: "oblivious" (fixed in advance, the default) or
-            "adaptive" (may react to your decisions); `Tracking` and `Arms` name their own. Privacy holds against both.
+            "adaptive" (may react to your decisions), or "stochastic" (independent, from one distribution);
+            `Tracking` and `Arms` name their own. Privacy holds against all of them.
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
         max_switches: a hard limit on how often the decision may change.
@@ -61,7 +65,7 @@ def plan(
         algorithms: the algorithms to compare, classes or names (default: all that apply, and those you registered).
         progress: show which algorithm is being calibrated (default: only in a terminal).
     """
-    compared = algorithms_for(problem, algorithms)
+    compared = algorithms_for(problem, algorithms, adversary)
     against = _adversary(problem, adversary)
     related = as_relation("plan", relation)
     target = Target(epsilon, delta, related, rounds_per_person, max_switches, against, numerics, confidence)

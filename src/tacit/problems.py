@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import ClassVar
 
+from tacit.errors import InvalidInput
 from tacit.geometry.base import ConvexSet
-from tacit.losses.base import Constants, LossFamily
+from tacit.losses.base import CONSTRUCTED, Constants, LossFamily
 from tacit.validation import (
     LARGEST,
     check_choice,
@@ -24,17 +26,25 @@ from tacit.validation import (
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A decision problem of `horizon` rounds (None: unknown, handled by doubling)."""
+    """A decision problem of `horizon` rounds (None: unknown, handled by doubling).
+
+    Attributes:
+        horizon: number of rounds, or None if it is not known.
+        delay: how many further rounds may be decided before the feedback of a round is there; what is later than that
+            is missing.
+    """
 
     criterion: ClassVar[str] = "regret"
     """What a plan for this problem certifies a bound on."""
 
     horizon: int | None
+    delay: int = 0
 
     def __post_init__(self) -> None:
         plain_fields(self)
         if self.horizon is not None:
             check_integer(type(self).__name__, "horizon", self.horizon)
+        check_integer(type(self).__name__, "delay", self.delay, at_least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +130,14 @@ class Convex(Problem):
         domain: the convex set; its centre and radius enter the regret bounds.
         loss: the loss, or a `ConvexFamily` of constants, which is enough to plan but not to start.
         horizon: number of rounds, or None if it is not known.
+        proper: whether every decision must lie in the domain. False: comparators in the domain, decisions anywhere, as
+            in prediction, where the domain only says whom regret compares with; the loss must then have bounded slope
+            and curvature everywhere, and the constants of a `ConvexFamily` are taken to hold everywhere.
     """
 
     domain: ConvexSet
     loss: LossFamily
+    proper: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -131,6 +145,29 @@ class Convex(Problem):
             raise invalid("Convex", "domain", "a convex set such as Ball(2)", self.domain)
         if not isinstance(self.loss, LossFamily):
             raise invalid("Convex", "loss", "a loss such as LogisticLoss(), or a ConvexFamily", self.loss)
+        if not isinstance(self.proper, bool):
+            raise invalid("Convex", "proper", "True or False", self.proper)
+        if not self.proper:
+            self._check_everywhere()
+
+    def _check_everywhere(self) -> None:
+        if self.loss.family not in CONSTRUCTED:
+            reason = "nobody knows the curvature of this loss"
+        elif not isfinite(self.everywhere.lipschitz):
+            reason = "the slope of this loss grows without bound outside of the domain"
+        elif not isfinite(self.everywhere.smoothness):
+            reason = "this loss may have kinks"
+        else:
+            return
+        raise InvalidInput(
+            f"The 'loss' parameter of Convex with proper=False must have bounded slope and curvature everywhere, as "
+            f"LogisticLoss, SmoothedHingeLoss and HuberLoss have: {reason}. Got {self.loss!r} instead."
+        )
+
+    @cached_property
+    def everywhere(self) -> Constants:
+        """The loss's constants on the whole space, where they may be infinite."""
+        return self.loss.constants(None)
 
     @cached_property
     def constants(self) -> Constants:
@@ -240,7 +277,7 @@ class Stochastic(Problem):
     loss: LossFamily
 
     def __post_init__(self) -> None:
-        plain_fields(self)
+        super().__post_init__()
         check_integer("Stochastic", "horizon", self.horizon)
         if not isinstance(self.domain, ConvexSet):
             raise invalid("Stochastic", "domain", "a convex set such as Ball(2)", self.domain)

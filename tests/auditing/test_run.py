@@ -46,8 +46,15 @@ PLANS = {
     "hedge, pure": partial(tacit.HedgeOnSums.calibrate, EXPERTS, **PURE),
     "limited updates": partial(tacit.LimitedUpdates.calibrate, TRACKING, **PURE),
     "sampled fixed share": partial(tacit.SampledFixedShare.calibrate, TRACKING, **GAUSSIAN),
+    "on sums": partial(tacit.TrackingOnSums.calibrate, TRACKING, **PURE),
+    "recent leader": partial(tacit.RecentLeader.calibrate, TRACKING, **PURE),
     "mirror descent": partial(tacit.NoisyMirrorDescent.calibrate, TRACKING, **GAUSSIAN),
-    "ftrl": partial(PrivateFTRL.calibrate, CONVEX, **GAUSSIAN),
+    "ftrl": partial(PrivateFTRL.calibrate, CONVEX, streams=1, **GAUSSIAN),
+    "ftrl, two streams": partial(PrivateFTRL.calibrate, CONVEX, streams=2, **GAUSSIAN),
+    "ftrl, two streams, zero-out, three rounds": partial(
+        PrivateFTRL.calibrate, CONVEX, streams=2, relation="zero-out", rounds_per_person=3, **GAUSSIAN
+    ),
+    "ftrl, not projected": partial(PrivateFTRL.calibrate, replace(CONVEX, proper=False), **GAUSSIAN),
     "ftrl, pure": partial(PrivateFTRL.calibrate, CONVEX, **PURE),
     "grid": partial(LipschitzGrid.calibrate, Lipschitz(horizon=100), **GAUSSIAN),
     "bandit": partial(BanditFW.calibrate, BANDIT, **GAUSSIAN),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import tacit
 from cli.command import run_command
 
 COMMON = ("--n", "3", "--horizon", "500", "--epsilon", "1", "--delta", "0")
@@ -26,6 +27,29 @@ def test_run_is_a_conversation(capsys):
     assert "numerics:   exact" in captured.err
 
 
+@pytest.mark.parametrize(
+    ("format", "replies"),
+    [
+        ("csv", "0.5\n\n1\n\n0.25\n"),
+        ("csv", "0.5\nnull\n1\r\n \n 0.25 \n"),
+        ("ndjson", "0.5\nnull\n1\n\n0.25\n"),
+        ("ndjson", '[0.5]\n[null]\n{"loss": 1}\n{"loss": null}\n[0.25]\n'),
+    ],
+)
+def test_missing_replies_count_as_rounds(format, replies, capsys):
+    """Whatever way they are spelt: the decisions are those of the learner that is told None."""
+    fields = ("--format", format, "--seed", "3", "--horizon", "9")
+    assert run_command("run", "arms", *COMMON, *fields, stdin=replies) == 0
+    captured = capsys.readouterr()
+    learner = tacit.plan(tacit.Arms(n=3, horizon=9), epsilon=1.0, delta=0.0).start(tacit.Randomness.replayable(3))
+    wanted = []
+    for loss in (0.5, None, 1.0, None, 0.25):
+        wanted.append(learner.play())
+        learner.observe(loss)
+    assert [int(line) for line in captured.out.splitlines()] == [*wanted, learner.play()]
+    assert "5 rounds" in captured.err
+
+
 def test_json_lines(capsys):
     assert run_command("run", "arms", *COMMON, "--seed", "1", "--json", stdin="0.5\n") == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])
@@ -39,6 +63,12 @@ def test_json_lines(capsys):
         (("--adversary", "adaptive"), "", ("'adversary'", "'stochastic' or 'oblivious'")),
         ((), "2\n", ("in [0, 1]",)),
         ((), "much\n", ("Row 1 of standard input", "finite number")),
+        ((), "nan\n", ("Row 1 of standard input", "finite number")),
+        ((), "0.5,0.5\n", ("Row 1 of standard input", "2 values; expected 1")),
+        (("--format", "ndjson"), "NaN\n", ("Row 1 of standard input", "finite number")),
+        (("--format", "ndjson"), "[0.5, null]\n", ("Row 1 of standard input", "2 values; expected 1")),
+        (("--format", "ndjson"), "0.5\nno\n", ("Row 2 of standard input", "not JSON")),
+        (("--format", "parquet"), "", ("csv or ndjson",)),
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, stdin, words, capsys):

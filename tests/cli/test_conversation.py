@@ -12,6 +12,8 @@ KINDS = {
     "ndjson": ((*EXPERTS, "--format", "ndjson"), "[0.5, 0.25]\n", None),
     "csv without a header": (EXPERTS, "0.5,0.25\n", signal.SIGINT),
     "convex": (("convex", *COMMON, "--dim", "1"), "0.5,1\n", signal.SIGTERM),
+    "arms": (("arms", *COMMON[:-2], "--n", "2"), "0.5\n", signal.SIGTERM),
+    "arms without a reply": (("arms", *COMMON[:-2], "--n", "2", "--format", "ndjson"), "null\n", None),
 }
 
 

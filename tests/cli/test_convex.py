@@ -14,10 +14,23 @@ def test_plan_names_the_classes(capsys):
     assert code == 0
     answer = json.loads(capsys.readouterr().out)
     bounds = {candidate["algorithm"]: candidate["regret_bound"] for candidate in answer["candidates"]}
-    assert answer["chosen"] == "CTRL"
+    assert answer["chosen"] == "PrivateFTRL"
     assert bounds["CTRL"] <= 1.03 * 8789
-    assert bounds["PrivateFTRL"] == pytest.approx(16650, rel=0.03)
+    assert bounds["PrivateFTRL"] == pytest.approx(4175, rel=0.03)
     assert all("expected_switches" in candidate for candidate in answer["candidates"])
+
+
+def test_decisions_may_leave_the_domain(tmp_path, capsys):
+    common = ("--dim", "2", "--radius", "0.1", "--horizon", "1000", "--epsilon", "8", "--improper")
+    assert run_command("plan", "convex", *common, "--family", "glm") == 0
+    assert "comparators in the domain, decisions anywhere" in capsys.readouterr().out
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b,label\n" + "1,1,1\n" * 300)
+    assert run_command("run", "convex", *common[2:], "--input", str(path), "--seed", "1") == 0
+    points = [[float(x) for x in line.split(",")] for line in capsys.readouterr().out.splitlines()]
+    assert np.linalg.norm(points, axis=1).max() > 0.3
+    assert run_command("plan", "convex", *common, "--smoothness", "inf") == 2
+    assert "may have kinks" in capsys.readouterr().err
 
 
 def test_run_on_features_and_labels(tmp_path, capsys):

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from math import exp, log, sqrt
 from pathlib import Path
 
@@ -18,7 +18,9 @@ from scripts.errata import bandit, lazy_to_private
 
 import tacit
 from tacit.cli.demo import digits_models
+from tacit.floors import arms_floor
 from tacit.learners.stochastic.weighting import paper_weighted_noise, weighted_noise
+from tacit.learners.target import Target
 from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
 from tacit.privacy.calibration import gaussian_mu
 from tacit.randomness import Randomness
@@ -86,6 +88,11 @@ def at_most(shown: str, value: float) -> bool:
     return value <= number(shown)
 
 
+def just_above(shown: str, value: float) -> bool:
+    """Whether what is shown is not below the value, and by a fortieth above it at most."""
+    return value <= number(shown) <= 1.025 * value
+
+
 # Certified regret ------------------------------------------------------------------------------------------
 
 
@@ -107,7 +114,92 @@ def convex_bounds(family: str, dimension: int, rounds: int) -> list[float]:
     return [float(plan.calibrate(problem, **TARGET).regret_bound) for plan in (tacit.CTRL, tacit.PrivateFTRL)]
 
 
+@cache
+def tsallis_bound(n: int, epsilon: float) -> float:
+    """Of 100,000 rounds."""
+    problem = tacit.Arms(n=n, horizon=100_000)
+    return float(tacit.BatchedTsallis.calibrate(problem, epsilon=epsilon, delta=0.0).regret_bound)
+
+
+@cache
+def phased_bound(epsilon: float) -> float:
+    """Of 20 arms and 100,000 rounds."""
+    problem = tacit.Arms(n=20, horizon=100_000, adversary="stochastic")
+    return float(tacit.PhasedArms.calibrate(problem, epsilon=epsilon, delta=0.0).regret_bound)
+
+
+def floors() -> list[float]:
+    """What no learner of 20 arms escapes in 100,000 rounds."""
+    return [arms_floor(20, 100_000, Target(epsilon, 0.0)) for epsilon in (1.0, 0.1, 0.01)]
+
+
+def arm_bounds() -> list[Stated]:
+    page, phased, tsallis = "docs/arms.md", "docs/algorithms/phased-arms.md", "docs/algorithms/batched-tsallis.md"
+
+    def both(epsilon: float) -> list[float]:
+        return [phased_bound(epsilon), tsallis_bound(20, epsilon)]
+
+    rows = [
+        Stated(page, r"\| certified, K = 20, T = 1e5, epsilon = 1 \|" + 2 * CELL, partial(both, 1.0), just_above),
+        Stated(page, r"\| certified, epsilon = \.1 \|" + 2 * CELL, partial(both, 0.1), just_above),
+        Stated(page, r"(\d+) at K = 20, T = 1e5, epsilon = 1, (\d+) at\s+epsilon = \.1, (\d+) at \.01", floors),
+    ]
+    rows += [
+        Stated(phased, rf"\| 20 \| 1e5 \| {shown} \|" + CELL, lambda e=epsilon: [phased_bound(e)], just_above)
+        for shown, epsilon in (("1", 1.0), (r"\.1", 0.1))
+    ]
+    rows += [
+        Stated(tsallis, rf"\| {n} \| 1e5 \| \d+ / (\d+) / \d+ \|", lambda n=n: [tsallis_bound(n, 1.0)], just_above)
+        for n in (10, 20, 100)
+    ]
+    return rows
+
+
+def leader_bounds(rounds: int, dimension: int, epsilon: float) -> list[float]:
+    """Private FTRL against adaptive adversaries; two streams and no projection, beta = 1 and .25; no privacy."""
+    found = []
+    for proper, adversary, betas in ((True, "adaptive", (1.0,)), (True, None, (1.0, 0.25)), (False, None, (1.0, 0.25))):
+        for beta in betas:
+            family = tacit.ConvexFamily(1.0, beta, "glm")
+            problem = tacit.Convex(domain=tacit.Ball(dimension), loss=family, horizon=rounds, proper=proper)
+            target = {"epsilon": epsilon, "delta": 1e-6, "adversary": adversary or "oblivious"}
+            found.append(float(tacit.PrivateFTRL.calibrate(problem, **target).regret_bound))
+    return [*found, sqrt(rounds)]
+
+
+def held_decisions() -> list[float]:
+    """How often CTRL changes its decision, d = 10, T = 1e5."""
+    family = tacit.ConvexFamily(1.0, 1.0, "glm")
+    problem = tacit.Convex(domain=tacit.Ball(10), loss=family, horizon=100_000)
+    return [float(tacit.CTRL.calibrate(problem, **TARGET).expected_switches or 0)]
+
+
+def mirror_bounds(n: int, switches: int, rounds: int) -> list[float]:
+    """Noisy mirror descent, pure: losses fixed in advance, adaptive adversaries."""
+    problems = [
+        tacit.Tracking(n=n, horizon=rounds, switches=switches, adversary=adversary)
+        for adversary in ("oblivious", "adaptive")
+    ]
+    return [float(tacit.NoisyMirrorDescent.calibrate(p, epsilon=1.0, delta=0.0).regret_bound) for p in problems]
+
+
+def recent_bounds(n: int) -> list[float]:
+    """The recent leader and noisy mirror descent, pure."""
+    problem = tacit.Tracking(n=n, horizon=100_000, switches=3, adversary="stochastic")
+    kinds = (tacit.RecentLeader, tacit.NoisyMirrorDescent)
+    return [float(kind.calibrate(problem, epsilon=1.0, delta=0.0).regret_bound) for kind in kinds]
+
+
+def stationary_bounds(n: int) -> list[float]:
+    """Limited updates, lazy experts and Hedge on sums, pure."""
+    problem = tacit.Experts(n=n, horizon=100_000)
+    kinds = (tacit.LimitedUpdates, tacit.LazyExperts, tacit.HedgeOnSums)
+    return [float(kind.calibrate(problem, epsilon=1.0, delta=0.0).regret_bound) for kind in kinds]
+
+
+MIRROR_ROWS = [(5, 2, 100_000), (10, 3, 20_000), (10, 3, 100_000), (12, 3, 200_000)]
 EXPERT_ROWS = [("1e4", "10", "1"), ("1e5", "100", "1"), ("1e5", "100", r"\.1"), ("1e6", "1000", "1")]
+LEADER_ROWS = [("1e4", 5, "1"), ("1e5", 1, "1"), ("1e5", 10, "1"), ("1e6", 10, "1"), ("1e5", 10, r"\.1")]
 CONVEX_ROWS = [("general", 1), ("general", 10), ("generalised linear", 10)]
 
 
@@ -121,6 +213,37 @@ def certified() -> list[Stated]:
         )
         for rounds, n, epsilon in EXPERT_ROWS
     ]
+    pair = r"\s*(\d+) \((\d+)\)\s*\|"
+    rows += [
+        Stated(
+            "docs/algorithms/private-ftrl.md",
+            rf"\| {rounds}, {dimension}, {epsilon} \|" + CELL + 2 * pair + CELL,
+            partial(leader_bounds, int(float(rounds)), dimension, float(epsilon.replace("\\", ""))),
+            near,
+        )
+        for rounds, dimension, epsilon in LEADER_ROWS
+    ]
+    for page in ("docs/how-to-choose.md", "docs/algorithms/ctrl.md"):
+        rows.append(Stated(page, r"at most ([\d,]+) (?:times|changes)", held_decisions, near))
+    for n, switches, rounds in MIRROR_ROWS:
+        rows.append(
+            Stated(
+                "docs/algorithms/noisy-mirror-descent.md",
+                rf"\| N = {n}, S = {switches}, T = {rounds:,} \|" + 2 * r"\s*([\d,]+) \(\d+\)\s*\|",
+                partial(mirror_bounds, n, switches, rounds),
+                near,
+            )
+        )
+    for n in (10, 1000):
+        rows.append(
+            Stated(
+                "docs/algorithms/limited-updates.md", rf"\| {n:,} \|" + 3 * CELL, partial(stationary_bounds, n), near
+            )
+        )
+    for n in (10, 100, 1000):
+        rows.append(
+            Stated("docs/algorithms/recent-leader.md", rf"\| N = {n:,} \|" + 2 * CELL, partial(recent_bounds, n), near)
+        )
     for family, dimension in CONVEX_ROWS:
         for rounds in ("1e5", "1e6"):
             name = "general" if family == "general" else "glm"
@@ -291,4 +414,38 @@ def computed() -> list[Stated]:
     ]
 
 
-STATED = [*certified(), *benchmarked(), *simulated(), *computed()]
+def late_bounds(algorithm: type[tacit.Plan], make: Callable[[int], tacit.Plan], epsilon: float = 1.0) -> list[float]:
+    """Certified with feedback 0, 10, 100 and 1000 rounds late."""
+    delta = 0.0 if algorithm in (tacit.BatchedTsallis, tacit.PhasedArms) else 1e-6
+    plans = [algorithm.calibrate(make(delay), epsilon=epsilon, delta=delta) for delay in (0, 10, 100, 1000)]
+    return [float(plan.regret_bound) for plan in plans]
+
+
+def late() -> list[Stated]:
+    """The table of late feedback."""
+    family = tacit.ConvexFamily(lipschitz=1.0)
+    experts = {n: partial(tacit.Experts, n=n, horizon=100_000) for n in (10, 100)}
+    ball = partial(tacit.Convex, domain=tacit.Ball(10), loss=family, horizon=100_000)
+    arms = partial(tacit.Arms, n=20, horizon=100_000, adversary="stochastic")
+    rows = [
+        ("`HedgeOnSums`, N = 10", tacit.HedgeOnSums, experts[10]),
+        ("`LazyExperts`, N = 10", tacit.LazyExperts, experts[10]),
+        ("`HedgeOnSums`, N = 100", tacit.HedgeOnSums, experts[100]),
+        ("`LazyExperts`, N = 100", tacit.LazyExperts, experts[100]),
+        ("`PrivateFTRL`, d = 10, G = R = 1, any convex losses", tacit.PrivateFTRL, ball),
+        ("`BatchedTsallis`, K = 20, pure", tacit.BatchedTsallis, arms),
+        ("`PhasedArms`, K = 20, pure", tacit.PhasedArms, arms),
+    ]
+    return [
+        Stated(
+            "docs/delays.md",
+            rf"\| {re.escape(name)} \|" + 4 * CELL,
+            partial(late_bounds, algorithm, lambda delay, make=make: make(delay=delay)),
+            near,
+            slow=algorithm in (tacit.BatchedTsallis, tacit.PhasedArms),
+        )
+        for name, algorithm, make in rows
+    ]
+
+
+STATED = [*certified(), *arm_bounds(), *benchmarked(), *simulated(), *computed(), *late()]

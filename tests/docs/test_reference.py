@@ -22,6 +22,7 @@ def test_every_public_name_is_in_the_reference():
         "tacit.audit",
         "tacit.Choice",
         "tacit.estimators.LEDGER",
+        "tacit.estimators.Ledger",
     }
     assert all(f"`{name}`" in text for name in said)
     public = {f"{m.__name__}.{name}" for m in (tacit, tacit.report, tacit.estimators) for name in m.__all__}

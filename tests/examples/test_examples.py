@@ -25,12 +25,21 @@ def load(name):
 
 
 def test_every_example_is_here():
-    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "stream_from_disk"}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "stream_from_disk", "live_decisions"}
 
 
 def test_stream_from_disk(capsys):
     load("stream_from_disk").main(rows=4000)
     assert "4,000 rows" in capsys.readouterr().out
+
+
+def test_live_decisions():
+    """In a process of its own, since it starts others from its file."""
+    command = [sys.executable, FOLDER / "live_decisions.py", "12"]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    assert "a process was killed; 6 requests were answered so far" in answer
+    assert "a process ended; 12 requests were answered so far" in answer
+    assert "of 2 at 1e-05" in answer
 
 
 @pytest.mark.parametrize("name", sorted(SMALL))

@@ -1,5 +1,6 @@
 """One small plan of every algorithm, with good feedback for it."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 import tacit
 from tacit.geometry import Ball, Box, Simplex
 from tacit.losses import CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree
+from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
 
 N = 3
@@ -42,11 +43,16 @@ EXPERT_PLANS = {
     "LazyFixedShare": lambda: tacit.LazyFixedShare(TRACKING, eta=0.3, force=0.2),
     "LazyFixedShare, uniform": lambda: tacit.LazyFixedShare(TRACKING, eta=0.3, force=0.2, prior="uniform"),
     "SampledFixedShare": lambda: tacit.SampledFixedShare(TRACKING, eta=0.3, epoch=5),
-    "NoisyMirrorDescent": lambda: tacit.NoisyMirrorDescent(TRACKING, eta=0.3, scale=3.0),
+    "HedgeOnSums, cube": lambda: tacit.HedgeOnSums(SHIFTED, eta=0.3, mechanism=CubeTree(39, 3), privacy=1.0),
+    "NoisyMirrorDescent": lambda: tacit.NoisyMirrorDescent(TRACKING, eta=0.3, scale=3.0, batch=3),
+    "TrackingOnSums": lambda: tacit.TrackingOnSums(TRACKING, eta=0.3, mix=0.2, scale=3.0, block=3),
+    "RecentLeader": lambda: tacit.RecentLeader(TRACKING, epsilon=1.0, block=3),
     "doubling": lambda: tacit.ScheduledExperts.calibrate(tacit.Experts(n=N, horizon=None), **PRIVACY),
 }
 OTHER_PLANS = {
     "PrivateFTRL": lambda: tacit.PrivateFTRL.calibrate(LINEAR, **PRIVACY),
+    "PrivateFTRL, two streams": lambda: tacit.PrivateFTRL.calibrate(QUADRATIC, streams=2, **PRIVACY),
+    "PrivateFTRL, anywhere": lambda: tacit.PrivateFTRL.calibrate(replace(LOGISTIC, proper=False), **PRIVACY),
     "PrivateFTRL, box": lambda: tacit.PrivateFTRL.calibrate(LOGISTIC, **PRIVACY),
     "PrivateFTRL, custom": lambda: tacit.PrivateFTRL.calibrate(CUSTOM, **PRIVACY),
     "CTRL": lambda: tacit.CTRL(QUADRATIC, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),

@@ -33,10 +33,15 @@ def test_plan_options(kind, data):
 
 
 @examples(12)
-@given(lines=LINES, form=st.sampled_from(["csv", "ndjson", "parquet", "x"]), seed=TEXTS)
-def test_run_reads_anything(lines, form, seed):
+@given(
+    kind=st.sampled_from(["experts", "arms"]),
+    lines=LINES,
+    form=st.sampled_from(["csv", "ndjson", "parquet", "x"]),
+    seed=TEXTS,
+)
+def test_run_reads_anything(kind, lines, form, seed):
     arguments = ("--n", "2", "--epsilon", "1", "--horizon", "20", "--format", form, "--seed", seed)
-    code = attempt(lambda: run_command("run", "experts", *arguments, stdin="\n".join(lines)))
+    code = attempt(lambda: run_command("run", kind, *arguments, stdin="\n".join(lines)))
     assert code in (0, 2)
 
 

@@ -22,8 +22,10 @@ CLAIMS = {
     "BanditFW": PLANS, "HedgeOnSums": PLANS, "L2PConvex": PLANS, "LazyExperts": PLANS,
     "LazyFixedShare": PLANS, "LazyOCO": PLANS, "LimitedUpdates": PLANS, "LipschitzGrid": PLANS, "LipschitzNet": PLANS,
     "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
+    "RecentLeader": PLANS, "TrackingOnSums": PLANS,
     "RestartOnShift": PLANS, "SampledFixedShare": PLANS, "ScheduledExperts": PLANS,
     "Plan": "test_plans.test_calibrations", "Learner": "test_learners.test_nonsense_changes_nothing",
+    "Decision": "test_learners.test_slots",
     "RegretBound": "test_privacy.test_relations_and_bounds", "Relation": "test_privacy.test_relations_and_bounds",
     "REPLACE": "test_privacy.test_guarantees", "ZERO_OUT": "test_privacy.test_guarantees",
     "Guarantee": "test_privacy.test_guarantees",
@@ -34,6 +36,7 @@ CLAIMS = {
     "Ball": SETS, "Birkhoff": SETS, "Box": SETS, "KSubsets": SETS, "L1Ball": SETS, "Matroid": SETS, "NuclearBall": SETS,
     "Paths": SETS, "Polytope": SETS, "Simplex": SETS, "SpanningTrees": SETS, "SubmodularBase": SETS,
     "ConvexFamily": "test_losses.test_losses_are_made_or_refused",
+    "AbsoluteLoss": LOSSES, "HingeLoss": LOSSES, "QuantileLoss": LOSSES, "Floor": "test_planner.test_planner",
     "CustomLoss": LOSSES, "HuberLoss": LOSSES, "LinearLoss": LOSSES, "LogisticLoss": LOSSES, "QuadraticLoss": LOSSES,
     "SmoothedHingeLoss": LOSSES, "SquaredLoss": LOSSES,
     "BernoulliGap": STREAMS, "BernoulliArms": STREAMS, "DecoyArms": STREAMS, "DriftingArms": STREAMS,
@@ -45,12 +48,13 @@ CLAIMS = {
     "Arms": PROBLEMS,
     "Bandit": PROBLEMS, "Convex": PROBLEMS, "Experts": PROBLEMS, "Lipschitz": PROBLEMS, "Stochastic": PROBLEMS,
     "Tracking": PROBLEMS,
-    "Randomness": "test_randomness.test_randomness",
+    "Randomness": "test_randomness.test_randomness", "Ledger": "test_estimators.test_ledgers",
     "simulate": "test_simulation.test_simulate", "Simulation": "test_simulation.test_simulate",
     "sweep": "test_simulation.test_sweep", "Sweep": "test_simulation.test_sweeps_are_read_or_refused",
     "audit": "test_audit.test_audit", "AuditReport": "test_audit.test_audit_reports",
     "TacitError": ERRORS, "InvalidInput": ERRORS, "MissingExtra": ERRORS, "PrivacyError": ERRORS,
-    "ProtocolError": ERRORS, "__version__": ERRORS,
+    "ProtocolError": ERRORS, "StoreError": ERRORS, "__version__": ERRORS,
+    "Store": "test_store.test_store", "Live": "test_store.test_live",
 }  # fmt: skip
 ESTIMATORS = {
     "LEDGER": "test_estimators.test_ledgers", "Ledger": "test_estimators.test_ledgers",
@@ -64,7 +68,7 @@ UNFUZZED_COMMANDS = {"demo": "has no input but a folder", "bench": "times the ma
 
 # Methods of what is public, by name: where any of them is called with nonsense.
 METHODS = {
-    "test_learners": {"play", "observe", "run", "state_dict", "load_state_dict"},
+    "test_learners": {"play", "observe", "decide", "settle", "run", "state_dict", "load_state_dict"},
     "test_plans": {
         "calibrate",
         "start",
@@ -73,21 +77,27 @@ METHODS = {
         "for_budget",
         "solver",
         "regret_after",
+        "window_regret",
         "release",
         "regret_bound_given",
     },
     "test_planner": {"calibrate_for", "restore", "to_dict"},
     "test_geometry": {"minimize_linear", "project", "contains", "to_hull", "from_hull", "lift", "restrict"},
     "sets": {"cube"},
-    "test_losses": {"value", "gradient", "values", "gradients", "pack", "constants"},
+    "test_losses": {"value", "gradient", "values", "gradients", "pack", "constants", "height"},
     "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "as_replacement", "to_json", "from_json"},
     "test_environments": {"losses", "data", "means", "best", "with_gap", "rows", "functions", "mean_loss"},
     "test_simulation": {"summary", "summaries", "read"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
     "test_audit": {"plot", "small_instances"},
+    "test_estimators": {"record", "together", "clear", "table"},
+    "test_store": {"open", "ledger", "export", "close", "decide", "settle"},
 }
-# Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are.
-INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "barrier_stiffness"}
+# Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are;
+# through rounds without feedback: neutral data.
+INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "neutral", "barrier_stiffness"}
+# A decision is a tuple.
+INNER |= {"count", "index"}
 
 
 def exists(claim):

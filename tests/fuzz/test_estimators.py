@@ -1,5 +1,7 @@
 """Estimators and ledgers: scikit-learn's ValueError, or tacit's error, and a ledger that an error does not charge."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -123,7 +125,7 @@ GUARANTEES = one_of(
 
 @examples(30)
 @given(
-    arguments=nearly(epsilon=one_of(None, 1.0), delta=1e-6),
+    arguments=nearly(epsilon=one_of(None, 1.0), delta=1e-6, renews=one_of(None, "monthly")),
     spent=st.lists(GUARANTEES | values, max_size=4),
     delta=values,
 )
@@ -138,6 +140,9 @@ def test_ledgers(arguments, spent, delta):
     found = attempt(lambda: ledger.epsilon(delta))
     assert found is REFUSED or found >= 0
     assert attempt(lambda: str(ledger))
+    assert ledger.together().epsilon() >= 0 if len(ledger) else ledger.spent == 0.0
+    assert "spent" in ledger.table()
+    assert json.loads(ledger.to_json())["delta"] == ledger.budget.delta
     ledger.clear()
     assert ledger.epsilon(1e-6) == 0.0
     assert isinstance(LEDGER, Ledger)

@@ -1,5 +1,7 @@
 """Learners: play, observe, run, states, in any order and with any feedback."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,19 @@ from hypothesis import strategies as st
 
 import tacit
 from fuzz.harness import REFUSED, attempt, same_as_twin, snapshot
-from fuzz.plans import EXPERT_PLANS, OTHER_PLANS, PLANS, good_rows, made, start
+from fuzz.plans import (
+    ARMS,
+    EXPERT_PLANS,
+    EXPERTS,
+    LINEAR,
+    OTHER_PLANS,
+    PLANS,
+    PRIVACY,
+    TRACKING,
+    good_rows,
+    made,
+    start,
+)
 from fuzz.strategies import N, examples, nearly, odd_arrays, one_of, values
 from tacit.learners.bandit import NoisyOCO
 from tacit.mechanisms.running_sums import Tree
@@ -119,6 +133,42 @@ def test_calls_in_the_wrong_order(name):
     assert learner.rounds == 1
     assert learner.switches >= 0
     assert not learner.guarantee.private
+
+
+LATE = {
+    "LazyExperts": lambda: tacit.LazyExperts(replace(EXPERTS, delay=2), eta=0.3, force=0.2, batch=2),
+    "LazyFixedShare": lambda: tacit.LazyFixedShare(replace(TRACKING, delay=2), eta=0.3, force=0.2),
+    "PrivateFTRL": lambda: tacit.PrivateFTRL.calibrate(replace(LINEAR, delay=2), **PRIVACY),
+    "BatchedTsallis": lambda: tacit.BatchedTsallis(replace(ARMS, delay=2), 1.0, 2, 0.5, 0.1, 0.1),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+@examples(15)
+@given(data=st.data())
+def test_slots(name, data):
+    """Rounds are decided and settled, or not, in any order, with any feedback; what is refused changes nothing."""
+    learner, good = LATE[name]().start(tacit.Randomness.replayable(3)), good_rows(name)
+    for number in range(10):
+        decision = attempt(learner.decide)
+        assert isinstance(decision, tacit.Decision)
+        assert decision.round == number
+        for _ in range(data.draw(st.integers(0, 3))):
+            told = data.draw(one_of(good[0], good[1], None) | feedback(name))
+            settled = data.draw(st.integers(number - 4, number + 1) | values)
+            attempt(lambda settled=settled, told=told: learner.settle(settled, told), learner)
+        assert learner.decided == number + 1
+        assert learner.rounds == max(0, number - 2)
+
+
+@every
+@examples(6)
+@given(mask=odd_arrays(columns=4, dimensions=(1, 2)) | st.lists(st.booleans(), min_size=4, max_size=4) | values)
+def test_masks(name, mask):
+    learner = start(name)
+    rows = np.zeros((4, 1 if name == "L2PConvex" else N))
+    if attempt(lambda: learner.run(rows, mask), learner) is not REFUSED:
+        assert learner.rounds == 4
 
 
 @examples(30)

@@ -33,6 +33,9 @@ LOSSES = {
         tacit.SquaredLoss(label_bound=1e30),
         tacit.HuberLoss(transition=1e-30),
         tacit.SmoothedHingeLoss(smoothing=1e-30),
+        tacit.HingeLoss(),
+        tacit.AbsoluteLoss(label_bound=1e30),
+        tacit.QuantileLoss(level=1e-12),
         tacit.CustomLoss(distance, sign, lipschitz=1.0),
     )
 }
@@ -47,6 +50,9 @@ MAKERS = {
     tacit.SquaredLoss: nearly(data_norm=1.0, label_bound=1.0),
     tacit.HuberLoss: nearly(data_norm=1.0, label_bound=1.0, transition=1.0),
     tacit.SmoothedHingeLoss: nearly(data_norm=1.0, smoothing=1.0),
+    tacit.HingeLoss: nearly(data_norm=1.0),
+    tacit.AbsoluteLoss: nearly(data_norm=1.0, label_bound=1.0),
+    tacit.QuantileLoss: nearly(data_norm=1.0, level=0.5, label_bound=1.0),
 }
 
 
@@ -64,6 +70,7 @@ def test_losses_are_made_or_refused(maker, data, radius):
         assert constants.lipschitz > 0
         assert constants.smoothness >= constants.strong_convexity >= 0
         assert domain is None or constants.lipschitz < math.inf
+        assert domain is None or loss.height(domain) >= 0
     assert isinstance(repr(loss), str)
 
 

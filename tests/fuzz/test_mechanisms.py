@@ -12,6 +12,7 @@ from fuzz.harness import REFUSED, attempt, snapshot
 from fuzz.strategies import N, examples, nearly, odd_arrays, one_of, values
 from tacit.mechanisms.above_threshold import AboveThreshold
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.numerics.uniforms import Uniforms
 
 KINDS = (Tree, Buffered, SquareRoot, LaplaceTree)
 each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
@@ -78,18 +79,19 @@ def test_states_of_running_sums(kind, changed, value):
 
 @examples(60)
 @given(
-    arguments=nearly(threshold=1.0, width=1.0, epsilon_threshold=1.0, epsilon_query=1.0),
+    arguments=nearly(threshold=1, width=1, epsilon_threshold=1.0, epsilon_query=1.0),
     queries=st.lists(values, max_size=4),
     state=values | st.fixed_dictionaries({"noisy_threshold": values, "spent": values}),
 )
 def test_above_threshold(arguments, queries, state):
-    test = attempt(lambda: AboveThreshold(generator=generator(), **arguments))
+    uniforms = Uniforms.from_streams(tacit.Randomness.replayable(5), "fuzz")
+    test = attempt(lambda: AboveThreshold(uniforms=uniforms, **arguments))
     if test is REFUSED:
         return
     for query in queries:
-        before = snapshot(test._generator)
+        before = snapshot(uniforms)
         answer = attempt(lambda query=query: test.test(query), test)
         assert answer in (True, False, REFUSED)
-        assert answer is not REFUSED or snapshot(test._generator) == before
+        assert answer is not REFUSED or snapshot(uniforms) == before
     attempt(lambda: test.load_state_dict(state), test)
     assert test.spent in (True, False)

@@ -27,6 +27,7 @@ def test_planner(arguments, n, horizon):
     assert isinstance(repr(choice), str)
     assert choice.algorithm == choice.candidates[0].algorithm
     assert choice.parameters is not None
+    assert choice.floor is None or isinstance(choice.floor, tacit.Floor)
     assert choice.guarantee.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
     attempt(lambda: choice.start(tacit.Randomness.replayable(1)).play())
     attempt(lambda: choice.run([[0.5] * problem.n] if problem.n < 100 else n))

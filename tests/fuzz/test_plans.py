@@ -43,8 +43,18 @@ CONSTRUCTORS = {
         "max_redraws": None,
     },
     tacit.SampledFixedShare: {"problem": TRACKING, "eta": 0.3, "epoch": 5},
-    tacit.NoisyMirrorDescent: {"problem": TRACKING, "eta": 0.3, "scale": 3.0, "noise": one_of("laplace", "gaussian")},
-    tacit.PrivateFTRL: {"problem": one_of(LINEAR, LOGISTIC), "eta": 0.3, "mechanism": SUMS, "privacy": 1.0},
+    tacit.NoisyMirrorDescent: {
+        "problem": TRACKING, "eta": 0.3, "scale": 3.0, "noise": one_of("cube", "laplace", "gaussian"), "batch": 2,
+    },
+    tacit.TrackingOnSums: {
+        "problem": TRACKING, "eta": 0.3, "mix": 0.2, "scale": 3.0, "block": 2, "base": one_of("mirror", "leader"),
+    },
+    tacit.RecentLeader: {"problem": TRACKING, "epsilon": 1.0, "block": 2},
+    tacit.PrivateFTRL: {
+        "problem": one_of(LINEAR, LOGISTIC, replace(LOGISTIC, proper=False)), "eta": 0.3, "mechanism": SUMS,
+        "privacy": 1.0, "adversary": one_of("oblivious", "adaptive"), "streams": one_of(1, 2),
+        "projected": one_of(True, False), "rate": one_of("certified", "practical", "given"),
+    },
     tacit.CTRL: {"problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5},
     tacit.L2PConvex: {
         "problem": INTERVAL, "rate": 0.1, "regularisation": 1.0, "force": 0.2, "clip": 0.5, "batch": 1,
@@ -116,6 +126,8 @@ TARGETS = {
     tacit.LazyFixedShare: TRACKING,
     tacit.SampledFixedShare: TRACKING,
     tacit.NoisyMirrorDescent: TRACKING,
+    tacit.TrackingOnSums: TRACKING,
+    tacit.RecentLeader: TRACKING,
     tacit.PrivateFTRL: LINEAR,
     tacit.CTRL: LINEAR,
     tacit.L2PConvex: INTERVAL,
@@ -176,6 +188,9 @@ def test_huge_and_tiny_horizons(problem, horizon):
 def test_small_methods(value):
     restarts = attempt(lambda: made("RestartOnShift").regret_after(value))
     assert restarts is REFUSED or restarts >= 0
+    for name in ("LazyFixedShare", "SampledFixedShare", "NoisyMirrorDescent", "LimitedUpdates"):
+        window = attempt(lambda name=name: made(name).window_regret(value))
+        assert window is REFUSED or float(window) >= 0
     bound = attempt(lambda: made("doubling").regret_bound_at(value))
     assert bound is REFUSED or float(bound) >= 0
     budget = attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=value))

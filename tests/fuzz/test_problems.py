@@ -11,11 +11,15 @@ from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, nearly, one_of, values
 
 ROUNDS = one_of(1, 10, 10**6, 10**12, 2**63 - 1, None)
+DELAYS = one_of(0, 1, 10**12)
 PROBLEMS = {
-    tacit.Experts: nearly(n=one_of(1, 3, 10**6), horizon=ROUNDS, loss_range=st.tuples(values, values) | one_of((0, 1))),
+    tacit.Experts: nearly(
+        n=one_of(1, 3, 10**6), horizon=ROUNDS, delay=DELAYS, loss_range=st.tuples(values, values) | one_of((0, 1))
+    ),
     tacit.Tracking: nearly(
         n=2,
         horizon=ROUNDS,
+        delay=DELAYS,
         switches=one_of(0, 1),
         adversary=one_of("stochastic", "oblivious", "adaptive"),
         loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
@@ -23,6 +27,7 @@ PROBLEMS = {
     tacit.Arms: nearly(
         n=one_of(1, 3, 10**6),
         horizon=ROUNDS,
+        delay=DELAYS,
         adversary=one_of("stochastic", "oblivious"),
         loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
     ),
@@ -30,15 +35,17 @@ PROBLEMS = {
         domain=one_of(tacit.Ball(2), tacit.Simplex(3)),
         loss=one_of(tacit.LinearLoss(), tacit.ConvexFamily(1.0), tacit.HuberLoss()),
         horizon=ROUNDS,
+        delay=DELAYS,
     ),
     tacit.Bandit: nearly(
         domain=one_of(tacit.Ball(2), tacit.KSubsets(3, 1)),
         horizon=ROUNDS,
+        delay=DELAYS,
         value_range=st.tuples(values, values) | one_of((0, 1)),
         lipschitz=1.0,
     ),
-    tacit.Lipschitz: nearly(horizon=ROUNDS, dimension=one_of(1, 2), low=0.0, high=1.0, lipschitz=1.0),
-    tacit.Stochastic: nearly(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=ROUNDS),
+    tacit.Lipschitz: nearly(horizon=ROUNDS, delay=DELAYS, dimension=one_of(1, 2), low=0.0, high=1.0, lipschitz=1.0),
+    tacit.Stochastic: nearly(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=ROUNDS, delay=DELAYS),
 }
 SIZES = ("width", "lipschitz", "smoothness", "strong_convexity", "side", "diagonal", "records")
 

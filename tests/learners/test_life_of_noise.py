@@ -111,7 +111,7 @@ def test_a_stolen_state_does_not_give_past_noise_back():
     state = learner.state_dict()
     assert "streams" not in state
     assert set(state) == {
-        *("warning", "version", "plan", "digest", "round", "played", "switches", "action"),
+        *("warning", "version", "plan", "digest", "round", "open", "played", "switches", "action"),
         *("_total", "_rows", "_filled", "_held_loss", "_redraws", "_keep", "_choice"),
     }
     assert state["_keep"] == state["_choice"] == {}

@@ -20,12 +20,15 @@ from tacit import (
     LogisticLoss,
     NoisyMirrorDescent,
     ObjectivePerturbation,
+    OnlineToBatch,
     PhasedArms,
     PrivateFTRL,
+    RestartOnShift,
     SampledFixedShare,
     ScheduledExperts,
     Stochastic,
     Tracking,
+    TrackingOnSums,
 )
 from tacit.testing import CHECKS
 from tacit.testing.rounds import Case
@@ -45,15 +48,30 @@ def as_columns(losses):
     return np.tile(np.array(losses)[:, None], 3)
 
 
+def one_pass(**options):
+    """Models of two coordinates whose records grow."""
+    problem = Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=ROUNDS)
+    return OnlineToBatch.calibrate(problem, epsilon=9.0, power=2.0, batch=2, **options)
+
+
 CASES = {
     "lazy experts": lambda: (LazyExperts(EXPERTS, eta=5000.0, force=0.1), ROWS),
     "scheduled experts": lambda: (ScheduledExperts(EXPERTS, eta=5000.0), ROWS),
     "hedge": lambda: (replace(HedgeOnSums.calibrate(EXPERTS, epsilon=1e4, delta=1e-6), eta=900.0), ROWS),
     "hedge, pure": lambda: (HedgeOnSums.calibrate(EXPERTS, epsilon=1e3, delta=0.0), ROWS),
     "lazy fixed share": lambda: (LazyFixedShare.calibrate(TRACKING, **LARGE), ROWS),
+    "lazy fixed share, no switches": lambda: (
+        LazyFixedShare(Tracking(n=3, horizon=ROUNDS, switches=0), eta=5000.0, force=0.1), ROWS
+    ),
+    "restarts": lambda: (RestartOnShift(TRACKING, epsilon=1e5, interval=3, slope=0.1, margin=0.0), ROWS),
+    "one pass, pure": lambda: (one_pass(delta=0.0), PAIRS),
+    "one pass on a tree": lambda: (one_pass(delta=1e-6, mechanism="tree"), PAIRS),
     "lazy fixed share, uniform": lambda: (LazyFixedShare.calibrate(TRACKING, prior="uniform", **LARGE), ROWS),
     "sampled fixed share": lambda: (SampledFixedShare.calibrate(TRACKING, **LARGE), ROWS),
     "mirror descent": lambda: (NoisyMirrorDescent.calibrate(TRACKING, **LARGE), ROWS),
+    "on sums": lambda: (
+        replace(TrackingOnSums.calibrate(TRACKING, epsilon=1e3, delta=0.0), eta=900.0, mix=900.0, block=2), ROWS,
+    ),
     "mirror descent, pure": lambda: (NoisyMirrorDescent.calibrate(TRACKING, epsilon=0.01, delta=0.0), ROWS),
     "tsallis": lambda: (
         BatchedTsallis.calibrate(Arms(n=3, horizon=ROUNDS), epsilon=30.0, delta=0.0), ARMS, as_columns

@@ -214,3 +214,22 @@ def test_no_row_of_floats_raises_where_warnings_are_errors(size):
     with np.errstate(all="raise"):
         norms = row_norms(np.full((2, 4), size))
     assert np.all(norms >= (size if size > 1e-150 else 0.0))  # shorter rows may have the norm 0
+
+
+@pytest.mark.parametrize("loss", [*LINKS, *KINKED], ids=repr)
+def test_the_height_is_the_largest_value_on_the_domain(loss):
+    domain = Ball(2, 1.5)
+    generator = stream("height")
+    points = np.array([domain.project(point) for point in 5 * generator.standard_normal((2000, 2))])
+    rows = loss.pack(data_for(loss, 2, 2000, generator), 2, many=True)
+    values = loss.values(points, rows)
+    assert values.min() >= 0
+    assert values.max() <= loss.height(domain)
+    ends = loss.clip_labels(np.array([-1e9, 1e9]))
+    corners = [loss.value([1.5, 0.0], ([side * loss.data_norm, 0.0], end)) for side in (-1, 1) for end in ends]
+    assert loss.height(domain) == pytest.approx(max(corners))
+
+
+def test_nobody_knows_the_height_of_other_losses():
+    for loss in (ConvexFamily(1.0), LinearLoss(), QuadraticLoss()):
+        assert loss.height(Ball(2)) == float("inf")

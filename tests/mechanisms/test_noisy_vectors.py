@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.noisy_vectors import NoisyVectors, vector_grid
+from tacit.mechanisms.noisy_vectors import NOISES, NoisyVectors, together, vector_grid
 from tacit.mechanisms.running_sums.records import LossRecords, VectorRecords
 from tacit.numerics.bounds import GAUSSIAN_SIGMA
 from tacit.privacy.curves import Gaussian
 from tacit.privacy.numerics import EXACT, IDEALIZED
 from tacit.randomness import Randomness
 
-both = pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+each = pytest.mark.parametrize("noise", NOISES)
 
 
 @pytest.mark.parametrize("scale", [0.03, 2.0, 255.0, 700.0, 1e5])
@@ -41,25 +41,67 @@ def test_gaussian_noise_leaks_its_shift_over_its_deviation(scale):
     assert grid.numerics.startswith("exact up to an extra epsilon of ")
 
 
-@both
+@pytest.mark.parametrize("scale", [0.03, 2.0, 1e5])
+@pytest.mark.parametrize("sides", [1, 2])
+def test_cube_noise_leaks_its_rate_times_the_largest_coordinate(scale, sides):
+    grid = vector_grid("cube", scale, LossRecords(3, sides), rounds=2)
+    assert grid.numerics == EXACT
+    assert grid.curve.pure() == pytest.approx(sides / scale, rel=1e-12)
+    assert Fraction(grid.curve.pure()) >= 2 * Fraction(grid.rate) * grid.records.largest_shift(grid.units)
+    crowded = vector_grid("cube", 1e-4, LossRecords(10_000), rounds=1)
+    assert crowded.rate == 1e-4
+    assert crowded.curve.pure() < 1e4 - 1000, "more noise than was asked for is stated"
+
+
+def test_gaussian_noise_pays_most_for_rounds_that_stand_together():
+    """Brute force over all ways to spread five rounds over batches of three."""
+    spread = max(a * a + b * b + c * c for a in range(4) for b in range(4) for c in range(4) if a + b + c == 5)
+    assert together(5, 3) == pytest.approx(spread**0.5)
+    assert together(5, 1) == pytest.approx(5**0.5)
+    assert together(5, 100) == 5.0
+    alone, batched = (vector_grid("gaussian", 3.0, LossRecords(4), 5, batch=batch) for batch in (1, 100))
+    assert batched.curve.curve.mu == pytest.approx(5**0.5 * alone.curve.curve.mu)
+    for noise in ("cube", "laplace"):
+        assert (
+            vector_grid(noise, 3.0, LossRecords(4), 5, batch=100).curve
+            == vector_grid(noise, 3.0, LossRecords(4), 5).curve
+        )
+
+
+@each
 @pytest.mark.parametrize("numerics", ["exact", "float"])
-def test_rows_arrays_and_states_agree_bit_for_bit(noise, numerics):
-    grid = vector_grid(noise, 2.0, LossRecords(3), 1, numerics)
+@pytest.mark.parametrize("batch", [1, 4])
+def test_rows_arrays_and_states_agree_bit_for_bit(noise, numerics, batch):
+    grid = vector_grid(noise, 2.0, LossRecords(3), 1, numerics, batch)
     rows = Randomness.replayable(1).stream("rows").random((50, 3))
-    one, other, third = (NoisyVectors(grid, noise, Randomness.replayable(k), "noise") for k in (4, 4, 5))
-    wanted = one.release(rows)
-    first = np.concatenate([other.release(row[None]) for row in rows[:20]])
+    one, other, third = (NoisyVectors(grid, noise, Randomness.replayable(k), "noise", batch) for k in (4, 4, 5))
+    wanted = one.add(rows)
+    assert wanted.shape == (50 // batch, 3)
+    first = np.concatenate([other.add(row[None]) for row in rows[:18]])
     third.load_state_dict(other.state_dict())
+    assert third.filled == 18 % batch
     for hidden in (other, third):
-        np.testing.assert_array_equal(np.concatenate([first, hidden.release(rows[20:])]), wanted)
+        np.testing.assert_array_equal(np.concatenate([first, hidden.add(rows[18:])]), wanted)
     assert not one.private
     assert NoisyVectors(grid, noise, Randomness.secret(), "noise").private
+    state = one.state_dict()
+    for wrong in ({}, {**state, "filled": batch}, {**state, "waiting": np.full(3, 1e12)}, {**state, "noise": None}):
+        with pytest.raises(InvalidInput, match="not the state"):
+            third.load_state_dict(wrong)
     if numerics == "exact":
         steps = wanted / grid.step
         np.testing.assert_allclose(steps, np.rint(steps), atol=1e-6)
-        np.testing.assert_allclose(one.record(rows), rows - 0.5, atol=2 * grid.step)
     else:
         assert grid.numerics == IDEALIZED
+
+
+@each
+def test_a_batch_is_the_sum_of_its_records_with_one_noise(noise):
+    grid = vector_grid(noise, 2.0, LossRecords(3), 1, batch=5)
+    rows = Randomness.replayable(1).stream("rows").random((17, 3))
+    sums = NoisyVectors(grid, noise, Randomness.replayable(4), "noise", 5).add(rows)
+    drawn = grid.noise(Randomness.replayable(4), "noise").draw(9).reshape(3, 3) * grid.step
+    np.testing.assert_allclose(sums - drawn, (rows[:15] - 0.5).reshape(3, 5, 3).sum(axis=1), atol=5 * grid.step)
 
 
 def test_refusals():

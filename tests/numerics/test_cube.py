@@ -1,6 +1,7 @@
 """Cube noise: the radius, the vector and its privacy against exact laws."""
 
 import copy
+from fractions import Fraction
 from math import comb, exp
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import stats
 
 from numerics.keyed import uniforms
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.numerics.cube import CubeNoise, CubeRadius
+from tacit.numerics.cube import CubeNoise, CubeRadius, cube_rate
 from tacit.randomness import Randomness
 
 
@@ -54,6 +55,26 @@ def test_coins_make_the_radius_exact():
             for m in range(20)
         ]
         np.testing.assert_allclose(ratios, ratios[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 10, 30])
+def test_variances_are_at_most_those_of_the_continuous_law(dimension):
+    for rate in {1.0, 1 / dimension, 0.02}:
+        m = np.arange(int((dimension * 8 + 100) / rate))
+        logs = dimension * np.log(2.0 * m + 1) - rate * m
+        weights = np.exp(logs - logs.max())
+        variance = (weights * m * (m + 1)).sum() / weights.sum() / 3
+        continuous = (dimension + 1) * (dimension + 2) / (3 * rate**2)
+        assert 0.8 * continuous < variance <= continuous
+        # Given its radius a coordinate is sub-Gaussian with its own variance.
+        for radius, order in ((1, 0.5), (7, 0.3), (50, 2.0)):
+            mean = np.exp(order * np.arange(-radius, radius + 1)).mean()
+            assert np.log(mean) <= order**2 * radius * (radius + 1) / 6
+
+
+def test_rates():
+    assert Fraction(cube_rate(0.3, 7, 2)) * 7 <= Fraction(0.3)
+    assert cube_rate(100.0, 7, 4) == 0.25
 
 
 def test_vectors_have_their_law():

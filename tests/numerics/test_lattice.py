@@ -8,6 +8,7 @@ from tacit.numerics import lattice
 from tacit.numerics.lattice import (
     LOSS_UNITS,
     centre_losses,
+    inner_units,
     l1_units,
     moments_shift,
     outer_product_shift,
@@ -16,6 +17,7 @@ from tacit.numerics.lattice import (
     quantise_moments,
     quantise_outer_products,
     quantise_vectors,
+    round_vectors,
     symmetric_matrix,
 )
 
@@ -90,23 +92,44 @@ def test_vectors_stay_in_the_ball(dimension, units, rng):
     assert (np.abs(quantised) <= np.abs(inside) + 1e-6).all()
 
 
+@pytest.mark.parametrize("dimension", [1, 2, 3, 10, 100, 5000])
+@pytest.mark.parametrize("units", [1000, 27197104, 2**30])
+def test_rounded_vectors_stay_in_the_ball_that_has_room_for_them(dimension, units, rng):
+    """At norms G (1 +- k 2^-53) and beyond: the exact l2 norm is at most K, and no coordinate is off by .51 steps."""
+    norm = 0.7
+    rows = rng.standard_normal((40, dimension))
+    rows *= (norm * (1 + (np.arange(40) - 20) * 2.0**-53) / np.linalg.norm(rows, axis=1))[:, None]
+    rows[::5] *= 30
+    rows[1::5] *= 0.3
+    # Coordinates that all round away from zero: nothing is left of the room.
+    inner = inner_units(units, dimension)
+    whole = np.floor(inner / np.sqrt(dimension)) - 0.4999
+    rows[2] = norm * whole / inner if whole > 0 else 0.0
+    quantised = round_vectors(rows, norm, units)
+    assert all(exact_square(n) <= units**2 for n in quantised)
+    inside = rows * np.minimum(1, norm / np.linalg.norm(rows, axis=1))[:, None] * (inner / norm)
+    assert (np.abs(quantised - inside) <= 0.51).all()
+    with pytest.raises(InvalidInput, match="half the root"):
+        round_vectors(np.ones(10_000), 1.0, 50)
+
+
 def test_vectors_in_a_loop_and_in_an_array(rng):
     for dimension in (1, 2, 7, 8, 9, 127, 130, 1000):
         rows = rng.standard_normal((20, dimension))
-        for quantise in (quantise_vectors, quantise_l1, quantise_outer_products):
+        for quantise in (quantise_vectors, round_vectors, quantise_l1, quantise_outer_products):
             if dimension < 200 or quantise is not quantise_outer_products:
                 whole = quantise(rows, 1.0, 2**24)
                 np.testing.assert_array_equal(whole, [quantise(row, 1.0, 2**24) for row in rows])
                 np.testing.assert_array_equal(whole, quantise(np.asfortranarray(rows), 1.0, 2**24))
 
 
-@pytest.mark.parametrize("quantise", [quantise_vectors, quantise_l1])
+@pytest.mark.parametrize("quantise", [quantise_vectors, round_vectors, quantise_l1])
 def test_integers_hold_what_floats_forgot(quantise, rng, monkeypatch):
     """With a float clip that is off by a millionth the check in integers acts; without the check the ball is left."""
     honest = lattice._clipped
     rows = rng.standard_normal((50, 20)) * 10
     monkeypatch.setattr(lattice, "_clipped", lambda *arguments: honest(*arguments) * (1 + 1e-6))
-    power = 2 if quantise is quantise_vectors else 1
+    power = 1 if quantise is quantise_l1 else 2
 
     def sizes(rows):
         return [sum(abs(int(i)) ** power for i in n) for n in rows]
@@ -122,6 +145,7 @@ def test_integers_hold_what_floats_forgot(quantise, rng, monkeypatch):
 def test_extreme_vectors(scale, norm):
     values = scale * np.array([1.0, -1.0, 0.5])
     assert exact_square(quantise_vectors(values, norm, 2**30)) <= 2**60
+    assert exact_square(round_vectors(values, norm, 2**30)) <= 2**60
     assert np.abs(quantise_l1(values, norm)).sum() <= LOSS_UNITS
 
 
@@ -204,6 +228,7 @@ def test_one_vector_is_quantised_as_in_an_array(dimension):
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         sizes = [0.0, 0.3, 1 - 2.0**-52, 1.0, 1 + 2.0**-52, 1 + 2.0**-40, 1.4, 5.0, 1e200, 1e300]
         rows *= norm * generator.choice(sizes, (200, 1))
-        together = quantise_vectors(rows, norm, units)
-        for row, wanted in zip(rows, together, strict=True):
-            np.testing.assert_array_equal(quantise_vectors(row, norm, units), wanted)
+        for quantise in (quantise_vectors, round_vectors):
+            together = quantise(rows, norm, units)
+            for row, wanted in zip(rows, together, strict=True):
+                np.testing.assert_array_equal(quantise(row, norm, units), wanted)

@@ -11,6 +11,7 @@ from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.crowded import crowded_records
 from planted_bugs.sums import replayed
 from tacit.auditing import attacks
+from tacit.auditing.densities.minimiser import model_law
 from tacit.auditing.densities.totality import totality
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.replay.norm_noise import plan_noise
@@ -24,8 +25,9 @@ from tacit.learners.ctrl import ctrl
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.lipschitz import lipschitz_grid
 from tacit.learners.lipschitz.multiscale import Multiscale
+from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.plan import Plan
-from tacit.learners.stochastic import clipping, norms, objective_perturbation, online_to_batch
+from tacit.learners.stochastic import clipping, model_noise, norms, objective_perturbation, online_to_batch
 from tacit.learners.two_chains import TwoChains
 from tacit.losses.base import clip_rows, finite_rows
 from tacit.losses.linear_models import LinearLoss, LogisticLoss, SmoothedHingeLoss
@@ -144,7 +146,7 @@ def _packed(norm: float | None) -> Any:
 
 
 def _raw_gradient(honest: Any) -> Any:
-    return lambda self, data: self._loss.gradients(self._action, data)[0]
+    return lambda self, data, point: self._loss.gradients(point, data)[0]
 
 
 def _raw_value(honest: Any) -> Any:
@@ -191,8 +193,22 @@ def _quarter_noise(honest: Any) -> Any:
 def _norm_noise(power: float) -> Finding:
     """Attack the noise of a pure one-pass plan in this norm."""
     problem = Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=16)
-    plan = online_to_batch.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=0.0, norm=norms.Norm(power))
+    target: dict[str, Any] = {"epsilon": 1.0, "delta": 0.0, "numerics": "float"}
+    plan = online_to_batch.OnlineToBatch.calibrate(problem, **target, norm=norms.Norm(power))
     return plan_noise(plan, Randomness.replayable(10), coordinates=30_000)
+
+
+def _quarter_term(honest: Any) -> Any:
+    return lambda self, source: honest(self, source) / 4
+
+
+def one_model() -> Finding:
+    """Integrate the law of the model of one-dimensional records."""
+    problem = Stochastic(domain=Ball(1, radius=3.0), loss=LogisticLoss(), horizon=3)
+    plan = objective_perturbation.ObjectivePerturbation.calibrate(problem, **PRIVACY)
+    instance = Instance("planted", plan, alphabet(plan))
+    stream = Randomness.replayable(9).stream("controls")
+    return attacks.exact(instance, stream, laws=4, law=model_law, method="integrated", slack=1e-3)
 
 
 def _short_noise(honest: Any) -> Any:
@@ -225,7 +241,51 @@ def _no_limit(honest: Any) -> Any:
     return absorb
 
 
+def two_streams(**target: Any) -> Plan:
+    """Follow-the-regularised-leader that takes gradients in one stream and plays another."""
+    problem = Convex(domain=Ball(2), loss=LinearLoss(), horizon=16)
+    return private_ftrl.PrivateFTRL.calibrate(problem, streams=2, **(target or PRIVACY))
+
+
+def _one_noise(honest: Any) -> Any:
+    """The points that are played get the noise of those where gradients are taken."""
+
+    def init(self: Any, plan: Any, randomness: Any) -> None:
+        honest(self, plan, randomness)
+        self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
+
+    return init
+
+
+def _opposite_noise(honest: Any) -> Any:
+    """The second noise is the first with the other sign: the mean of both streams is exact."""
+
+    def init(self: Any, plan: Any, randomness: Any) -> None:
+        honest(self, plan, randomness)
+        self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
+        source = self._played_sums._noise
+        self._played_sums._noise = lambda count: -source(count)
+
+    return init
+
+
 CONTROLS: tuple[Control, ...] = (
+    Control(
+        "second stream not paid for (FTRL)", "convex",
+        both(
+            swap(RunningSumPlan, "privacy_per_stream", lambda _: property(lambda self: self.privacy)),
+            swap(RunningSumPlan, "curve", lambda _: property(lambda self: self.grid.curve)),
+        ),
+        lambda: replayed(two_streams()),
+    ),
+    Control(
+        "both streams under one noise (FTRL)", "convex",
+        swap(private_ftrl.TwoStreamsLearner, "__init__", _one_noise), lambda: replayed(two_streams()),
+    ),
+    Control(
+        "second noise is minus the first (FTRL)", "convex",
+        swap(private_ftrl.TwoStreamsLearner, "__init__", _opposite_noise), lambda: replayed(two_streams()),
+    ),
     Control(
         "clip after the sum (FTRL)", "convex",
         both(
@@ -256,6 +316,10 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a minimiser that raises for some data", "convex", swap(minimum, "_certified", _gives_up), at_the_kinks,
+    ),
+    Control(
+        "linear term quartered (objective perturbation)", "convex",
+        swap(model_noise.LatticeModelNoise, "linear_term", _quarter_term), one_model, fast=False,
     ),
     Control("an iterate without certificate", "convex", swap(minimum, "_certified", _uncertified), at_the_kinks),
     Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", _no_limit), gibbs, fast=False),

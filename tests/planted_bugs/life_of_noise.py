@@ -22,6 +22,7 @@ from tacit.learners.bandit.common import BanditLearner
 from tacit.learners.experts import HedgeOnSums
 from tacit.learners.experts.hedge_on_sums import HedgeOnSumsLearner
 from tacit.learners.learner import Learner
+from tacit.learners.stateful import Stateful
 from tacit.mechanisms.running_sums.buffered import BufferedAccumulator
 from tacit.numerics.source import Source
 from tacit.problems import Bandit, Experts
@@ -149,7 +150,7 @@ CONTROLS = (
         found("shared_secrets_share_no_noise"),
     ),
     Control(
-        "the state of a secret learner tells its keys", "noise", swap(Learner, "_gather", _told_positions),
+        "the state of a secret learner tells its keys", "noise", swap(Stateful, "_gather", _told_positions),
         found("secret_states_hold_no_keys"),
     ),
     Control(
@@ -163,7 +164,7 @@ CONTROLS = (
     Control(
         "secret learners can be copied", "noise",
         both(
-            swap(Learner, "__reduce_ex__", lambda honest: object.__reduce_ex__),
+            swap(Stateful, "__reduce_ex__", lambda honest: object.__reduce_ex__),
             swap(Stream, "__reduce__", lambda honest: lambda self: (randomness._at, (dict(self.bit_generator.state),))),
             swap(Source, "__reduce_ex__", lambda honest: object.__reduce_ex__),
         ),
@@ -178,7 +179,7 @@ CONTROLS = (
         swap(BufferedAccumulator, "_advance", _kept_view), found("replayables_copy_faithfully"),
     ),
     Control(
-        "a second process goes on with the same learner", "noise", swap(Learner, "_admit", _anywhere),
+        "a second process goes on with the same learner", "noise", swap(Stateful, "_admit", _anywhere),
         found("another_process_is_refused"),
     ),
     Control(

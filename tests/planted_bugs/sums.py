@@ -7,22 +7,30 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from planted_bugs.catalogue import Control, both, swap
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
+from tacit.auditing.replay.norm_noise import CubePlan, cube_noise
 from tacit.auditing.report import Finding
 from tacit.geometry import Ball
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
+from tacit.learners.stochastic import OnlineToBatch
 from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
-from tacit.losses import LinearLoss
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.losses import LinearLoss, LogisticLoss
+from tacit.mechanisms import noisy_vectors
+from tacit.mechanisms.noisy_vectors import NoisyVectors
+from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
+from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE
 from tacit.mechanisms.running_sums.records import LossRecords, SummedRecords
-from tacit.mechanisms.running_sums.tree import TreeAccumulator, digit_sum, tree_levels
-from tacit.problems import Convex, Experts, Tracking
+from tacit.mechanisms.running_sums.tree import GrowingTreeAccumulator, TreeAccumulator, digit_sum, tree_levels
+from tacit.numerics.cube import CubeNoise, CubeRadius
+from tacit.numerics.discrete_laplace import geometric
+from tacit.problems import Convex, Experts, Stochastic, Tracking
 from tacit.randomness import Randomness
 
 STEPS = 11
@@ -65,6 +73,12 @@ def replayed(plan: Plan) -> Finding:
     return attacks.replayed(instances(plan, "replayed noise")[0], Randomness.replayable(2).stream("controls"), pairs=12)
 
 
+def shaped(plan: Plan) -> Finding:
+    """Attack the law of cube noise."""
+    assert isinstance(plan, CubePlan)
+    return cube_noise(plan, Randomness.replayable(4), coordinates=20_000)
+
+
 def _scaled(factor: float) -> Any:
     """An accumulator whose noise is scaled."""
 
@@ -81,8 +95,8 @@ def _sampler(factor: float) -> Any:
     """A noise source whose numbers are scaled."""
 
     def make(honest: Any) -> Any:
-        def noise_from(self: RunningSum, generator: np.random.Generator) -> Any:
-            source = honest(self, generator)
+        def noise_from(self: RunningSum, generator: np.random.Generator, dimension: int = 1) -> Any:
+            source = honest(self, generator, dimension)
             return lambda count: factor * source(count)
 
         return noise_from
@@ -91,12 +105,12 @@ def _sampler(factor: float) -> Any:
 
 
 def _same_noise(honest: Any) -> Any:
-    def noise_from(self: RunningSum, generator: np.random.Generator) -> Any:
+    def noise_from(self: RunningSum, generator: np.random.Generator, dimension: int = 1) -> Any:
         kept: list[Any] = []
 
         def source(count: int) -> Any:
             if not kept:
-                kept.append(honest(self, generator)(count))
+                kept.append(honest(self, generator, dimension)(count))
             return kept[0]
 
         return source
@@ -161,6 +175,18 @@ def _unrounded(honest: Any) -> Any:
     return lambda self, correction: correction
 
 
+def _first_length(honest: Any) -> Any:
+    """A node counts its records in the steps of the first one: what came later weighs more than it was paid for."""
+    return staticmethod(lambda total, count: honest.__func__(total, FIRST_MULTIPLE))
+
+
+def growing() -> Finding:
+    """Attack the lattice of a pure pass whose records grow."""
+    problem = Stochastic(domain=Ball(2, radius=3.0), loss=LogisticLoss(), horizon=STEPS)
+    plan = OnlineToBatch.calibrate(problem, epsilon=1.0, delta=0.0, power=2.0)
+    return attacks.lattice(plan, Randomness.replayable(12).stream("controls"), pairs=6)
+
+
 def _second_release(honest: Any) -> Any:
     """The same losses are summed twice, with fresh noise, at the full budget each time."""
 
@@ -186,6 +212,29 @@ def _leader_sees_losses(honest: Any) -> Any:
     return absorb
 
 
+def _one_geometric_less(honest: Any) -> Any:
+    """The radius of cube noise from N geometrics instead of N + 1."""
+
+    def attempts(self: CubeRadius, count: int) -> Any:
+        radii = geometric(self._sizes, self.rate, count * self.dimension).reshape(count, -1).sum(axis=1)
+        odd = 2 * radii[:, None] + 1
+        heads = self._coins.integers(odd - 1 + 2 * np.arange(1, self.dimension + 1)) < odd
+        return radii[heads.all(axis=1)]
+
+    return attempts
+
+
+def _on_the_sphere(honest: Any) -> Any:
+    """A uniform direction times the radius: round where it should be square."""
+
+    def produce(self: CubeNoise, count: int) -> Any:
+        radii = self._radii.draw(-(-count // self.dimension))[:, None]
+        normals = ndtri((self._points.integers(np.full((len(radii), self.dimension), 2**40)) + 0.5) / 2**40)
+        return np.rint(radii * normals / np.linalg.norm(normals, axis=1, keepdims=True)).astype(np.int64).ravel()
+
+    return produce
+
+
 def _coordinate_noise() -> Any:
     """Laplace noise of scale 1/epsilon on each of N coordinates, as printed."""
     return both(
@@ -194,9 +243,34 @@ def _coordinate_noise() -> Any:
     )
 
 
-def _laplace_descent() -> Plan:
+def _half_cube() -> Any:
+    """Cube noise for losses that move by half as much as they may."""
+    return both(
+        swap(LossRecords, "largest_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
+        swap(LossRecords, "largest_shift", lambda honest: lambda self, units: honest(self, units) // 2),
+    )
+
+
+def _keeps_the_batch(honest: Any) -> Any:
+    """The sum of a batch is not forgotten when it is released: its losses enter every later release as well."""
+
+    def add(self: NoisyVectors, rows: Any) -> Any:
+        kept = vars(self).setdefault("_kept", np.zeros(self._waiting.size))
+        before = self._waiting.copy()
+        records = self._grid.records.quantised(rows, self._grid.units, 1.0)
+        noisy = honest(self, rows)
+        if len(noisy):
+            kept += before + records.sum(axis=0)
+            self._waiting = kept.copy()
+        return noisy
+
+    return add
+
+
+def _descent(noise: str, **options: Any) -> Plan:
     problem = Tracking(n=3, horizon=8, switches=1)
-    return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=0.0)
+    delta = 1e-6 if noise == "gaussian" else 0.0
+    return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=delta, noise=noise, **options)
 
 
 def _column(factor: Any) -> Any:
@@ -239,6 +313,9 @@ CONTROLS: tuple[Control, ...] = (
         lambda: moved(Buffered(STEPS)),
     ),
     Control(
+        "nodes in steps of the first record", "sums", swap(GrowingTreeAccumulator, "_node", _first_length), growing,
+    ),
+    Control(
         "floor after the sum", "sums", swap(Accumulator, "_inputs", _floored_sums), lambda: moved(Tree(STEPS)),
     ),
     Control(
@@ -276,8 +353,45 @@ CONTROLS: tuple[Control, ...] = (
         swap(hedge.HedgeOnSumsLearner, "_absorb", _leader_sees_losses), lambda: replayed(hedge_plan(Buffered(STEPS))),
     ),
     Control(
+        "cube radius of one geometric less", "sums", swap(CubeRadius, "_attempts", _one_geometric_less),
+        lambda: shaped(hedge_plan(CubeTree(STEPS, 3))),
+    ),
+    Control(
+        "cube noise on a sphere", "sums", swap(CubeNoise, "_produce", _on_the_sphere),
+        lambda: shaped(hedge_plan(CubeTree(STEPS, 3))),
+    ),
+    Control(
+        "off-by-one tree: a level is not counted (cube)", "sums",
+        swap(LaplaceTree, "column_norm", _column(lambda self: tree_levels(self.steps, self.base) - 1.0)),
+        lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
+    ),
+    Control(
+        "sensitivity halved (Hedge, cube)", "experts",
+        _half_cube(), lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
+    ),
+    Control(
         "Laplace 1/epsilon on N coordinates", "tracking",
         _coordinate_noise(),
-        lambda: replayed(_laplace_descent()),
+        lambda: replayed(_descent("laplace")),
+    ),
+    Control(
+        "cube noise for half the range (mirror descent)", "tracking", _half_cube(),
+        lambda: replayed(_descent("cube")),
+    ),
+    Control(
+        "cube noise on a sphere (mirror descent)", "tracking", swap(CubeNoise, "_produce", _on_the_sphere),
+        lambda: shaped(_descent("cube")),
+    ),
+    Control(
+        "a batch that is never forgotten", "tracking", swap(NoisyVectors, "add", _keeps_the_batch),
+        lambda: replayed(_descent("cube", batch=2)),
+    ),
+    Control(
+        "rounds of one batch priced as if apart", "tracking",
+        both(
+            swap(mirror_descent, "together", lambda honest: lambda rounds, batch: sqrt(rounds)),
+            swap(noisy_vectors, "together", lambda honest: lambda rounds, batch: sqrt(rounds)),
+        ),
+        lambda: replayed(_descent("gaussian", batch=2, rounds_per_person=2)),
     ),
 )  # fmt: skip

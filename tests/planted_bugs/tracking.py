@@ -8,15 +8,19 @@ import numpy as np
 
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.experts import searched
+from planted_bugs.sums import replayed
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.scripted.above_threshold import above_threshold, isolation
 from tacit.auditing.scripted.races_and_thresholds import race_law
 from tacit.learners.tracking import lazy_fixed_share as fixed_share
-from tacit.learners.tracking import limited_updates
+from tacit.learners.tracking import limited_updates, recent_leader
 from tacit.learners.tracking import restart_on_shift as restarts
 from tacit.learners.tracking import sampled_fixed_share as sampled
+from tacit.learners.tracking import tracking_on_sums as on_sums
+from tacit.mechanisms import above_threshold as above
 from tacit.mechanisms.above_threshold import AboveThreshold
+from tacit.mechanisms.noisy_vectors import NoisyVectors
 from tacit.numerics.decisions import draw_weighted
 from tacit.numerics.lattice import quantise_losses
 from tacit.problems import Tracking
@@ -28,6 +32,10 @@ RESTARTS = restarts.RestartOnShift(
     Tracking(n=2, horizon=8, switches=1, adversary="stochastic"), epsilon=4.0, interval=1, slope=0.2, margin=0.0
 )
 SHARED = fixed_share.LazyFixedShare(Tracking(n=2, horizon=4, switches=1), eta=0.3, force=0.3)
+RECENT = recent_leader.RecentLeader(Tracking(n=2, horizon=7, switches=0, adversary="stochastic"), epsilon=1.0, block=2)
+ON_SUMS = on_sums.TrackingOnSums(
+    Tracking(n=3, horizon=12, switches=1, adversary="stochastic"), eta=0.3, mix=0.3, scale=1.0, block=2
+)
 EPOCHS = sampled.SampledFixedShare(Tracking(n=3, horizon=6, switches=1), eta=0.3, epoch=2)
 
 
@@ -38,7 +46,7 @@ def isolated() -> Finding:
 
 
 def _bare_threshold(honest: Any) -> Any:
-    def init(self: AboveThreshold, threshold: float, **settings: Any) -> None:
+    def init(self: AboveThreshold, threshold: int, **settings: Any) -> None:
         honest(self, threshold, **settings)
         self._noisy_threshold = threshold
 
@@ -46,8 +54,8 @@ def _bare_threshold(honest: Any) -> Any:
 
 
 def _half_noise(honest: Any) -> Any:
-    def init(self: AboveThreshold, threshold: float, *, width: float, **settings: Any) -> None:
-        honest(self, threshold, width=width / 2, **settings)
+    def init(self: AboveThreshold, threshold: int, *, width: int, **settings: Any) -> None:
+        honest(self, threshold, width=width // 2, **settings)
 
     return init
 
@@ -55,7 +63,7 @@ def _half_noise(honest: Any) -> Any:
 def _bare_query(honest: Any) -> Any:
     """The noisy threshold alone, no noise on queries (Stoddard et al., 2014)."""
 
-    def test(self: AboveThreshold, query: float) -> bool:
+    def test(self: AboveThreshold, query: int) -> bool:
         self._spent = bool(self._noisy_threshold < query)
         return self._spent
 
@@ -65,8 +73,8 @@ def _bare_query(honest: Any) -> Any:
 def _never_spent(honest: Any) -> Any:
     """Goes on after "above" with the same threshold, for as many answers as there are (Chen et al., 2015)."""
 
-    def test(self: AboveThreshold, query: float) -> bool:
-        return bool(query + self._generator.laplace(0.0, self._query_scale) > self._noisy_threshold)
+    def test(self: AboveThreshold, query: int) -> bool:
+        return bool(query + above.one_draw(self._uniforms, self._query_rate) > self._noisy_threshold)
 
     return test
 
@@ -74,9 +82,9 @@ def _never_spent(honest: Any) -> Any:
 def _fresh_thresholds(honest: Any) -> Any:
     """A fresh threshold for every query: each answer is paid for, the sum is not."""
 
-    def test(self: AboveThreshold, query: float) -> bool:
-        threshold = self._generator.laplace(0.0, self._query_scale)
-        self._spent = bool(query + self._generator.laplace(0.0, self._query_scale) > threshold)
+    def test(self: AboveThreshold, query: int) -> bool:
+        threshold = above.one_draw(self._uniforms, self._query_rate)
+        self._spent = bool(query + above.one_draw(self._uniforms, self._query_rate) > threshold)
         return self._spent
 
     return test
@@ -117,6 +125,40 @@ def _keeps_rows(honest: Any) -> Any:
             self._sums = self._sums + quantise_losses(row)
 
     return events
+
+
+def _blocks_overlap(honest: Any) -> Any:
+    """The sums of a block are not emptied: a loss enters every later selection."""
+
+    def take(self: recent_leader.RecentLeaderLearner, rows: Any, finished: int) -> None:
+        kept = self._sums + quantise_losses(rows).sum(axis=0)
+        honest(self, rows, finished)
+        self._sums = kept
+
+    return take
+
+
+def _window_of_losses(honest: Any) -> Any:
+    """The window leader looks at the exact losses of the round before."""
+
+    def steps(self: on_sums.TrackingOnSumsLearner, rows: Any, actions: Any) -> None:
+        honest(self, rows, actions)
+        if self._round + len(rows) < self._horizon:
+            self._move(int(np.argmin(rows[-1])))
+
+    return steps
+
+
+def _two_looks(honest: Any) -> Any:
+    """The windows see another noisy copy of each block, which nobody paid for."""
+
+    def add(self: NoisyVectors, rows: Any) -> Any:
+        noisy = honest(self, rows)
+        if len(noisy):
+            self.release(self._grid.records.quantised(rows, self._grid.units, 1.0)[-len(noisy) :])
+        return noisy
+
+    return add
 
 
 def _no_force(honest: Any) -> Any:
@@ -171,6 +213,22 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "missing forced switch (fixed share)", "tracking",
         swap(fixed_share.LazyFixedShareLearner, "__init__", _no_force), lambda: searched(SHARED, 8), fast=False,
+    ),
+    Control(
+        "blocks overlap (recent leader)", "tracking", swap(recent_leader.RecentLeaderLearner, "_take", _blocks_overlap),
+        lambda: searched(RECENT),
+    ),
+    Control(
+        "selection noise halved (recent leader)", "tracking", swap(recent_leader, "permute_and_flip", _half_selection),
+        lambda: searched(RECENT),
+    ),
+    Control(
+        "the leader of exact losses (tracking on sums)", "tracking",
+        swap(on_sums.TrackingOnSumsLearner, "_steps", _window_of_losses), lambda: replayed(ON_SUMS),
+    ),
+    Control(
+        "a second noisy copy of each block (tracking on sums)", "tracking", swap(NoisyVectors, "add", _two_looks),
+        lambda: replayed(ON_SUMS),
     ),
     Control(
         "epochs that never forget", "tracking", swap(sampled.SampledFixedShareLearner, "_update", _never_forgets),

@@ -22,7 +22,8 @@ from tacit.errors import InvalidInput, MissingExtra
 from tacit.geometry import Box
 from tacit.learners.experts import ScheduledExperts
 from tacit.planning import CATALOGUE
-from tacit.problems import Experts, Tracking
+from tacit.problems import Arms, Experts, Tracking
+from tacit.report.html import write_report
 from tacit.simulation import records
 from tacit.simulation import sweep as module
 from tacit.simulation.identity import describe, digest
@@ -233,6 +234,21 @@ def test_problems_without_experts():
     assert summary["dimension"] == 2
     assert summary["n"] is None
     assert summary.switch_curve is None
+
+
+def test_arms_and_their_report(tmp_path):
+    """Both learners on two worlds, one of which turns; the page names them and their certificates."""
+    problem = Arms(n=3, horizon=300, adversary="stochastic")
+    result = sweep(problem, [(1.0, 0.0)], ["coins", "decoy"], runs=2, algorithms="all", path=tmp_path / "arms")
+    found = {(summary["algorithm"], summary["environment"]): summary for summary in result.summaries()}
+    assert {name for name, _ in found} == {"PhasedArms", "BatchedTsallis"}
+    assert len(found) == 4
+    for summary in found.values():
+        assert summary["n"] == 3
+    write_report(result, tmp_path / "arms.html", command="tacit sweep arms")
+    text = (tmp_path / "arms.html").read_text(encoding="utf-8")
+    for name in ("PhasedArms", "BatchedTsallis"):
+        assert name in text
 
 
 def test_all_algorithms_and_by_name():

@@ -68,17 +68,19 @@ def sums(plan: Plan) -> Finding:
     assert isinstance(plan, SummingPlan)
     mechanism, privacy = plan.mechanism, plan.privacy
     measured = exact_loss(mechanism, mechanism.scale(privacy))
-    return _noise_finding("probed sums", f"{mechanism}", privacy, measured, plan, mechanism.noise == "laplace")
+    return _noise_finding("probed sums", f"{mechanism}", privacy, measured, plan, mechanism.noise != "gaussian")
 
 
 def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Finding:
     """Integer sums: how far draws must move to release the same on a neighbour, against what was paid for."""
     assert isinstance(plan, LatticePlan)
     mechanism, grid = plan.mechanism, plan.grid
-    promised = paid_move(mechanism, grid, plan.privacy)
-    growth = getattr(plan, "schedule", None) if getattr(plan, "scheduled", False) else None
-    if growth is None:  # sizes that are fixed in advance pay for less than the whole column
+    promised = paid_move(mechanism, grid, plan.privacy_per_stream)
+    scheduled = getattr(plan, "scheduled", False)
+    growth = getattr(plan, "schedule", None) if scheduled or grid.multiple else None
+    if not scheduled:  # sizes that are fixed in advance pay for less than the whole column
         promised = min(promised, promised_move(mechanism, grid))
+    growth = None if growth is None else grid.admissible(growth)
     worst = 0.0
     for index in range(pairs):
         first = 0 if index % 2 else int(generator.integers(mechanism.steps))
@@ -98,7 +100,7 @@ def sums_sampled(plan: Plan, generator: np.random.Generator, *, runs: int) -> Fi
     mechanism, privacy = plan.mechanism, max(1.0, plan.privacy)
     bound = sums_bound(mechanism, mechanism.scale(privacy), generator, runs=runs)
     detail = f"Clopper-Pearson on {bound.runs} runs"
-    if mechanism.noise == "laplace":
+    if mechanism.noise != "gaussian":
         return Finding(
             "sampled sums", f"{mechanism} at epsilon={privacy:g}", "epsilon", privacy, bound.epsilon,
             bound.epsilon > privacy, bound.failure, detail,
@@ -187,14 +189,17 @@ def one_run(plan: Plan, seed: int, *, rounds: int) -> Finding:
     assert isinstance(plan.problem, Experts)
     (low, high), n = plan.problem.loss_range, plan.problem.n
     guesses = correct = 0
-    for coin in coins:
+    before: int | None = None
+    for number, coin in enumerate(coins):
         held = int(learner.play())
+        told = number - 1 - plan.problem.delay  # the round whose feedback was absorbed last
+        if told >= 0 and held != before:
+            guesses += 1  # a switch speaks for blame; without one, no guess is made
+            correct += bool(coins[told])
         row = np.full(n, low if coin else high)
         row[held] = high if coin else low
         learner.observe(row)
-        if learner.rounds < (plan.horizon or rounds) and int(learner.play()) != held:
-            guesses += 1  # a switch speaks for blame; without one, no guess is made
-            correct += bool(coin)
+        before = held
     lower = one_run_epsilon(correct, guesses, rounds, ONE_RUN_DELTA)
     certified = plan.guarantee.epsilon(ONE_RUN_DELTA)
     return Finding(
@@ -204,13 +209,13 @@ def one_run(plan: Plan, seed: int, *, rounds: int) -> Finding:
     )  # fmt: skip
 
 
-def _noise_finding(method: str, label: str, promised: float, measured: float, plan: Plan, laplace: bool) -> Finding:
+def _noise_finding(method: str, label: str, promised: float, measured: float, plan: Plan, pure: bool) -> Finding:
     delta = plan.guarantee.at_delta
-    curve = Pure if laplace else Gaussian
-    grid = tuple(np.linspace(0.0, max(1e-3, 2 * plan.guarantee.epsilon(1e-6 if not laplace else 0.0)), 25).tolist())
+    curve = Pure if pure else Gaussian
+    grid = tuple(np.linspace(0.0, max(1e-3, 2 * plan.guarantee.epsilon(0.0 if pure else 1e-6)), 25).tolist())
     finite = min(measured, 30.0)  # beyond that every curve is at 1
     return Finding(
-        method, label, "epsilon" if laplace else "mu", promised, measured, measured > promised * (1 + SOLVE_SLACK),
+        method, label, "epsilon" if pure else "mu", promised, measured, measured > promised * (1 + SOLVE_SLACK),
         detail="the inputs of the mechanisms differ by more than their noise was made for",
         epsilon=(curve(promised).epsilon(delta), curve(finite).epsilon(delta)), delta=delta,
         curves=(grid, tuple(map(curve(promised).delta, grid)), tuple(map(curve(finite).delta, grid))),

@@ -89,6 +89,7 @@ class _Attacks:
             "running sum": self._running_sum,
             "replayed noise": self._replayed_noise,
             "norm noise": self._norm_noise,
+            "cube noise": self._cube_noise,
             "integrated interval": self._integrated_interval,
             "integrated model": self._integrated_model,
             "draws": self._draws,
@@ -183,6 +184,13 @@ class _Attacks:
         self.say("noise with the density of a norm")
         count = self.count(NORM_COORDINATES, 4_000)
         self.findings.append(plan_noise(instance.plan, self._source.child("norm noise"), coordinates=count))
+
+    def _cube_noise(self, instance: Instance) -> None:
+        from tacit.auditing.replay.norm_noise import cube_noise
+
+        self.say("noise shaped for the cube")
+        count = self.count(NORM_COORDINATES, 4_000)
+        self.findings.append(cube_noise(instance.plan, self._source.child("cube noise"), coordinates=count))
 
     def _integrated_interval(self, instance: Instance) -> None:
         from tacit.auditing.densities.integration import QUADRATURE_SLACK, interval_law

@@ -21,10 +21,12 @@ from tacit.cli import options
 Part = Callable[..., Any]
 
 
-def add_commands(app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part = options.privacy) -> None:
+def add_commands(
+    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part = options.privacy, **parts: Part
+) -> None:
     """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, output, ...)`."""
     for problem in problems:
-        add_command(app, action, problem=problem, privacy=privacy)
+        add_command(app, action, problem=problem, privacy=privacy, **parts)
 
 
 def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:

@@ -9,19 +9,22 @@ import json
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from types import FrameType
 from typing import Any
 
 import tacit
 from tacit.cli.commands import nobody_listens
 from tacit.cli.options import Output
+from tacit.cli.steps import Source, Steps
 from tacit.cli.streams import Stream
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Problem
-from tacit.randomness import Randomness
 
 Feedback = Callable[[list[float], str], Any]
 """What the learner observes of a row; the text names the row in errors."""
@@ -77,49 +80,85 @@ def decide(
     stream: Stream,
     feedback: Feedback,
     show: Show,
-    seed: int | None,
+    source: Source,
     output: Output,
 ) -> None:
     """Plan, then one decision a row, then the contract."""
     if problem.horizon is not None and (stream.length or 0) > problem.horizon:
         raise _too_long(stream, problem)
-    plan = tacit.plan(problem, **privacy)
-    learner = plan.start(None if seed is None else Randomness.replayable(seed))
-    with stopping() as stop:
-        try:
-            more = _decisions(learner, problem, stream, feedback, show, output, stop)
-            sys.stdout.flush()
-        except BrokenPipeError:  # nobody reads the decisions any more: what was shown has its contract all the same
-            more = False
-            nobody_listens()
-        summary(plan, learner, output)
+    learner = source.start(problem, privacy)
+    with closing(learner), stopping() as stop:
+        talk = Conversation(learner, stream, feedback, show, output, stop)
+        with talk.told():
+            more = talk.decide(problem.horizon)
+        summary(learner, output)
     if more:
         raise _too_long(stream, problem)
 
 
-def _decisions(
-    learner: tacit.Learner,
-    problem: Problem,
-    stream: Stream,
-    feedback: Feedback,
-    show: Show,
-    output: Output,
-    stop: Stop,
-) -> bool:
-    """Decide for every row; whether there are more rows than rounds."""
-    while learner.rounds != problem.horizon and not stop.asked:
-        text, entries = show(learner.play())
-        line = json.dumps({"round": learner.rounds + 1, **entries}) if output.as_json else text
-        if stream.waits:  # someone at the other end needs the decision before the feedback exists
-            sys.stdout.write(line + "\n")
+@dataclass
+class Conversation:
+    """Decisions out and rows in; `shown` counts the decisions that somebody may have seen."""
+
+    learner: Steps
+    stream: Stream
+    feedback: Feedback
+    show: Show
+    output: Output
+    stop: Stop
+    shown: int = 0
+
+    def decide(self, horizon: int | None) -> bool:
+        """Decide for every row; whether there are more rows than rounds."""
+        learner, stream, stop = self.learner, self.stream, self.stop
+        if not stream.waits:  # a file begins with the rows that were kept already
+            deque(islice(stream.rows, learner.rounds), maxlen=0)
+        try:
+            while learner.rounds != horizon and not stop.asked:
+                line = self._line(learner.play())
+                if stream.waits:  # someone at the other end needs the decision before the feedback exists
+                    self._write(line)
+                row = stop.next_row(stream.rows)
+                if row is None:
+                    break
+                if not stream.waits:
+                    self._write(line)
+                # A row without numbers is a round without feedback.
+                learner.observe(self.feedback(row, f"Row {learner.rounds + 1} of {stream.name}") if row else None)
+            else:
+                return stop.next_row(stream.rows) is not None
             sys.stdout.flush()
-        row = stop.next_row(stream.rows)
-        if row is None:
-            return False
-        if not stream.waits:
-            sys.stdout.write(line + "\n")
-        learner.observe(feedback(row, f"Row {learner.rounds + 1} of {stream.name}"))
-    return stop.next_row(stream.rows) is not None
+        except BrokenPipeError:  # nobody reads the decisions any more: what was shown has its contract all the same
+            nobody_listens()
+        return False
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Whatever ends the run before its rows do, the message says what was spent."""
+        try:
+            yield
+        except TacitError as error:
+            raise type(error)(f"{error}{self._spent()}") from None
+        except BaseException:
+            sys.stderr.write(f"Error: the run broke off.{self._spent()}\n")
+            raise
+
+    def _line(self, decision: Any) -> str:
+        text, entries = self.show(decision)
+        return json.dumps({"round": self.learner.rounds + 1, **entries}) if self.output.as_json else text
+
+    def _write(self, line: str) -> None:
+        self.shown += 1
+        sys.stdout.write(line + "\n")
+        if self.stream.waits or self.learner.goes_on:  # a row that is kept is not read again: its line must be out
+            sys.stdout.flush()
+
+    def _spent(self) -> str:
+        if not self.shown:
+            return ""
+        guarantee = self.learner.guarantee
+        spent = f"epsilon={rounded_up(guarantee.epsilon())} at delta={rounded_up(guarantee.at_delta, 6)}"
+        return f" Decisions were shown: {spent} is spent.{self.learner.goes_on}"
 
 
 def _too_long(stream: Stream, problem: Problem) -> InvalidInput:
@@ -147,8 +186,9 @@ def show_point(point: Any) -> tuple[str, dict[str, Any]]:
     return ",".join(repr(x) for x in numbers), {"point": numbers}
 
 
-def summary(plan: tacit.Comparison, learner: tacit.Learner, output: Output) -> None:
+def summary(learner: Steps, output: Output) -> None:
     """What was done and under which contract. Losses and regret are private: they are not shown."""
+    plan = learner.plan
     bound, vacuous = float(plan.regret_bound), plan.plan.vacuous
     text = (
         f"{plan.algorithm}: {learner.rounds} rounds, {learner.switches} switches, "

@@ -24,6 +24,9 @@ Adversary = Annotated[
     str | None,
     typer.Option(help="Who makes the losses: oblivious (fixed in advance, the default) or adaptive (may react)."),
 ]
+Delay = Annotated[
+    int, typer.Option(help="How many further rounds may be decided before the feedback of a round is there.")
+]
 Switches = Annotated[int, typer.Option(help="How often the sequence that regret compares with may switch.")]
 LossMaker = Annotated[
     str, typer.Option("--adversary", help="Who makes the losses: stochastic (random, shifting), oblivious or adaptive.")
@@ -36,11 +39,11 @@ MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on how often t
 Numerics = Annotated[
     str, typer.Option(help="exact (integer noise wherever that is proved) or float (for simulation only, NOT private).")
 ]
-Confidence = Annotated[
-    float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
-]
 Algorithm = Annotated[
     str | None, typer.Option(help="The algorithm by its name (default: the one with the smallest certified regret).")
+]
+Confidence = Annotated[
+    float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
 ]
 ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
 Lipschitz = Annotated[
@@ -49,7 +52,13 @@ Lipschitz = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
 Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: from the file name).")]
+Replies = Annotated[str | None, typer.Option("--format", help="csv (the default) or ndjson: one number a line.")]
 Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
+Kept = Annotated[
+    str | None,
+    typer.Option("--store", help="File or PostgreSQL address that keeps the learner: a killed run goes on from there."),
+]
+Name = Annotated[str | None, typer.Option("--name", help="Name of the learner in the store.")]
 LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss.")]
 
 
@@ -82,8 +91,8 @@ def privacy(
     rounds_per_person: RoundsPerPerson = 1,
     max_switches: MaxSwitches = None,
     numerics: Numerics = "exact",
-    confidence: Confidence = None,
     algorithm: Algorithm = None,
+    confidence: Confidence = None,
 ) -> dict[str, Any]:
     """The planner's arguments from their options."""
     return {
@@ -94,8 +103,8 @@ def privacy(
         "rounds_per_person": rounds_per_person,
         "max_switches": max_switches,
         "numerics": numerics,
-        "confidence": confidence,
         "algorithms": None if algorithm is None else [algorithm],
+        "confidence": confidence,
     }
 
 

@@ -28,13 +28,20 @@ LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}, qua
 DataNorm = Annotated[
     float, typer.Option(help="Public bound on the norm of a row of data; longer rows are scaled down.")
 ]
+Improper = Annotated[
+    bool,
+    typer.Option("--improper", help="Decisions may leave the domain, with which regret is compared (prediction)."),
+]
 
 
 def experts(
-    n: options.Number, horizon: options.Horizon = None, loss_range: options.LossRange = (0.0, 1.0)
+    n: options.Number,
+    horizon: options.Horizon = None,
+    loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
 ) -> tacit.Experts:
     """Choose one of N experts each round; the losses of all of them are seen."""
-    return tacit.Experts(n=n, horizon=horizon, loss_range=loss_range)
+    return tacit.Experts(n=n, horizon=horizon, loss_range=loss_range, delay=delay)
 
 
 def tracking(
@@ -43,9 +50,12 @@ def tracking(
     horizon: options.Horizon = None,
     adversary: options.LossMaker = "oblivious",
     loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
 ) -> tacit.Tracking:
     """Choose one of N experts each round, when the best one changes."""
-    return tacit.Tracking(n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range)
+    return tacit.Tracking(
+        n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range, delay=delay
+    )
 
 
 def arms(
@@ -53,9 +63,10 @@ def arms(
     horizon: options.Horizon = None,
     adversary: options.LossMaker = "oblivious",
     loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
 ) -> tacit.Arms:
     """Choose one of N arms each round; only the loss of the chosen one is seen, or nothing."""
-    return tacit.Arms(n=n, horizon=horizon, adversary=adversary, loss_range=loss_range)
+    return tacit.Arms(n=n, horizon=horizon, adversary=adversary, loss_range=loss_range, delay=delay)
 
 
 def convex(
@@ -65,9 +76,12 @@ def convex(
     radius: Radius = 1.0,
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
+    improper: Improper = False,
+    delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen."""
-    return tacit.Convex(domain=domain_of(domain, dim, radius), loss=loss_of(loss, data_norm), horizon=horizon)
+    points, seen = domain_of(domain, dim, radius), loss_of(loss, data_norm)
+    return tacit.Convex(domain=points, loss=seen, horizon=horizon, proper=not improper, delay=delay)
 
 
 def convex_constants(
@@ -78,10 +92,13 @@ def convex_constants(
     lipschitz: options.Lipschitz = 1.0,
     smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
     family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
+    improper: Improper = False,
+    delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan."""
     constants = tacit.ConvexFamily(lipschitz, smoothness, family)
-    return tacit.Convex(domain=domain_of(domain, dim, radius), loss=constants, horizon=horizon)
+    points = domain_of(domain, dim, radius)
+    return tacit.Convex(domain=points, loss=constants, horizon=horizon, proper=not improper, delay=delay)
 
 
 convex_constants.__name__ = "convex"
@@ -93,9 +110,10 @@ def lipschitz(
     low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
     high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
     lipschitz: options.Lipschitz = 1.0,
+    delay: options.Delay = 0,
 ) -> tacit.Lipschitz:
     """Choose one or two numbers; the whole loss is seen, convex or not."""
-    return tacit.Lipschitz(dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz)
+    return tacit.Lipschitz(dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz, delay=delay)
 
 
 def bandit(
@@ -106,10 +124,11 @@ def bandit(
     chosen: Chosen = 1,
     value_range: options.ValueRange = (0.0, 1.0),
     lipschitz: options.Lipschitz = 1.0,
+    delay: options.Delay = 0,
 ) -> tacit.Bandit:
     """Choose a point of a convex set; only the loss of that point is seen."""
     points = domain_of(domain, dim, radius, chosen)
-    return tacit.Bandit(domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz)
+    return tacit.Bandit(domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz, delay=delay)
 
 
 def stochastic(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,8 @@ import tacit
 from tacit.cli import options, problems
 from tacit.cli.commands import Part, add_commands, options_of, with_options
 from tacit.cli.deciding import decide, losses_within, show_point
-from tacit.cli.streams import Stream, open_stream
+from tacit.cli.steps import Source, source_of
+from tacit.cli.streams import Stream, open_replies, open_stream
 from tacit.errors import InvalidInput
 
 app = typer.Typer(help="Run the chosen plan on a stream: feedback in, one decision a round out.", no_args_is_help=True)
@@ -66,9 +68,9 @@ def experts(
     problem: Wanted,
     privacy: dict[str, Any],
     output: options.Output,
+    source: Source,
     input: options.Input,
     format: options.Format = None,
-    seed: options.Seed = None,
 ) -> None:
     """Losses of every expert in, one expert a round out; at the end the contract, to standard error.
 
@@ -79,49 +81,62 @@ def experts(
     made = problem.of(len(stream.columns), stream)
 
     def show(decision: Any) -> tuple[str, dict[str, Any]]:
-        name = stream.columns[int(decision)]
-        return name, {"decision": int(decision), "name": name}
+        column = stream.columns[int(decision)]
+        return column, {"decision": int(decision), "name": column}
 
-    decide(made, privacy, stream, losses_within(made, stream.columns), show, seed, output)
+    decide(made, privacy, stream, losses_within(made, stream.columns), show, source, output)
 
 
 def convex(
     problem: Wanted,
     privacy: dict[str, Any],
     output: options.Output,
+    source: Source,
     input: options.Input,
     format: options.Format = None,
     label: Label = None,
-    seed: options.Seed = None,
 ) -> None:
     """A row of features and its label in (linear, quadratic: no label), the weights of each round out."""
     labelled = problem.given["loss"] in problems.LOSSES
     stream = open_stream(input, format, None if problem.size is None else problem.size + labelled)
     made = problem.of(len(stream.columns) - labelled, stream)
-    name = stream.columns[-1] if label is None else label
-    if name not in stream.columns:
-        raise InvalidInput(f"{stream.name} has no column {name!r}: its columns are {', '.join(stream.columns)}.")
-    at = stream.columns.index(name)
+    column = stream.columns[-1] if label is None else label
+    if column not in stream.columns:
+        raise InvalidInput(f"{stream.name} has no column {column!r}: its columns are {', '.join(stream.columns)}.")
+    at = stream.columns.index(column)
 
     def feedback(row: list[float], _: str) -> Any:
         return ([*row[:at], *row[at + 1 :]], row[at]) if labelled else row
 
-    decide(made, privacy, stream, feedback, show_point, seed, output)
+    decide(made, privacy, stream, feedback, show_point, source, output)
 
 
-def bandit(problem: tacit.Bandit, privacy: dict[str, Any], output: options.Output, seed: options.Seed = None) -> None:
+def bandit(problem: tacit.Bandit, privacy: dict[str, Any], output: options.Output, source: Source) -> None:
     """A conversation: a point out, its loss in, line by line, until standard input ends.
 
     Each point is one line of numbers with commas between them (or JSON); answer it with one line, its loss.
     """
     stream = open_stream("-", "csv", columns=1)
-    decide(problem, privacy, stream, lambda row, _: row[0], show_point, seed, output)
+    decide(problem, privacy, stream, lambda row, _: row[0], show_point, source, output)
 
 
-def arms(problem: tacit.Arms, privacy: dict[str, Any], output: options.Output, seed: options.Seed = None) -> None:
-    """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0."""
-    stream = open_stream("-", "csv", columns=1)
-    decide(problem, privacy, stream, lambda row, _: row[0], show_arm, seed, output)
+def arms(
+    problem: tacit.Arms,
+    privacy: dict[str, Any],
+    output: options.Output,
+    source: Source,
+    format: options.Replies = None,
+) -> None:
+    """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0.
+
+    An empty line, or null, is a reply that never came: the round counts with a loss in the middle of the range, and
+    that it was missing is as private as a loss.
+    """
+
+    def feedback(row: list[float], _: str) -> float | None:
+        return None if isnan(row[0]) else row[0]
+
+    decide(problem, privacy, open_replies(format), feedback, show_arm, source, output)
 
 
 def show_arm(arm: Any) -> tuple[str, dict[str, Any]]:
@@ -129,7 +144,7 @@ def show_arm(arm: Any) -> tuple[str, dict[str, Any]]:
     return str(int(arm)), {"decision": int(arm)}
 
 
-add_commands(app, experts, [streamed(problems.experts), streamed(problems.tracking)])
-add_commands(app, convex, [streamed(problems.convex)])
-add_commands(app, bandit, [problems.bandit])
-add_commands(app, arms, [problems.arms])
+add_commands(app, experts, [streamed(problems.experts), streamed(problems.tracking)], source=source_of)
+add_commands(app, convex, [streamed(problems.convex)], source=source_of)
+add_commands(app, bandit, [problems.bandit], source=source_of)
+add_commands(app, arms, [problems.arms], source=source_of)

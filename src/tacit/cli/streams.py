@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import chain
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -26,11 +26,13 @@ FORMATS = ("csv", "ndjson", "parquet")
 NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 """A number as programs write it; Python's float also takes 1_0, nan, and the digits of other scripts."""
 BYTE_ORDER_MARK = "\ufeff"
+MISSING = ("", "null")
+"""How a reply that never came is written, where one may be missing."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Named columns and an iterator of rows; `length` is None for standard input."""
+    """Named columns and an iterator of rows, empty where there is no feedback; `length` is None for standard input."""
 
     name: str
     columns: list[str]
@@ -70,6 +72,21 @@ def open_stream(source: str, format: str | None, columns: int | None = None) -> 
     return stream
 
 
+def open_replies(format: str | None) -> Stream:
+    """Standard input with one number a line, or in NDJSON a list or object of one.
+
+    An empty line, or null, is a reply that never came; it becomes NaN, which cannot be written otherwise.
+    """
+    if format not in (None, "csv", "ndjson"):
+        raise InvalidInput(
+            f"--format must be csv or ndjson where replies are read line by line. Got {format!r} instead."
+        )
+    name, columns = "standard input", ["loss"]
+    lines = _lines("-", name, blank=True)
+    parse = _json_reply if format == "ndjson" else _csv_reply
+    return Stream(name, columns, _rows(lines, name, columns, parse, missing=True), None)
+
+
 Parse = Callable[[str, str, Sequence[str]], Sequence[object]]
 """The values of a line in the order of the columns; errors call the line by the second argument."""
 
@@ -95,25 +112,50 @@ def _ndjson(lines: Iterator[str], name: str, length: int | None) -> Stream:
     return Stream(name, columns, _rows(chain([first], lines), name, columns, _json_values), length)
 
 
-def _rows(lines: Iterator[str], name: str, columns: Sequence[str], parse: Parse) -> Iterator[list[float]]:
+def _rows(
+    lines: Iterator[str], name: str, columns: Sequence[str], parse: Parse, missing: bool = False
+) -> Iterator[list[float]]:
     for number, line in enumerate(lines, start=1):
         row = f"Row {number} of {name}"
+        if _silent(line):
+            yield []
+            continue
         values = parse(line, row, columns)
         if len(values) != len(columns):
             raise InvalidInput(f"{row} has {len(values)} values; expected {len(columns)}.")
-        yield _finite(values, row, columns)
+        yield _finite(values, row, columns, missing)
 
 
-def _finite(values: Sequence[object], row: str, columns: Sequence[str]) -> list[float]:
-    """The values, all of which must be finite numbers."""
+def _silent(line: str) -> bool:
+    """Whether a line says that its round has no feedback: null, or a row of empty cells."""
+    text = line.strip()
+    return text == "null" or ("," in text and not text.replace(",", "").strip())
+
+
+def _finite(values: Sequence[object], row: str, columns: Sequence[str], missing: bool = False) -> list[float]:
+    """The values, all of which must be finite numbers; None becomes NaN where one may be missing."""
     for column, value in zip(columns, values, strict=True):
+        if missing and value is None:
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
             raise InvalidInput(f"{row} has no finite number in column {column!r}: numbers such as 0.25 are allowed.")
-    return [float(value) for value in values if isinstance(value, int | float)]
+    return [float(value) if isinstance(value, int | float) else nan for value in values]
 
 
 def _csv_values(line: str, row: str, columns: Sequence[str]) -> list[object]:
     return [float(cell) if NUMBER.fullmatch(cell) else None for cell in _cells(line, row)]
+
+
+def _csv_reply(line: str, row: str, columns: Sequence[str]) -> list[object]:
+    cells = _cells(line, row) or [""]
+    return [None if cell.strip() in MISSING else float(cell) if NUMBER.fullmatch(cell) else cell for cell in cells]
+
+
+def _json_reply(line: str, row: str, columns: Sequence[str]) -> Sequence[object]:
+    text = line.strip()
+    if text in MISSING:
+        return [None]
+    return _json_values(text if text[0] in "[{" else f"[{text}]", row, columns)
 
 
 def _json_values(line: str, row: str, columns: Sequence[str]) -> Sequence[object]:
@@ -181,18 +223,19 @@ def _parquet_rows(table: Any, name: str, columns: Sequence[str]) -> Iterator[lis
             return
         for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             number += 1
-            yield _finite(values, f"Row {number} of {name}", columns)
+            silent = all(value is None for value in values)
+            yield [] if silent else _finite(values, f"Row {number} of {name}", columns)
 
 
-def _lines(source: str, name: str) -> Iterator[str]:
-    """The lines that are not blank; a byte order mark before the first one is no part of it."""
+def _lines(source: str, name: str, blank: bool = False) -> Iterator[str]:
+    """The lines, without blank ones unless they are asked for; a byte order mark before the first is no part of it."""
     first = True
     try:
         with _opened(source) as handle:
             for line in handle:
                 text = line.removeprefix(BYTE_ORDER_MARK) if first else line
                 first = False
-                if text.strip():
+                if blank or text.strip():
                     yield text
     except UnicodeDecodeError:
         raise InvalidInput(f"{name} is not UTF-8 text.") from None

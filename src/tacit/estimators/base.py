@@ -8,9 +8,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from tacit.errors import InvalidInput
 from tacit.estimators.data import checked_data
-from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
+from tacit.estimators.ledger import PrivacyWarning, spend
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, practical_reach
@@ -19,6 +18,7 @@ from tacit.losses.base import Loss, row_norms
 from tacit.losses.linear_models import LinkLoss
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.ledger import Ledger, check_ledger
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy
@@ -60,8 +60,7 @@ class PrivateLinearModel(BaseEstimator):
             check_positive(owner, "regularisation", self.regularisation)
         if self.horizon is not None:
             check_integer(owner, "horizon", self.horizon)
-        if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InvalidInput(f"The 'ledger' parameter of {owner} must be a Ledger. Got {self.ledger!r} instead.")
+        check_ledger(owner, self.ledger)
 
     def _validated(self, X: Any, y: Any, *, reset: bool = True, numeric: bool = False) -> tuple[FloatArray, Any]:
         features, target = checked_data(self, X, y, reset=reset, y_numeric=numeric)

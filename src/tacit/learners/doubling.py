@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class Doubling(Plan):
 
     target: Target
     make: Callable[[Problem], Plan]
+    _no_delay: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,6 +64,11 @@ class Doubling(Plan):
     def algorithm(self) -> str:
         """The algorithm that the epochs run."""
         return self.epoch(0).algorithm
+
+    @property
+    def undelayed(self) -> type[Plan]:
+        """The algorithm of the epochs."""
+        return self.epoch(0).undelayed
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -207,6 +213,13 @@ class DoublingLearner(Learner):
         self._index = 0
         self._inner = plan.epoch(0).start(randomness.child(0))
         self._action = self._inner._action
+        self._skips = self._inner._skips
+        self._opens = self._delay > 0
+
+    @property
+    def _begun(self) -> int:
+        """The first round of this epoch."""
+        return int(FIRST_EPOCH * (2**self._index - 1))
 
     def _decision(self) -> Any:
         return self._inner._decision()
@@ -218,10 +231,34 @@ class DoublingLearner(Learner):
     def _check(self, feedback: Any) -> Any:
         return self._inner._check(feedback)
 
+    def _nothing(self) -> Any:
+        return self._inner._nothing()
+
+    def _recalled(self, kept: Any) -> Any:
+        return self._inner._recalled(kept)
+
+    def _check_at(self, number: int, feedback: Any) -> Any:
+        if number < self._begun:  # of an epoch that is over
+            return self._inner._check(feedback)
+        return self._inner._check_at(number - self._begun, feedback)
+
+    def _check_row(self, number: int, row: Any) -> Any:
+        return self._inner._check_row(number - self._begun, row)
+
+    def _at_opening(self, number: int) -> None:
+        """With a delay an epoch ends when the next one's first round is decided, whatever is still open."""
+        if number == self._begun + (self._inner.plan.horizon or 0):
+            self._begin_next()
+        if self._inner._opens:
+            self._inner._at_opening(number - self._begun)
+        self._action = self._inner._action
+
     def _check_many(self, feedback: Any) -> Any:
         return self._inner._check_many(feedback)
 
     def _absorb(self, feedback: Any) -> None:
+        if self._round < self._begun:
+            return  # feedback of an epoch that is over could change decisions of that epoch only
         self._inner._finish(feedback)
         self._follow()
 
@@ -229,6 +266,8 @@ class DoublingLearner(Learner):
         return self._run_epochs(rows, lambda part: self._inner._run(part))
 
     def _run_openly(self, rows: Any) -> Any:
+        if self._delay:
+            return super()._run_openly(rows)
         self._process = None  # the epoch counts its rounds before they are counted here
         try:
             actions = self._run_epochs(rows, lambda part: self._inner._run_openly(part))
@@ -246,7 +285,9 @@ class DoublingLearner(Learner):
             left = (self._inner.plan.horizon or 0) - self._inner.rounds
             part = rows[first : first + left]
             self._inner._first_row, self._inner._played = first, self._played
+            self._inner._absent = None if self._absent is None else self._absent[first : first + len(part)]
             parts.append(run(part))
+            self._inner._absent = None
             first += len(part)
             self._count()
             self._follow()
@@ -254,15 +295,18 @@ class DoublingLearner(Learner):
 
     def _count(self) -> None:
         """As many rounds as the epochs before this one and this one have."""
-        self._round = FIRST_EPOCH * (2**self._index - 1) + self._inner._round
+        self._round = self._begun + self._inner._round
         self._played, self._action = self._inner._played, self._inner._action
 
     def _follow(self) -> None:
         if self._inner.rounds == self._inner.plan.horizon:
-            self._switches += self._inner.switches
-            self._index += 1
-            self._inner = self.plan.epoch(self._index).start(self._source.child(self._index))
+            self._begin_next()
         self._action = self._inner._action
+
+    def _begin_next(self) -> None:
+        self._switches += self._inner.switches
+        self._index += 1
+        self._inner = self.plan.epoch(self._index).start(self._source.child(self._index))
 
     @property
     def switches(self) -> int:
@@ -284,6 +328,6 @@ class DoublingLearner(Learner):
         self._index, self._source, self._inner = index, Randomness.restore(content["source"]), inner
 
     def _consistent(self) -> bool:
-        before = FIRST_EPOCH * (2**self._index - 1)
         kinds = {self._private, self._source.private, self._inner._private}
-        return len(kinds) == 1 and self._round == before + self._inner._round and self._inner._consistent()
+        counted = max(self._round, self._begun) == self._begun + self._inner._round
+        return len(kinds) == 1 and counted and self._begun <= self.decided and self._inner._consistent()

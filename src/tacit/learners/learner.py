@@ -1,59 +1,52 @@
-"""The running algorithm: play, observe, play, observe; its state, and the array form of the same rounds.
+"""The running algorithm: decide and settle, or play and observe; its state, and the array form of the same rounds.
 
-Noise is used once. A secret learner cannot be copied or pickled, and is used in the process that started it; its state
-holds no keys, so that whoever restores it goes on with fresh noise; a round that was interrupted is never
-continued; and where a function of the user's has seen decisions, they are not taken back.
+Every round has a slot for its feedback (`slots.py`). Noise is used once: `stateful.py` says what that means for copies,
+processes, states and interrupts; and where a function of the user's has seen decisions, they are not taken back.
+A learner may be used by several threads: each call is atomic.
 """
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import InvalidInput, ProtocolError, TacitError
-from tacit.learners.states import STATE_VERSION, STATE_WARNING, alike, fitting, opened, sealed
+from tacit.errors import ProtocolError
+from tacit.learners.array_runs import Absent, run_rows, with_missing
+from tacit.learners.slots import OPEN, Decision, owned, refuse, same
+from tacit.learners.stateful import Stateful
+from tacit.learners.states import STATE_VERSION, STATE_WARNING
 from tacit.privacy.guarantee import Guarantee
-from tacit.randomness import COMPUTATIONAL, REPLAYABLE, Process, Randomness
-from tacit.validation import MALFORMED, check_integer
-
-if TYPE_CHECKING:
-    from tacit.learners.plan import Plan
+from tacit.randomness import COMPUTATIONAL, REPLAYABLE, Process
+from tacit.validation import check_integer
 
 __all__ = ["STATE_VERSION", "STATE_WARNING", "Learner"]
 
 
-class Learner(ABC):
-    """A running algorithm: play, observe, play, observe.
+class Learner(Stateful, ABC):
+    """A running algorithm: decide, settle; or, one round after the other, play, observe, play, observe.
+
+    `decide()` opens a round whatever is still open, and `settle(round, feedback)` reports its feedback, up to `delay`
+    rounds later and in any order, or never. `play()` and `observe(feedback)` are the same for programs that finish a
+    round before they begin the next one. Threads may share a learner: every call is atomic.
 
     Subclasses name their state in `_state`, draw from `self._streams[name]`, keep the next decision in
     `self._action`, and give `_check` (feedback -> checked feedback, raising before anything changes; the only place
-    where functions of the user's are called) and `_absorb` (the checked feedback of the round in hand).
+    where functions of the user's are called), `_absorb` (the checked feedback of the oldest open round) and `_nothing`
+    (the checked feedback that contributes nothing: that of a round without feedback). With `_opens` set, `_at_opening`
+    is told of every round before it is decided.
     """
 
-    _state: ClassVar[tuple[str, ...]] = ()
-    _any_shape: ClassVar[tuple[str, ...]] = ()  # arrays of the state whose length changes from round to round
-    _stream_names: ClassVar[tuple[str, ...]] = ()
     _plain: ClassVar[bool] = True  # whether `_action` is what `play` returns
+    _reacts: ClassVar[bool] = False  # whether what feedback means depends on the decision
+    _skips: bool = False  # whether `_run` looks at `_absent`
+    _absent: Absent | None = None  # the rows without feedback, while `run` goes on
     _first_row = 0  # what errors add to a row number when a longer run hands over a part of its rows
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls._plain = cls._decision is Learner._decision
-
-    def __init__(self, plan: Plan, randomness: Randomness) -> None:
-        self.plan = plan
-        self._private = randomness.private
-        self._streams = {name: randomness.stream(name) for name in self._stream_names}
-        self._horizon = plan.horizon
-        self._round = 0
-        self._played = False
-        self._switches = 0
-        self._action: Any = None
-        self._process: int | None = Process.number  # None while a round is being absorbed
-        self._saved_round: int | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -62,41 +55,130 @@ class Learner(ABC):
 
     @property
     def rounds(self) -> int:
-        """How many rounds are complete."""
+        """How many rounds are closed: their feedback is counted, or will never be."""
         return self._round
+
+    @property
+    def decided(self) -> int:
+        """How many rounds were decided: the closed ones, and those that still take feedback."""
+        return self._round + len(self._slots) + self._played
 
     @property
     def switches(self) -> int:
         """How often the decision has changed so far."""
         return self._switches
 
+    def decide(self) -> Decision:
+        """Open the next round, whatever is still open: its number and its decision.
+
+        At most `delay` earlier rounds stay open; the one before them closes, with its feedback or without. Atomic.
+        """
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            if self._played and self.decided != self._horizon:  # the round in hand stays open like any other
+                self._put_back(OPEN)
+            number = self._open_round()
+            self._slots[number] = OPEN
+            return Decision(number, self._action if self._plain else self._decision())
+
+    def settle(self, round: int, feedback: Any) -> None:
+        """Report the feedback of an open round (None: there is none). Atomic.
+
+        Bad feedback raises and changes nothing, and the round stays open. The same feedback again is accepted; another
+        one is refused, as is any for a round that is closed or was not decided.
+        """
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            slots = self._slots
+            number = round if type(round) is int else check_integer("settle", "round", round, at_least=0)
+            if number not in slots:
+                refuse(self.plan.algorithm, number, self.decided, self._delay, self._played)
+            checked = None if feedback is None else self._check_at(number, feedback)
+            if slots[number] is OPEN:
+                slots[number] = owned(checked)
+            elif not same(slots[number], checked):
+                raise ProtocolError(f"Round {number} has its feedback already, and another one was reported.")
+
     def play(self) -> Any:
         """The decision of this round; the same one until `observe` ends the round."""
-        if self._process is None:
+        with self._lock:
+            if self._process is None:
+                self._admit()
+            if not self._played:
+                if self._slots or self._opens or self._round == self._horizon:  # otherwise nothing is to be done
+                    self._open_round()
+                self._played = True
+            return self._action if self._plain else self._decision()
+
+    def _open_round(self) -> int:
+        """Close the round whose window is over, and say which one is decided next."""
+        number = self.decided
+        if number == self._horizon:
+            raise ProtocolError(
+                f"{self.plan.algorithm} was planned for {self._horizon} rounds and has played them all: "
+                "plan a longer horizon, or horizon=None."
+            )
+        if len(self._slots) > self._delay:
+            self._close_round()
+        if self._opens:
+            process, self._process = self._process, None
+            self._at_opening(number)
+            self._process = process
+        return number
+
+    def _close_round(self) -> None:
+        """Absorb the feedback of the oldest open round, or that there is none."""
+        if self._process not in (None, Process.number):
             self._admit()
-        if not self._played:
-            if self._round == self._horizon:
-                raise ProtocolError(
-                    f"{self.plan.algorithm} was planned for {self._horizon} rounds and has played them all: "
-                    "plan a longer horizon, or horizon=None."
-                )
-            self._played = True
-        return self._action if self._plain else self._decision()
+        checked = self._recalled(self._slots[self._round])
+        process, self._process = self._process, None
+        del self._slots[self._round]
+        self._absorb(checked)
+        self._round += 1
+        self._process = process
+
+    def _recalled(self, kept: Any) -> Any:
+        """What `_absorb` takes, from what stood in a slot."""
+        return self._nothing() if kept is OPEN or kept is None else kept
+
+    def _at_opening(self, number: int) -> None:
+        """A round is about to be decided; all that closes before it is closed."""
+        raise NotImplementedError(f"{self.plan.algorithm} asks to be told of rounds, and does not listen.")
 
     def _decision(self) -> Any:
         """What `play` returns: the decision of the round in hand, as a value of its own."""
         return self._action
 
     def observe(self, feedback: Any) -> None:
-        """End the round with its feedback. Bad feedback raises and changes nothing."""
-        if self._process != Process.number:
-            self._admit()
-        if not self._played:
-            raise ProtocolError("observe() came before play(): play a round first, then observe its feedback.")
-        checked = self._check(feedback)
-        process, self._process = self._process, None  # whoever finds None knows that a round was left half done
-        self._absorb(checked)  # as `_finish`, without the call: this is the hot path
-        self._round += 1
+        """End the round with its feedback (None: there is none). Bad feedback raises and changes nothing."""
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            if not self._played:
+                raise ProtocolError("observe() came before play(): play a round first, then observe its feedback.")
+            if self._delay or feedback is None:
+                self._observe_late(feedback)
+                return
+            checked = self._check(feedback)
+            process, self._process = self._process, None  # whoever finds None knows that a round was left half done
+            self._absorb(checked)  # as `_finish`, without the call: this is the hot path
+            self._round += 1
+            self._played = False
+            self._process = process
+
+    def _observe_late(self, feedback: Any) -> None:
+        """Put the feedback of the round in hand into its slot, and close it at once if its window is over."""
+        number = self._round + len(self._slots)
+        self._put_back(None if feedback is None else owned(self._check_at(number, feedback)))
+        if not self._delay:
+            self._close_round()
+
+    def _put_back(self, kept: Any) -> None:
+        """Give the round in the hand of play a slot."""
+        process, self._process = self._process, None
+        self._slots[self._round + len(self._slots)] = kept
         self._played = False
         self._process = process
 
@@ -106,35 +188,40 @@ class Learner(ABC):
         self._round += 1
         self._played = False
 
-    def run(self, feedback: Any) -> Any:
+    def run(self, feedback: Any, mask: Any = None) -> Any:
         """Play a whole array of rounds: the same decisions as play/observe, returned as an array.
 
         If any row is bad, nothing has happened: no decision was shown, and the learner is where it was before the
         call. Only where a function of yours is asked about the decisions (a `CustomLoss`, the values of a bandit) are
         they shown at once and never taken back: if it raises, the learner stands at the last complete round, and the
         round in hand is played.
+
+        Args:
+            feedback: one row a round; in a list, None where a round has no feedback.
+            mask: one truth value a round, False where a round has no feedback; its row is not looked at.
         """
-        if self._process != Process.number:
-            self._admit()
-        rows = self._check_many(feedback)
-        if self._horizon is not None and self._round + len(rows) > self._horizon:
-            raise ProtocolError(
-                f"{self.plan.algorithm} was planned for {self._horizon} rounds: {self._horizon - self._round} "
-                f"are left, got {len(rows)}."
-            )
-        if self._shows:
-            return self._run_openly(rows)
-        saved = self._gather()
-        self._process = None
-        try:
-            with np.errstate(all="ignore"):  # whether something underflows depends on the data
-                actions = self._run(rows)
-        except BaseException:
-            self._scatter(saved)  # a secret learner goes on under fresh keys: what was drawn is not drawn again
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            rows, absent = with_missing(self, feedback, mask)
+            if self._horizon is not None and self._round + len(self._slots) + len(rows) > self._horizon:
+                raise ProtocolError(
+                    f"{self.plan.algorithm} was planned for {self._horizon} rounds: "
+                    f"{self._horizon - self._round - len(self._slots)} are left, got {len(rows)}."
+                )
+            if self._shows:
+                return self._run_openly(rows)
+            before = self._gather()
+            self._process = None
+            try:
+                with np.errstate(all="ignore"):  # whether something underflows depends on the data
+                    actions = run_rows(self, rows, absent)
+            except BaseException:
+                self._scatter(before)  # a secret learner goes on under fresh keys: what was drawn is not drawn again
+                self._process = Process.number
+                raise
             self._process = Process.number
-            raise
-        self._process = Process.number
-        return actions
+            return actions
 
     @property
     def _shows(self) -> bool:
@@ -161,6 +248,10 @@ class Learner(ABC):
     @abstractmethod
     def _check(self, feedback: Any) -> Any: ...
 
+    def _check_at(self, number: int, feedback: Any) -> Any:
+        """As `_check`, for feedback of this open round."""
+        return self._check(feedback)
+
     def _check_many(self, feedback: Any) -> Any:
         """The rows of an array of feedback; each row is checked when its turn comes."""
         return feedback
@@ -168,114 +259,20 @@ class Learner(ABC):
     @abstractmethod
     def _absorb(self, feedback: Any) -> None: ...
 
-    def _admit(self) -> None:
-        """Refuse half rounds, and secret noise in a second process; replayable noise may go anywhere."""
-        if self._process is None:
-            saved = "none was saved" if self._saved_round is None else f"the last one is of round {self._saved_round}"
-            raise ProtocolError(
-                f"This {self.plan.algorithm} learner was interrupted in the middle of round {self._round}, whose "
-                f"feedback may or may not be counted, and cannot go on: restore a saved state_dict ({saved})."
-            )
-        if self._private:
-            raise ProtocolError(
-                f"This {self.plan.algorithm} learner was started in another process, and in two processes its secret "
-                "noise would be used twice: send its state_dict() there instead and continue with plan.restore(state)."
-            )
-        self._process = Process.number
+    def _nothing(self) -> Any:
+        """Checked feedback of a round without any: a public constant that contributes nothing."""
+        return self._check(None)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Everything needed to continue, as text and numbers that JSON can hold. PRIVATE: keep it as safe as the data.
+    def _close_last(self) -> None:
+        """No decision follows: close the rounds that have their feedback."""
+        while self._slots and self._slots[self._round] is not OPEN:
+            self._close_round()
 
-        A secret learner's state holds no keys: see `Plan.restore`. A replayable learner's state holds the positions
-        of its streams, and continues bit for bit.
-        """
-        if self._process != Process.number:
-            self._admit()
-        state = sealed(self.plan.signature, self._gather())
-        self._saved_round = self._round
-        return state
+    def _check_row(self, number: int, row: Any) -> Any:
+        """As `_check_at`, for a row of `run` (None: it tells that there is no feedback)."""
+        return self._check_at(number, row)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a state saved by a learner of the same plan, as `Plan.restore` does."""
-        algorithm, process, saved = self.plan.algorithm, self._process, self._gather()
-        content = opened(algorithm, self.plan.signature, state, set(saved) - {"streams"})
-        self._process = None
-        try:
-            self._scatter(content)
-            if not self._consistent():
-                raise InvalidInput(f"This state of a {algorithm} learner contradicts itself: its counts do not agree.")
-        except MALFORMED as error:
-            self._scatter(saved)
-            self._process = process
-            if isinstance(error, TacitError):
-                raise
-            raise InvalidInput(f"This is not the state of a {algorithm} learner ({error!r}).") from None
-        self._saved_round = self._round
-        self._process = Process.number
-
-    def _gather(self) -> dict[str, Any]:
-        """The state as copies of its values; positions of streams only if they may be replayed."""
-        content: dict[str, Any] = {
-            "round": self._round,
-            "played": self._played,
-            "switches": self._switches,
-            "action": copy.deepcopy(self._action),
-            **{name: _saved(getattr(self, name)) for name in self._state},
-        }
-        if not self._private:
-            content["streams"] = {name: stream.position() for name, stream in self._streams.items()}
-        return content
-
-    def _scatter(self, content: dict[str, Any]) -> None:
-        """Take over gathered values; without positions the streams continue under fresh keys."""
-        self._round = check_integer("load_state_dict", "round", content["round"], at_least=0, at_most=self._horizon)
-        self._played = fitting(True, content["played"])
-        self._switches = fitting(0, content["switches"])
-        self._action = copy.deepcopy(fitting(self._action, content["action"]))
-        self._private = "streams" not in content
-        for name, stream in self._streams.items():  # in place: mechanisms hold these generators
-            if self._private:
-                stream.renew()
-            else:
-                stream.move_to(content["streams"][name])
-        for name in self._state:
-            setattr(self, name, self._loaded(name, content[name]))
-
-    def _loaded(self, name: str, saved: Any) -> Any:
-        current = getattr(self, name)
-        if isinstance(current, Learner):
-            current._scatter(saved)
-            if current._private != self._private:
-                raise InvalidInput("One part of this state is replayable and another is not.")
-        elif hasattr(current, "load_state_dict"):
-            alike(current.state_dict(), saved)
-            current.load_state_dict(saved)
-            if getattr(current, "private", None) not in (None, self._private):
-                raise InvalidInput("One part of this state is replayable and another is not.")
-        else:
-            return copy.deepcopy(fitting(current, saved, any_shape=name in self._any_shape))
-        return current
-
-    def _consistent(self) -> bool:
-        """Whether the state that was just loaded can be that of a learner after so many rounds."""
-        return True
-
-    def __copy__(self) -> Learner:
-        return copy.deepcopy(self)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        if self._private:
-            self._refuse_copies()
-        return super().__reduce_ex__(protocol)
-
-    def _refuse_copies(self) -> NoReturn:
-        raise ProtocolError(
-            f"A secret {self.plan.algorithm} learner cannot be copied or pickled, because its noise would be used "
-            "twice: save its state_dict() and continue with plan.restore(state), which draws fresh noise."
-        )
-
-
-def _saved(value: Any) -> Any:
-    if isinstance(value, Learner):
-        return value._gather()
-    return value.state_dict() if hasattr(value, "state_dict") else copy.deepcopy(value)
+    def _check_rows(self, rows: Any, first: int) -> Any:
+        """The rows of `run` from number `first` on, each checked."""
+        absent = self._absent
+        return [None if absent is not None and absent[at] else self._check(row) for at, row in enumerate(rows, first)]

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
 from tacit.learners.target import Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.records import Records
 from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import Curve
+from tacit.privacy.composition import joint
+from tacit.privacy.curves import ROUND_UP, Curve, SamplerError
+from tacit.privacy.numerics import exact_up_to
 from tacit.problems import Problem
 
 
 @dataclass(frozen=True)
 class RunningSumPlan(PrivatePlan):
-    """A plan on a running sum: `privacy` is mu for Gaussian noise, epsilon for Laplace noise.
+    """A plan on a running sum: `privacy` is mu for Gaussian noise, epsilon for pure noise.
 
     Both are fields of the subclasses, which have other fields before them.
     """
@@ -33,25 +37,38 @@ class RunningSumPlan(PrivatePlan):
         def privacy(self) -> float: ...
 
     @property
+    def streams(self) -> int:
+        """How many independent noises hide the same sums."""
+        return 1
+
+    @property
+    def privacy_per_stream(self) -> float:
+        """The mu or epsilon of each stream, rounded to the private side."""
+        if self.streams == 1:
+            return self.privacy
+        together = sqrt(self.streams) if self.mechanism.noise == "gaussian" else self.streams
+        return self.privacy / together / ROUND_UP**2
+
+    @property
     @abstractmethod
     def records(self) -> Records:
         """What a round adds to the sums, and how far one person moves them."""
 
     @property
     def sensitivity(self) -> float:
-        """How far one person moves the sums, in l2 (Gaussian) or l1 (Laplace noise)."""
-        records = self.records
-        return records.size * (records.l1_move if self.mechanism.noise == "laplace" else records.l2_move)
+        """How far one person moves the sums, in l2 (Gaussian), l1 (Laplace) or l_infinity (cube noise)."""
+        return self.records.size * self.records.move(self.mechanism.noise)
 
     @cached_property
     def grid(self) -> Grid:
-        """The lattice of the sums."""
-        return self.mechanism.grid(self.privacy, self.records, numerics=self.numerics)
+        """The lattice of the sums, in each stream."""
+        return self.mechanism.grid(self.privacy_per_stream, self.records, numerics=self.numerics)
 
     @cached_property
     def curve(self) -> Curve:
-        """What the sums leak."""
-        return self.grid.curve
+        """What the sums leak, those of all streams together."""
+        several = self.streams > 1 and self.mechanism.steps > 0
+        return joint([self.grid.curve] * self.streams) if several else self.grid.curve
 
     @property
     def scale(self) -> float:
@@ -61,7 +78,8 @@ class RunningSumPlan(PrivatePlan):
     @property
     def stated_numerics(self) -> str:
         """What the contract says about its numerics."""
-        return self.grid.numerics
+        curve = self.curve
+        return exact_up_to(curve.extra) if self.streams > 1 and isinstance(curve, SamplerError) else self.grid.numerics
 
     def _summed(self, problem: Problem, steps: int | None = None) -> tuple[SmallInstance, ...]:
         """The instances of a short problem, whose sum has so many steps (None: the last round is never used)."""
@@ -70,14 +88,15 @@ class RunningSumPlan(PrivatePlan):
         return sum_instances(replace(self, **short), steps)
 
 
-def private_sum(steps: int, target: Target, mechanism: RunningSum | None = None) -> tuple[RunningSum, float]:
-    """The mechanism (left out: the best one) and its privacy, the most that the target allows."""
-    sums = mechanism or (best_laplace(steps) if target.delta == 0 else best_gaussian(steps))
-    return sums, target.epsilon if sums.noise == "laplace" else gaussian_mu(target.epsilon, target.delta)
+def private_sum(
+    steps: int, target: Target, mechanism: RunningSum | None = None, pure: Callable[[int], RunningSum] = best_laplace
+) -> tuple[RunningSum, float]:
+    """The mechanism (left out: the best one, `pure` of the steps at delta=0) and its privacy, the most allowed."""
+    sums = mechanism or (pure(steps) if target.delta == 0 else best_gaussian(steps))
+    return sums, gaussian_mu(target.epsilon, target.delta) if sums.noise == "gaussian" else target.epsilon
 
 
-def sum_instances(small: PrivatePlan, steps: int) -> tuple[SmallInstance, ...]:
-    """Attacks on a running sum of so many steps, and on what reaches it."""
-    label = f"own privacy, T={small.horizon}"
-    replayed = SmallInstance("replayed noise", label, small)
-    return (SmallInstance("running sum", label, small), replayed) if steps else (replayed,)
+def sum_instances(small: PrivatePlan, steps: int, *more: Attack) -> tuple[SmallInstance, ...]:
+    """Attacks on a running sum of so many steps, on what reaches it, and more of them."""
+    kinds: tuple[Attack, ...] = ("running sum", "replayed noise", *more) if steps else ("replayed noise",)
+    return tuple(SmallInstance(kind, f"own privacy, T={small.horizon}", small) for kind in kinds)

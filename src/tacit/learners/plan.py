@@ -15,11 +15,12 @@ from functools import cached_property, partial
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Literal
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
 from tacit.learners.target import NUMERICS, RegretBound, Target
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
+from tacit.privacy.ledger import Ledger, check_ledger
 from tacit.privacy.numerics import IDEALIZED
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Experts, Problem
@@ -35,7 +36,7 @@ Attack = Literal[
     "enumeration", "exponential weights", "restarts", "replayed choices", "canaries", "epochs",
     "enumerated arms", "frequencies of arms", "unbiased release",
     # Learners that hide vectors behind noise.
-    "running sum", "replayed noise", "norm noise",
+    "running sum", "replayed noise", "norm noise", "cube noise",
     # Learners whose draws have a known density.
     "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "many noises",
     "likelihood ratios",
@@ -53,6 +54,8 @@ class Plan(ABC):
 
     problem: Problem
     _takes: ClassVar[type[Problem]] = Problem
+    _no_delay: ClassVar[str] = "no regret bound is proved for it with late feedback"
+    """Why a problem with delay > 0 is refused (empty: it is not)."""
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -63,6 +66,8 @@ class Plan(ABC):
         if not isinstance(problem, cls._takes):
             kind = "problem" if cls._takes is Problem else f"{cls._takes.__name__} problem"
             raise InvalidInput(f"The 'problem' parameter of {cls.__name__} must be a {kind}. Got {problem!r} instead.")
+        if problem.delay and cls._no_delay:
+            raise PrivacyError(f"{cls.__name__} takes no delay={problem.delay}: {cls._no_delay}.")
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -161,6 +166,11 @@ class Plan(ABC):
         return not float(self.regret_bound) < self.blind_regret
 
     @property
+    def remark(self) -> str:
+        """What `explain` says besides the certified regret (empty: nothing)."""
+        return ""
+
+    @property
     def favour(self) -> tuple[float, str]:
         """How many times the smallest certified regret its own may be when it is chosen all the same, and why."""
         return 1.0, ""
@@ -205,15 +215,25 @@ class Plan(ABC):
     def _calibrate(cls, problem: Any, target: Target) -> Plan:
         """The search behind `calibrate`; options of the algorithm's own are keyword-only parameters."""
 
-    def start(self, randomness: Randomness | None = None) -> Learner:
-        """A fresh learner; its randomness is secret unless a replayable source is named."""
+    def start(self, randomness: Randomness | None = None, *, ledger: Ledger | None = None) -> Learner:
+        """A fresh learner; its randomness is secret unless a replayable source is named.
+
+        Args:
+            randomness: where its noise comes from.
+            ledger: where its whole contract is charged, before it sees data (None: nowhere); what the ledger's budget
+                does not allow raises, and there is no learner.
+        """
+        check_ledger("start", ledger)
         source = Randomness.secret() if randomness is None else randomness
         if not isinstance(source, Randomness):
             raise InvalidInput(
                 "The 'randomness' parameter of start must be Randomness.secret() or "
                 f"Randomness.replayable(seed). Got {randomness!r} instead."
             )
-        return self._learner(source)
+        learner = self._learner(source)
+        if ledger is not None:
+            ledger.record(self.algorithm, learner.guarantee)
+        return learner
 
     def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
         """The decisions of a fresh learner on an array of feedback: `start` and `Learner.run` in one call."""
@@ -235,6 +255,21 @@ class Plan(ABC):
         learner.load_state_dict(state)
         return learner
 
+    @property
+    def undelayed(self) -> type[Plan]:
+        """The algorithm, for calibrating it again without delay."""
+        return type(self)
+
+    @property
+    def _late_assumptions(self) -> tuple[str, ...]:
+        """What certified regret means where feedback comes late."""
+        if not self.problem.delay:
+            return ()
+        return (
+            f"feedback up to {self.problem.delay} rounds late, whatever it says",
+            "regret over the rounds whose feedback comes in time",
+        )
+
     def explain(self) -> str:
         """The plan in words: parameters, certified regret, contract."""
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
@@ -243,7 +278,9 @@ class Plan(ABC):
         lines.append(f"certified {self.problem.criterion}: {rounded_up(bound.value)} ({bound.meaning})")
         lines.append(f"  formula:    {bound.formula}")
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
-        lines += [f"  holds for:  {'; '.join(bound.assumptions)}"] if bound.assumptions else []
+        assumptions = (*bound.assumptions, *self._late_assumptions)
+        lines += [f"  holds for:  {'; '.join(assumptions)}"] if assumptions else []
+        lines += [f"  besides:    {self.remark}"] if self.remark else []
         return "\n".join([*lines, str(self.guarantee)])
 
 

@@ -8,7 +8,7 @@ is used by the curve's own epsilon.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, isfinite, log, sqrt
+from math import inf, isfinite, log, sqrt, tanh
 
 from tacit.errors import PrivacyError
 from tacit.learners.target import Target
@@ -129,6 +129,26 @@ class RateSearch:
         return rate * (limit / value) ** (1 / self._slope) if value < inf else rate / 8
 
 
-def wanted_rate(complexity: float, rounds: int, batch: int = 1) -> float:
-    """The rate that balances complexity/eta and eta T B/8, the best one without privacy."""
-    return sqrt(8 * max(LEAST_COMPLEXITY, complexity) / (rounds * batch))
+def wanted_rate(complexity: float, rounds: int, batch: int = 1, delay: int = 0) -> float:
+    """The rate that balances complexity/eta and eta T (B/8 + lag/4), the best one without privacy."""
+    return sqrt(8 * max(LEAST_COMPLEXITY, complexity) / (rounds * (batch + 2 * lag(delay, batch))))
+
+
+def lag(delay: int, batch: int = 1) -> int:
+    """How many losses a decision may be behind those of a learner without delay."""
+    return delay + batch - 1 if delay else 0
+
+
+def delay_regret(rate: float, rounds: int, delay: int, batch: int = 1) -> float:
+    """T tanh(eta lag/4), what late feedback adds to the regret of exponential weights with losses in [0, 1].
+
+    Two laws whose log ratio has range r differ by at most tanh(r/4) in total variation, and n losses move the log
+    ratio of two weights by at most eta n. The lags of all rounds sum to at most T times the largest, and tanh is
+    concave.
+    """
+    return rounds * tanh(rate * lag(delay, batch) / 4)
+
+
+def delay_formula(delay: int, batch: int = 1) -> str:
+    """The same in words (empty without delay)."""
+    return "" if not delay else " + T tanh(eta D/4)" if batch == 1 else " + T tanh(eta (D+B-1)/4)"

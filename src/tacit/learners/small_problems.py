@@ -15,13 +15,15 @@ AnyLoss = TypeVar("AnyLoss", Convex, Stochastic)
 
 # Rounds of an instance whose sums are audited: several levels of a tree, and matrices that are solved at once.
 FEW_ROUNDS = 16
+# Rounds by which feedback is late in an instance, if it may be late at all: a short stream must see some of it.
+SMALL_DELAY = 1
 # Coordinates of a domain whose densities are integrated; those of a shape that cannot be cut are left up to more.
 FEW_DIMENSIONS, LEFT_DIMENSIONS = 3, 6
 
 
 def few_rounds(problem: AnyProblem, most: int = FEW_ROUNDS) -> AnyProblem:
     """The same problem on a short stream."""
-    return replace(problem, horizon=min(most, problem.horizon or most))
+    return replace(problem, horizon=min(most, problem.horizon or most), delay=min(problem.delay, SMALL_DELAY))
 
 
 def clipped_losses(problem: AnyLoss) -> AnyLoss:

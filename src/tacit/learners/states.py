@@ -26,7 +26,7 @@ from tacit.errors import InvalidInput
 from tacit.validation import MALFORMED
 
 STATE_WARNING = "PRIVATE: holds raw sums and noise that is still in use; store it like the data itself"
-STATE_VERSION = 2
+STATE_VERSION = 3
 _KINDS = "biuf"  # booleans, integers and floats; nothing that could hold objects
 
 

@@ -55,6 +55,10 @@ class LossFamily(ABC):
     def constants(self, domain: ConvexSet | None) -> Constants:
         """The constants on a domain (None: on the whole space, where they may be infinite)."""
 
+    def height(self, domain: ConvexSet) -> float:
+        """How far a loss on the domain may lie above its smallest value anywhere (infinite: nobody knows)."""
+        return float("inf")
+
 
 @dataclass(frozen=True)
 class ConvexFamily(LossFamily):
@@ -124,6 +128,10 @@ class RowLoss(Loss):
     @abstractmethod
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """The gradient of each packed row."""
+
+    def neutral(self, dimension: int) -> FloatArray:
+        """One packed row of public data that stands for a round without any: all zeros."""
+        return self.pack(np.zeros(dimension), dimension, many=False)
 
     def value(self, x: ArrayLike, data: Any) -> Any:
         """The loss of one round as a float, or of several rounds as an array."""

@@ -20,6 +20,8 @@ from tacit.validation import FloatArray, check_number, check_positive
 class KinkedLoss(LinkLoss):
     """A link of straight pieces: no curvature beside the kink, an infinite one at it."""
 
+    never_negative: ClassVar[bool] = True
+
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
         """0 beside the kink."""
         return np.zeros_like(margins)

@@ -62,6 +62,8 @@ class LinkLoss(RowLoss):
     data_norm: float = 1.0
     family: ClassVar[str] = "glm"
     label_range: ClassVar[tuple[float, float]]
+    never_negative: ClassVar[bool] = False
+    """Whether f is never negative, and convex in the label as well."""
 
     def __post_init__(self) -> None:
         check_positive(type(self).__name__, "data_norm", self.data_norm)
@@ -91,6 +93,14 @@ class LinkLoss(RowLoss):
         slope, curvature = self.link_constants(self.data_norm * largest_norm(domain))
         return Constants(self.data_norm * slope, self.data_norm**2 * curvature)
 
+    def height(self, domain: ConvexSet) -> float:
+        """The largest value at the ends of margins and labels, if values are never negative."""
+        if not self.never_negative:
+            return super().height(domain)
+        margin = self.data_norm * largest_norm(domain)
+        margins, labels = np.meshgrid([-margin, margin], self.clip_labels(np.array([-1e300, 1e300])))
+        return float(self.link(margins, labels).max()) * (1 + 1e-12)
+
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
         """Rows (features, label), both clipped."""
         owner = type(self).__name__
@@ -107,6 +117,10 @@ class LinkLoss(RowLoss):
         rows[:, :-1] = clip_rows(features, self.data_norm)
         rows[:, -1] = self.clip_labels(labels)
         return rows
+
+    def neutral(self, dimension: int) -> FloatArray:
+        """No features: the same loss everywhere."""
+        return self.pack((np.zeros(dimension), 0.0), dimension, many=False)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """f(<v, x>, y) for each row."""
@@ -131,6 +145,7 @@ class SquaredLoss(LinkLoss):
     """
 
     label_bound: float = 1.0
+    never_negative: ClassVar[bool] = True
     bend: ClassVar[float | None] = 0.0
 
     def __post_init__(self) -> None:
@@ -201,6 +216,7 @@ class LogisticLoss(LinkLoss):
     """
 
     bend: ClassVar[float | None] = 1.0
+    never_negative: ClassVar[bool] = True
     label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
@@ -230,6 +246,7 @@ class SmoothedHingeLoss(LinkLoss):
     """
 
     smoothing: float = 1.0
+    never_negative: ClassVar[bool] = True
     label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def __post_init__(self) -> None:

@@ -70,7 +70,7 @@ class ClippedGeometric:
         """How many steps a loss of 1 adds. A neighbour moves the sum by one step a round under either relation."""
         return 3 - self.relation.sides
 
-    @property
+    @cached_property
     def steps(self) -> int:
         """n, the largest sum of a batch."""
         return self.batch * self.steps_per_round
@@ -94,7 +94,7 @@ class ClippedGeometric:
 
     def value(self, noisy: int) -> float:
         """The release of a noisy sum Y."""
-        return float(self.values[min(max(noisy, 0), self.steps)])
+        return self.values.item(min(max(noisy, 0), self.steps))
 
     def law(self, total: int) -> FloatArray:
         """The probabilities of `values` for a batch whose sum is `total`."""

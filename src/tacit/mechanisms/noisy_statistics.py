@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tacit.errors import PrivacyError
-from tacit.mechanisms.running_sums.lattice_sums import FEWEST_UNITS
+from tacit.mechanisms.running_sums.lattice_sums import FEWEST_UNITS, last_below
 from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.numerics.lattice import LARGEST_UNITS
@@ -34,13 +34,10 @@ class NoisyStatistics:
     def finest(cls, mu: float, shift: Callable[[int], float]) -> NoisyStatistics:
         """The largest even units for which one record moves the sums by no more than mu hides."""
         budget = check_positive("NoisyStatistics", "mu", mu) * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-        low, high = 0, LARGEST_UNITS // 2
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if shift(2 * middle) <= budget else (low, middle - 1)
-        if 2 * low < FEWEST_UNITS:
+        half = last_below(lambda half: shift(2 * half), budget, LARGEST_UNITS // 2)
+        if 2 * half < FEWEST_UNITS:
             raise PrivacyError(f"No lattice is fine enough for mu={mu:.3g}: ask for less privacy or fewer features.")
-        return cls(2 * low)
+        return cls(2 * half)
 
     @property
     def deviation(self) -> float:

@@ -1,7 +1,9 @@
-"""One noisy vector a round: a record on a lattice, plus fresh integers. Nothing is added up.
+"""One noisy vector a batch of rounds: the sum of its records on a lattice, plus fresh integers, once.
 
-Given the transcript, only the rounds in which a person stands have another law on a neighbour. Two-sided geometric
-noise costs its rate times the l1 shift of each of them, exactly; discrete Gaussian noise mu each, squares adding up.
+Given the transcript, only the batches in which a person stands have another law on a neighbour. Noise shaped for the
+cube costs its rate times the largest shift of a coordinate, two-sided geometric noise its rate times the l1 shift,
+exactly, so that the rounds of a person add up however they are spread. Discrete Gaussian noise costs mu in proportion
+to the l2 shift of a batch, squares adding up over batches: a person's rounds cost most if they stand together.
 Without a lattice, for simulation, noise is drawn and added in float64.
 """
 
@@ -14,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import PrivacyError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.mechanisms.running_sums.float_noise import FloatNoise, unit_noise
 from tacit.mechanisms.running_sums.lattice_sums import FEWEST_UNITS, Grid
 from tacit.mechanisms.running_sums.records import Records
@@ -24,48 +26,67 @@ from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
 from tacit.numerics.source import PooledNoise, Streams
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
 from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
-from tacit.validation import FloatArray, check_choice, check_positive
+from tacit.validation import MALFORMED, FloatArray, check_choice, check_integer, check_positive
+
+NOISES = ("cube", "laplace", "gaussian")
 
 
-def vector_grid(noise: str, scale: float, records: Records, rounds: int, numerics: str = "exact") -> Grid:
-    """The lattice on which noise of at least this scale hides records, and what it leaks.
+def together(rounds: int, batch: int) -> float:
+    """The largest root of a sum of squares of how many of a person's rounds stand in each batch."""
+    full, rest = divmod(rounds, batch)
+    return sqrt(full * batch**2 + rest**2)
+
+
+def vector_grid(
+    noise: str, scale: float, records: Records, rounds: int, numerics: str = "exact", batch: int = 1
+) -> Grid:
+    """The lattice on which noise of at least this scale hides sums of `batch` records, and what it leaks.
 
     Args:
-        noise: "laplace" (scale b) or "gaussian" (scale: the standard deviation).
+        noise: "cube" or "laplace" (scale: 1/rate), or "gaussian" (scale: the standard deviation).
         scale: of the noise, in the units of the records.
         records: what is hidden each round; one person stands in one of them.
         rounds: in how many rounds one person stands.
         numerics: "exact", or "float" for simulation.
+        batch: rounds that are added up before noise.
     """
-    check_choice("vector_grid", "noise", noise, ("laplace", "gaussian"))
+    check_choice("vector_grid", "noise", noise, NOISES)
     check_positive("vector_grid", "scale", scale)
     relative = scale / records.size
     if numerics == "float":
-        move = (records.l1_move if noise == "laplace" else records.l2_move) / relative * ROUND_UP
-        curve: Curve = Pure(rounds * move) if noise == "laplace" else Gaussian(sqrt(rounds) * move)
+        move = records.move(noise) / relative * ROUND_UP
+        curve: Curve = Gaussian(together(rounds, batch) * move) if noise == "gaussian" else Pure(rounds * move)
         return Grid(records, 0, scale, curve, IDEALIZED)
-    if noise == "laplace":
-        return _geometric(relative, records, rounds)
+    if noise != "gaussian":
+        return _pure(noise, relative, records, rounds)
     units = min(LARGEST_UNITS, floor(GAUSSIAN_SIGMA / relative)) // 2 * 2
     if units < FEWEST_UNITS:
         raise _too_coarse(scale)
     slack = gaussian_slack(rounds * records.dimension)
-    mu = sqrt(rounds) * records.l2_shift(units) / GAUSSIAN_SIGMA * ROUND_UP
+    mu = together(rounds, batch) * records.l2_shift(units) / GAUSSIAN_SIGMA * ROUND_UP
     curve = SamplerError(Gaussian(mu), slack.total_variation, 1, slack.epsilon, slack.delta_exponent)
-    return Grid(records, units, records.size / units * SIGMA_ABOVE * ROUND_UP, curve, exact_up_to(slack.epsilon))
+    return Grid(records, units, records.worth(units) * SIGMA_ABOVE * ROUND_UP, curve, exact_up_to(slack.epsilon))
 
 
 class NoisyVectors:
-    """Releases each record with fresh noise. Its memory is the source of the noise alone."""
+    """Releases the sum of each batch of records with fresh noise. Between releases it holds the sum so far: PRIVATE."""
 
-    def __init__(self, grid: Grid, noise: str, streams: Streams, name: str) -> None:
+    def __init__(self, grid: Grid, noise: str, streams: Streams, name: str, batch: int = 1) -> None:
         self._grid = grid
         self.noise = noise
+        self._batch = check_integer("NoisyVectors", "batch", batch)
+        self._filled = 0  # records in the sum that waits
+        self._waiting = np.zeros(grid.records.dimension)  # in steps
         self._source: PooledNoise | FloatNoise = (
             grid.noise(streams, name)
             if grid.units
-            else FloatNoise.from_streams(partial(unit_noise, noise), streams, name)
+            else FloatNoise.from_streams(partial(unit_noise, noise, dimension=grid.records.dimension), streams, name)
         )
+
+    @property
+    def filled(self) -> int:
+        """How many records wait for the end of their batch."""
+        return self._filled
 
     @property
     def private(self) -> bool:
@@ -77,33 +98,62 @@ class NoisyVectors:
         """Scale of the noise."""
         return self._grid.scale
 
-    def record(self, rows: FloatArray) -> FloatArray:
-        """Records as they are hidden, in their own units: on a lattice, cut to whole steps. PRIVATE."""
-        grid = self._grid
-        return grid.records.quantised(rows, grid.units, 1.0) * grid.step if grid.units else grid.records.plain(rows)
+    def add(self, rows: FloatArray) -> FloatArray:
+        """Add rows; return the noisy sums of the batches that they end, one a row (none: no row).
 
-    def release(self, rows: FloatArray) -> FloatArray:
-        """The records with noise, as a new array."""
+        What is returned does not depend on how many rows are added at a time.
+        """
         grid = self._grid
+        steps = grid.records.quantised(rows, grid.units, 1.0) if grid.units else grid.records.plain(rows)
+        ended = (self._filled + len(steps)) // self._batch
+        sums = steps if self._batch == 1 else np.empty((ended, self._waiting.size))
+        if self._batch > 1:
+            first = 0
+            for index in range(ended + 1):
+                last = min(len(steps), first + self._batch - self._filled)
+                # Added one after the other, so that floats round in the same way whoever calls.
+                self._waiting = np.add.accumulate(np.vstack([self._waiting, steps[first:last]]))[-1]
+                self._filled += last - first
+                if index < ended:
+                    sums[index], self._waiting, self._filled = self._waiting, np.zeros(self._waiting.size), 0
+                first = last
+        return self.release(sums) if ended else sums
+
+    def worth(self, sums: FloatArray) -> FloatArray:
+        """Sums in steps of the lattice, in the units of the records."""
+        return sums * self._grid.step
+
+    def release(self, sums: FloatArray) -> FloatArray:
+        """Sums of records in steps, with fresh noise, in the units of the records and as a new array."""
+        grid, drawn = self._grid, self._source.draw(sums.size).reshape(sums.shape)
         if not grid.units:
-            noise: FloatArray = np.asarray(self._source.draw(rows.size), dtype=np.float64).reshape(rows.shape)
-            return np.asarray(grid.records.plain(rows) + grid.scale * noise)
-        noisy = grid.records.quantised(rows, grid.units, 1.0)
-        noisy += self._source.draw(rows.size).reshape(rows.shape)  # float64 holds these integers exactly
-        noisy *= grid.step
-        return noisy
+            return np.asarray(sums + grid.scale * np.asarray(drawn, dtype=np.float64))
+        return self.worth(sums + drawn)  # float64 holds these integers exactly
 
     def state_dict(self) -> dict[str, Any]:
-        """That of the noise."""
-        return self._source.state_dict()
+        """The sum that waits, and the state of the noise. PRIVATE."""
+        return {"noise": self._source.state_dict(), "waiting": self._waiting.copy(), "filled": self._filled}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        self._source.load_state_dict(state)
+        try:
+            waiting, filled = np.array(state["waiting"], dtype=float), int(state["filled"])
+            most = filled * self._grid.records.size / self._grid.step * (1 + 1e-9)
+            if not (
+                waiting.shape == self._waiting.shape and 0 <= filled < self._batch and np.abs(waiting).max() <= most
+            ):
+                raise ValueError("the sum does not fit the batch")
+            self._source.load_state_dict(state["noise"])
+        except MALFORMED as error:
+            raise InvalidInput(f"This is not the state of noisy vectors ({error!r}).") from None
+        self._waiting, self._filled = waiting, filled
 
 
-def _geometric(scale: float, records: Records, rounds: int) -> Grid:
-    """Rate a, the largest float64 with a * units * scale <= 1, on the finest lattice that leaves it large enough."""
+def _pure(noise: str, scale: float, records: Records, rounds: int) -> Grid:
+    """Rate a, the largest float64 with a * units * scale <= 1, on the finest lattice that leaves it large enough.
+
+    That of cube noise is at most 1/dimension (`cube_rate`): more noise than asked for, where it hardly matters.
+    """
     units = LOSS_UNITS
     while units > 2 and units * scale * SMALLEST_RATE > 1:
         units //= 2
@@ -113,9 +163,11 @@ def _geometric(scale: float, records: Records, rounds: int) -> Grid:
         rate = nextafter(rate, 0.0)
     if rate < SMALLEST_RATE:
         raise _too_coarse(scale)
-    exact = Fraction(rate) * records.l1_shift(units) * rounds
+    cube = noise == "cube"
+    rate = min(rate, 1 / records.dimension) if cube else rate
+    exact = Fraction(rate) * records.pure_shift(noise, units) * rounds
     epsilon = float(exact) if Fraction(float(exact)) >= exact else nextafter(float(exact), inf)
-    return Grid(records, units, records.size / units / rate * ROUND_UP, Pure(epsilon), EXACT, rate)
+    return Grid(records, units, records.worth(units) / rate * ROUND_UP, Pure(epsilon), EXACT, rate, cube=cube)
 
 
 def _too_coarse(scale: float) -> PrivacyError:

@@ -14,12 +14,25 @@ from typing import Self
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.numerics.discrete_laplace import SMALLEST_RATE, geometric
+from tacit.numerics.discrete_laplace import SMALLEST_RATE, geometric, laplace_rate
 from tacit.numerics.source import FIRST_POOL, POOL, PooledNoise, Source, Streams
 from tacit.numerics.uniforms import Uniforms
 from tacit.validation import IntArray, check_dimension, check_number
 
 LARGEST_EXPONENT = 8.0  # of rate * dimension: e^4 attempts for a draw
+
+
+def cube_rate(epsilon: float, shift: int, dimension: int) -> float:
+    """The largest float64 a with a * shift <= epsilon, exactly, if it is at most 1/dimension; 1/dimension otherwise.
+
+    A smaller rate is more noise, hence always allowed, and an attempt of the sampler then succeeds with probability
+    above 1/2. At most 1/dimension, the variance of a coordinate is at most that of the continuous law,
+    (d+1)(d+2)/(3 a^2): docs/numerics.md.
+
+    >>> cube_rate(1.0, 2**24, 10) == 2.0**-24, cube_rate(1.0, 2, 10)
+    (True, 0.1)
+    """
+    return min(laplace_rate(epsilon, shift), 1 / check_dimension("cube_rate", "dimension", dimension))
 
 
 class CubeRadius(PooledNoise):

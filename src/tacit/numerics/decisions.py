@@ -11,17 +11,20 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import cache, partial
 from itertools import accumulate
 from math import exp
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.numerics.certified import exponential
+from tacit.numerics.digits import use_numba
 from tacit.numerics.source import Words
 from tacit.numerics.uniforms import Digits, Uniforms, fractions, rational
-from tacit.validation import LARGEST, FloatArray, IntArray
+from tacit.validation import LARGEST, FloatArray, IntArray, require
 
 # U is above its first 53 bits by less than 2^-53; q e^{-eta h} is off by less than 2^-45 + 2^-52 (x e^{-x} < 1/2).
 COIN_MARGIN = 2.0**-44
@@ -29,6 +32,8 @@ COIN_MARGIN = 2.0**-44
 DRAW_MARGIN = 2.0**-43
 DRAW_MARGIN_PER_WEIGHT = 2.0**-51
 _WHOLE = 2.0**-53
+FEW = 64  # weights that go faster as a list than as an array
+LEAST_SUM = 1e-200  # far above what underflows
 
 
 def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int = 0) -> bool:
@@ -75,33 +80,53 @@ def toss(
     return heads.reshape(scores.shape)
 
 
+def first_lost(uniforms: Uniforms, index: int, words: Words, probability: float, rate: float, scores: IntArray) -> int:
+    """The place of the first tails of `toss`, or how many coins there are: one by one, since the rest is not needed."""
+    _check_coin(probability, rate, int(scores.min()) if scores.size else 0)
+    for place, (word, score) in enumerate(zip(words.tolist(), scores.tolist(), strict=True)):
+        gap = (word >> 11) * _WHOLE - probability * exp(-(score * rate))
+        if abs(gap) <= COIN_MARGIN:
+            if not _exact_coin(uniforms.digits(index + place, word), probability, rate, score):
+                return place
+        elif gap >= 0:
+            return place
+    return scores.size
+
+
 @np.errstate(all="ignore")
 def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
     """An index with probability exactly proportional to e^{-rate * score}: small scores are likely."""
     _check_coin(1.0, rate, 0)
-    gaps = scores - scores.min()
 
     def bounds(bits: int) -> list[tuple[int, int]]:
-        exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps.tolist())}
-        return [exact[gap] for gap in gaps.tolist()]
+        gaps = (scores - scores.min()).tolist()
+        exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps)}
+        return [exact[gap] for gap in gaps]
 
-    return _draw(uniforms, np.exp(-(gaps * rate)), bounds)
+    if uniforms.decide is None and use_numba():
+        index, word = uniforms.take_one()
+        found = int(compiled_softmax()(scores, rate, (word >> 11) * _WHOLE, np.empty(scores.size)))
+        return found if found < scores.size else _exact_draw(uniforms.digits(index, word), bounds)
+    return _draw(uniforms, np.exp((scores - scores.min()) * -rate), bounds)
 
 
 @np.errstate(all="ignore")
 def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
     """An index with probability exactly proportional to these floats, which are not negative and not all 0."""
-    if not (weights.min() >= 0.0 and 0.0 < weights.max() <= LARGEST):
+    listed = weights.tolist() if 0 < weights.size <= FEW else None
+    if listed is not None and min(listed) >= 0.0 and LEAST_SUM < sum(listed) < LARGEST:
+        relative: FloatArray | list[float] = listed
+    elif weights.min() >= 0.0 and 0.0 < weights.max() <= LARGEST:
+        # Relative to the largest one no weight overflows, and what underflows is reached inside the margin only.
+        relative = weights / weights.max()
+    else:
         raise InvalidInput(f"The 'weights' of draw_weighted must be from 0 to {LARGEST:g}, and one of them above 0.")
-    # Relative to the largest one no weight overflows, and what underflows is reached inside the margin only.
-    relative = weights / weights.max()
+    return _draw(uniforms, relative, partial(_whole_weights, weights))
 
-    def bounds(bits: int) -> list[tuple[int, int]]:
-        exact = [rational(weight) for weight in weights.tolist()]
-        scale = max(weight.denominator for weight in exact)  # powers of two
-        return [(int(weight * scale),) * 2 for weight in exact]
 
-    return _draw(uniforms, relative, bounds)
+def decide_weighted(uniforms: Uniforms, index: int, word: int, weights: FloatArray) -> int:
+    """`draw_weighted` of a uniform that was taken before, when 53 bits of it did not decide."""
+    return _exact_draw(uniforms.digits(index, word), partial(_whole_weights, weights))
 
 
 @np.errstate(all="ignore")
@@ -147,19 +172,47 @@ def _exact_coin(digits: Digits, probability: float, rate: float, score: int) -> 
         digits.extend()
 
 
-def _draw(uniforms: Uniforms, weights: FloatArray, bounds: Callable[[int], Iterable[tuple[int, int]]]) -> int:
+def _draw(
+    uniforms: Uniforms, weights: FloatArray | list[float], bounds: Callable[[int], Iterable[tuple[int, int]]]
+) -> int:
     """The first j with U sum < weight_0 + .. + weight_j; `bounds` encloses 2^bits times the exact weights."""
     if uniforms.decide is not None:
-        return uniforms.decide(lambda: (weights / weights.sum()).tolist())
+        return uniforms.decide(lambda: (np.asarray(weights) / np.sum(weights)).tolist())
     index, word = uniforms.take_one()
-    sums = np.cumsum(weights)
-    total = float(sums[-1])
+    sums = list(accumulate(weights)) if isinstance(weights, list) else np.cumsum(weights)
+    size, total = len(sums), float(sums[-1])
     place = (word >> 11) * _WHOLE * total
-    margin = (DRAW_MARGIN + sums.size * DRAW_MARGIN_PER_WEIGHT) * total
-    found = int(sums.searchsorted(place, side="right"))
-    if found < sums.size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
+    margin = (DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT) * total
+    found = bisect_right(sums, place)
+    if found < size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
         return found
     return _exact_draw(uniforms.digits(index, word), bounds)
+
+
+def _whole_weights(weights: FloatArray, bits: int) -> list[tuple[int, int]]:
+    """Floats as integers in a common unit: exact, whatever `bits` are asked for."""
+    exact = [rational(weight) for weight in weights.tolist()]
+    scale = max(weight.denominator for weight in exact)  # powers of two
+    return [(int(weight * scale),) * 2 for weight in exact]
+
+
+def _softmax_loop(scores: Any, rate: float, fraction: float, sums: Any) -> Any:
+    """`_draw` of weights e^{-rate * score}, for the compiler; as many as there are if 53 bits do not decide."""
+    total, size, least = 0.0, scores.size, scores.min()
+    for place in range(size):
+        total += exp(-((scores[place] - least) * rate))
+        sums[place] = total
+    point, margin = fraction * total, (DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT) * total
+    found = np.searchsorted(sums, point, side="right")
+    if found < size and sums[found] - point > margin and (found == 0 or point - sums[found - 1] > margin):
+        return found
+    return size
+
+
+@cache
+def compiled_softmax() -> Any:
+    """The loop compiled by numba, or an error that names the extra that installs it."""
+    return require("numba", "fast").njit(_softmax_loop)
 
 
 def _exact_draw(digits: Digits, bounds: Callable[[int], Iterable[tuple[int, int]]]) -> int:

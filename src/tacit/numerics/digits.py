@@ -43,13 +43,13 @@ _decoded = 0
 
 def kernels(count: int) -> Kernels:
     """The kernels for the next `count` words of this process."""
+    return compiled() if use_numba(count) else PLAIN
+
+
+def use_numba(count: int = 0) -> bool:
+    """Whether this process compiles its loops by now, after work that is worth `count` more words."""
     global _decoded
     _decoded += count
-    return compiled() if use_numba() else PLAIN
-
-
-def use_numba() -> bool:
-    """Whether this process compiles its loops by now."""
     wish = check_choice("the environment", SWITCH, os.environ.get(SWITCH, "auto"), ("auto", "always", "never"))
     return wish == "always" or (wish == "auto" and _decoded > WARM_UP and find_spec("numba") is not None)
 

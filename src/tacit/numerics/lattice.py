@@ -2,8 +2,9 @@
 
 What privacy rests on is checked in integers, whatever the floats before did: a quantised loss lies in {0..M}, a
 quantised vector has n.n <= K^2. So replacing one record moves an integer sum by exactly what the plan says. All
-functions round towards a public point (down, or towards zero); rounding to the nearest would leave the ball.
-Quantise each record alone and add the integers: a sum of floats that is rounded afterwards moves by more.
+functions round towards a public point (down, or towards zero), since rounding to the nearest leaves the ball, or
+leave room for that (`round_vectors`). Quantise each record alone and add the integers: a sum of floats that is rounded
+afterwards moves by more.
 """
 
 from __future__ import annotations
@@ -51,11 +52,12 @@ def sum_quantised(losses: FloatArray) -> IntArray:
     """
     rows, width = losses.shape
     size = max(1, _CACHED // max(1, width))
-    whole, total = np.empty((min(rows, size), width)), np.zeros(width)
-    for first in range(0, rows, size):
+    size = min(rows, size)
+    whole, ones, total = np.empty((size, width)), np.ones(size), np.zeros(width)
+    for first in range(0, rows, size or 1):
         part = losses[first : first + size]
         floors = np.multiply(part, LOSS_UNITS, out=whole[: len(part)])
-        total += np.add.reduce(np.floor(floors, out=floors), axis=0)
+        total += ones[: len(part)] @ np.floor(floors, out=floors)
     return total.astype(np.int64)
 
 
@@ -80,12 +82,31 @@ def quantise_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
     >>> quantise_vectors(np.array([3.0, -4.0]), norm=1.0, units=1000).tolist()
     [600, -800]
     """
+    _check_units("quantise_vectors", units)
+    return _quantised("quantise_vectors", values, norm, units, _L2)
+
+
+def round_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
+    """Vectors clipped to l2 norm `norm`, in steps of norm/`inner_units`, to the nearest: n.n <= units^2 in integers.
+
+    Rounding moves a vector by at most sqrt(d)/2 steps, for which the ball of `units` steps has room. Each coordinate is
+    off by at most half a step, and by less than .01 more if the check in integers acts.
+
+    >>> round_vectors(np.array([3.0, -4.0]), norm=1.0, units=1000).tolist()
+    [600, -799]
+    """
     if values.ndim == 1:
         short = _one_vector(values, norm, units)
         if short is not None:
             return short
-    _check_units("quantise_vectors", units)
-    return _quantised("quantise_vectors", values, norm, units, _L2)
+    _check_units("round_vectors", units)
+    inner = inner_units(units, values.shape[-1] if values.ndim else 1)
+    return _quantised("round_vectors", values, norm, units, _L2, inner, np.rint)
+
+
+def inner_units(units: int, dimension: int) -> float:
+    """The units less sqrt(dimension)/2: steps in the norm of vectors that `round_vectors` makes whole."""
+    return units - sqrt(dimension) / 2
 
 
 def quantise_l1(values: FloatArray, norm: float, units: int = LOSS_UNITS) -> IntArray:
@@ -185,35 +206,50 @@ _L2 = _Norm(lambda values: np.add.reduce(values * values, axis=-1, keepdims=True
 
 
 def _one_vector(values: FloatArray, norm: float, units: int) -> IntArray | None:
-    """What `_quantised` gives for one vector, bit for bit in a fraction of the time; None if it is not so simple.
+    """What `round_vectors` gives for one vector, bit for bit in a fraction of the time; None if it is not so simple.
 
     The same operations in the same order, without those that would change nothing.
     """
     if not (norm > 0.0 and 0 < units <= LARGEST_UNITS and 0 < values.size <= LARGEST_LATTICE_DIMENSION):
         return None
+    inner = units - sqrt(values.size) / 2
     with np.errstate(over="ignore"):
-        scaled = values * (units / norm)
+        scaled = values * (inner / norm)
         length = sqrt(np.add.reduce(scaled * scaled))
-    if length > units * _SHRINK:
-        if not (length < 1.5 * units and np.abs(values).max() <= norm):
+    if length > inner * _SHRINK:
+        if not (length < 1.5 * inner and np.abs(values).max() <= norm):
             return None
-        scaled *= units / max(length, float(units))
-    elif length != length:
+        scaled *= inner / max(length, inner)
+    elif length != length or not inner > 0:
         return None
-    lattice = scaled.astype(np.int64)
+    lattice = np.rint(scaled).astype(np.int64)
     return lattice if int(lattice.dot(lattice)) <= units * units else None
 
 
-def _quantised(owner: str, values: FloatArray, norm: float, units: int, kind: _Norm) -> IntArray:
-    """Clip in float, cut towards zero, then shrink until the norm is at most `units`, in integers."""
-    lattice = np.trunc(_clipped(owner, values, norm, float(units), kind)).astype(np.int64)
+def _quantised(
+    owner: str,
+    values: FloatArray,
+    norm: float,
+    units: int,
+    kind: _Norm,
+    inner: float | None = None,
+    whole: Callable[[FloatArray], FloatArray] = np.trunc,
+) -> IntArray:
+    """Clip in float, make whole, and shrink before that until the norm is at most `units`, in integers.
+
+    `inner`: steps in `norm`, if they are fewer than `units`.
+    """
+    if inner is not None and not inner > 0:
+        raise InvalidInput(f"The 'units' of {owner} must be more than half the root of the dimension. Got {units!r}.")
+    scaled = _clipped(owner, values, norm, float(units) if inner is None else inner, kind)
     limit = units**kind.power
     while True:
+        lattice = whole(scaled).astype(np.int64)
         sizes = kind.size(lattice)
         if not (sizes > limit).any():
             return lattice
         factors = units / kind.length(np.maximum(sizes, limit).astype(np.float64)) * _SHRINK
-        lattice = np.where(sizes > limit, np.trunc(lattice * factors).astype(np.int64), lattice)
+        scaled = np.where(sizes > limit, scaled * factors, scaled)
 
 
 def _clipped(owner: str, values: FloatArray, norm: float, target: float, kind: _Norm) -> FloatArray:

@@ -175,6 +175,15 @@ class PooledNoise(Pooled):
         """The next `count` integers, in an array of their own."""
         return self._take(count)
 
+    def draw_one(self) -> int:
+        """The next integer."""
+        place = self._next
+        if place == self._pool.size:
+            return int(self._take(1)[0])
+        self._check_process()
+        self._next = place + 1  # before it is given out, as in `_take`
+        return int(self._pool.item(place))
+
 
 class OnStreams(Pooled):
     """A pooled source that reads streams of its own."""

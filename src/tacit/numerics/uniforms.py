@@ -19,7 +19,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.numerics.libm import check_libm
 from tacit.numerics.source import OnStreams, Streams, Words, raw_words
-from tacit.randomness import Stream
+from tacit.randomness import Process, Stream
 from tacit.validation import FloatArray, IntArray, check_integer
 
 KEY_BYTES = 32
@@ -78,7 +78,8 @@ class Uniforms(OnStreams):
         if place == size:
             index, words = self.take(1)
             return index, int(words[0])
-        self._check_process()
+        if self._process != Process.number:
+            self._check_process()
         self._next = place + 1  # before it is given out, as in `take`
         return self._drawn - size + place, self._pool.item(place)
 

@@ -6,9 +6,8 @@ difference is regret. Adding a kind of problem is adding a game.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from tacit.environments.environment import (
     LipschitzStream,
 )
 from tacit.errors import InvalidInput
+from tacit.learners.array_runs import Absent
 from tacit.learners.bandit import Rounds
 from tacit.learners.learner import Learner
 from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Options, Problem, Tracking
@@ -42,10 +42,20 @@ class Outcome:
     regret: FloatArray
     switches: int
     detail: dict[str, Any] = field(default_factory=dict)
+    missing: int = 0
 
 
-Play = Callable[[Learner, Any, np.random.Generator, IntArray], Outcome]
-"""A learner, an environment of the game's own kind, its randomness, and the checkpoints."""
+class Play(Protocol):
+    """A learner, an environment of the game's own kind, its randomness, the checkpoints, and which feedback comes."""
+
+    def __call__(
+        self,
+        learner: Learner,
+        environment: Any,
+        generator: np.random.Generator,
+        checkpoints: IntArray,
+        mask: Absent | None = None,
+    ) -> Outcome: ...
 
 
 @dataclass(frozen=True)
@@ -95,20 +105,25 @@ def experts_game(
     environment: ExpertStream | ExpertAdversary,
     generator: np.random.Generator,
     checkpoints: IntArray,
+    mask: Absent | None = None,
 ) -> Outcome:
     """Static regret: against the best single expert up to each checkpoint."""
-    losses, actions = play_experts(learner, environment, generator)
+    losses, actions = play_experts(learner, environment, generator, mask)
     paid = np.cumsum(losses[np.arange(len(actions)), actions])
     totals = cumulated(losses, checkpoints)
     return Outcome(paid[checkpoints - 1] - np.min(totals, axis=1), learner.switches, {"actions": actions})
 
 
 def arms_game(
-    learner: Learner, environment: ExpertStream, generator: np.random.Generator, checkpoints: IntArray
+    learner: Learner,
+    environment: ExpertStream,
+    generator: np.random.Generator,
+    checkpoints: IntArray,
+    mask: Absent | None = None,
 ) -> Outcome:
     """Regret against the arm of smallest mean if the environment knows it, otherwise the best one in hindsight."""
     losses = environment.losses(generator)
-    actions = learner.run(losses)
+    actions = learner.run(losses, mask)
     middle = sum(_problem_of(learner, Arms).loss_range) / 2
     filled = np.where(np.isnan(losses), middle, losses)
     paid = np.cumsum(filled[np.arange(len(actions)), actions])
@@ -129,9 +144,10 @@ def tracking_game(
     environment: ExpertStream | ExpertAdversary,
     generator: np.random.Generator,
     checkpoints: IntArray,
+    mask: Absent | None = None,
 ) -> Outcome:
     """Dynamic regret: against the best sequence with at most S switches over the whole run."""
-    losses, actions = play_experts(learner, environment, generator)
+    losses, actions = play_experts(learner, environment, generator, mask)
     rows = np.arange(len(actions))
     problem = learner.plan.problem
     switches = problem.switches if isinstance(problem, Tracking) else 0
@@ -142,12 +158,15 @@ def tracking_game(
 
 
 def play_experts(
-    learner: Learner, environment: ExpertStream | ExpertAdversary, generator: np.random.Generator
+    learner: Learner,
+    environment: ExpertStream | ExpertAdversary,
+    generator: np.random.Generator,
+    mask: Absent | None = None,
 ) -> tuple[FloatArray, IntArray]:
     """The losses that were dealt and the experts that were played."""
     if isinstance(environment, ExpertStream):
         losses = environment.losses(generator)
-        return losses, learner.run(losses)
+        return losses, learner.run(losses, mask)
     opponent = environment.start(generator)
     losses = np.empty((environment.horizon, environment.n))
     actions = np.empty(environment.horizon, dtype=np.int64)
@@ -155,14 +174,20 @@ def play_experts(
     for t in range(environment.horizon):
         losses[t] = opponent.respond(previous)  # an adaptive adversary has seen the past, not this round
         previous = actions[t] = int(learner.play())
-        learner.observe(losses[t])
+        learner.observe(losses[t] if mask is None or mask[t] else None)
     return losses, actions
 
 
 def bandit_game(
-    learner: Learner, environment: BanditStream, generator: np.random.Generator, checkpoints: IntArray
+    learner: Learner,
+    environment: BanditStream,
+    generator: np.random.Generator,
+    checkpoints: IntArray,
+    mask: Absent | None = None,
 ) -> Outcome:
     """Regret against the best fixed point in hindsight; the opponent keeps what that needs."""
+    if mask is not None:
+        raise InvalidInput("A simulation of Bandit takes no late or missing feedback: its values come at once.")
     opponent = environment.start(generator)
     regret, first = [], 0
     for stop in checkpoints.tolist():
@@ -173,11 +198,15 @@ def bandit_game(
 
 
 def convex_game(
-    learner: Learner, environment: ConvexStream, generator: np.random.Generator, checkpoints: IntArray
+    learner: Learner,
+    environment: ConvexStream,
+    generator: np.random.Generator,
+    checkpoints: IntArray,
+    mask: Absent | None = None,
 ) -> Outcome:
     """Regret against the best fixed point of the whole stream, which is certified to 1e-8."""
     domain, loss, data = _problem_of(learner, Convex).domain, environment.loss, environment.data(generator)
-    points = learner.run(data)
+    points = learner.run(data, mask)
     rows = loss.pack(data, domain.dimension, many=True)
     best = best_fixed_point(loss, data, domain)
     regret = np.cumsum(loss.values(points, rows) - loss.values(best.point, rows))
@@ -185,12 +214,16 @@ def convex_game(
 
 
 def lipschitz_game(
-    learner: Learner, environment: LipschitzStream, generator: np.random.Generator, checkpoints: IntArray
+    learner: Learner,
+    environment: LipschitzStream,
+    generator: np.random.Generator,
+    checkpoints: IntArray,
+    mask: Absent | None = None,
 ) -> Outcome:
     """Regret against the best point of a fine grid of the box, for losses that need not be convex."""
     problem = _problem_of(learner, Lipschitz)
     losses = environment.functions(generator)
-    points = learner.run(losses)
+    points = learner.run(losses, mask)
     axis = np.linspace(problem.low, problem.high, GRID[problem.dimension])
     grid = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1).reshape(-1, problem.dimension)
     paid = np.array([float(loss(point[None])[0]) for loss, point in zip(losses, points, strict=True)])

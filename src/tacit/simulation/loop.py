@@ -5,17 +5,18 @@ Simulations use replayable randomness, so their results can be made again and ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tacit.comparison import Comparison
 from tacit.environments.environment import Environment
-from tacit.learners.doubling import Doubling
+from tacit.learners.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.learners.plan import Plan
 from tacit.progress import Progress
 from tacit.randomness import Randomness
+from tacit.simulation.arrivals import Arrivals
 from tacit.simulation.games import MOST_RUNS, Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer, invalid
 
@@ -32,6 +33,7 @@ class Simulation:
         switches: number of switches of each run, shape (runs,).
         seed: the seed of all runs.
         last: the last run's decisions, comparator and detected restarts, for pictures.
+        missing: rounds of each run whose feedback did not come in time, shape (runs,).
     """
 
     plan: Plan
@@ -41,6 +43,7 @@ class Simulation:
     switches: FloatArray
     seed: int
     last: dict[str, Any]
+    missing: FloatArray
 
     @property
     def mean(self) -> FloatArray:
@@ -67,18 +70,22 @@ class Simulation:
 
     @property
     def bound(self) -> float:
-        """The certified regret over the whole run."""
+        """The certified regret over the whole run; a round without feedback adds what a round can cost."""
+        rounds = int(self.rounds[-1])
+        lost = float(np.mean(self.missing))
+        lost *= self.plan.trivial_regret / (self.plan.horizon or REFERENCE_ROUNDS) if lost else 0.0
         if isinstance(self.plan, Doubling):
-            return float(self.plan.regret_bound_at(int(self.rounds[-1])))
-        return float(self.plan.regret_bound)
+            return float(self.plan.regret_bound_at(rounds)) + lost
+        return float(self.plan.regret_bound) + lost
 
     def summary(self) -> str:
         """The result in a few lines."""
-        total = int(self.rounds[-1])
+        total, lost = int(self.rounds[-1]), float(np.mean(self.missing))
+        silent = f"; {lost:,.1f} rounds without feedback" if lost else ""
         return (
             f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}) "
             f"over {len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
-            f"certified regret {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}\n"
+            f"certified regret {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}{silent}\n"
             f"{self.plan.guarantee.with_randomness('replayable: not private')}"
         )
 
@@ -94,11 +101,19 @@ class Simulation:
             "standard_error": float(self.standard_error[-1]),
             "certified_bound": self.bound,
             "mean_switches": float(np.mean(self.switches)),
+            "mean_missing": float(np.mean(self.missing)),
         }
 
 
 def simulate(
-    plan: Plan | Comparison, environment: Environment, *, runs: int = 20, seed: int = 0, progress: bool | None = None
+    plan: Plan | Comparison,
+    environment: Environment,
+    *,
+    runs: int = 20,
+    seed: int = 0,
+    late: int = 0,
+    missing: float = 0.0,
+    progress: bool | None = None,
 ) -> Simulation:
     """Run a plan against an environment several times and measure its regret.
 
@@ -110,6 +125,9 @@ def simulate(
         environment: what makes the feedback, such as `BernoulliGap` or `Replay`; it must fit the plan's problem.
         runs: how many independent runs.
         seed: makes the runs repeatable; a simulation is never private.
+        late: feedback comes up to so many rounds later, at random; within the delay of the plan's problem that changes
+            nothing, and what is later than that never counts.
+        missing: the share of rounds whose feedback never comes. Regret is measured over all rounds.
         progress: show what is done and how long the rest will take (default: only in a terminal).
     """
     chosen = plan.plan if isinstance(plan, Comparison) else plan
@@ -118,11 +136,12 @@ def simulate(
     check_integer("simulate", "runs", runs, at_most=MOST_RUNS)
     check_integer("simulate", "seed", seed, at_least=0)
     game_for(chosen.problem, environment)  # raises if they do not fit
+    arrivals = Arrivals(late, missing)
     outcomes = []
     shown = Progress("simulating", progress)
     shown.expect(0, [environment.horizon] * runs)
     for run in range(runs):
-        outcomes.append(simulate_run(chosen, environment, seed, run))
+        outcomes.append(simulate_run(chosen, environment, seed, run, arrivals))
         shown.step(environment.horizon)
     return Simulation(
         plan=chosen,
@@ -132,13 +151,23 @@ def simulate(
         switches=np.array([float(outcome.switches) for outcome in outcomes]),
         seed=seed,
         last=outcomes[-1].detail,
+        missing=np.array([float(outcome.missing) for outcome in outcomes]),
     )
 
 
-def simulate_run(plan: Plan, environment: Environment, seed: int, run: int) -> Outcome:
+def simulate_run(
+    plan: Plan, environment: Environment, seed: int, run: int, arrivals: Arrivals | None = None
+) -> Outcome:
     """Run number `run` of a simulation: the same whether it is made alone or among others."""
     game = game_for(plan.problem, environment)
     source = Randomness.replayable(seed)
     learner = plan.start(source.child(f"learner {run}"))
     generator = source.child(f"environment {run}").stream("feedback")
-    return game.play(learner, environment, generator, game.rounds(environment.horizon))
+    rounds = game.rounds(environment.horizon)
+    mask = None
+    if arrivals is not None:
+        arriving = source.child(f"environment {run}").stream("arrivals")
+        mask = arrivals.mask(environment.horizon, plan.problem.delay, arriving)
+    if mask is None:
+        return game.play(learner, environment, generator, rounds)
+    return replace(game.play(learner, environment, generator, rounds, mask), missing=int(np.sum(~mask)))

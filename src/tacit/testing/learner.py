@@ -7,7 +7,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.learners.plan import Plan
-from tacit.testing import noise, playing, states
+from tacit.testing import delays, noise, playing, states
 from tacit.testing.rounds import Case, Runs
 
 Check = Callable[[Case], None]
@@ -23,6 +23,10 @@ CHECKS: dict[str, Check] = {
         playing.bad_feedback_changes_nothing,
         playing.inputs_are_not_kept,
         playing.contract_is_stored,
+        delays.deciding_is_playing,
+        delays.missing_rounds_are_rounds,
+        delays.slots_refuse,
+        delays.open_rounds_are_saved,
         states.replayable_states_continue,
         states.secret_states_hold_no_keys,
         states.secret_states_continue_with_fresh_noise,
@@ -43,7 +47,8 @@ CHECKS: dict[str, Check] = {
 def check_learner(plan: Plan, feedback: Sequence[Any], *, as_run: Runs | None = None) -> None:
     """Raise AssertionError, with the name of the check, where a plan's learner breaks the contract of learners.
 
-    Checked are: play is idempotent; `run` is the loop bit for bit; bad input changes nothing; states go through JSON,
+    Checked are: play is idempotent; `run` is the loop bit for bit; bad input changes nothing; feedback may come late
+    within its window, in any order, or never; states go through JSON,
     continue bit for bit (replayable) or with fresh noise (secret), hold no keys and are checked when they are loaded;
     no copies of secret learners, faithful copies of replayable ones; no use in a second process; no half round is
     continued. What it cannot check is the privacy of the algorithm itself: see `tacit.audit`.

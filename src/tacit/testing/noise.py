@@ -90,15 +90,17 @@ def forked(call: Callable[[], str]) -> str:
 
 
 def half_rounds_are_not_continued(case: Case) -> None:
-    """An interrupt inside `observe`, before or after its work, ends the learner; the last saved state goes on."""
+    """An interrupt while feedback is absorbed, before or after the work, ends the learner; a saved state goes on."""
     for worked in (False, True):
         learner = case.start()
         case.loop(learner, 0, 3)
         state = learner.state_dict()
         case.loop(learner, 3, case.middle)
-        learner.play()
         row = case.feedback[case.middle]
+        if not learner._delay:
+            learner.play()
         with interrupted(learner, "_absorb", worked):
+            learner.play()
             learner.observe(row)
         for call in (learner.play, learner.state_dict, partial(learner.observe, row), partial(_run_one, case, learner)):
             with refused("a half round", "interrupted", "round 3", "state_dict"):
@@ -121,7 +123,8 @@ def interrupted_runs_are_undone(case: Case) -> None:
             with refused("a half round", "interrupted"):
                 learner.play()
             continue
-        with interrupted(learner, "_run", True):
+        late = learner._delay and (learner._opens or learner._reacts)
+        with interrupted(learner, "_absorb" if late else "_run", True):
             learner.run(case.rows(case.middle))
         assert content(learner) == before, "an interrupted run leaves something behind"
         assert seed is not None or not keys & _keys(learner), "an interrupted run of a secret learner keeps its keys"
@@ -142,7 +145,7 @@ def shown_decisions_are_not_taken_back(case: Case) -> None:
     try:
         learner.run(rows)
     except (ArithmeticError, TacitError, TypeError, ValueError):
-        complete = learner.rounds
+        complete = learner.decided - 1
     else:
         raise AssertionError("the error of a function of the user's is swallowed")
     assert 0 < complete <= stop, "rounds that a function of the user's saw are taken back"

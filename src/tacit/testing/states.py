@@ -20,7 +20,7 @@ def replayable_states_continue(case: Case) -> None:
         text = json.dumps(learner.state_dict(), allow_nan=False)
         wanted = listed(learner.run(case.rows(case.middle)))
         again = case.plan.restore(json.loads(text))
-        assert again.rounds == case.middle, "a restored learner stands in another round"
+        assert again.decided == case.middle + played, "a restored learner stands in another round"
         assert not again.guarantee.private, "a replayable state restores as private"
         if played:
             again.observe(case.feedback[case.middle])
@@ -63,7 +63,7 @@ def secret_states_continue_with_fresh_noise(case: Case) -> None:
     for again in (case.plan.restore(state), case.plan.restore(state)):
         again.observe(case.feedback[case.middle])
         case.loop(again, case.middle + 1)
-        assert again.rounds == len(case.feedback), "a restored learner does not reach the end"
+        assert again.decided == len(case.feedback), "a restored learner does not reach the end"
 
 
 def foreign_states_are_refused(case: Case) -> None:

@@ -1,11 +1,14 @@
 """Noise with the density of a norm: the shipped sampler has it, and slightly different ones are seen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tacit import Randomness
-from tacit.auditing.replay.norm_noise import norm_noise, standardised
+from tacit import Experts, HedgeOnSums, Randomness
+from tacit.auditing.replay.norm_noise import cube_noise, norm_noise, standardised, standardised_cube
 from tacit.learners.stochastic.norms import Norm
+from tacit.mechanisms.running_sums.float_noise import unit_noise
 
 
 def generator(seed=0):
@@ -34,3 +37,26 @@ def test_norm_noise_with_one_sign_or_another_norm():
 def test_standardised_vectors_of_one_dimension_are_their_sizes():
     """|z| is exponential: its median becomes 0."""
     np.testing.assert_allclose(standardised(np.array([[np.log(2.0)], [-np.log(2.0)]]), 2.0), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("numerics", ["exact", "float"])
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_cube_noise_has_its_density(numerics, n):
+    plan = HedgeOnSums.calibrate(Experts(n=n, horizon=30), epsilon=1.0, delta=0.0, numerics=numerics)
+    finding = cube_noise(plan, Randomness.replayable(3), coordinates=8_000)
+    assert not finding.violation
+    assert finding.check
+    vars(plan)["grid"] = replace(plan.grid, scale=1.2 * plan.grid.scale)  # what it claims to have
+    assert cube_noise(plan, Randomness.replayable(3), coordinates=8_000).violation is (numerics == "exact")
+
+
+def test_cube_noise_is_told_from_laplace_noise():
+    """Standardised, the coordinates of a vector are independent normal numbers; those of Laplace noise are not."""
+    vectors = unit_noise("cube", generator(8), 3)(30_000).reshape(-1, 3)
+    normals, signs = standardised_cube(vectors)
+    assert normals.shape == (10_000, 3)
+    assert abs(signs.mean() - 0.5) < 0.025
+    np.testing.assert_allclose(normals.mean(axis=0), 0.0, atol=0.05)
+    np.testing.assert_allclose(normals.std(axis=0), 1.0, atol=0.04)
+    others = standardised_cube(unit_noise("laplace", generator(9))(30_000).reshape(-1, 3))[0]
+    assert others[:, 1].std() < 0.9

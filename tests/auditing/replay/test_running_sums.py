@@ -9,14 +9,16 @@ from tacit import Ball, LogisticLoss, OnlineToBatch, Randomness, Stochastic
 from tacit.auditing import attacks
 from tacit.auditing.replay.running_sums import Response, exact_loss, response
 from tacit.auditing.scripted.script import NotEnumerable
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
 
 
 def generator(seed):
     return Randomness.replayable(seed).stream("tests")
 
 
-@pytest.mark.parametrize("mechanism", [Tree(13), Buffered(13), SquareRoot(13), LaplaceTree(13, 3)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism", [Tree(13), Buffered(13), SquareRoot(13), LaplaceTree(13, 3), CubeTree(13, 3)], ids=str
+)
 def test_probes_see_the_declared_matrices_and_all_of_the_privacy(mechanism):
     scale = mechanism.scale(0.7)
     decoder, encoder = mechanism.matrices()
@@ -29,9 +31,9 @@ def test_probes_see_the_declared_matrices_and_all_of_the_privacy(mechanism):
 
 
 def test_an_outcome_without_noise_is_an_infinite_loss():
-    blind = Response(np.eye(2), np.array([[1.0], [0.0]]), laplace=False)
+    blind = Response(np.eye(2), np.array([[1.0], [0.0]]), "gaussian")
     assert blind.loss(np.array([[0.0], [1.0]])) == float("inf")
-    wide = Response(np.eye(1), np.array([[1.0, 1.0]]), laplace=True)
+    wide = Response(np.eye(1), np.array([[1.0, 1.0]]), "laplace")
     with pytest.raises(NotEnumerable, match="more noises than steps"):
         wide.loss(np.ones((1, 1)))
 

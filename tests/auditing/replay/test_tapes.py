@@ -7,7 +7,7 @@ from tacit import Experts, HedgeOnSums, LazyExperts, NoisyMirrorDescent, Randomn
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
 from tacit.auditing.replay.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, Tree
+from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, Tree
 
 
 def generator(seed=0):
@@ -15,7 +15,7 @@ def generator(seed=0):
 
 
 def test_replays_are_identical_and_as_tight_as_the_noise():
-    for mechanism in (Tree(11), Buffered(11), LaplaceTree(11, 3)):
+    for mechanism in (Tree(11), Buffered(11), LaplaceTree(11, 3), CubeTree(11, 3)):
         plan = HedgeOnSums(Experts(n=3, horizon=12), eta=0.1, mechanism=mechanism, privacy=0.8)
         stream = [np.zeros(3)] * 12
         result = replay_noise(plan, stream, [np.ones(3), *stream[1:]], generator(4))
@@ -27,9 +27,13 @@ def test_replays_are_identical_and_as_tight_as_the_noise():
         assert same.loss == 0.0
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_noise_on_vectors(delta):
-    plan = NoisyMirrorDescent.calibrate(Tracking(n=3, horizon=6, switches=1), epsilon=1.0, delta=delta)
+@pytest.mark.parametrize("noise", ["cube", "laplace", "gaussian"])
+@pytest.mark.parametrize("numerics", ["exact", "float"])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_noise_on_vectors(noise, numerics, batch):
+    plan = NoisyMirrorDescent.calibrate(
+        Tracking(n=3, horizon=7, switches=1), epsilon=1.0, delta=1e-6, noise=noise, numerics=numerics, batch=batch
+    )
     finding = attacks.replayed(instances(plan, "replayed noise")[0], generator(5), pairs=12)
     assert not finding.violation
     assert finding.tightness > 0.999

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tacit.auditing.scripted.enumeration import Walk
-from tacit.auditing.scripted.races_and_thresholds import laplace_above, race_law
+from tacit.auditing.scripted.races_and_thresholds import GeometricLaw, race_law
 from tacit.auditing.scripted.script import NotEnumerable, ScriptedRandomness, Stream, symbols
+from tacit.mechanisms import above_threshold as mechanism
 from tacit.mechanisms.above_threshold import AboveThreshold
 from tacit.mechanisms.selection import exponential_mechanism, permute_and_flip
+from tacit.numerics.uniforms import Uniforms
 from tacit.randomness import Randomness
 
 
@@ -81,33 +83,49 @@ def test_clocks_and_coins_remember_what_is_known():
     assert law_of(lambda stream: stream.integers(4)) == pytest.approx(dict.fromkeys(range(4), 0.25))
 
 
-def test_above_threshold_is_integrated_out():
-    """Against quadrature of the definition, to the accuracy that is claimed."""
-    queries, scale, query_scale = [0.4, -1.0, 0.9], 1.0 / 0.7, 1.0 / 0.4
+def test_above_threshold_is_summed_out():
+    """Against the sum of the definition over all thresholds, on a coarse lattice and on a fine one."""
+    for steps, accuracy in ((5, 1e-12), (2**24, 1e-6)):
+        queries, rates = [2 * steps, -5 * steps, 4 * steps], (0.7 / (5 * steps), 0.4 / (5 * steps))
 
+        def answers(stream, queries=queries, steps=steps):
+            uniforms = Uniforms(stream, stream)
+            instance = AboveThreshold(0, width=5 * steps, epsilon_threshold=0.7, epsilon_query=0.4, uniforms=uniforms)
+            given = []
+            for query in queries:
+                given.append(instance.test(query))
+                if instance.spent:
+                    break
+            return tuple(given)
+
+        with symbols():
+            law = law_of(answers)
+        stride = max(1, steps // 2000)  # of a fine lattice, which is nearly a line
+        points = np.arange(-60 / rates[0] // stride, 60 / rates[0] // stride) * stride
+        mass = np.exp(-rates[0] * np.abs(points))
+        mass /= mass.sum()
+        above = [GeometricLaw(rates[1]).above(points - query) for query in queries]
+        expected = {
+            (True,): np.sum(mass * above[0]),
+            (False, True): np.sum(mass * (1 - above[0]) * above[1]),
+            (False, False, True): np.sum(mass * (1 - above[0]) * (1 - above[1]) * above[2]),
+            (False, False, False): np.sum(mass * (1 - above[0]) * (1 - above[1]) * (1 - above[2])),
+        }
+        assert law == pytest.approx(expected, abs=accuracy)
+    assert mechanism.one_draw.__module__ == mechanism.__name__  # put back
+
+
+def test_float_laplace_noise_is_compared_as_well():
     def answers(stream):
-        instance = AboveThreshold(0.0, width=1.0, epsilon_threshold=0.7, epsilon_query=0.4, generator=stream)
-        given = []
-        for query in queries:
-            given.append(instance.test(query))
-            if instance.spent:
-                break
-        return tuple(given)
+        threshold = stream.laplace(0.0, 1.0)
+        return bool(0.4 + stream.laplace(0.0, 2.0) > threshold), bool(stream.laplace(0.0, 2.0) > 3.0)
 
-    with symbols():
-        law = law_of(answers)
-    edges = np.linspace(-60, 60, 400_001)
-    middle = (edges[1:] + edges[:-1]) / 2
-    density = np.exp(-np.abs(middle) / scale) / (2 * scale) * np.diff(edges)
-    above = [laplace_above(middle - query, query_scale) for query in queries]
-    expected = {
-        (True,): np.sum(density * above[0]),
-        (False, True): np.sum(density * (1 - above[0]) * above[1]),
-        (False, False, True): np.sum(density * (1 - above[0]) * (1 - above[1]) * above[2]),
-        (False, False, False): np.sum(density * (1 - above[0]) * (1 - above[1]) * (1 - above[2])),
-    }
-    assert law == pytest.approx(expected, abs=1e-6)
-    assert not hasattr(__import__("tacit.mechanisms.above_threshold", fromlist=["x"]), "float")
+    law = law_of(answers)
+    assert sum(law.values()) == pytest.approx(1.0)
+    assert law[True, True] + law[False, True] == pytest.approx(0.5 * np.exp(-1.5))
+    assert law[True, True] + law[True, False] == pytest.approx(
+        0.5 + 0.5 * (1 - (4 * np.exp(-0.2) - np.exp(-0.4)) / 3), abs=1e-6
+    )
 
 
 def test_what_has_no_finite_law_is_refused():

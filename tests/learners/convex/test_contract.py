@@ -31,10 +31,14 @@ CUSTOM = Convex(
 )
 
 MAKERS = {
-    "FTRL logistic": lambda: PrivateFTRL.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6),
-    "FTRL simplex": lambda: PrivateFTRL.calibrate(SIMPLEX, epsilon=1.0, delta=1e-6),
+    "FTRL logistic": lambda: PrivateFTRL.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6, streams=1),
+    "FTRL simplex": lambda: PrivateFTRL.calibrate(SIMPLEX, epsilon=1.0, delta=1e-6, streams=1),
     "FTRL custom, tree": lambda: PrivateFTRL.calibrate(CUSTOM, epsilon=1.0, delta=1e-6, mechanism=Tree(ROUNDS - 1)),
     "FTRL pure": lambda: PrivateFTRL(LINEAR, 0.1, LaplaceTree.best(ROUNDS - 1), privacy=1.0, delta=0.0),
+    "FTRL, two streams": lambda: PrivateFTRL.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6, streams=2),
+    "FTRL, two streams, float": lambda: PrivateFTRL.calibrate(
+        SIMPLEX, epsilon=1.0, delta=1e-6, streams=2, numerics="float", relation="zero-out", rounds_per_person=2
+    ),
     "CTRL logistic": lambda: CTRL(LOGISTIC, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
     "CTRL linear box": lambda: CTRL(LINEAR, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
     "CTRL quadratic": lambda: CTRL(QUADRATIC, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
@@ -54,7 +58,15 @@ class TestContract(LearnerContract):
     """Short streams: minimisers are slow."""
 
     cases: ClassVar = {
-        "FTRL": lambda: (PrivateFTRL.calibrate(short(LOGISTIC), epsilon=1.0, delta=1e-6), pairs(3, 12)),
+        "FTRL": lambda: (PrivateFTRL.calibrate(short(LOGISTIC), epsilon=1.0, delta=1e-6, streams=1), pairs(3, 12)),
+        "FTRL, two streams": lambda: (
+            PrivateFTRL.calibrate(short(LOGISTIC), epsilon=1.0, delta=1e-6, streams=2),
+            pairs(3, 12),
+        ),
+        "FTRL, not projected": lambda: (
+            PrivateFTRL.calibrate(replace(short(LOGISTIC), proper=False), epsilon=1.0, delta=1e-6),
+            pairs(3, 12),
+        ),
         "FTRL, custom": lambda: (PrivateFTRL.calibrate(short(CUSTOM), epsilon=1.0, delta=1e-6), vectors(2, 12)),
         "FTRL, pure": lambda: (
             PrivateFTRL(short(LINEAR), 0.1, LaplaceTree.best(11), privacy=1.0, delta=0.0),

@@ -32,7 +32,7 @@ def test_linear_losses_have_the_sharper_bound_against_oblivious_adversaries():
 
 def test_the_rate_is_the_best_one():
     problem = Convex(domain=Ball(3, 2.0), loss=LogisticLoss(), horizon=2000)
-    plan = PrivateFTRL.calibrate(problem, **TARGET)
+    plan = PrivateFTRL.calibrate(problem, **TARGET, streams=1)
     g = problem.lipschitz
     total = g**2 * 2000 + 2 * g * chi_mean(3) * plan.mechanism.standard_deviations(plan.scale).sum()
     assert float(plan.regret_bound) == pytest.approx(2.0 * np.sqrt(total))
@@ -43,9 +43,9 @@ def test_the_rate_is_the_best_one():
 
 def test_a_given_rate_is_taken_and_priced():
     problem = Convex(domain=Ball(3), loss=LogisticLoss(), horizon=500)
-    best = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
-    plain = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, eta=10 * best.eta)
-    assert plain.eta == 10 * best.eta
+    best = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, streams=1)
+    plain = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, streams=1, eta=10 * best.eta)
+    assert (plain.eta, plain.rate) == (10 * best.eta, "given")
     assert plain.scale == best.scale
     assert plain.guarantee.epsilon() == best.guarantee.epsilon()
     assert float(plain.regret_bound) > float(best.regret_bound)
@@ -57,14 +57,14 @@ def test_mechanisms_and_sensitivities():
     problem = Convex(domain=Ball(4), loss=ConvexFamily(0.5, 1.0), horizon=1000)
     bounds = {}
     for mechanism in (Buffered(999), SquareRoot(999), Tree(999)):
-        plan = PrivateFTRL.calibrate(problem, **TARGET, mechanism=mechanism)
+        plan = PrivateFTRL.calibrate(problem, **TARGET, mechanism=mechanism, streams=1)
         assert plan.scale == pytest.approx(mechanism.scale(plan.privacy, 2 * 0.5))
         assert plan.guarantee.epsilon(1e-6) <= 1.0
         bounds[type(mechanism).__name__] = float(plan.regret_bound)
     assert bounds["Buffered"] < bounds["Tree"]
-    zero = PrivateFTRL.calibrate(problem, **TARGET, relation="zero-out")
-    three = PrivateFTRL.calibrate(problem, **TARGET, rounds_per_person=3)
-    assert three.scale == pytest.approx(6 * three.mechanism.crowding(3) * zero.scale)
+    zero = PrivateFTRL.calibrate(problem, **TARGET, streams=1, relation="zero-out")
+    three = PrivateFTRL.calibrate(problem, **TARGET, streams=1, rounds_per_person=3)
+    assert three.scale == pytest.approx(6 * zero.scale * zero.mechanism.crowding(3))
     pure = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=0.0)
     assert isinstance(pure.mechanism, LaplaceTree)
     assert pure.scale == pytest.approx(pure.mechanism.scale(1.0, 2 * 0.5 * 2))  # l1 of an l2 ball: sqrt(4)

@@ -235,7 +235,7 @@ def bad_rows(plan):
     mixed[0], mixed[1] = np.nan, high
     yield mixed
     yield np.full(n, np.float32(high) + np.float32(1))
-    yield from (good[:-1], np.append(good, low), good[None, :], good[:, None], low, [], None, {}, "text", b"text")
+    yield from (good[:-1], np.append(good, low), good[None, :], good[:, None], low, [], {}, "text", b"text")
     yield from (np.zeros(n, dtype=bool), [True] * n, good.astype(complex), good.astype(str), good.astype(object))
     yield from ([low] * (n - 1) + ["x"], [[low], [low, low], [low]], [None] * n, np.array(["2020"] * n, dtype="M8[s]"))
     yield from ([10**400] + [low] * (n - 1), good.astype(np.longdouble))

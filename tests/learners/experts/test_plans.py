@@ -3,9 +3,21 @@
 import numpy as np
 import pytest
 
-from tacit import L2P, Experts, HedgeOnSums, InvalidInput, LazyExperts, Randomness, ScheduledExperts
+from tacit import (
+    L2P,
+    Ball,
+    Convex,
+    Experts,
+    HedgeOnSums,
+    InvalidInput,
+    LazyExperts,
+    LinearLoss,
+    PrivateFTRL,
+    Randomness,
+    ScheduledExperts,
+)
 from tacit.learners.search import best_batch, cap_probability
-from tacit.mechanisms.running_sums import LaplaceTree, SquareRoot, Tree
+from tacit.mechanisms.running_sums import CubeTree, LaplaceTree, SquareRoot, Tree
 
 PROBLEM = Experts(n=3, horizon=100)
 
@@ -200,14 +212,13 @@ def test_schedule_draws_only_between_batches():
     assert set(np.flatnonzero(np.diff(actions)) + 1) <= set(range(0, 100, 7))
 
 
-@pytest.mark.parametrize("mechanism", [Tree(99), SquareRoot(99), LaplaceTree(99, 3)], ids=repr)
+@pytest.mark.parametrize("mechanism", [Tree(99), SquareRoot(99), LaplaceTree(99, 3), CubeTree(99, 3)], ids=repr)
 def test_hedge_without_noise_is_hedge(mechanism, monkeypatch):
     """With all noise zero, the held Gumbel vector plays exact exponential weights on the sums."""
     problem = Experts(n=3, horizon=100)
     plan = HedgeOnSums(problem, eta=0.3, mechanism=mechanism, privacy=1.0, numerics="float")
-    monkeypatch.setattr(type(mechanism), "noise_from", lambda self, generator: np.zeros)
+    monkeypatch.setattr(type(mechanism), "noise_from", lambda self, generator, dimension=1: np.zeros)
     learner = plan.start(Randomness.replayable(6))
-    monkeypatch.setattr(learner, "_pad", lambda step: 0.0)
     gumbel = learner._gumbel.copy()
     losses = coins(100, 3)
     actions = learner.run(losses)
@@ -215,14 +226,13 @@ def test_hedge_without_noise_is_hedge(mechanism, monkeypatch):
     np.testing.assert_array_equal(actions, np.argmax(gumbel - 0.3 * total, axis=1))
 
 
-@pytest.mark.parametrize("mechanism", [Tree(63), LaplaceTree(63, 2)], ids=repr)
+@pytest.mark.parametrize("mechanism", [Tree(63), LaplaceTree(63, 2), CubeTree(63, 2)], ids=repr)
 def test_padding_makes_every_sum_as_noisy_as_the_last(mechanism):
     """Variances within 10% at 4,000 coordinates (six standard deviations); without padding they differ twofold."""
     n = 4000
     plan = HedgeOnSums(Experts(n=n, horizon=64), eta=1e-9, mechanism=mechanism, privacy=1.0)
     learner = plan.start(Randomness.replayable(8))
-    unit = 2.0 if mechanism.noise == "laplace" else 1.0
-    wanted = unit * (plan.scale * mechanism.largest_row_norm) ** 2
+    wanted = float(mechanism.standard_deviations(plan.scale, n).max()) ** 2
     padded, bare = [], []
     for step in range(1, 64):
         noisy = learner._sums.add(np.zeros(n))
@@ -239,6 +249,46 @@ def test_hedge_formula():
     best = 2 * np.sqrt(np.log(10) * (10_000 / 8 + sigma**2 / 2))
     assert float(plan.regret_bound) == pytest.approx(best, rel=1e-4)
     assert plan.scale >= np.sqrt(10) * plan.mechanism.column_norm / plan.privacy
+
+
+@pytest.mark.parametrize(("n", "rounds", "bound"), [(10, 10**4, 350), (10, 10**5, 576), (100, 10**5, 5843)])
+def test_pure_hedge_pays_for_the_cube_once(n, rounds, bound):
+    """Independent Laplace noise would give 726, 1057 and 14295."""
+    plan = HedgeOnSums.calibrate(Experts(n=n, horizon=rounds), epsilon=1.0, delta=0.0)
+    assert float(plan.regret_bound) == pytest.approx(bound, abs=0.51)
+    sigma = plan.mechanism.standard_deviations(plan.scale, n).max()
+    assert float(plan.regret_bound) == pytest.approx(2 * np.sqrt(np.log(n) * (rounds / 8 + sigma**2 / 2)), rel=1e-4)
+    assert plan.guarantee.epsilon() == 1.0
+    assert plan.guarantee.numerics == "exact"
+    half = HedgeOnSums.calibrate(
+        Experts(n=n, horizon=rounds), epsilon=1.0, delta=0.0, relation="zero-out", rounds_per_person=4
+    )
+    assert half.scale == pytest.approx(2 * plan.scale)
+
+
+def test_cube_noise_is_for_losses_only():
+    ball = Convex(domain=Ball(2), loss=LinearLoss(), horizon=100)
+    with pytest.raises(InvalidInput, match=r"mechanism\.noise.*'gaussian' or 'laplace'"):
+        PrivateFTRL(ball, eta=0.1, mechanism=CubeTree(99), privacy=1.0)
+
+
+def test_pure_hedge_without_a_bound_of_moments():
+    """Given its radius cube noise is bounded: no learning rate is too large, as it is for Laplace noise."""
+    sums = {kind: kind(99, 4) for kind in (CubeTree, LaplaceTree)}
+    bounds = {
+        kind: float(HedgeOnSums(PROBLEM, eta=5.0, mechanism=tree, privacy=1.0).regret_bound)
+        for kind, tree in sums.items()
+    }
+    assert bounds[LaplaceTree] == np.inf > bounds[CubeTree]
+
+
+def test_measured_regret_of_pure_hedge_is_under_its_bound():
+    rounds, n = 4000, 3
+    plan = HedgeOnSums.calibrate(Experts(n=n, horizon=rounds), epsilon=4.0, delta=0.0, hold=False)
+    losses = coins(rounds, n)
+    losses[:, 0] *= coins(rounds, 1, seed=4)[:, 0]
+    played = [losses[np.arange(rounds), plan.run(losses, Randomness.replayable(seed))].sum() for seed in range(10)]
+    assert 0 < np.mean(played) - losses.sum(axis=0).min() < float(plan.regret_bound)
 
 
 def test_hedge_scales_sensitivity_with_rounds_and_relation():

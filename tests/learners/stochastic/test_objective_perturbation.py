@@ -1,5 +1,7 @@
 """Objective perturbation as one release."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -7,11 +9,16 @@ from scipy.special import expit
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation
+from tacit.learners.stochastic.model_noise import LatticeModelNoise
 from tacit.learners.stochastic.objective_perturbation import one_sided
 from tacit.losses import ConvexFamily, CustomLoss, HuberLoss, LogisticLoss, SmoothedHingeLoss, SquaredLoss
+from tacit.numerics.bounds import GAUSSIAN_SIGMA
+from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT
+from tacit.privacy.numerics import IDEALIZED
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
+from tacit.testing.rounds import resealed
 
 D = 4
 TRUE = np.array([3.0, -2.0, 1.0, 0.0])
@@ -53,13 +60,83 @@ def test_the_model_minimises_the_perturbed_objective():
     with pytest.raises(ProtocolError, match="has not released its model"):
         _ = learner.model
     model = learner.release()
-    Z = plan.noise_scale * Randomness.replayable(1).stream("noise").standard_normal(D)
+    Z = plan.noise.linear_term(DiscreteGaussian.from_streams(Randomness.replayable(1), "noise"))
     residual = -(y * expit(-y * (X @ model))) @ X + plan.regularisation * model + Z
     # Up to the noise that covers the certified distance.
     assert np.linalg.norm(residual) < (500 / 4 + plan.regularisation) * plan.protection * 6
     assert plan.protection < 1e-5
     assert plan.accuracy < plan.protection / 10
     assert np.array_equal(model, learner.model)  # one release, however often it is read
+
+
+def test_the_contract_is_exact_and_says_what_the_lattice_costs():
+    """The numbers of one model in ten dimensions: mu_r, the words, and what they are worth in epsilon."""
+    problem = Stochastic(domain=Ball(10), loss=LogisticLoss(), horizon=1000)
+    plan, ideal = (
+        ObjectivePerturbation.calibrate(problem, epsilon=1.0, delta=1e-6, numerics=numerics)
+        for numerics in ("exact", "float")
+    )
+    assert 2 * plan.accuracy / plan.protection == pytest.approx(0.005915, abs=5e-7)
+    assert plan.noise.shift == pytest.approx(0.005921, abs=5e-7)
+    assert plan.guarantee.numerics == "exact up to an extra epsilon of 7.5e-07"
+    assert plan.guarantee.epsilon() <= 1.0 * (1 + 1e-9)
+    assert ideal.guarantee.numerics == IDEALIZED
+    assert calibrated(delta=0.0).guarantee.numerics == IDEALIZED  # a coupling would cost a delta
+    assert float(plan.regret_bound) <= 1.00001 * float(ideal.regret_bound)
+
+
+def test_the_shift_of_a_release_is_bounded_in_integers():
+    """Two points as far from one minimiser as was certified, at the edges of rounding, in dimension 1 and 7."""
+    stream = Randomness.replayable(3).stream("points")
+    for d in (1, 7):
+        noise = LatticeModelNoise(d, sigma=5.0, ridge=0.5, accuracy=1e-9, protection=3e-7, reach=20.0)
+        coupled = 2.0**-47 * 5.0 * np.sqrt(d) / 0.5
+        limit, worst = Fraction(noise.shift * GAUSSIAN_SIGMA), Fraction(0)
+        silent = DiscreteGaussian.from_streams(Randomness.replayable(1), "noise")
+        silent.draw = lambda count: np.zeros(count, dtype=np.int64)
+        for _ in range(300):
+            exact = stream.uniform(-20, 20, d)
+            direction = stream.standard_normal(d)
+            direction *= (1e-9 + coupled) / np.linalg.norm(direction)
+            one, two = (noise.released(silent, exact + sign * direction) for sign in (1, -1))
+            steps = [[round(Fraction(x) / Fraction(noise.step)) for x in model.tolist()] for model in (one, two)]
+            square = sum((a - b) ** 2 for a, b in zip(*steps, strict=True))
+            worst = max(worst, Fraction(square) / limit**2)
+        assert 0.9 < worst <= 1
+
+
+def test_models_are_integers_times_a_public_step():
+    plan = calibrated(50)
+    learner = plan.start(Randomness.replayable(4))
+    learner.run(records(50, 3))
+    steps = learner.release() / plan.noise.step
+    assert np.all(np.abs(steps - np.rint(steps)) <= np.abs(steps) * 2.0**-51)
+    assert learner.release().tolist() == (plan.noise.step * np.rint(steps)).tolist()
+
+
+def test_rows_are_never_longer_than_their_bound():
+    """Clipping in float64 leaves rows a little too long: with integers behind them the shrunk ones are not."""
+    plan = calibrated(2000)
+    learner = plan.start(Randomness.replayable(4))
+    rows = Randomness.replayable(5).stream("rows").standard_normal((2000, D)) * 1e4
+    learner.run((rows, np.ones(2000)))
+    kept = learner._losses._rows[:2000, :D]
+    assert max(sum(Fraction(x) ** 2 for x in row) for row in kept.tolist()) <= 1
+    assert np.linalg.norm(kept, axis=1).min() > 1 - 1e-11
+
+
+def test_long_noise_is_drawn_anew():
+    noise = LatticeModelNoise(2, sigma=2.0, ridge=1.0, accuracy=1e-9, protection=3e-7, reach=20.0)
+    source = DiscreteGaussian.from_streams(Randomness.replayable(1), "noise")
+    wide = iter([np.array([2**61, 0]), np.array([2**57, -(2**57)])])
+    source.draw_wide = lambda count: next(wide)
+    assert noise.linear_term(source) == pytest.approx([2.0, -2.0], rel=1e-4)
+
+
+def test_plans_whose_steps_would_not_fit_are_refused():
+    plan = calibrated()
+    with pytest.raises(InvalidInput, match="'protection'"):
+        ObjectivePerturbation(**{**plan.parameters, "problem": plan.problem, "protection": 1e-12})
 
 
 def test_run_is_play_and_observe_and_states_continue():
@@ -143,6 +220,16 @@ def test_bad_arguments_raise():
     assert not one_sided(HuberLoss())
     with pytest.raises(InvalidInput, match="noise_scale"):
         ObjectivePerturbation(calibrated().problem, 1.0, -1.0, 1e-9, 1e-6)
+
+
+@pytest.mark.parametrize("bad", [0.0, 3, "model", np.zeros(D + 1), np.full(D, np.nan)], ids=str)
+def test_a_state_with_something_else_than_a_model_is_refused(bad):
+    learner = calibrated(5).start(Randomness.replayable(0))
+    learner.run(records(3, 1))
+    state = learner.state_dict()
+    with pytest.raises(InvalidInput, match="not the state"):
+        learner.load_state_dict(resealed(state, _released=bad))
+    assert learner.state_dict() == state
 
 
 def test_bad_records_raise_and_change_nothing():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from tacit.auditing import attacks
 from tacit.auditing.replay.moved_draws import moved_draws
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball, KSubsets, L1Ball
@@ -15,7 +16,7 @@ from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_learners import LEARNERS
 from tacit.losses import ConvexFamily, CustomLoss, LogisticLoss, QuadraticLoss
 from tacit.numerics.bounds import GAUSSIAN_SIGMA
-from tacit.privacy.guarantee import IDEALIZED, ZERO_OUT
+from tacit.privacy.guarantee import EXACT, IDEALIZED, ZERO_OUT
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
 
@@ -66,7 +67,7 @@ def test_without_noise_it_is_the_anytime_conversion(power):
 
 
 def test_noise_has_the_scale_of_its_own_step():
-    plan = calibrated(8, mechanism="tree")
+    plan = calibrated(8, mechanism="tree", numerics="float")
     learner = plan.start(Randomness.replayable(0))
     learner._sums._noise = np.ones
     seen = []
@@ -163,6 +164,7 @@ def test_an_honest_loss_is_not_clipped_and_attains_its_constants():
 def test_batches_and_relations_divide_the_noise():
     one = calibrated(60).unit_scale
     assert calibrated(60, relation=ZERO_OUT).unit_scale == pytest.approx(one / 2)
+    # All of a person's rounds may be in one batch.
     assert calibrated(60, rounds_per_person=3).unit_scale == pytest.approx(one * 3)
     batched = calibrated(60, batch=7)
     assert batched.mechanism.steps == 9
@@ -179,7 +181,11 @@ def test_the_contract():
     assert plan.guarantee.delta(1.0) <= 1e-6
     pure = calibrated(60, delta=0.0)
     assert pure.guarantee.epsilon(0.0) == 1.0
-    assert pure.unit_scale == pytest.approx(2 * pure.mechanism.column_norm)
+    assert pure.guarantee.numerics == EXACT
+    # Two-sided geometric noise for the l1 norm sqrt(d); in float64, noise with the density of the norm itself.
+    assert pure.unit_scale == pytest.approx(2 * np.sqrt(D) * pure.mechanism.column_norm, rel=1e-6)
+    simulated = calibrated(60, delta=0.0, numerics="float")
+    assert simulated.unit_scale == pytest.approx(2 * pure.mechanism.column_norm)
     assert "not private" in plan.start(Randomness.replayable(0)).guarantee.randomness
     assert "excess" not in plan.regret_bound.formula
 
@@ -350,9 +356,31 @@ def test_records_on_a_lattice_move_the_draws_by_what_was_paid_for(mechanism, sch
         assert 0.3 * plan.privacy < moved / GAUSSIAN_SIGMA <= plan.privacy
 
 
-def test_trees_and_pure_privacy_stay_idealized_and_say_so():
-    for options in ({"mechanism": "tree"}, {"delta": 0.0}, {"numerics": "float"}):
-        plan = calibrated(30, **options)
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize("options", [{"mechanism": "tree"}, {"delta": 0.0}], ids=str)
+def test_records_of_a_tree_grow_through_whole_multiples(options, scheduled):
+    plan = calibrated(40, batch=4, power=2.0, scheduled=scheduled, **options)
+    assert plan.guarantee.numerics.startswith("exact up to" if plan.mechanism.noise == "gaussian" else EXACT)
+    assert plan.grid.multiple == pytest.approx(plan.lipschitz / 1000)
+    learner = plan.start(Randomness.replayable(1))
+    X, y = records(40, 2)
+    sizes = []
+    for start in range(0, 40, 4):
+        learner.run((X[start : start + 4], y[start : start + 4]))
+        sizes.append(learner._sensitivity)
+    counts = np.array(sizes) / plan.grid.multiple
+    assert np.abs(counts - np.rint(counts)).max() < 1e-6
+    assert counts[0] == pytest.approx(1000)
+    assert sizes == sorted(sizes)
+    assert sizes[-1] > 2 * sizes[0]
+    finding = attacks.lattice(plan, Randomness.replayable(4).stream("pairs"), pairs=8)
+    assert not finding.violation
+    assert finding.tightness > 0.5
+
+
+def test_simulations_say_that_they_are():
+    for options in ({}, {"mechanism": "tree"}, {"delta": 0.0}):
+        plan = calibrated(30, numerics="float", **options)
         assert plan.guarantee.numerics == IDEALIZED
         assert not plan.grid.units
 

@@ -12,8 +12,10 @@ from tacit.learners.tracking import (
     LazyFixedShare,
     LimitedUpdates,
     NoisyMirrorDescent,
+    RecentLeader,
     RestartOnShift,
     SampledFixedShare,
+    TrackingOnSums,
     lower_bound_warning,
 )
 from tacit.problems import Experts, Tracking
@@ -30,7 +32,11 @@ PLANS = {
     "lazy, uniform": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, prior="uniform"),
     "lazy, capped": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, max_redraws=30, delta=0.0),
     "sampled": SampledFixedShare(PROBLEM, eta=0.1, epoch=400),
-    "mirror, laplace": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0),
+    "on sums": TrackingOnSums(PROBLEM, eta=0.05, mix=0.05, scale=2.0, block=7),
+    "on sums, leader": TrackingOnSums(PROBLEM, eta=1.0, mix=0.05, scale=2.0, block=11, base="leader"),
+    "recent leader": RecentLeader(PROBLEM, epsilon=2.0, block=50),
+    "mirror, cube": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, batch=7),
+    "mirror, laplace": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="laplace"),
     "mirror, gaussian": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="gaussian"),
 }
 
@@ -47,7 +53,15 @@ class TestContract(LearnerContract):
         "lazy, markov": lambda: (LazyFixedShare(SMALL, eta=0.3, force=0.1, batch=2), small_losses(3)),
         "lazy, uniform": lambda: (LazyFixedShare(SMALL, eta=0.3, force=0.1, prior="uniform"), small_losses(3)),
         "sampled": lambda: (SampledFixedShare(SMALL, eta=0.3, epoch=15), small_losses(3)),
-        "mirror, laplace": lambda: (NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0), small_losses(3)),
+        "on sums": lambda: (TrackingOnSums(SMALL, eta=0.1, mix=0.1, scale=2.0, block=3), small_losses(3)),
+        "on sums, leader": lambda: (
+            TrackingOnSums(SMALL, eta=1.0, mix=0.1, scale=2.0, block=4, base="leader"),
+            small_losses(3),
+        ),
+        "recent leader": lambda: (RecentLeader(SMALL, epsilon=2.0, block=6), small_losses(3)),
+        "mirror, cube": lambda: (NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0), small_losses(3)),
+        "mirror, batches": lambda: (NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, batch=6), small_losses(3)),
+        "mirror, laplace": lambda: (NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="laplace"), small_losses(3)),
         "mirror, gaussian": lambda: (
             NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="gaussian"),
             small_losses(3),
@@ -92,7 +106,7 @@ def test_other_loss_ranges_are_rescaled(plan, losses):
 def test_unknown_horizons_double():
     problem = Tracking(n=3, horizon=None, switches=1, adversary="stochastic")
     losses = Randomness.replayable(1).stream("losses").random((2000, 3))
-    for make in (LimitedUpdates, RestartOnShift, NoisyMirrorDescent):
+    for make in (LimitedUpdates, RestartOnShift, NoisyMirrorDescent, RecentLeader, TrackingOnSums):
         plan = make.calibrate(problem, epsilon=1.0, delta=0.0)
         assert len(plan.start(Randomness.replayable(1)).run(losses)) == 2000
         assert plan.guarantee.epsilon() <= 1.0

@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -7,14 +8,15 @@ from scipy.optimize import minimize
 from tacit.environments.tracking import ShiftingBernoulli
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.tracking import NoisyMirrorDescent
-from tacit.learners.tracking.noisy_mirror_descent import clip_to_floor
+from tacit.learners.tracking.noisy_batches import BatchNoise, clip_to_floor, log_sequences
+from tacit.mechanisms.running_sums.float_noise import unit_noise
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.simulation.comparators import best_switching_sequence
 
 
-def tracking(n=5, horizon=2000, switches=1):
-    return Tracking(n=n, horizon=horizon, switches=switches)
+def tracking(n=5, horizon=2000, switches=1, adversary="oblivious"):
+    return Tracking(n=n, horizon=horizon, switches=switches, adversary=adversary)
 
 
 def printed_log_ratio(samples):
@@ -54,33 +56,98 @@ def test_the_printed_noise_exceeds_its_epsilon_and_is_refused():
 
 
 def test_noise_scales():
-    pure = NoisyMirrorDescent.calibrate(tracking(), epsilon=0.5, delta=0.0)
-    assert pure.noise == "laplace"
-    assert pure.scale == pytest.approx(5 / 0.5)
-    assert pure.guarantee.epsilon() == pytest.approx(0.5)
-    assert pure.guarantee.epsilon() <= 0.5
-    gaussian = NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6)
+    for noise, width in (("cube", 1.0), ("laplace", 5.0)):
+        pure = NoisyMirrorDescent.calibrate(tracking(), epsilon=0.5, delta=0.0, noise=noise)
+        assert pure.scale == pytest.approx(width / 0.5)
+        assert pure.guarantee.epsilon() == pytest.approx(0.5)
+        assert pure.guarantee.epsilon() <= 0.5
+        half = NoisyMirrorDescent.calibrate(
+            tracking(), epsilon=0.5, delta=0.0, relation="zero-out", rounds_per_person=3, noise=noise
+        )
+        assert half.scale == pytest.approx(3 * width / 2 / 0.5)
+        chosen = NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, noise=noise)
+        assert chosen.guarantee.epsilon() <= 1.0
+        assert chosen.guarantee.at_delta == 0.0
+    gaussian = NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, noise="gaussian", batch=2)
     assert gaussian.scale == pytest.approx(math.sqrt(5) / 0.23670, rel=1e-4)
     assert gaussian.guarantee.epsilon() <= 1.0
-    half = NoisyMirrorDescent.calibrate(tracking(), epsilon=0.5, delta=0.0, relation="zero-out", rounds_per_person=3)
-    assert half.scale == pytest.approx(3 * 2.5 / 0.5)
-    many = NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, rounds_per_person=4)
-    assert many.scale == pytest.approx(2 * gaussian.scale)
-    chosen = NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, noise="laplace")
-    assert chosen.guarantee.epsilon() <= 1.0
-    assert chosen.guarantee.at_delta == 0.0
+    many = NoisyMirrorDescent.calibrate(
+        tracking(), epsilon=1.0, delta=1e-6, rounds_per_person=4, noise="gaussian", batch=2
+    )
+    assert many.scale == pytest.approx(math.sqrt(8) * gaussian.scale), "two batches of two rounds each"
+    assert many.guarantee.epsilon() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("n", "switches", "rounds", "oblivious", "adaptive", "gaussian"),
+    [
+        (5, 2, 100_000, 4_111, 6_473, 9_861),
+        (10, 3, 20_000, 2_772, 4_367, 6_015),
+        (10, 3, 100_000, 6_637, 10_484, 14_436),
+        (12, 3, 200_000, 10_504, 16_615, 22_188),
+        (10, 0, 100_000, 1_760, 2_838, 4_042),
+    ],
+)
+def test_certified_regret(n, switches, rounds, oblivious, adaptive, gaussian):
+    fixed, hostile = (tracking(n, rounds, switches, adversary) for adversary in ("oblivious", "adaptive"))
+    plans = [
+        NoisyMirrorDescent.calibrate(fixed, epsilon=1.0, delta=0.0),
+        NoisyMirrorDescent.calibrate(hostile, epsilon=1.0, delta=0.0),
+        NoisyMirrorDescent.calibrate(hostile, epsilon=1.0, delta=1e-6, noise="gaussian"),
+    ]
+    assert [float(plan.regret_bound) for plan in plans] == pytest.approx([oblivious, adaptive, gaussian], rel=2e-3)
+    assert plans[1].certified_against == ("stochastic", "oblivious", "adaptive")
+    assert "adaptive" not in plans[0].certified_against
+    # A pure plan meets every delta, and few experts leave cube noise ahead.
+    assert NoisyMirrorDescent.calibrate(hostile, epsilon=1.0, delta=1e-6) == plans[1]
+    single = NoisyMirrorDescent.calibrate(fixed, epsilon=1.0, delta=0.0, batch=1)
+    assert float(single.regret_bound) > float(plans[0].regret_bound)
+
+
+def test_many_experts_take_gaussian_noise():
+    problem = tracking(100, 1_000_000, 5, "adaptive")
+    assert NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=1e-6).noise == "gaussian"
+    assert float(NoisyMirrorDescent.calibrate(tracking(100, 10**6, 5), epsilon=1.0, delta=0.0).regret_bound) < 88_100
+
+
+def test_sequences_are_counted():
+    for n, rounds in ((2, 6), (3, 5)):
+        switches = [sum(a != b for a, b in pairwise(s)) for s in product(range(n), repeat=rounds)]
+        for most in range(rounds + 1):
+            counted = sum(k <= most for k in switches)
+            assert log_sequences(n, rounds, most) == pytest.approx(math.log(counted), rel=1e-9)
+    exact = log_sequences(5, 10**6, 4000)
+    assert exact <= log_sequences(5, 10**6, 4200) < 1.1 * exact, "the bound beyond what is counted"
+    assert log_sequences(2, 10**5, 10**5 - 1) == pytest.approx(10**5 * math.log(2))
+    assert log_sequences(1, 10, 3) == 0.0
+
+
+@pytest.mark.parametrize("kind", ["cube", "laplace", "gaussian"])
+def test_the_largest_sum_of_noises_is_bounded(kind):
+    """A thousand runs of twelve noises of four experts: the mean of the best constant sequence."""
+    noise = BatchNoise(kind, 2.0, 4)
+    drawn = unit_noise(kind, Randomness.replayable(1).stream("noise"), 4)(1000 * 12 * 4).reshape(1000, 12, 4)
+    best = 2.0 * drawn.sum(axis=1).max(axis=1)
+    assert best.mean() + 5 * best.std() / math.sqrt(1000) < noise.largest_sum(12, math.log(4))
+    assert (2.0 * drawn).var() == pytest.approx(noise.variance, rel=0.1)
 
 
 @pytest.mark.parametrize("numerics", ["exact", "float"])
 def test_noise_is_drawn_at_its_scale(numerics):
     plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="laplace", numerics=numerics)
-    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.full((40_000, 5), 0.5))
+    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.zeros((40_000, 5)))
     # E|Lap(b)| = b with standard deviation b: 6 standard errors.
     assert abs(np.abs(drawn).mean() - 3.0) < 6 * 3.0 / math.sqrt(200_000)
     assert abs(0.8 * np.abs(drawn).mean() - 3.0) > 6 * 3.0 / math.sqrt(200_000)
     plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="gaussian", numerics=numerics)
-    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.full((40_000, 5), 0.5))
+    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.zeros((40_000, 5)))
     assert abs((drawn**2).mean() - 9.0) < 6 * 9.0 * math.sqrt(2 / 200_000)
+    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="cube", numerics=numerics)
+    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.zeros((40_000, 5)))
+    # The largest coordinate is Gamma(5) times the scale.
+    largest = np.abs(drawn).max(axis=1).mean()
+    assert abs(largest - 15.0) < 6 * 3.0 * math.sqrt(5 / 40_000)
+    assert abs(0.9 * largest - 15.0) > 6 * 3.0 * math.sqrt(5 / 40_000)
 
 
 def test_projection_is_the_divergence_minimiser():
@@ -109,7 +176,7 @@ def test_projection_is_the_divergence_minimiser():
 def test_without_noise_it_is_fixed_share_like_mirror_descent(monkeypatch):
     plan = NoisyMirrorDescent(tracking(3, 50, 2), eta=0.4, scale=1.0)
     learner = plan.start(Randomness.replayable(1))
-    monkeypatch.setattr(learner._hidden, "release", lambda rows: rows)
+    monkeypatch.setattr(learner._hidden, "add", lambda rows: rows)
     losses = Randomness.replayable(2).stream("losses").random((50, 3))
     learner.run(losses[:49])
     expected = np.full(3, 1 / 3)
@@ -118,10 +185,36 @@ def test_without_noise_it_is_fixed_share_like_mirror_descent(monkeypatch):
     np.testing.assert_allclose(learner._weights, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_run_equals_play_and_observe_bit_for_bit(noise):
+def test_batches_are_used_at_their_end_and_the_last_one_never(monkeypatch):
+    plan = NoisyMirrorDescent(tracking(3, 50, 2), eta=0.4, scale=1.0, batch=12)
+    assert plan.used == 48
+    assert plan.floor == pytest.approx(2 / 15)
+    learner = plan.start(Randomness.replayable(1))
+    released = []
+    monkeypatch.setattr(learner._hidden, "release", lambda sums: released.append(sums) or 0.0 * sums)
+    losses = Randomness.replayable(2).stream("losses").random((50, 3))
+    for rounds, row in enumerate(losses, 1):
+        learner.play()
+        learner.observe(row)
+        assert len(released) == min(rounds, 48) // 12
+    whole = NoisyMirrorDescent(tracking(3, 48, 2), eta=0.4, scale=1.0, batch=12)
+    assert whole.used == 36, "a last full batch changes nothing either"
+
+
+def test_draws_are_fresh_every_round_of_a_batch():
+    """One batch for the whole run: the weights stay uniform, and a held draw would never switch."""
+    plan = NoisyMirrorDescent(tracking(4, 1000, 1), eta=0.4, scale=1.0, batch=1000)
+    learner = plan.start(Randomness.replayable(1))
+    actions = learner.run(np.zeros((1000, 4)))
+    assert 650 < learner.switches < 850
+    assert learner.switches == np.count_nonzero(np.diff(actions)), "behind the last round nothing is drawn"
+
+
+@pytest.mark.parametrize("noise", ["cube", "laplace", "gaussian"])
+@pytest.mark.parametrize("batch", [1, 7, 3000])
+def test_run_equals_play_and_observe_bit_for_bit(noise, batch):
     losses = Randomness.replayable(5).stream("losses").random((2000, 7))
-    plan = NoisyMirrorDescent(tracking(7, 2000, 3), eta=0.1, scale=1.5, noise=noise)
+    plan = NoisyMirrorDescent(tracking(7, 2000, 3), eta=0.1, scale=1.5, noise=noise, batch=batch)
     whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
     actions = np.concatenate([whole.run(losses[:777]), whole.run(losses[777:])])
     for row, action in zip(losses, actions, strict=True):
@@ -130,14 +223,44 @@ def test_run_equals_play_and_observe_bit_for_bit(noise):
     np.testing.assert_array_equal(whole._weights, loop._weights)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_measured_regret_is_under_the_bound(delta):
+class _Follower:
+    """Penalises the expert that was played last; if it reads noise, the one with the largest weight."""
+
+    def __init__(self, reads):
+        self._reads = reads
+
+    def loss(self, learner, last, n):
+        row = np.zeros(n)
+        row[int(np.argmax(learner._weights)) if self._reads else last] = 1.0
+        return row
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_adaptive_adversaries_stay_under_the_bound(reads):
+    rounds = 2500
+    plan = NoisyMirrorDescent.calibrate(tracking(3, rounds, 1, "adaptive"), epsilon=8.0, delta=0.0)
+    assert not plan.vacuous
+    adversary, regrets = _Follower(reads), []
+    for seed in range(2):
+        learner, last, rows, played = plan.start(Randomness.replayable(seed)), 0, [], []
+        for _ in range(rounds):
+            rows.append(adversary.loss(learner, last, 3))
+            last = learner.play()
+            played.append(last)
+            learner.observe(rows[-1])
+        losses = np.array(rows)
+        regrets.append(losses[np.arange(rounds), played].sum() - best_switching_sequence(losses, 1)[0])
+    assert 0 < np.mean(regrets) < float(plan.regret_bound)
+
+
+@pytest.mark.parametrize(("delta", "noise"), [(0.0, "cube"), (0.0, "laplace"), (1e-6, "gaussian")])
+def test_measured_regret_is_under_the_bound(delta, noise):
     rounds = 5000
-    plan = NoisyMirrorDescent.calibrate(tracking(3, rounds, 1), epsilon=4.0, delta=delta)
+    plan = NoisyMirrorDescent.calibrate(tracking(3, rounds, 1), epsilon=4.0, delta=delta, noise=noise)
     assert not plan.vacuous
     environment = ShiftingBernoulli(n=3, horizon=rounds, changes=(2500,), gap=0.4)
     regrets = []
-    for seed in range(10):
+    for seed in range(4):
         losses = environment.losses(Randomness.replayable(seed).stream("losses"))
         actions = plan.start(Randomness.replayable(seed)).run(losses)
         regrets.append(losses[np.arange(rounds), actions].sum() - best_switching_sequence(losses, 1)[0])
@@ -145,8 +268,8 @@ def test_measured_regret_is_under_the_bound(delta):
 
 
 def test_bound_is_infinite_where_laplace_has_no_moment():
-    assert float(NoisyMirrorDescent(tracking(), eta=0.5, scale=2.0).regret_bound) == float("inf")
-    assert "adaptive" not in NoisyMirrorDescent(tracking(), eta=0.1, scale=2.0).certified_against
+    assert float(NoisyMirrorDescent(tracking(), eta=0.5, scale=2.0, noise="laplace").regret_bound) == float("inf")
+    assert float(NoisyMirrorDescent(tracking(), eta=0.5, scale=2.0, noise="cube").regret_bound) < float("inf")
 
 
 def test_one_expert_and_arguments():
@@ -154,7 +277,7 @@ def test_one_expert_and_arguments():
     assert plan.guarantee.epsilon() == 0.0
     assert float(plan.regret_bound) == 0.0
     assert not plan.start(Randomness.replayable(1)).run(np.zeros((10, 1))).any()
-    for bad in ({"eta": 0.0}, {"scale": float("inf")}, {"noise": "cauchy"}, {"rounds_per_person": 0}):
+    for bad in ({"eta": 0.0}, {"scale": float("inf")}, {"noise": "cauchy"}, {"batch": 0}, {"rounds_per_person": 0}):
         with pytest.raises(InvalidInput, match=next(iter(bad))):
             NoisyMirrorDescent(tracking(), **{"eta": 0.1, "scale": 1.0, **bad})
     with pytest.raises(PrivacyError, match="max_switches=2"):

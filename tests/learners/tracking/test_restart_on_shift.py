@@ -60,14 +60,16 @@ def test_sensitivity_one_noise_is_caught():
 
 
 def statistics(losses, actions, plan):
-    """The recursion one round at a time, for all tests of a run without restarts."""
+    """The recursion one round at a time in whole steps, for all tests of a run without restarts."""
+    units = plan.detector.units
     a = np.asarray(plan.detector.windows, dtype=float)[:, None]
-    excess = np.zeros((len(a), plan.problem.n))
+    slope = np.floor(plan.slope / (2 * a) * units).astype(np.int64)
+    excess = np.zeros((len(a), plan.problem.n), dtype=np.int64)
     found = []
-    for t, (row, action) in enumerate(zip(losses, actions, strict=True), start=1):
-        excess = np.maximum(0.0, excess + row[action] - row - plan.slope / (2 * a))
+    for t, (row, action) in enumerate(zip(quantise_losses(losses, units), actions, strict=True), start=1):
+        excess = np.maximum(0, excess + row[action] - row - slope)
         if t % plan.interval == 0:
-            found.append(excess - plan.slope * a / 2)
+            found.append(excess)
     return np.array(found)
 
 
@@ -76,30 +78,33 @@ def test_block_recursion_is_the_recursion():
     losses = Randomness.replayable(1).stream("losses").random((1000, 5))
     learner = plan.start(Randomness.replayable(1))
     actions = learner.run(losses)
-    expected = statistics(losses, actions, plan)[-1] + plan.slope * np.asarray(plan.detector.windows)[:, None] / 2
+    expected = statistics(losses, actions, plan)[-1]
     assert (expected > 0).any()
-    np.testing.assert_allclose(learner._excess, expected, atol=1e-9)
+    np.testing.assert_array_equal(learner._excess, expected)
 
 
 @pytest.mark.parametrize("relation", [REPLACE, ZERO_OUT])
 def test_one_round_moves_all_statistics_within_the_width(relation):
     plan = RestartOnShift(stochastic(4, 200, 1), epsilon=1.0, interval=7, slope=0.3, margin=1.0, relation=relation)
     generator = Randomness.replayable(8).stream("neighbours")
-    widest = 0.0
-    for _ in range(200):
-        losses = generator.integers(0, 2, (60, 4)).astype(float)
+    level = plan.start(Randomness.replayable(1))._level
+    width = plan.width * plan.detector.units
+    widest = 0
+    for run in range(200):
+        # Every other stream has losses that are no whole numbers of steps.
+        losses = generator.integers(0, 2, (60, 4)) * (1.0 if run % 2 else generator.random((60, 4)))
         actions = generator.integers(0, 4, 60)
         other = losses.copy()
         changed = generator.integers(60)
-        other[changed] = 0.5 if relation is ZERO_OUT else 1 - losses[changed]
-        shifts = statistics(other, actions, plan) - statistics(losses, actions, plan)
-        low, high = min(0.0, shifts.min()), max(0.0, shifts.max())
+        other[changed] = generator.random() if relation is ZERO_OUT else np.round(1 - losses[changed])
+        here, there = statistics(losses, actions, plan), statistics(other, actions, plan)
+        low, high = min(0, (there - here).min()), max(0, (there - here).max())
         widest = max(widest, high - low)
-        queries = statistics(other, actions, plan).max((1, 2)) - statistics(losses, actions, plan).max((1, 2))
+        queries = (there - level).max((1, 2)) - (here - level).max((1, 2))
         assert (queries >= low).all()
         assert (queries <= high).all()
-    assert widest <= plan.width + 1e-12
-    assert widest > 0.9 * plan.width
+    assert widest <= width  # exactly, in integers
+    assert widest > 0.9 * width
 
 
 def test_selection_noise_covers_what_one_person_can_move():
@@ -122,8 +127,37 @@ def test_selection_noise_covers_what_one_person_can_move():
 
 def test_shares_never_exceed_epsilon():
     plan = RestartOnShift.calibrate(stochastic(), epsilon=0.7, delta=0.0)
-    detector = plan.detector
-    assert 2 / detector.selection_scale + 2 / detector.threshold_scale + 2 / detector.query_scale <= plan.epsilon
+    assert sum(Fraction(part) for part in plan.budgets) <= Fraction(plan.epsilon)
+    width = plan.width * plan.detector.units
+    learner = plan.start(Randomness.replayable(1))
+    assert Fraction(learner._alarm._query_rate) * width <= Fraction(plan.budgets[2])
+    assert Fraction(learner._rate) * plan.width * LOSS_UNITS <= Fraction(plan.budgets[0])
+    with pytest.raises(InvalidInput, match="shares"):
+        RestartOnShift(stochastic(), 0.7, 5, 1.0, 1.0, shares=(0.4, 0.3, 0.3 + 5e-12))
+
+
+def test_the_contract_is_exact_and_its_lattice_is_as_fine_as_the_noise_allows():
+    for epsilon, units in ((1.0, 2**24), (1e-3, 2**19)):
+        plan = RestartOnShift.calibrate(stochastic(), epsilon=epsilon, delta=0.0)
+        assert plan.guarantee.numerics == "exact"
+        assert plan.detector.units == units
+        assert plan.detector.threshold_scale == pytest.approx(2 / (0.3 * epsilon))
+        assert plan.start(Randomness.replayable(1)).run(stream(1, 300, 10)).size == 300
+    with pytest.raises(PrivacyError, match="2\\^-32"):
+        RestartOnShift.calibrate(stochastic(), epsilon=1e-10, delta=0.0)
+
+
+def test_thresholds_are_rounded_down_and_cannot_overflow():
+    plan = RestartOnShift(stochastic(3, 1000, 1), epsilon=1.0, interval=10, slope=1e50, margin=1e60)
+    learner = plan.start(Randomness.replayable(1))
+    learner.run(np.tile([0.0, 1.0, 1.0], (1000, 1)))
+    assert learner.restarts == []
+    assert not learner._excess.any()
+    plan = RestartOnShift(stochastic(3, 1000, 1), epsilon=1.0, interval=10, slope=0.3, margin=0.7)
+    learner = plan.start(Randomness.replayable(1))
+    for place, a in enumerate(plan.detector.windows):
+        assert 0 <= Fraction(0.7 + 0.3 * a / 2) * 2**24 - int(learner._level[place, 0]) < 1
+        assert 0 <= Fraction(0.3 / (2 * a)) * 2**24 - int(learner._drift[place, 0, 0]) < 1
 
 
 # Behaviour -----------------------------------------------------------------------------------------------
@@ -167,6 +201,7 @@ def test_a_restart_forgets_everything(monkeypatch):
     plan = RestartOnShift(stochastic(3, 400, 1), epsilon=1.0, interval=10, slope=0.5, margin=0.0)
     losses = stream(3, 400, 3)
     learner = plan.start(Randomness.replayable(4))
+    monkeypatch.setattr(type(learner._alarm), "test", lambda self, query: False)
     learner.run(losses[:10])
     monkeypatch.setattr(type(learner._alarm), "test", lambda self, query: True)
     learner.run(losses[10:20])
@@ -259,7 +294,9 @@ def test_certified_margin_covers_a_simulated_epoch():
             Randomness.replayable(seed).stream("losses")
         )
         actions = silent.start(Randomness.replayable(seed)).run(losses)
-        assert statistics(losses, actions, silent).max() < plan.margin
+        a = np.asarray(silent.detector.windows)[:, None]
+        excess = statistics(losses, actions, silent) / silent.detector.units - silent.slope * a / 2
+        assert excess.max() < plan.margin
 
 
 def test_learning_regret_sums_the_gaps():

@@ -9,10 +9,12 @@ import pytest
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.mechanisms.running_sums import (
     Buffered,
+    CubeTree,
     LaplaceTree,
     RunningSum,
     SquareRoot,
     Tree,
+    best_cube,
     best_gaussian,
     best_laplace,
 )
@@ -28,6 +30,7 @@ MECHANISMS = [
     LaplaceTree(STEPS, 2),
     LaplaceTree(STEPS, 5),
     LaplaceTree.best(STEPS),
+    CubeTree(STEPS, 5),
 ]
 every = pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 
@@ -49,7 +52,7 @@ def generator(name="noise"):
 
 
 def start(mechanism: RunningSum, dimension=3, noise=None):
-    source = mechanism.noise_from(generator()) if noise is None else noise
+    source = mechanism.noise_from(generator(), 3) if noise is None else noise
     return mechanism.start(dimension, mechanism.scale(1.0), source)
 
 
@@ -78,7 +81,7 @@ def test_growing_sensitivities_scale_only_the_fresh_noise(mechanism):
 @every
 def test_column_norm_is_that_of_the_dense_encoder_rounded_up(mechanism):
     encoder = mechanism.matrices()[1]
-    norms = np.linalg.norm(encoder, ord=1 if mechanism.noise == "laplace" else 2, axis=0)
+    norms = np.linalg.norm(encoder, ord=2 if mechanism.noise == "gaussian" else 1, axis=0)
     exact = float(norms.max())
     assert exact * (1 - 1e-14) <= mechanism.column_norm <= exact * (1 + 1e-10)
 
@@ -91,7 +94,7 @@ def test_column_norm_covers_every_predictable_growth(mechanism):
     for _ in range(20):
         s = np.cumsum(rng.random(STEPS) ** 4) + 1e-3
         scaled = encoder * s / s[:, None]
-        norms = np.linalg.norm(scaled, ord=1 if mechanism.noise == "laplace" else 2, axis=0)
+        norms = np.linalg.norm(scaled, ord=2 if mechanism.noise == "gaussian" else 1, axis=0)
         assert norms.max() <= mechanism.column_norm
 
 
@@ -112,7 +115,7 @@ def test_sum_is_exact_without_noise(mechanism):
 @every
 def test_state_continues_bit_for_bit(mechanism):
     rng = generator()
-    first = start(mechanism, noise=mechanism.noise_from(rng))
+    first = start(mechanism, noise=mechanism.noise_from(rng, 3))
     data = generator("data").random((STEPS, 3))
     for t in range(57):
         first.add(data[t], 1.0 + t)
@@ -120,7 +123,7 @@ def test_state_continues_bit_for_bit(mechanism):
     wanted = [first.add(data[t], 100.0) for t in range(57, STEPS)]
 
     other = generator("other")
-    second = start(mechanism, noise=mechanism.noise_from(other))
+    second = start(mechanism, noise=mechanism.noise_from(other, 3))
     second.add(data[0])
     other.bit_generator.state = position
     second.load_state_dict(state)
@@ -170,7 +173,7 @@ def test_nothing_is_aliased(mechanism):
 @every
 def test_bad_calls_raise_and_change_nothing(mechanism):
     rng = generator()
-    sums = start(mechanism, noise=mechanism.noise_from(rng))
+    sums = start(mechanism, noise=mechanism.noise_from(rng, 3))
     sums.add(np.ones(3), 2.0)
     before = sums.state_dict()
     position = repr(rng.bit_generator.state)
@@ -188,9 +191,9 @@ def test_bad_calls_raise_and_change_nothing(mechanism):
 @every
 def test_many_rows_are_single_rows_bit_for_bit(mechanism):
     data = generator("data").random((STEPS, 3))
-    single = start(mechanism, noise=mechanism.noise_from(generator()))
+    single = start(mechanism, noise=mechanism.noise_from(generator(), 3))
     released = np.array([single.add(x, 2.0) for x in data])
-    many = start(mechanism, noise=mechanism.noise_from(generator()))
+    many = start(mechanism, noise=mechanism.noise_from(generator(), 3))
     parts = [many.add_many(data[:1], 2.0), many.add_many(data[:0], 2.0), many.add_many(data[1:77], 2.0)]
     parts.append(many.add_many(data[77:], 2.0))
     np.testing.assert_array_equal(np.concatenate(parts), released)
@@ -215,7 +218,7 @@ def test_too_many_steps_raise_and_change_nothing(mechanism):
 @every
 def test_scale_and_standard_deviations(mechanism):
     assert mechanism.scale(0.5, 3.0) == pytest.approx(6 * mechanism.column_norm)
-    unit = np.sqrt(2) if mechanism.noise == "laplace" else 1.0
+    unit = 1.0 if mechanism.noise == "gaussian" else np.sqrt(2)
     np.testing.assert_allclose(mechanism.standard_deviations(2.0), 2 * unit * mechanism.row_norms())
     for wrong in (0.0, -1.0, np.nan, True):
         with pytest.raises(InvalidInput):
@@ -228,7 +231,7 @@ def test_scale_and_standard_deviations(mechanism):
         mechanism.start(0, 1.0, np.zeros)
 
 
-@pytest.mark.parametrize("kind", [Tree, SquareRoot, Buffered, LaplaceTree])
+@pytest.mark.parametrize("kind", [Tree, SquareRoot, Buffered, LaplaceTree, CubeTree])
 def test_empty_and_single_step(kind):
     empty = kind(0)
     assert empty.curve(1.0) == Pure(0.0)
@@ -250,6 +253,10 @@ def test_curves_and_defaults():
     assert best_laplace(5).curve(0.7) == Pure(0.7)
     assert best_gaussian(1000) == Buffered(1000)
     assert best_laplace(1000) == LaplaceTree.best(1000)
+    assert best_cube(1000) == CubeTree.best(1000)
+    assert best_cube(1000).curve(0.7) == Pure(0.7)
+    wide = CubeTree(7, 2)
+    np.testing.assert_allclose(wide.standard_deviations(2.0, 10), 2 * np.sqrt(11 * 12 / 3) * wide.row_norms())
 
 
 @every

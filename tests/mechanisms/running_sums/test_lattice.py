@@ -8,7 +8,7 @@ import pytest
 
 from tacit.auditing.replay.moved_draws import extreme_pair, moved_draws, paid_move, promised_move
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding
 from tacit.mechanisms.running_sums.records import LossRecords, SummedRecords, VectorRecords
 from tacit.numerics.bounds import GAUSSIAN_SIGMA
@@ -19,7 +19,7 @@ from tacit.randomness import Randomness
 
 STEPS = 130
 GAUSSIAN = [Tree(STEPS), SquareRoot(STEPS), Buffered(STEPS), Buffered(STEPS, (0.9, 0.5), (0.3, 0.2))]
-EVERY = [*GAUSSIAN, LaplaceTree(STEPS, 2), LaplaceTree.best(STEPS)]
+EVERY = [*GAUSSIAN, LaplaceTree(STEPS, 2), LaplaceTree.best(STEPS), CubeTree(STEPS, 5)]
 RECORDS = [LossRecords(4), LossRecords(3, sides=1, people=2), VectorRecords(4, norm=2.5), VectorRecords(2, 1, 3)]
 every = pytest.mark.parametrize("mechanism", EVERY, ids=repr)
 toeplitz = pytest.mark.parametrize("mechanism", GAUSSIAN[1:], ids=repr)
@@ -94,15 +94,20 @@ def test_shifts_by_brute_force():
     assert np.sqrt((gaps**2).sum(axis=2)).max() == pytest.approx(LossRecords(2).l2_shift(units), rel=1e-9)
     assert np.abs(rows).max() == units // 2  # zero-out: half of it
     assert LossRecords(2, sides=1).l1_shift(units) == 6
+    assert np.abs(gaps).max() == LossRecords(2).largest_shift(units) == 6
+    assert LossRecords(2, sides=1).largest_shift(units) == 3
     angles = np.linspace(0, 2 * np.pi, 721)
     for stretch in (1.0, 3.7):
         circle = np.stack([np.cos(angles), np.sin(angles)], axis=1) * 2.5 * stretch
         records = VectorRecords(2, norm=2.5)
         rows = np.concatenate([records.quantised(circle * (1 + k * 2.0**-52), 50, stretch) for k in (-2, 0, 2, 2**50)])
-        assert (rows**2).sum(axis=1).max() == 50**2
+        assert 0.99 * 50**2 <= (rows**2).sum(axis=1).max() <= 50**2
         gaps = rows[:, None, :] - rows[None, ::5]
-        assert 0.99 * 100**2 <= (gaps**2).sum(axis=2).max() <= 100**2
+        assert 0.98 * 100**2 <= (gaps**2).sum(axis=2).max() <= 100**2
+        inside = circle / stretch / records.worth(50)
+        assert np.abs(records.quantised(circle, 50, stretch) - inside).max() <= records.off
         assert np.abs(gaps).sum(axis=2).max() <= records.l1_shift(50)
+        assert 98 <= np.abs(gaps).max() <= records.largest_shift(50) == 100
 
 
 def test_a_float_sum_moves_by_more_than_the_loss_that_was_changed():
@@ -146,18 +151,45 @@ def test_the_correction_is_as_exact_as_its_bound_says(kind):
     assert 1e-8 < worst < 1e-4 < grid.rounding.error < 0.011
 
 
+def test_roundings_of_one_sign_are_what_the_bound_pays_for():
+    """All roundings along the record's column: no transcript moves draws by more, and a triangle pays too much."""
+    for mechanism in (Buffered(400), SquareRoot(400)):
+        rounding = mechanism.grid(1.0, VectorRecords(3)).rounding
+        _, encoder = mechanism.matrices()
+        assert rounding.total == pytest.approx(encoder[:, 0].sum(), rel=1e-9)
+        for shift in (30.0, 1e4, 1e7):
+            column = np.outer(encoder[:, 0], np.full(3, shift / np.sqrt(3)))
+            worst = np.linalg.norm(column + (1 + 2 * rounding.error) * (np.arange(400) > 0)[:, None])
+            bound = rounding.moved(shift, mechanism.column_norm, 400, 3)
+            assert worst <= bound <= shift * mechanism.column_norm + rounding.shift(400, 3) + 1e-9 * shift
+            assert bound - shift * mechanism.column_norm < 0.9 * rounding.shift(400, 3) or shift < 1e3
+
+
 def test_the_lattice_is_as_fine_as_it_may_be():
-    """Units and errors at epsilon = 1, delta = 1e-6, vectors under replacement."""
+    """Units and errors at epsilon = 1, delta = 1e-6, vectors under replacement.
+
+    `coarse` is what the triangle inequality would allow: roundings cost about half of what it charges for them.
+    """
     mu = gaussian_mu(1.0, 1e-6)
-    for steps, dimension, units, error in (
+    for steps, dimension, coarse, error in (
         (10**4, 1, 31788430, 8.1e-4),
         (10**4, 10, 31788376, 8.1e-4),
         (10**6, 10**4, 27175931, 0.0108),
         (10**8, 10, 24134753, 0.115),
     ):
-        grid = Buffered(steps).grid(mu, VectorRecords(dimension))
-        assert units - 2 <= grid.units <= units + 1
+        mechanism = Buffered(steps)
+        grid = mechanism.grid(mu, VectorRecords(dimension))
         assert grid.rounding.error == pytest.approx(error, rel=0.02)
+        free = mu * GAUSSIAN_SIGMA / (2 * mechanism.column_norm)  # if nothing were rounded
+        assert 0.4 * (free - coarse) - 3 <= free - grid.units <= 0.6 * (free - coarse) + 3
+        # The bound itself, written out.
+        slope, roots = 1 + 2 * grid.rounding.error, np.sqrt(dimension)
+        moved = np.sqrt(
+            (2 * grid.units * mechanism.column_norm) ** 2
+            + 2 * slope * roots * grid.rounding.total * 2 * grid.units
+            + slope**2 * (steps - 1) * dimension
+        )
+        assert mu * GAUSSIAN_SIGMA * (1 - 2e-7) <= moved <= mu * GAUSSIAN_SIGMA
     assert Buffered(10**6).grid(mu, VectorRecords(10**4)).rounding.failure == pytest.approx(4.8e-26, rel=0.5)
     assert SquareRoot(10**4).grid(mu, VectorRecords(1)).rounding.error == pytest.approx(1.3, rel=0.1)
 
@@ -190,6 +222,30 @@ def test_the_law_of_three_releases_in_full():
     assert exact == pytest.approx(0.0070, abs=5e-5)
     assert without == pytest.approx(0.0037, abs=5e-5)
     assert certified == pytest.approx(0.0557, abs=5e-5)
+
+
+@pytest.mark.parametrize("records", [LossRecords(2), LossRecords(2, sides=1, people=2)], ids=repr)
+def test_the_law_of_a_cube_tree_in_full(records):
+    """All draws of two nodes near the origin: no transcript is likelier by more than e^epsilon, and some by as much."""
+    mechanism, epsilon = CubeTree(2, 2), 1.5
+    grid = mechanism.grid(epsilon, records)
+    pair = extreme_pair(records, grid.units, 2, generator("cube"), 0)
+    moved = moved_draws(mechanism, grid, pair, drawn(grid, 2)).draws
+    axis = np.arange(-6.0, 7.0) * grid.units / 8  # every draw of a coarser lattice
+    points = np.stack([part.ravel() for part in np.meshgrid(axis, axis)], axis=1)
+    losses = [grid.rate * (np.abs(points + move).max(axis=1) - np.abs(points).max(axis=1)) for move in moved]
+    worst = losses[0].max() + losses[1].max()
+    # A person in two rounds is paid for as if both stood in two nodes; the second one stands in one.
+    assert worst == pytest.approx(epsilon if records.people == 1 else 0.75 * epsilon, rel=1e-12)
+    assert -losses[0].min() - losses[1].min() <= epsilon * (1 + 1e-12)
+
+
+def test_cube_noise_of_many_dimensions_is_never_refused():
+    for dimension, epsilon in ((3, 1e3), (100_000, 1e3), (100_000, 1e-3)):
+        grid = CubeTree(1, 2).grid(epsilon, LossRecords(dimension))
+        assert grid.rate * dimension <= 1
+        assert grid.rate * grid.records.largest_shift(grid.units) <= epsilon
+        assert grid.numerics == EXACT
 
 
 # --- contract ------------------------------------------------------------------------------------------------

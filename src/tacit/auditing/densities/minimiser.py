@@ -19,6 +19,9 @@ from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import norms, objective_perturbation
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation, ObjectivePerturbationLearner
+from tacit.numerics.bounds import WIDE_SIGMA
+from tacit.numerics.discrete_gaussian import DiscreteGaussian
+from tacit.numerics.source import PooledNoise
 from tacit.solvers.minimum import Minimum
 
 _CELLS = 160
@@ -64,6 +67,18 @@ def model_law(plan: Plan, feedback: Feedback) -> Law:
 
 
 @contextmanager
+def lattice_noise(deviations: float) -> Iterator[None]:
+    """Wide discrete Gaussian draws are so many of their standard deviations; the others are 0."""
+    wide = round(deviations * WIDE_SIGMA)
+    swaps = (
+        (DiscreteGaussian, "draw_wide", lambda self, count: np.full(count, wide)),
+        (PooledNoise, "draw", lambda self, count: np.zeros(count, dtype=np.int64)),
+    )
+    with swapped(*swaps):
+        yield
+
+
+@contextmanager
 def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
     """Noise becomes its own scale; the minimiser asks the script where it is."""
 
@@ -92,5 +107,5 @@ def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
         (objective_perturbation, "perturbed_minimum", minimum),
         (norms.Norm, "exponential_noise", lambda self, generator: np.ones),
     )
-    with swapped(*swaps):
+    with swapped(*swaps), lattice_noise(1.0):
         yield

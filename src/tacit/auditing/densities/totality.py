@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from tacit.auditing.densities.minimiser import lattice_noise
 from tacit.auditing.report import Finding
 from tacit.auditing.swapped_attributes import swapped
 from tacit.errors import TacitError
 from tacit.learners.plan import Plan
-from tacit.learners.stochastic import norms, objective_perturbation
+from tacit.learners.stochastic.model_noise import SHRUNK
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation, ObjectivePerturbationLearner
 from tacit.losses.base import RowLoss
+from tacit.mechanisms.running_sums.float_noise import FloatNoise
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
 
@@ -32,6 +34,7 @@ def totality(plan: Plan, records: Any, noises: Sequence[float]) -> Finding:
     loss = plan.problem.loss
     assert isinstance(loss, RowLoss)
     rows = loss.pack(records, 1, many=True)
+    rows[:, :-1] *= SHRUNK
     farthest, failed = 0.0, 0
     for noise in noises:
         found = _model(plan, records, noise)
@@ -75,11 +78,7 @@ def _model(plan: ObjectivePerturbation, records: Any, noise: float) -> float | N
     def draw(*_: Any) -> FloatArray:
         return next(drawn)
 
-    swaps = (
-        (objective_perturbation, "truncated_normal", draw),
-        (norms.Norm, "exponential_noise", lambda self, stream: draw),
-    )
-    with swapped(*swaps):
+    with swapped((FloatNoise, "draw", draw)), lattice_noise(noise):
         try:
             return float(learner.release()[0])
         except TacitError:

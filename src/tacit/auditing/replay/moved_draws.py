@@ -13,6 +13,7 @@ from math import inf
 
 import numpy as np
 
+from tacit.auditing.replay.running_sums import noise_sizes
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.records import LossRecords, Records, SummedRecords
@@ -58,21 +59,21 @@ def moved_draws(
         if not np.array_equal(second.add(other, stretch), released):
             return Moved(moved, inf)
         moved[step] = sides[1].draw - draw
-    size = np.abs(moved).sum() if mechanism.noise == "laplace" else np.sqrt((moved**2).sum())
-    return Moved(moved, float(size))
+    return Moved(moved, _size(mechanism, moved))
 
 
 def promised_move(mechanism: RunningSum, grid: Grid) -> float:
-    """How far a person may move the draws: in l2, or in l1 for geometric noise. What the lattice was made for."""
-    if mechanism.noise == "laplace":
-        return float(mechanism.column_norm * grid.records.l1_shift(grid.units))
-    shift = grid.records.l2_shift(grid.units) * mechanism.column_norm * mechanism.crowding(grid.records.apart)
-    return shift + grid.rounding.shift(mechanism.steps, grid.records.dimension)
+    """How far a person may move the draws, in the norm of the noise: what the lattice was made for."""
+    if mechanism.noise != "gaussian":
+        floors = grid.rounding.l1_shift(grid.records.dimension)
+        return float(mechanism.nodes * grid.records.pure_shift(mechanism.noise, grid.units) + floors)
+    shift, column = grid.records.l2_shift(grid.units), mechanism.column_norm * mechanism.crowding(grid.records.apart)
+    return grid.rounding.moved(shift, column, mechanism.steps, grid.records.dimension)
 
 
 def paid_move(mechanism: RunningSum, grid: Grid, privacy: float) -> float:
     """How far the noise hides draws at this mu or epsilon."""
-    return privacy / grid.rate if mechanism.noise == "laplace" else privacy * GAUSSIAN_SIGMA
+    return privacy * GAUSSIAN_SIGMA if mechanism.noise == "gaussian" else privacy / grid.rate
 
 
 def extreme_pair(
@@ -94,6 +95,13 @@ def extreme_pair(
     if isinstance(records, SummedRecords):
         return records.each(rows, units), records.each(other, units)
     return rows, other
+
+
+def _size(mechanism: RunningSum, moved: FloatArray) -> float:
+    """The moves of all draws in l2, in l1, or for cube noise the largest coordinate of each step, added up."""
+    if mechanism.noise == "gaussian":
+        return float(np.sqrt((moved**2).sum()))
+    return float(noise_sizes(moved, mechanism.noise).sum())
 
 
 def _quiet(sums: Accumulator, source: _Given, row: FloatArray, stretch: float) -> FloatArray:

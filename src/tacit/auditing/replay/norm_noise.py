@@ -1,14 +1,21 @@
 """Noise with the density of a norm: does the shipped sampler have it?
 
-Replays of pure one-pass plans price their noise by its declared density exp(-|z|_q). That is what this attack tests:
-under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law, broken off one
-after the other as independent beta variables, and signs are fair coins; all of them independent. Each becomes a
-standard normal number or a bet, and the tests are those of `tacit.auditing.densities.goodness_of_fit`.
+Replays of pure one-pass plans in float64 price their noise by its declared density exp(-|z|_q). That is what this
+attack tests: under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law,
+broken off one after the other as independent beta variables, and signs are fair coins; all of them independent. Each
+becomes a standard normal number or a bet, and the tests are those of `tacit.auditing.densities.goodness_of_fit`.
+
+Cube noise, of density exp(-max |z_j|), in the same way: the largest coordinate is a Gamma(d, 1) variable, its sign a
+fair coin, and the others are uniform between it and its negative. On the lattices of plans a step is too small to be
+seen.
 """
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainc, gammainc, gammaincc, ndtri
 
 from tacit.auditing.densities.goodness_of_fit import coin_surprise, normal_surprises, worst_surprise
@@ -18,9 +25,20 @@ from tacit.learners.plan import Plan
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
 from tacit.mechanisms.running_sums.base import Draws
+from tacit.mechanisms.running_sums.float_noise import unit_noise
+from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
+
+
+@runtime_checkable
+class CubePlan(Protocol):
+    """What the attack on cube noise needs of a plan: the lattice of its losses."""
+
+    @property
+    def grid(self) -> Grid:
+        """The lattice; without units it is float64."""
 
 
 def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
@@ -35,6 +53,27 @@ def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     if isinstance(learner, OnlineToBatchLearner):
         norm, noise = learner.plan.norm, learner._sums._noise
     return norm_noise(noise, norm, problem.domain.dimension, coordinates=coordinates)
+
+
+def cube_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
+    """The noise that hides the losses of a plan, against the density exp(-max |z_j|/scale)."""
+    assert isinstance(plan, CubePlan)
+    grid = plan.grid
+    dimension = grid.records.dimension
+    draws = max(200, coordinates // dimension)
+    if grid.units:
+        vectors = grid.noise(source, "noise").draw(draws * dimension) * (grid.step / grid.scale)
+    else:
+        vectors = unit_noise("cube", source.stream("noise"), dimension)(draws * dimension)
+    normals, signs = standardised_cube(np.asarray(vectors, dtype=np.float64).reshape(draws, dimension))
+    tests = normal_surprises(normals, "cube noise")
+    tests.append(coin_surprise(signs, np.full(draws, 0.5), np.ones((draws, 1)), "signs of cube noise"))
+    worst, limit = worst_surprise(tests, FAILURE)
+    return Finding(
+        "cube noise", f"{dimension} dimensions", "-log10 of the probability of what was seen", limit, worst.value,
+        worst.value > limit, FAILURE, f"{worst.name}: {draws} vectors do not have the density exp(-max |z|)",
+        check=True,
+    )  # fmt: skip
 
 
 def norm_noise(noise: Draws, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
@@ -71,6 +110,17 @@ def standardised(vectors: FloatArray, power: float) -> FloatArray:
         share = powers[:, i] / left[:, i]
         columns.append(_normal(betainc(one, others, share), betainc(others, one, left[:, i + 1] / left[:, i])))
     return np.column_stack(columns)
+
+
+def standardised_cube(vectors: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Independent standard normal numbers for each vector, and the sign of its largest coordinate."""
+    draws, d = vectors.shape
+    largest = np.abs(vectors).argmax(axis=1)
+    top = vectors[np.arange(draws), largest]
+    sizes = np.abs(top)
+    others = vectors[np.arange(d) != largest[:, None]].reshape(draws, d - 1) / np.maximum(sizes, 1e-300)[:, None]
+    columns = [_normal(gammainc(d, sizes), gammaincc(d, sizes)), *_normal((1 + others) / 2, (1 - others) / 2).T]
+    return np.column_stack(columns), top > 0
 
 
 def _normal(below: FloatArray, above: FloatArray) -> FloatArray:

@@ -4,7 +4,8 @@ Released sums are A x + B z: x the data, z independent unit noises. One run of t
 data without noise gives A, one on unit vectors of noise gives B; both come from the code that users run. Then
 
     Gaussian noise:  mu = |B^+ A dx| exactly (infinite if A dx leaves the range of B: an outcome without noise),
-    Laplace noise:   epsilon = |B^-1 A dx|_1 exactly, for B with one fresh noise a step.
+    Laplace noise:   epsilon = |B^-1 A dx|_1 exactly, for B with one fresh noise a step;
+    cube noise:      the same with the largest coordinate of each step's noise, added up over the steps.
 
 No sampling and no confidence level: noise that is too small by one part in a million is seen.
 """
@@ -18,7 +19,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from tacit.auditing.scripted.script import NotEnumerable
-from tacit.mechanisms.running_sums.base import RunningSum
+from tacit.mechanisms.running_sums.base import NoiseKind, RunningSum
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.validation import FloatArray
 
@@ -36,7 +37,7 @@ class SummingPlan(Protocol):
 
     @property
     def privacy(self) -> float:
-        """Mu for Gaussian noise, epsilon for Laplace noise."""
+        """Mu for Gaussian noise, epsilon for pure noise."""
 
 
 @runtime_checkable
@@ -47,30 +48,40 @@ class LatticePlan(SummingPlan, Protocol):
     def grid(self) -> Grid:
         """The lattice; without units it is float64."""
 
+    @property
+    def privacy_per_stream(self) -> float:
+        """The mu or epsilon of each of the noises that hide the same sums."""
+
 
 @dataclass(frozen=True)
 class Response:
-    """How the released sums answer to data (steps x steps) and to unit noises (steps x draws)."""
+    """How the released sums answer to data (steps x steps) and to unit noises (steps x draws) of this kind."""
 
     data: FloatArray
     noise: FloatArray
-    laplace: bool
+    kind: NoiseKind
 
     def loss(self, shift: FloatArray, norms: Callable[[FloatArray], FloatArray] | None = None) -> float:
-        """Mu (Gaussian) or epsilon (Laplace) between data that differ by `shift`, of shape (steps, dimension).
+        """Mu (Gaussian) or epsilon between data that differ by `shift`, of shape (steps, dimension).
 
-        `norms` gives the norm of each noise vector's density exp(-|z|) if it is not the l1 norm.
+        `norms` gives the norm of each noise vector's density exp(-|z|) if it is not that of its kind.
         """
         moved = self.data @ shift
         white = np.asarray(np.linalg.lstsq(self.noise, moved, rcond=1e-12)[0], dtype=np.float64)
         left = np.abs(moved - self.noise @ white)
         if np.any(left > 1e-7 * max(1.0, float(np.max(np.abs(moved), initial=0.0)))):
             return float("inf")
-        if not self.laplace:
+        if self.kind == "gaussian":
             return float(np.sqrt(np.sum(white**2)))
         if self.noise.shape[1] != self.noise.shape[0]:
-            raise NotEnumerable("A Laplace sum with more noises than steps has no closed privacy loss.")
-        return float(np.sum(np.abs(white) if norms is None else norms(white)))
+            raise NotEnumerable("A pure sum with more noises than steps has no closed privacy loss.")
+        return float(np.sum(noise_sizes(white, self.kind) if norms is None else norms(white)))
+
+
+def noise_sizes(vectors: FloatArray, kind: str) -> FloatArray:
+    """The norm of each row in which pure noise of this kind is paid."""
+    sizes = np.abs(vectors)
+    return np.asarray(sizes.max(axis=1) if kind == "cube" else sizes.sum(axis=1))
 
 
 def response(mechanism: RunningSum, scale: float, sensitivities: Sequence[float] | None = None) -> Response:
@@ -86,7 +97,7 @@ def response(mechanism: RunningSum, scale: float, sensitivities: Sequence[float]
         nothing = np.zeros(max(1, draws))
         noise = np.array([probed.add(nothing, s) for s in growth]).reshape(steps, -1)
         if source.calls <= draws:
-            return Response(data, noise[:, : max(source.calls, 1)], mechanism.noise == "laplace")
+            return Response(data, noise[:, : max(source.calls, 1)], mechanism.noise)
         draws = 2 * source.calls  # more than one fresh noise a step: probe again with room for all
 
 

@@ -17,13 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
 from math import log, sqrt
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tacit.auditing.replay.running_sums import SummingPlan, response
+from tacit.auditing.replay.running_sums import SummingPlan, noise_sizes, response
 from tacit.auditing.scripted.enumeration import Feedback, plain
 from tacit.auditing.scripted.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
 from tacit.auditing.swapped_attributes import swapped
@@ -35,6 +37,9 @@ from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.privacy.curves import Curve, Gaussian, Pure, SamplerError
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
+
+# Independent draws, so many of them, are correlated like that with probability below 1e-20.
+FEWEST_DRAWS, SAME_NOISE = 15, 0.9999
 
 
 @dataclass
@@ -182,23 +187,15 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
 
     def add(self: Accumulator, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
         name = names.setdefault(id(self), f"sum {len(names)}")
-
-        def draw() -> FloatArray:
-            tape.inside = True
-            try:
-                return honest(self, x, sensitivity)
-            finally:
-                tape.inside = False
-
+        draw = partial(_inside, tape, lambda: honest(self, x, sensitivity))
         output: FloatArray = tape.release("sum", name, self.record(x, sensitivity), self._scale, sensitivity, draw)
         if tape.before is not None:
             self._step += 1
         return output
 
-    def release(self: NoisyVectors, rows: FloatArray) -> FloatArray:
-        output: FloatArray = tape.release(
-            self.noise, "noise", self.record(rows), self.scale, 1.0, lambda: honest_release(self, rows)
-        )
+    def release(self: NoisyVectors, sums: FloatArray) -> FloatArray:
+        draw = partial(_inside, tape, lambda: honest_release(self, sums))
+        output: FloatArray = tape.release(self.noise, "noise", self.worth(sums), self.scale, 1.0, draw)
         return output
 
     def noise(self: Grid, streams: Any, name: str) -> Any:
@@ -209,6 +206,15 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
         yield
 
 
+def _inside(tape: Tape, draw: Callable[[], FloatArray]) -> FloatArray:
+    """What a mechanism gives; the numbers that it draws are its own, and not kept on the tape."""
+    tape.inside = True
+    try:
+        return draw()
+    finally:
+        tape.inside = False
+
+
 @dataclass(frozen=True)
 class Replay:
     """What a pair of runs with frozen outputs showed.
@@ -216,7 +222,7 @@ class Replay:
     Attributes:
         identical: whether everything outside the mechanisms agreed.
         reason: what did not, if anything.
-        loss: exact mu (Gaussian) or epsilon (Laplace) of the mechanisms' inputs, all together.
+        loss: exact mu (Gaussian) or epsilon (pure noise) of the mechanisms' inputs, all together.
         log_ratio: the log ratio of the probabilities of all frozen outcomes.
     """
 
@@ -228,7 +234,7 @@ class Replay:
 
 @runtime_checkable
 class NormPlan(Protocol):
-    """A plan that draws noise with the density of a norm."""
+    """A plan that draws noise with the density of a norm, if it does not stand on a lattice."""
 
     @property
     def norm(self) -> Norm:
@@ -246,7 +252,7 @@ def replay_noise(plan: Plan, stream: Feedback, neighbour: Feedback, generator: n
                 tape.actions.append(plain(learner.play()))
                 learner.observe(row)
         tapes.append(tape)
-    reason = _difference(*tapes)
+    reason = _difference(*tapes) or _shared_noise(plan, tapes[0])
     return Replay(not reason, reason, float("inf") if reason else _noise_loss(plan, *tapes), 0.0)
 
 
@@ -300,6 +306,30 @@ def _difference(first: Tape, second: Tape) -> str:
     return ""
 
 
+def _shared_noise(plan: Plan, tape: Tape) -> str:
+    """Losses of several sums add up because their noises are independent: here the draws behind them are compared."""
+    sums: dict[str, list[Release]] = {}
+    for release in tape.releases:
+        if release.kind == "sum":
+            sums.setdefault(release.source, []).append(release)
+    for one, other in combinations(sums, 2):
+        pair = _draws(plan, sums[one]), _draws(plan, sums[other])
+        same_size = pair[0].size == pair[1].size >= FEWEST_DRAWS
+        if same_size and abs(np.dot(*pair)) > SAME_NOISE * np.linalg.norm(pair[0]) * np.linalg.norm(pair[1]):
+            return f"{one!r} and {other!r} are hidden by one noise, so that what tells them apart is hidden by none"
+    return ""
+
+
+def _draws(plan: Plan, releases: Sequence[Release]) -> FloatArray:
+    """The fresh noises that a sum was hidden by, in units of their scale."""
+    assert isinstance(plan, SummingPlan)
+    noise = np.array([release.output for release in releases]) - np.cumsum([r.value for r in releases], axis=0)
+    growth = [release.sensitivity for release in releases]
+    growth += [growth[-1]] * (plan.mechanism.steps - len(growth))
+    answer = response(plan.mechanism, releases[0].scale, growth).noise[: len(releases)]
+    return np.asarray(np.linalg.lstsq(answer, noise, rcond=1e-12)[0]).ravel()
+
+
 def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
     """The exact mu or epsilon of all vectors that were hidden by noise."""
     squares, total = 0.0, 0.0
@@ -315,16 +345,16 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
             steps[: len(shift)] = shift
             growth = [a.sensitivity for a, _ in pairs]
             growth += [growth[-1]] * (mechanism.steps - len(growth))
-            norms = plan.norm.dual_sizes if isinstance(plan, NormPlan) else None
+            grid: Grid | None = getattr(plan, "grid", None)
+            whole = grid is not None and grid.units > 0  # the coordinates of the noise are independent: l1
+            norms = plan.norm.dual_sizes if isinstance(plan, NormPlan) and not whole else None
             loss = response(mechanism, head.scale, growth).loss(steps, norms)
-            laplace = mechanism.noise == "laplace"
         else:
-            laplace = head.kind == "laplace"
-            loss = float(np.sum(np.abs(shift)) if laplace else np.sqrt(np.sum(shift**2))) / head.scale
+            gaussian = head.kind == "gaussian"
+            loss = float(np.sqrt(np.sum(shift**2)) if gaussian else noise_sizes(shift, head.kind).sum()) / head.scale
         total += loss
         squares += loss**2
-    laplace_like = isinstance(_ideal(plan), Pure)
-    return total if laplace_like else sqrt(squares)
+    return total if isinstance(_ideal(plan), Pure) else sqrt(squares)
 
 
 def _ideal(plan: Plan) -> Curve:

@@ -2,8 +2,8 @@
 
 `above_threshold` enumerates the answers of one instance on queries whose shifts all lie in an interval of its width
 (the whole width upwards, downwards, or half of it each way), as long a sequence as the budget allows; the hidden
-threshold is integrated out. `isolation` freezes the outcomes of runs that restart and checks that no later probability
-depends on data from before the restart.
+threshold is summed out over all integers. `isolation` freezes the outcomes of runs that restart and checks that no
+later probability depends on data from before the restart.
 """
 
 from __future__ import annotations
@@ -16,28 +16,31 @@ import numpy as np
 from tacit.auditing.instances import Instance
 from tacit.auditing.replay.tapes import Tape
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.enumeration import NUMERICAL_SLACK, ExactCurve, Law, Walk
-from tacit.auditing.scripted.script import ScriptedRandomness, Stream, symbols
+from tacit.auditing.scripted.enumeration import ExactCurve, Law, Walk
+from tacit.auditing.scripted.script import ScriptedRandomness, symbols
 from tacit.mechanisms.above_threshold import AboveThreshold
+from tacit.numerics.uniforms import Uniforms
 
-# Shifts in units of the width: all queries, alternating halves, the last one only, all but the last.
+# Sums of thousands of products of doubles.
+_SLACK = 1e-9
+# Shifts in halves of the width: all queries, alternating halves, the last one only, all but the last.
 _PATTERNS = (
-    lambda k, last: 1.0,
-    lambda k, last: 0.5 * (-1) ** k,
-    lambda k, last: float(k == last),
-    lambda k, last: float(k < last),
+    lambda k, last: 2,
+    lambda k, last: (-1) ** k,
+    lambda k, last: 2 * (k == last),
+    lambda k, last: 2 * (k < last),
 )
 
 
 def above_threshold(
-    *, width: float = 1.0, epsilon_threshold: float = 0.5, epsilon_query: float = 0.5, queries: int = 8
+    *, width: int = 4, epsilon_threshold: float = 0.5, epsilon_query: float = 0.5, queries: int = 8
 ) -> Finding:
-    """The largest privacy loss of any sequence of answers, against the sum of both epsilons."""
+    """The largest privacy loss of any sequence of answers, against the sum of both epsilons; `width` is even."""
     settings = {"width": width, "epsilon_threshold": epsilon_threshold, "epsilon_query": epsilon_query}
-    worst, seen = 0.0, ([0.0], [0.0])
-    for level in (-4.0, 0.0, 4.0):
+    worst, seen = 0.0, ([0], [0])
+    for level in (-4, 0, 4):
         base = [level * width] * queries
-        for shift in (width, -width):
+        for shift in (width // 2, -width // 2):
             for pattern in _PATTERNS:
                 other = [query + shift * pattern(k, queries - 1) for k, query in enumerate(base)]
                 loss = ExactCurve.of(_answers(base, settings), _answers(other, settings)).largest_loss
@@ -45,21 +48,21 @@ def above_threshold(
                     worst, seen = loss, (base, other)
     certified = epsilon_threshold + epsilon_query
     return Finding(
-        "threshold", f"{queries} queries of width {width:g}", "largest privacy loss", certified, worst,
-        worst > certified * (1 + 100 * NUMERICAL_SLACK), detail="answers tell these queries apart too well",
+        "threshold", f"{queries} queries of width {width}", "largest privacy loss", certified, worst,
+        worst > certified * (1 + _SLACK), detail="answers tell these queries apart too well",
         epsilon=(certified, worst), stream=tuple(seen[0]), neighbour=tuple(seen[1]),
     )  # fmt: skip
 
 
-def _answers(queries: list[float], settings: dict[str, float]) -> Law:
+def _answers(queries: list[int], settings: dict[str, Any]) -> Law:
     """The law of the answers until the instance is spent, or the queries are."""
     law: Law = {}
     waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
     with symbols():
         while waiting:
             walk = Walk(*waiting.pop())
-            stream: Any = Stream(walk, "alarm")
-            instance = AboveThreshold(0.0, generator=stream, **settings)
+            uniforms = Uniforms.from_streams(ScriptedRandomness(walk), "alarm")
+            instance = AboveThreshold(0, uniforms=uniforms, **settings)
             answers = []
             for query in queries:
                 answers.append(instance.test(query))

@@ -48,16 +48,16 @@ def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
     assert isinstance(problem, Experts)
     eta, batch, n = plan.eta, plan.batch, problem.n
     low, high = problem.loss_range
-    total, worst = np.zeros(n), 0.0
-    for place, row in enumerate(stream):
-        if place % batch == 0:
-            weights = np.exp(-eta * (total - total.min()))
-            weights /= weights.sum()
+    totals = np.cumsum((np.array([np.zeros(n), *(np.asarray(row) - low for row in stream)])) / (high - low), axis=0)
+    worst = 0.0
+    for place in range(len(stream)):
+        known = max(0, place - problem.delay) // batch * batch
+        weights = np.exp(-eta * (totals[known] - totals[known].min()))
+        weights /= weights.sum()
         seen = np.zeros(n)
         for actions, mass in law.items():
             seen[actions[place]] += mass
         worst = max(worst, float(np.max(np.abs(seen - weights))))
-        total = total + (np.asarray(row) - low) / (high - low)
     return Finding(
         "law", instance.label, "distance from exponential weights", TOLERANCE, worst, worst > TOLERANCE,
         detail="the actions do not have the law of the certified algorithm", stream=tuple(stream), check=True,

@@ -69,9 +69,13 @@ def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...
     names = plan.released_streams
     learner = plan.start(ScriptedRandomness(script))
     released: list[Any] = []
+    late = plan.problem.delay > 0  # then feedback is absorbed before a decision, otherwise after it
     for round_feedback in feedback:
+        if late:
+            script.forget()
         released.append(plain(learner.play()))
-        script.forget()
+        if not late:
+            script.forget()
         learner.observe(round_feedback)
         if names:
             released.append(tuple(name in script.asked for name in names))

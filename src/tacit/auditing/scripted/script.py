@@ -20,10 +20,23 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tacit.auditing.scripted.races_and_thresholds import Threshold, laplace_above, race_law, softmax
+from tacit.auditing.scripted.races_and_thresholds import (
+    GeometricLaw,
+    LaplaceLaw,
+    NoiseLaw,
+    Threshold,
+    race_law,
+    softmax,
+)
+from tacit.auditing.swapped_attributes import swapped
 from tacit.errors import TacitError
 from tacit.mechanisms import above_threshold
+from tacit.numerics.uniforms import Law, Uniforms
 from tacit.randomness import Randomness
+from tacit.validation import FloatArray
+
+Decide = Callable[[Law], int]
+"""Asks the script for one of the outcomes of a law."""
 
 
 class NotEnumerable(TacitError):
@@ -108,11 +121,11 @@ class Stream:
         """One of `high` equally likely outcomes."""
         return self._script.ask(self._name, lambda: [1 / int(high)] * int(high))
 
-    def laplace(self, location: float, scale: float, size: Any = None) -> Laplace:
+    def laplace(self, location: float, scale: float, size: Any = None) -> NoisyNumber:
         """A Laplace variable that was not read yet."""
         if size is not None:
             raise NotEnumerable(f"The stream {self._name!r} was asked for an array of Laplace noise.")
-        return Laplace(self._script, self._name, float(location), float(scale))
+        return NoisyNumber(self.decide, float(location), LaplaceLaw(float(scale)))
 
     def __getattr__(self, name: str) -> Any:
         raise NotEnumerable(f"The stream {self._name!r} was asked for {name}, which has no finite set of outcomes.")
@@ -190,44 +203,44 @@ class Coin(Bounded):
         return first + self._script.ask(self._stream, lambda: (masses / masses.sum()).tolist())
 
 
-class Laplace:
-    """A Laplace variable. As a threshold it stays hidden: its law is updated by every answer."""
+class NoisyNumber:
+    """A number plus noise of a known law. As a threshold it stays hidden: its law is updated by every answer."""
 
-    def __init__(self, script: Script, stream: str, shift: float, scale: float) -> None:
-        self._script, self._stream = script, stream
-        self.shift, self.scale = shift, scale
+    def __init__(self, decide: Decide, shift: float, law: NoiseLaw) -> None:
+        self._decide = decide
+        self.shift, self.law = shift, law
         self._hidden: Threshold | None = None
         self._read = False
 
-    def __add__(self, x: float) -> Laplace:
-        moved = Laplace(self._script, self._stream, self.shift + float(x), self.scale)
+    def __add__(self, x: float) -> NoisyNumber:
+        moved = NoisyNumber(self._decide, self.shift + float(x), self.law)
         moved._read = self._read
         return moved
 
     __radd__ = __add__
 
-    def __gt__(self, other: Laplace | float) -> bool:
+    def __gt__(self, other: NoisyNumber | float) -> bool:
         """Whether this noisy query exceeds a hidden threshold, or a number."""
         if self._read:
-            raise NotEnumerable("One Laplace variable was compared twice as a query.")
-        if isinstance(other, Laplace):
-            answer = other._answer(lambda hidden: laplace_above(hidden - self.shift, self.scale), self._stream)
+            raise NotEnumerable("One noisy number was compared twice as a query.")
+        if isinstance(other, NoisyNumber):
+            answer = other._answer(lambda hidden: self.law.above(hidden - self.shift), self._decide)
         else:
-            above = float(laplace_above(np.asarray(float(other) - self.shift), self.scale))
-            answer = self._script.ask(self._stream, lambda: (1 - above, above)) == 1
+            above = float(self.law.above(np.asarray(float(other) - self.shift)))
+            answer = self._decide(lambda: (1 - above, above)) == 1
         self._read = True
         return answer
 
     def __lt__(self, other: float) -> bool:
         """Whether a hidden threshold lies below a query without noise."""
-        return self._answer(lambda hidden: (hidden < float(other)).astype(float), self._stream)
+        return self._answer(lambda hidden: (hidden < float(other)).astype(float), self._decide)
 
-    def _answer(self, above: Any, stream: str) -> bool:
+    def _answer(self, above: Callable[[FloatArray], FloatArray], decide: Decide) -> bool:
         if self._hidden is None:
-            self._hidden = Threshold(self.shift, self.scale)
+            self._hidden = Threshold(self.shift, self.law)
         likelihood = above(self._hidden.nodes)
         probability = self._hidden.mean(likelihood)
-        answer = self._script.ask(stream, lambda: (1 - probability, probability)) == 1
+        answer = decide(lambda: (1 - probability, probability)) == 1
         self._hidden.update(likelihood if answer else 1 - likelihood)
         return answer
 
@@ -297,10 +310,12 @@ class Race(NDArrayOperatorsMixin):
 
 @contextmanager
 def symbols() -> Iterator[None]:
-    """Let the above-threshold mechanism keep symbols: its `float(...)` would ask them for a number."""
-    names = vars(above_threshold)
-    names["float"] = lambda value: value if isinstance(value, Laplace) else float(value)
-    try:
+    """Let above-threshold compare symbols: whole numbers of noise would be too many outcomes."""
+    honest = above_threshold.one_draw
+
+    def one_draw(uniforms: Uniforms, rate: float) -> Any:
+        decide = uniforms.decide
+        return honest(uniforms, rate) if decide is None else NoisyNumber(decide, 0.0, GeometricLaw(rate))
+
+    with swapped((above_threshold, "one_draw", one_draw)):
         yield
-    finally:
-        del names["float"]

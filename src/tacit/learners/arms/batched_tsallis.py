@@ -14,11 +14,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.arms.common import ArmLearner, ArmPlan, pure
+from tacit.learners.arms.draws import Draws
+from tacit.learners.arms.tsallis_batches import UNDECIDED, Batches, play_batches
+from tacit.learners.arms.tsallis_leader import FEW_ARMS, Rule, advance
 from tacit.learners.arms.tsallis_regret import (
     KAPPAS,
     MOST_DROP,
@@ -27,6 +31,7 @@ from tacit.learners.arms.tsallis_regret import (
     best_batches,
     best_decreasing,
     best_parameters,
+    copies_needed,
     decreasing_rates,
     decreasing_regret,
     fixed_regret,
@@ -34,14 +39,14 @@ from tacit.learners.arms.tsallis_regret import (
 from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
+from tacit.numerics.digits import use_numba
 from tacit.problems import Arms
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_number, check_positive, invalid
+from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive, invalid
 
 RATES = ("fixed", "decreasing")
-_MOST_STEPS = 100  # of Newton's method; it takes four or five
-_TOLERANCE = 1e-10
-_sum, _min = np.add.reduce, np.minimum.reduce  # the methods of arrays cost a microsecond more a call
+_COUNTED = 2**12  # batches from one look at how much a process has done to the next
+_WORDS = 2**8  # as much work as a batch
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,7 @@ class BatchedTsallis(ArmPlan):
     eta: float
     kappa: float
     rates: str = "fixed"
+    _no_delay: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,15 +105,22 @@ class BatchedTsallis(ArmPlan):
         """(how many batches, their learning rate), in order."""
         if self.rates == "fixed":
             return ((self.batches, self.eta),)
-        return tuple(decreasing_rates(self.loss, self.rounds, self.eta))
+        return tuple(decreasing_rates(self.loss, self.rounds, self.eta, self.problem.delay))
+
+    @property
+    def copies(self) -> int:
+        """How many learners take turns, batch by batch: one, if feedback is never late."""
+        return min(self.batches, copies_needed(self.problem.delay, self.batch))
 
     @cached_property
     def regret_bound(self) -> RegretBound:
         """The certified regret, by the number itself rather than its leading term."""
         certified = fixed_regret if self.rates == "fixed" else decreasing_regret
         return RegretBound(
-            self.problem.width * certified(self.loss, self.rounds, self.eta),
-            "B ((K^(1-q) - 1)/(eta (1-q)) + sum over batches of min_l (l + K max_p (phi(p) - l p)))",
+            self.problem.width * certified(self.loss, self.rounds, self.eta, self.problem.delay),
+            f"B ({'C ' if self.copies > 1 else ''}(K^(1-q) - 1)/(eta (1-q)) + "
+            "sum over batches of min_l (l + K max_p (phi(p) - l p)))"
+            + (f", C = ceil(D/B) + 1 = {self.copies} copies" if self.copies > 1 else ""),
             ("oblivious adversary", "missing feedback counts as the middle of the loss range"),
         )
 
@@ -141,10 +154,11 @@ class BatchedTsallis(ArmPlan):
         def kappas(power: float) -> tuple[float, ...]:
             return tuple(unit * (1 - power) for unit in KAPPAS) if kappa is None else (kappa,)
 
-        loss, best = best_parameters(problem.n, rounds, _releases(target, rounds, batch), powers, kappas)
+        releases = _releases(target, rounds, batch, problem.delay)
+        loss, best = best_parameters(problem.n, rounds, releases, powers, kappas, problem.delay)
         if rates == "decreasing":
             loss = loss if kappa is not None else replace(loss, kappa=0.7 * (1 - loss.power))
-            best = best_decreasing(loss, rounds)
+            best = best_decreasing(loss, rounds, problem.delay)
         rate = best if eta is None else check_positive("calibrate", "eta", eta)
         return cls(problem, target.epsilon, loss.release.batch, loss.power, rate, loss.kappa, rates, **pure(target))
 
@@ -160,10 +174,14 @@ class BatchedTsallis(ArmPlan):
 
 
 class BatchedTsallisLearner(ArmLearner):
-    """Draws an arm for each batch; everything it keeps besides the open batch is a function of releases."""
+    """Draws an arm for each batch; everything it keeps besides the open batch is a function of releases.
+
+    With a delay, copies of it take turns: batch s is played and learned from by copy s modulo their number, whose last
+    batch is back by then. Rounds are disjoint, so that each has the whole budget.
+    """
 
     plan: BatchedTsallis
-    _state = (*ArmLearner._state, "_scores", "_level", "_weights", "_batch")
+    _state = (*ArmLearner._state, "_scores", "_levels", "_weights", "_arms", "_batch")
 
     def __init__(self, plan: BatchedTsallis, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -171,56 +189,110 @@ class BatchedTsallisLearner(ArmLearner):
         self._size = plan.batch
         counts, rates = zip(*plan.stretches, strict=True)
         self._ends = np.cumsum(counts).tolist()
-        self._scales = [plan.power / (eta * (1 - plan.power)) for eta in rates]
-        self._batch = 0
-        self._scores = np.zeros(self._n)
-        self._level = -self._scales[0] * float(self._n) ** (1 - plan.power)  # that of equal scores
-        self._weights = np.full(self._n, 1 / self._n)
-        self._action = self._draws.arm(self._weights)
+        self._scales: list[float] = [plan.power / (eta * (1 - plan.power)) for eta in rates]
+        self._batch = 0  # how many are released
+        self._copies = plan.copies
+        self._scores = np.zeros((self._copies, self._n))
+        # That of equal scores.
+        self._levels = np.full(self._copies, -self._scales[0] * float(self._n) ** (1 - plan.power))
+        self._weights = np.full((self._copies, self._n), 1 / self._n)
+        self._arms = [self._draws.arm(weights) for weights in self._weights]
+        self._action = self._arms[0]
+        self._opens = self._copies > 1
+        self._rule = Rule(1 / (1 - plan.power), plan.kappa, self._mean.overshoot)
+        self._fast = use_numba()
+
+    def _at_opening(self, number: int) -> None:
+        if number % self._size == 0:
+            self._move(self._arms[number // self._size % self._copies])
 
     @property
     def probabilities(self) -> FloatArray:
         """The law from which the arm in hand was drawn: a function of what was released."""
-        return self._weights.copy()
+        in_hand = self._round // self._size if self._copies == 1 else max(0, self.decided - 1) // self._size
+        return np.array(self._weights[in_hand % self._copies])
 
     def _consistent(self) -> bool:
-        law = bool(np.all(self._weights >= 0) and abs(self._weights.sum() - 1) < 1e-9)
         counted = self._size == self.plan.batch and self._batch * self._size + self._filled == self._round
-        return super()._consistent() and law and counted
+        arms = len(self._arms) == self._copies and all(type(arm) is int and 0 <= arm < self._n for arm in self._arms)
+        gaps = self._scores - self._levels[:, None]
+        if not (super()._consistent() and counted and arms and bool(np.all(gaps > 0))):
+            return False
+        turns = (-(-(self._batch - copy) // self._copies) for copy in range(self._copies))
+        law = (np.array([[self._scale(turn)] for turn in turns]) / gaps) ** self._rule.exponent
+        near = np.allclose(law, self._weights, rtol=1e-6, atol=1e-12)
+        return bool(near and np.all(abs(self._weights.sum(axis=1) - 1) < 1e-9))
+
+    def _run(self, rows: FloatArray) -> IntArray:
+        """Whole batches in compiled passes where that is worth it; what is left of others as it comes."""
+        count = len(rows) // self._size
+        self._fast = use_numba(count * _WORDS)
+        if not (self._fast and self._n <= FEW_ARMS and type(self._draws) is Draws and self._copies == 1):
+            return super()._run(rows)
+        first = min(len(rows), -self._filled % self._size)
+        parts = [super()._run(rows[:first])]
+        count = (len(rows) - first) // self._size
+        if self._round + count * self._size == self._horizon:
+            count -= 1  # after the last batch nothing is decided: it is not released
+        last = first + max(0, count) * self._size
+        for start in range(first, last, _COUNTED * self._size):
+            parts.append(self._run_batches(rows[start : min(last, start + _COUNTED * self._size)]))
+        return np.concatenate([*parts, super()._run(rows[last:])])
+
+    def _run_batches(self, rows: FloatArray) -> IntArray:
+        """Whole batches of the only copy, all of which are released."""
+        actions, size, done = np.empty(len(rows), dtype=np.int64), self._size, 0
+        rows, count = np.ascontiguousarray(rows), len(rows) // size
+        scales = np.array([self._scale(self._batch + ahead) for ahead in range(count + 1)])
+        batches = Batches(size, self._steps, self._centred, self._mean.values)
+        index, tape = self._draws.tape(len(rows), count)
+        while done < count:
+            first = done * size
+            law = self._scores[0], self._weights[0], float(self._levels[0])
+            more, arm, self._levels[0], switches = play_batches(
+                rows[first:],
+                (self._low, self._high),
+                batches,
+                self._rule,
+                scales[done:],
+                law,
+                self._action,
+                tape.after(first, done),
+                actions[first:],
+            )
+            done, self._switches = done + more, self._switches + switches
+            if arm == UNDECIDED:
+                self._action = int(actions[done * size - 1])
+                self._move(self._draws.arm_of(index + done - 1, int(tape.arms[done - 1]), self._weights[0]))
+            else:
+                self._action = arm
+        self._arms[0] = self._action
+        self._round, self._batch, self._played = self._round + len(rows), self._batch + count, False
+        return actions
 
     def _release(self, total: int) -> None:
-        plan, p, arm = self.plan, self._weights, self._action
+        copy, turn = self._batch % self._copies, self._batch // self._copies
         mean = self._mean.value(self._draws.noisy(total))
-        baseline = plan.kappa * self._scale() * p**plan.power - self._mean.overshoot
-        np.minimum(baseline, 0.5, out=baseline)
-        self._scores += baseline - 0.5
-        self._scores[arm] += (mean - baseline[arm]) / p[arm]
         self._batch += 1
-        self._weights, self._level = leader(self._scores, self._scale(), plan.power, self._level)
-        self._move(self._draws.arm(self._weights))
+        if self._batch % _COUNTED == 0:
+            self._fast = use_numba(_COUNTED * _WORDS)
+        weights = self._weights[copy]
+        self._levels[copy] = advance(
+            self._rule,
+            self._scores[copy],
+            weights,
+            float(self._levels[copy]),
+            (self._arms[copy], mean),
+            (self._scale(turn), self._scale(turn + 1)),
+            self._fast,
+        )
+        self._arms[copy] = self._draws.arm(weights)
+        if not self._opens:
+            self._move(self._arms[copy])
 
-    def _scale(self) -> float:
-        """A = q/(eta (1-q)) of the batch in hand."""
-        return float(self._scales[bisect_right(self._ends, self._batch)])
-
-
-def leader(scores: FloatArray, scale: float, power: float, level: float) -> tuple[FloatArray, float]:
-    """p_i = (A/(G_i - nu))^{1/(1-q)} with sum 1, and nu, by Newton's method from `level`.
-
-    The sum is increasing and convex in nu, and at least 1 at min G - A: from there, or from where it was, Newton's
-    steps overshoot once at most and then fall monotonically.
-    """
-    exponent = 1 / (1 - power)
-    top = float(_min(scores)) - scale
-    nu = min(level, top)
-    for _ in range(_MOST_STEPS):
-        ratios = scale / (scores - nu)
-        weights = ratios**exponent
-        total = float(_sum(weights))
-        if abs(total - 1) <= _TOLERANCE:
-            break
-        nu = min(nu - (total - 1) * scale / (exponent * float(weights @ ratios)), top)
-    return weights / total, nu
+    def _scale(self, turn: int) -> float:
+        """A = q/(eta (1-q)) of this batch of a copy."""
+        return self._scales[min(bisect_right(self._ends, turn), len(self._scales) - 1)]
 
 
 def _check_power(power: object) -> float:
@@ -231,7 +303,7 @@ def _check_kappa(kappa: object) -> float:
     return check_number("BatchedTsallis", "kappa", kappa, above=1e-6, below=MOST_DROP, closed_low=True)
 
 
-def _releases(target: Target, rounds: int, batch: int | None) -> list[ClippedGeometric]:
+def _releases(target: Target, rounds: int, batch: int | None, delay: int) -> list[ClippedGeometric]:
     """The lengths worth trying, as few as the limit on switches allows."""
 
     def make(length: int) -> ClippedGeometric:
@@ -245,4 +317,4 @@ def _releases(target: Target, rounds: int, batch: int | None) -> list[ClippedGeo
             f"BatchedTsallis needs batches of {fewest} rounds to switch {target.max_switches} times at most, and "
             f"{LARGEST_BATCH} are allowed."
         )
-    return best_batches(make, min(fewest, rounds), rounds)
+    return best_batches(make, min(fewest, rounds), min(rounds, LARGEST_BATCH), delay)

@@ -18,6 +18,7 @@ from tacit.errors import InvalidInput
 from tacit.learners.arms.draws import Draws
 from tacit.learners.learner import Learner
 from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.small_problems import SMALL_DELAY
 from tacit.learners.target import Target
 from tacit.mechanisms.clipped_geometric import ClippedGeometric
 from tacit.privacy.curves import Curve, Pure
@@ -62,7 +63,7 @@ class ArmPlan(PrivatePlan):
 
     def _enumerable(self, loud: dict[str, Any], own: dict[str, Any]) -> tuple[SmallInstance, ...]:
         """Two arms and four rounds, with loud parameters and with the plan's own privacy; real runs of the first."""
-        problem = replace(self.problem, n=2, horizon=4)
+        problem = replace(self.problem, n=2, horizon=4, delay=min(self.problem.delay, SMALL_DELAY))
         made = {"loud parameters": replace(self, problem=problem, **loud)}
         small = replace(self, problem=problem, **own)
         if small != made["loud parameters"]:
@@ -90,6 +91,8 @@ class ArmLearner(Learner):
 
     plan: ArmPlan
     _state: ClassVar[tuple[str, ...]] = ("_draws", "_size", "_filled", "_total")
+    _reacts = True
+    _skips = True
 
     def __init__(self, plan: ArmPlan, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -115,6 +118,13 @@ class ArmLearner(Learner):
             self._reject("")
         return (number - self._low) / (self._high - self._low)  # in [0, 1], and both ends are met exactly
 
+    def _nothing(self) -> None:
+        return None
+
+    def _check_row(self, number: int, row: FloatArray) -> float | None:
+        loss = float(row[self._action])
+        return None if loss != loss else self._check(loss)
+
     def _check_many(self, losses: Any) -> FloatArray:
         rows = real_array(self.plan.algorithm, "losses", losses, (None, self._n))
         # fmin and fmax pass over NaN, which is missing feedback.
@@ -130,8 +140,11 @@ class ArmLearner(Learner):
         )
 
     def _absorb(self, loss: float | None) -> None:
-        self._total += self._step(NAN if loss is None else loss)
-        self._fill(1, self._round + 1)
+        # The steps of `_step` and the count of `_fill`, without their calls: this is the hot path.
+        self._total += self._step(NAN) if loss is None else self._steps * self._draws.bit(loss)
+        self._filled += 1
+        if self._filled == self._size:
+            self._fill(0, self._round + 1)
 
     def _step(self, loss: float) -> int:
         """The steps of one round; one bit is drawn whatever the feedback."""
@@ -146,6 +159,8 @@ class ArmLearner(Learner):
         while first < len(rows):
             losses = rows[first : first + self._size - self._filled, self._action]
             count = len(losses)
+            if self._absent is not None:
+                losses = np.where(self._absent[first : first + count], NAN, losses)
             actions[first : first + count] = self._action
             self._total += self._sum((losses - self._low) / (self._high - self._low))
             self._round += count
@@ -173,6 +188,9 @@ class ArmLearner(Learner):
 
     def _consistent(self) -> bool:
         arm, filled = self._action, self._filled
+        settled = [loss for loss in self._slots.values() if isinstance(loss, float)]
+        if not all(0 <= loss <= 1 for loss in settled):
+            return False
         inside = isinstance(arm, int) and 0 <= arm < self._n and 0 <= self._total <= filled * self._steps
         return super()._consistent() and inside and 0 <= filled <= self._size
 

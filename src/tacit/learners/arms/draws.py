@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.numerics.decisions import draw_weighted
+from tacit.learners.arms.tsallis_batches import Tape
+from tacit.numerics.decisions import decide_weighted, draw_weighted
 from tacit.numerics.discrete_laplace import DiscreteLaplace
 from tacit.numerics.uniforms import Uniforms, fractions
 from tacit.randomness import Randomness
@@ -42,11 +43,21 @@ class Draws:
 
     def noisy(self, total: int) -> int:
         """The sum of a batch with fresh two-sided geometric noise: what may be released of it, once."""
-        return total + int(self._noise.draw(1)[0])
+        return total + self._noise.draw_one()
 
     def arm(self, probabilities: FloatArray) -> int:
         """An arm with these probabilities."""
         return draw_weighted(self._arms, probabilities)
+
+    def tape(self, rounds: int, batches: int) -> tuple[int, Tape]:
+        """What so many rounds and batches draw, for one compiled pass, and the index of the first word for arms."""
+        bits, noise = self._bits.take(rounds)[1], self._noise.draw(batches)
+        index, arms = self._arms.take(batches)
+        return index, Tape(bits, noise, arms)
+
+    def arm_of(self, index: int, word: int, probabilities: FloatArray) -> int:
+        """`arm` by a word of a tape that its first 53 bits do not decide."""
+        return decide_weighted(self._arms, index, word, probabilities)
 
     @property
     def private(self) -> bool:

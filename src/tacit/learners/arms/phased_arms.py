@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,8 +33,9 @@ from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_choice, check_integer, check_level, check_number, invalid, real_array
 
 NOISES = ("geometric", "gaussian")
-FIRST_BATCHES = (4, 8, 16)  # times the scale of the noise
+FIRST_BATCHES, LATE_FIRST_BATCHES = (4, 8, 16), (16, 24, 32, 48)  # times the scale of the noise
 MOST_RATIO = 16.0
+RATIOS = (1.5, 2.0, 3.0)  # the first one, unless feedback is late
 UNSEEN = -1.0  # an index below all others
 
 
@@ -63,6 +65,7 @@ class PhasedArms(ArmPlan):
     ratio: float = 1.5
     level: float = 3.0
     noise: str = "geometric"
+    _no_delay: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,8 +73,10 @@ class PhasedArms(ArmPlan):
         check_number("PhasedArms", "ratio", self.ratio, above=1.0, below=MOST_RATIO, closed_high=True)
         check_level("PhasedArms", "level", self.level, at_least=0.0)
         check_integer("PhasedArms", "first", self.first)
-        if self.problem.horizon is not None and self.problem.n * self.first > self.problem.horizon:
-            raise invalid("PhasedArms", "first", "at most horizon / n, so that each arm can be played", self.first)
+        played = self.problem.n * (self.first + self.problem.delay)
+        if self.problem.horizon is not None and played > self.problem.horizon:
+            most = "horizon / n" if not self.problem.delay else "horizon / n - delay"
+            raise invalid("PhasedArms", "first", f"at most {most}, so that each arm can be played", self.first)
         if self.noise == "gaussian" and self.delta == 0:
             raise PrivacyError("Gaussian noise needs delta > 0; with delta = 0 use noise='geometric'.")
 
@@ -106,7 +111,8 @@ class PhasedArms(ArmPlan):
     def schedule(self) -> Phases:
         """The batches of an arm, and what is known of them before any data."""
         gaussian = self.noise == "gaussian"
-        return Phases(self.problem.n, self.rounds, self.scale, self.first, self.ratio, self.level, gaussian)
+        public = (self.problem.n, self.rounds, self.scale, self.first, self.ratio, self.level)
+        return Phases(*public, gaussian, self.problem.delay)
 
     @cached_property
     def regret_bound(self) -> RegretBound:
@@ -154,7 +160,7 @@ class PhasedArms(ArmPlan):
         target: Target,
         *,
         first: int | None = None,
-        ratio: float = 1.5,
+        ratio: float | None = None,
         level: float = 3.0,
         noise: str = "geometric",
     ) -> PhasedArms:
@@ -162,23 +168,26 @@ class PhasedArms(ArmPlan):
             raise PrivacyError(
                 "PhasedArms has certified regret for stochastic losses only: say so with adversary='stochastic'."
             )
-        rounds = problem.horizon or 1
-        if rounds < problem.n:
-            raise PrivacyError(
-                f"PhasedArms plays each of its {problem.n} arms once at least. Got {rounds} rounds instead."
-            )
+        rounds, delay = problem.horizon or 1, problem.delay
+        most = rounds // problem.n - delay
+        if most < 1:
+            least = "once at least" if not delay else f"{delay + 1} times at least"
+            raise PrivacyError(f"PhasedArms plays each of its {problem.n} arms {least}. Got {rounds} rounds instead.")
 
-        def make(first: int) -> PhasedArms:
+        def make(first: int, ratio: float) -> PhasedArms:
             contract = pure(target) if noise == "geometric" else target.contract
             return cls(problem, target.epsilon, first, ratio, level, noise, **contract)
 
-        if first is not None:
-            return _within(make(first), target)
-        unit, most = ceil(make(1).scale), rounds // problem.n
-        lengths = {min(times * unit, most) for times in FIRST_BATCHES}
-        if target.max_switches is not None:
-            lengths = {max(length, _shortest(problem.n, rounds, ratio, target.max_switches)) for length in lengths}
-        found = min((make(length) for length in sorted(lengths)), key=lambda plan: float(plan.regret_bound))
+        ratios = (RATIOS if delay else RATIOS[:1]) if ratio is None else (ratio,)
+        unit = ceil(make(1, ratios[0]).scale)
+        tried = {times * unit for times in (LATE_FIRST_BATCHES if delay else FIRST_BATCHES)}
+        tried |= {-(-delay // 2)} - {0}
+        lengths = {min(length, most) for length in tried} if first is None else {first}
+        if target.max_switches is not None and first is None:
+            shortest = min(most, _shortest(problem.n, rounds, max(ratios), target.max_switches))
+            lengths = {max(length, shortest) for length in lengths}
+        made = [make(length, growth) for length in sorted(lengths) for growth in ratios]
+        found = min(made, key=lambda plan: (_exceeds(plan, target), float(plan.regret_bound)))
         return _within(found, target)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -195,7 +204,7 @@ class PhasedArmsLearner(ArmLearner):
 
     plan: PhasedArms
     _stream_names = ("gaussian",)
-    _state = (*ArmLearner._state, "_done", "_sums", "_indices")
+    _state = (*ArmLearner._state, "_done", "_sums", "_indices", "_unused")
 
     def __init__(self, plan: PhasedArms, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -205,7 +214,14 @@ class PhasedArmsLearner(ArmLearner):
         self._sums = np.zeros(self._n)  # of their means, times their precisions
         self._indices = np.full(self._n, UNSEEN)
         self._size = plan.first
+        self._unused = 0  # rounds to come that were played while a batch was on its way back
         self._action = 0
+
+    def _absorb(self, loss: float | None) -> None:
+        if self._unused:
+            self._unused -= 1
+        else:
+            super()._absorb(loss)
 
     @property
     def estimates(self) -> FloatArray:
@@ -226,6 +242,7 @@ class PhasedArmsLearner(ArmLearner):
         if not (super()._consistent() and np.all(self._done >= 0) and np.all(self._done < len(lengths))):
             return False
         played = sum(ends[int(done)] for done in self._done) + self._filled
+        played += int(self._done.sum()) * self._delay - self._unused
         return self._size == lengths[int(self._done[self._action])] and played == self._round
 
     @np.errstate(all="ignore")
@@ -239,6 +256,7 @@ class PhasedArmsLearner(ArmLearner):
         self._indices[arm] = schedule.phases[done].index(estimate)
         following = int(self._indices.argmin())
         self._size = schedule.lengths[int(self._done[following])]
+        self._unused = self._delay
         self._move(following)
 
     def _noisy(self, total: int) -> float:
@@ -259,8 +277,12 @@ def _shortest(arms: int, rounds: int, ratio: float, most: int) -> int:
     return max(1, min(ceil(length * (1 + 1e-12)), rounds // arms))
 
 
+def _exceeds(plan: PhasedArms, target: Target) -> bool:
+    return target.max_switches is not None and plan.expected_switches > target.max_switches
+
+
 def _within(plan: PhasedArms, target: Target) -> PhasedArms:
-    if target.max_switches is not None and plan.expected_switches > target.max_switches:
+    if _exceeds(plan, target):
         raise PrivacyError(
             f"PhasedArms may switch {ceil(plan.expected_switches)} times, more than max_switches={target.max_switches}."
         )

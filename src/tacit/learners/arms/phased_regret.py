@@ -12,6 +12,7 @@ the index is the smallest q with Lambda_j(q) <= L_j, and for any c in (0, 1) the
     Dbar = sum_j e^{-L_j} int_0^1 prod_i (1 + x (1 - e^{-s_j w_i/m_i}))^{-m_i} dx
     h(x) = min(T, n_1 + sum_j m_{j+1} exp(-Psi*_j(((1-c) x - r_j)^+)))
 
+With a delay D, n_1 + D and m_{j+1} + D stand in h.
 For Gaussian noise of deviation b the last logarithm is -(s w_i b/m_i)^2/2. On grids everything is taken at its larger
 end: s_j one step down, left sums for the integral, h at the left and x at the right end of each cell.
 """
@@ -114,6 +115,7 @@ class Phases:
         ratio: alpha, by which the rounds of an arm grow from batch to batch.
         level: L_0; L_j = L_0 + ln max(1, T/(K n_j)).
         gaussian: whether the noise is Gaussian.
+        delay: D; after a batch its arm is played for so many rounds more, until the batch is back.
     """
 
     arms: int
@@ -123,6 +125,7 @@ class Phases:
     ratio: float
     level: float
     gaussian: bool
+    delay: int = 0
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
@@ -191,9 +194,9 @@ class Phases:
 
     def _plays(self, distances: FloatArray) -> FloatArray:
         """h, the expected rounds of an arm."""
-        plays = np.full_like(distances, float(self.first))
+        plays = np.full_like(distances, float(self.first + self.delay))
         for phase, length in zip(self.phases, self.lengths[1:], strict=True):
-            plays += length * phase.unlikely(distances)
+            plays += (length + self.delay) * phase.unlikely(distances)
         return np.asarray(np.minimum(plays, self.rounds))
 
 

@@ -32,6 +32,8 @@ GRID, COARSE_GRID, SMALLEST_PROBABILITY = 1200, 150, 1e-12
 MOST_DROP = 0.9
 # The largest value on a grid of probabilities is a lower bound on the supremum, short by less than this share.
 GRID_SLACK = 1.0002
+# Where the batches for fewer copies than this are tried.
+MOST_COPIES = 40
 # A law with more outcomes is thinned: mass moves to the ends of cells, which raises means of convex functions.
 MOST_OUTCOMES = 65
 
@@ -117,30 +119,37 @@ class BatchLoss:
         return thinned(self.release.values, self.release.law(0))
 
 
-def fixed_regret(loss: BatchLoss, rounds: int, eta: float) -> float:
-    """The certified regret of one learning rate."""
+def copies_needed(delay: int, batch: int) -> int:
+    """How many learners take turns, so that the batch of each is back when it decides again."""
+    return -(-delay // batch) + 1
+
+
+def fixed_regret(loss: BatchLoss, rounds: int, eta: float, delay: int = 0) -> float:
+    """The certified regret of one learning rate: the copies' bounds add up, each over its own batches."""
     if loss.arms == 1:
         return 0.0
     batches = -(-rounds // loss.release.batch)
-    return loss.release.batch * (loss.range(eta) + batches * loss.stability(eta))
+    copies = min(batches, copies_needed(delay, loss.release.batch))
+    return loss.release.batch * (copies * loss.range(eta) + batches * loss.stability(eta))
 
 
-def decreasing_regret(loss: BatchLoss, rounds: int, eta: float) -> float:
+def decreasing_regret(loss: BatchLoss, rounds: int, eta: float, delay: int = 0) -> float:
     """The certified regret of the rates of `decreasing_rates`: a sum over the stretches of equal rates."""
     if loss.arms == 1:
         return 0.0
     total, last = 0.0, inf
-    for count, rate in decreasing_rates(loss, rounds, eta):
+    for count, rate in decreasing_rates(loss, rounds, eta, delay):
         total, last = total + count * loss.stability(rate), rate
-    return loss.release.batch * (loss.range(last) + total)
+    return copies_needed(delay, loss.release.batch) * loss.release.batch * (loss.range(last) + total)
 
 
-def decreasing_rates(loss: BatchLoss, rounds: int, eta: float) -> Iterator[tuple[int, float]]:
-    """(how many batches, their rate): eta/sqrt(s) for batch s, constant over stretches a twentieth longer each.
+def decreasing_rates(loss: BatchLoss, rounds: int, eta: float, delay: int = 0) -> Iterator[tuple[int, float]]:
+    """(how many batches, their rate) of a copy: eta/sqrt(s) for its batch s, constant over stretches that grow by 1/20.
 
     While eta/sqrt(s) is not admissible, the rate is the largest one that is.
     """
     batches, first = -(-rounds // loss.release.batch), 1
+    batches = -(-batches // copies_needed(delay, loss.release.batch))
     most = largest_rate(loss, eta)
     while first <= batches:
         after = min(first + max(1, first // 20), batches + 1)
@@ -159,6 +168,7 @@ def best_parameters(
     releases: list[ClippedGeometric],
     powers: tuple[float, ...],
     kappas: Callable[[float], tuple[float, ...]],
+    delay: int = 0,
 ) -> tuple[BatchLoss, float]:
     """The batch, power and kappa of the smallest certified regret, with the learning rate.
 
@@ -168,7 +178,7 @@ def best_parameters(
 
     def tuned(release: ClippedGeometric, power: float, kappa: float) -> tuple[float, BatchLoss]:
         loss = BatchLoss(arms, release, power, kappa, COARSE_GRID)
-        return fixed_regret(loss, rounds, best_rate(loss, rounds, 0.02)), loss
+        return fixed_regret(loss, rounds, best_rate(loss, rounds, 0.02, delay), delay), loss
 
     def better(trials: Iterator[tuple[float, BatchLoss]]) -> BatchLoss:
         return min(trials, key=lambda trial: trial[0])[1]
@@ -178,27 +188,29 @@ def best_parameters(
     found = better(tuned(releases[0], power, kappa) for power in near for kappa in kappas(power))
     found = better(tuned(release, found.power, found.kappa) for release in releases)
     fine = replace(found, points=GRID)
-    return fine, best_rate(fine, rounds, 0.002)
+    return fine, best_rate(fine, rounds, 0.002, delay)
 
 
-def best_decreasing(loss: BatchLoss, rounds: int) -> float:
+def best_decreasing(loss: BatchLoss, rounds: int, delay: int = 0) -> float:
     """The first rate of the smallest certified regret with rates that decrease."""
     coarse = replace(loss, points=COARSE_GRID)
     unit = 1 / sqrt(loss.release.variance)
-    return minimise(lambda eta: decreasing_regret(coarse, rounds, eta), 0.3 * unit, 1.5 * unit, 0.03)
+    return minimise(lambda eta: decreasing_regret(coarse, rounds, eta, delay), 0.3 * unit, 1.5 * unit, 0.03)
 
 
-def best_rate(loss: BatchLoss, rounds: int, tolerance: float) -> float:
+def best_rate(loss: BatchLoss, rounds: int, tolerance: float, delay: int = 0) -> float:
     """The learning rate of the smallest certified regret: for small ones phi is eta p^{1-q} V/(2q), nearly."""
-    batches = -(-rounds // loss.release.batch)
+    batches = -(-rounds // loss.release.batch) / copies_needed(delay, loss.release.batch)
     slope = batches * loss.release.variance * max(2, loss.arms) ** loss.power / (2 * loss.power)
     guess = sqrt((max(2, loss.arms) ** (1 - loss.power) - 1) / (1 - loss.power) / slope)
     guess = largest_rate(loss, guess)
-    return minimise(lambda eta: fixed_regret(loss, rounds, eta), guess / 4, guess * 1.5, tolerance)
+    return minimise(lambda eta: fixed_regret(loss, rounds, eta, delay), guess / 4, guess * 1.5, tolerance)
 
 
-def best_batches(make: Callable[[int], ClippedGeometric], least: int, most: int) -> list[ClippedGeometric]:
-    """The three lengths in [least, most] with the smallest B V, the smallest first; B V falls, then rises."""
+def best_batches(
+    make: Callable[[int], ClippedGeometric], least: int, most: int, delay: int = 0
+) -> list[ClippedGeometric]:
+    """The three lengths in [least, most] with the smallest B V times copies; B V falls, then rises."""
     low, high = least, min(most, max(least, 8 * ceil(1 / make(1).rate)))
     while high - low > 8:
         third = (high - low) // 3
@@ -206,8 +218,14 @@ def best_batches(make: Callable[[int], ClippedGeometric], least: int, most: int)
             high -= third
         else:
             low += third
-    window = range(max(least, low - 2), min(most, high + 2) + 1)
-    return sorted((make(batch) for batch in window), key=lambda release: release.spread)[:3]
+    window = {*range(max(least, low - 2), min(most, high + 2) + 1)}
+    # With a delay: the shortest batches for so many copies, where these are few.
+    window |= {batch for k in range(1, MOST_COPIES) if least <= (batch := -(-delay // k)) <= most}
+
+    def cost(release: ClippedGeometric) -> float:
+        return release.spread * copies_needed(delay, release.batch)
+
+    return sorted((make(batch) for batch in sorted(window)), key=cost)[:3]
 
 
 def thinned(values: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -269,6 +269,9 @@ class BanditFWLearner(BanditLearner):
         self._done = 0  # rounds of all blocks that are complete
         self._open()
 
+    def _nothing(self) -> float:
+        return self.plan._centre
+
     def _gather(self) -> dict[str, Any]:
         content = super()._gather()
         content["_values"] = content["_values"][: self._filled]  # behind them lies memory that was never written

@@ -48,7 +48,8 @@ class CertifiedRegret:
         deviation: w, the largest distance of a value from the baseline.
         noise: zeta times the root mean square norm of the noise in each sum, of shape (N - 2,).
         lost: zeta times the norm by which an estimate may be off on a lattice. Then the bound is for the quantised
-            estimates, whose means are steeper by at most that, and which miss the true ones by it.
+            estimates, which are longer by at most that, whose means are steeper by it, and which miss the true ones by
+            it.
     """
 
     problem: Bandit
@@ -91,7 +92,7 @@ class CertifiedRegret:
         batches, length = batches_of(self.rounds)
         domain, lipschitz = self.problem.domain, self.problem.lipschitz
         n, inner = domain.hull_dimension, domain.inner_radius
-        variance = length * (n * self.deviation / zeta) ** 2
+        variance = length * ((n * self.deviation + self.lost) / zeta) ** 2
         steepest = lipschitz + self.lost / zeta
         second_moment = variance + length * (length - 1) * steepest**2
         noise = np.append(0.0, self.noise / zeta)

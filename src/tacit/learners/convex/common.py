@@ -76,6 +76,11 @@ class ConvexLearner(Learner):
             return self._loss.pack(feedback, self._domain.dimension, many=True)
         return list(feedback)
 
+    def _nothing(self) -> Any:
+        """Data of a loss that is the same everywhere; a quadratic one has none, and gets the target 0."""
+        assert isinstance(self._loss, RowLoss)
+        return self._loss.neutral(self._domain.dimension)
+
     def _run_openly(self, rows: Any) -> FloatArray:
         return np.asarray(super()._run_openly(rows)).reshape(len(rows), self._domain.dimension)
 

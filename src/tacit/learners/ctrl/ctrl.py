@@ -47,7 +47,8 @@ class CTRL(ConvexPlan, PrivatePlan):
     curve `PerturbedMinimiser`; adaptive adversaries; delta pays for noise that is cut off, 1e-30 a round, and for no
     other event. Enforced: losses of tacit's own families only (convexity, G and beta by construction), features
     clipped, minimisation certified for all data, its residue covered by release noise, errors of coins paid for.
-    Numerics: idealized noise.
+    Numerics: idealized. Inexact minimisers are covered by noise and charged; the last digits of that noise, and of the
+    coins' log ratios, are float64.
     Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + G D T min(T/2, 1/p)(P[clip] + kappa) + 2 G D
     + G Delta T, wherever the decisions lie; Delta and kappa are what release noise and inexact coins cost.
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
 from tacit.errors import InvalidInput
+from tacit.learners.array_runs import Absent
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
+from tacit.learners.slots import OPEN
+from tacit.learners.small_problems import SMALL_DELAY
 from tacit.learners.states import fitting
 from tacit.numerics.lattice import LOSS_UNITS
 from tacit.problems import Experts, Problem, Tracking
@@ -22,6 +25,9 @@ BLOCK_ENTRIES = 1 << 18
 
 # Rounds of the run that audits replay: long enough for a history, short enough to replay hundreds of times.
 _REPLAYED_ROUNDS = 60
+
+# What a round without feedback counts as, for every expert.
+MIDDLE = 0.5
 
 # The reductions themselves: the methods of arrays cost a microsecond more a call.
 _min, _max = np.minimum.reduce, np.maximum.reduce
@@ -46,7 +52,8 @@ class ExpertPlan(PrivatePlan):
 
     def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
         """The same algorithm on so many rounds and experts (None: as many as now), with other parameters."""
-        size: dict[str, Any] = {"horizon": rounds, "n": self.problem.n if n is None else n}
+        delay = min(self.problem.delay, SMALL_DELAY)
+        size: dict[str, Any] = {"horizon": rounds, "delay": delay, "n": self.problem.n if n is None else n}
         if isinstance(self.problem, Tracking):
             size["switches"] = min(self.problem.switches, rounds - 1, max(1, rounds // 10))
         return replace(self, problem=replace(self.problem, **size), **changes)
@@ -94,6 +101,7 @@ class ExpertLearner(Learner):
     """
 
     plan: ExpertPlan
+    _skips = True
 
     def __init__(self, plan: ExpertPlan, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -112,9 +120,22 @@ class ExpertLearner(Learner):
         if self._unit:
             self._best = low
             return losses
-        scale = self._high - self._low
-        self._best = (low - self._low) / scale
-        return np.asarray((losses - self._low) / scale)
+        self._best = (low - self._low) / (self._high - self._low)
+        return self._rescaled(losses)
+
+    def _nothing(self) -> FloatArray:
+        """The middle of the range for every expert: sums that are counted from there do not move."""
+        self._best = MIDDLE
+        return np.full(self._n, MIDDLE)
+
+    def _recalled(self, kept: Any) -> Any:
+        if kept is OPEN or kept is None:
+            return self._nothing()
+        self._best = _extremes(kept)[0]
+        return kept
+
+    def _check_rows(self, rows: FloatArray, first: int) -> Any:
+        return self._check_block(rows, first)[0] if len(rows) else ()
 
     def _check_many(self, losses: Any) -> FloatArray:
         return real_array(self.plan.algorithm, "losses", losses, (None, self._n))
@@ -122,15 +143,28 @@ class ExpertLearner(Learner):
     def _check_block(self, block: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
         """A contiguous block of rows in [0, 1], and the smallest entry of each row."""
         block = np.ascontiguousarray(block)
+        if self._absent is not None:
+            return self._fill_block(block, first, self._absent[first : first + len(block)])
         best = _min(block, 1)
         if not (_min(best) >= self._low and _max(block, None) <= self._high):
             self._reject(block, first)
-        if self._unit:
-            return block, best
-        scale = self._high - self._low
-        return (block - self._low) / scale, (best - self._low) / scale
+        return self._rescaled(block), self._rescaled(best)
 
-    def _reject(self, losses: FloatArray, first: int | None) -> None:
+    def _rescaled(self, losses: FloatArray) -> FloatArray:
+        """Losses in their range, moved to [0, 1]."""
+        return losses if self._unit else (losses - self._low) / (self._high - self._low)
+
+    def _fill_block(self, block: FloatArray, first: int, absent: Absent) -> tuple[FloatArray, FloatArray]:
+        """The same where some rows have no feedback, as `_nothing` makes it of one."""
+        whole, self._absent = self._absent, None
+        block = block.copy()
+        block[absent] = self._low
+        block, best = self._check_block(block, first)
+        block[absent], best[absent] = MIDDLE, MIDDLE
+        self._absent = whole
+        return block, best
+
+    def _reject(self, losses: FloatArray, first: int | None) -> NoReturn:
         where = first_position(losses, lambda x: ~((x >= self._low) & (x <= self._high)))
         row = "" if first is None else f" in row {self._first_row + first + where[0]}"
         # Where, never what: a refused loss is as private as any other.
@@ -164,7 +198,9 @@ class ExpertLearner(Learner):
     def _absorb(self, losses: FloatArray) -> None: ...
 
     def _consistent(self) -> bool:
-        return 0 <= self._action < self._n and self._switches <= self._round
+        settled = [row for row in self._slots.values() if row is not OPEN and row is not None]
+        rows = all(row.shape == self._shape and _min(row) >= 0 and _max(row) <= 1 for row in settled)
+        return rows and 0 <= self._action < self._n and self._switches <= self.decided
 
     def _summable(self, total: FloatArray, waiting: FloatArray | float = 0.0) -> bool:
         """Whether losses in [0, 1] of the rounds so far can have this sum, and these rows that are not yet in it."""
@@ -182,10 +218,10 @@ class LazyLearner(ExpertLearner):
 
     Both ways of playing split what waits for a draw at the same rounds, multiples of `self._block`, so that
     they agree to the last bit. Subclasses call `_begin_chain`, keep rows that wait in the first `self._filled` of
-    `self._rows`, count `self._redraws`, and give `_absorb_whole`.
+    `self._rows`, count `self._redraws`, and give `_play_whole`.
     """
 
-    _any_shape = ("_rows",)
+    _any_shape: ClassVar[tuple[str, ...]] = ("_rows",)
     _rows: FloatArray
     _filled: int
 
@@ -210,15 +246,19 @@ class LazyLearner(ExpertLearner):
         first = 0
         while first < len(rows):
             ahead = self._block - self._round % self._block
-            block, best = self._check_block(rows[first : first + ahead], first)
-            out = actions[first : first + len(block)]
-            whole = self._vectorised and len(block) == self._block and not self._played
+            part = rows[first : first + ahead]
+            out = actions[first : first + len(part)]
+            whole = self._vectorised and len(part) == self._block and not self._played
             if whole and self._round + self._block <= self._last_decision:
-                self._absorb_whole(block, best, out)
+                self._play_whole(part, first, out)
             else:
-                self._absorb_block(block, best, out)
-            first += len(block)
+                self._absorb_block(*self._check_block(part, first), out)
+            first += len(part)
         return actions
+
+    @abstractmethod
+    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
+        """Check and play one aligned block of whole batches, all of which end in a decision, from row `first` on."""
 
     def _gather(self) -> dict[str, Any]:
         content = super()._gather()
@@ -234,10 +274,6 @@ class LazyLearner(ExpertLearner):
         waiting = self._round % self._block
         capped = self._cap is None or self._redraws <= self._cap
         return super()._consistent() and self._filled <= waiting and self._redraws <= self._round and capped
-
-    @abstractmethod
-    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        """Play one aligned block of whole batches, all of which end in a decision."""
 
 
 def _extremes(losses: FloatArray) -> tuple[float, float]:

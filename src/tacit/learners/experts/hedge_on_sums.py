@@ -4,14 +4,15 @@ The textbook route (follow the noisy leader's weights), with the sharp analysis:
 the noise at each round enters the expected loss, so the noises may be coupled as a process with
 independent increments, and Jensen on the mix loss charges eta/2 times the last variance - not one penalty
 a round. That needs noise whose law only grows: the Toeplitz mechanisms have it; tree sums are padded up to
-their largest law with data-free noise. The comparator's noise has mean zero.
+their largest law with data-free noise. The comparator's noise has mean zero. Under pure privacy the nodes of a tree
+carry noise shaped for the cube: one round moves every coordinate by at most 1, which is paid once and not N times.
 Close to the non-private floor when N is small; drawing the expert is post-processing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import expm1, log, log1p, sqrt
+from math import log, log1p, sqrt, tanh
 from typing import ClassVar
 
 import numpy as np
@@ -20,11 +21,12 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.on_sums import RunningSumPlan, private_sum, sum_instances
 from tacit.learners.plan import SmallInstance
-from tacit.learners.rates import LEAST_COMPLEXITY
+from tacit.learners.rates import LEAST_COMPLEXITY, delay_formula, delay_regret
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.running_sums import RunningSum
+from tacit.mechanisms.running_sums import RunningSum, best_cube
 from tacit.mechanisms.running_sums.base import check_mechanism
+from tacit.mechanisms.running_sums.float_noise import unit_variance
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.records import LossRecords
 from tacit.privacy.calibration import minimise
@@ -39,9 +41,10 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     """Exponential weights on losses summed by a private mechanism.
 
     Privacy contract: every noisy sum, hence every decision: mu-Gaussian DP (l2 sensitivity sqrt(N)), or pure
-    DP with Laplace trees (l1 sensitivity N). Adaptive adversaries. Enforced: losses in their range (others
-    raise). Numerics: exact with Laplace trees, exact up to an epsilon that the contract states with Gaussian noise.
-    Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian noise of last deviation sigma_T.
+    DP with cube trees (l_infinity sensitivity 1) or Laplace trees (l1 sensitivity N). Adaptive adversaries. Enforced:
+    losses in their range (others raise). Numerics: exact with pure noise, exact up to an epsilon that the contract
+    states with Gaussian noise.
+    Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian or cube noise of last deviation sigma_T.
 
     Reference: Agarwal and Singh (2017), "The Price of Differential Privacy for Online Learning",
     https://arxiv.org/abs/1701.07953.
@@ -49,7 +52,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     Attributes:
         eta: learning rate.
         mechanism: the running sum, for horizon - 1 steps (the last losses are never used).
-        privacy: mu for Gaussian mechanisms, epsilon for Laplace ones.
+        privacy: mu for Gaussian mechanisms, epsilon for pure ones.
         hold: perturb with one Gumbel vector for all rounds (few switches) instead of a fresh draw a round.
 
     >>> plan = HedgeOnSums.calibrate(Experts(n=10, horizon=10_000), epsilon=1.0, delta=1e-6)
@@ -61,6 +64,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     mechanism: RunningSum
     privacy: float
     hold: bool = True
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy cumulative loss, hence every decision"
     theorem: ClassVar[str] = "private running sum; weights and draws are post-processing"
@@ -69,7 +73,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         super().__post_init__()
         check_positive("HedgeOnSums", "eta", self.eta)
         check_positive("HedgeOnSums", "privacy", self.privacy)
-        check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1)
+        check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1, ("gaussian", "laplace", "cube"))
 
     @property
     def records(self) -> LossRecords:
@@ -79,12 +83,13 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     @property
     def regret_bound(self) -> RegretBound:
         """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)], the noise of the last sum."""
-        value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, self.scale)
+        value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, self.scale, self.problem.delay)
         if self.problem.n > 1:
             value += lattice_regret(self.eta, self.rounds, self.mechanism, self.grid)
         formula = "ln(N)/eta + eta T/8 + eta sigma_T^2/2"
         if self.mechanism.noise == "laplace":
             formula = "ln(N)/eta + eta T/8 - (K/eta) ln(1 - eta^2 b^2)"
+        formula += delay_formula(self.problem.delay)
         return RegretBound(value * self.problem.width, formula, ("oblivious adversary", "expectation over all draws"))
 
     @property
@@ -99,16 +104,18 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         if target.max_switches is not None:
             raise PrivacyError("HedgeOnSums cannot promise a limit on switches: use LazyExperts or ScheduledExperts.")
         steps = (problem.horizon or 1) - 1
-        sums, privacy = private_sum(steps, target, mechanism)
+        sums, privacy = private_sum(steps, target, mechanism, best_cube)
         records = hedge_records(problem, target.relation, target.rounds_per_person)
-        eta = best_eta(problem.n, steps + 1, sums, sums.grid(privacy, records, numerics=target.numerics).scale)
+        scale = sums.grid(privacy, records, numerics=target.numerics).scale
+        eta = best_eta(problem.n, steps + 1, sums, scale, problem.delay)
         return cls(problem, eta, sums, privacy, hold, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds and experts at its own privacy."""
         rounds = min(FEW_ROUNDS, self.rounds)
         mechanism = replace(self.mechanism, steps=rounds - 1)
-        return sum_instances(self._resized(rounds, n=min(8, self.problem.n), mechanism=mechanism), rounds - 1)
+        small = self._resized(rounds, n=min(8, self.problem.n), mechanism=mechanism)
+        return sum_instances(small, rounds - 1, *(("cube noise",) if mechanism.noise == "cube" else ()))
 
     def _learner(self, randomness: Randomness) -> HedgeOnSumsLearner:
         return HedgeOnSumsLearner(self, randomness)
@@ -118,12 +125,13 @@ class HedgeOnSumsLearner(ExpertLearner):
     """Plays from the weights of the noisy sums."""
 
     plan: HedgeOnSums
-    _stream_names = ("pad", "draw")
-    _state = ("_sums", "_gumbel")  # the Gumbel vector, if it is held: a fresh one is used and forgotten
+    _stream_names = ("draw",)
+    _state = ("_sums", "_pads", "_gumbel")  # the Gumbel vector, if it is held: a fresh one is used and forgotten
 
     def __init__(self, plan: HedgeOnSums, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
+        self._pads = _padding(plan, randomness)
         gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
         self._action = int(np.argmax(gumbel))
         self._gumbel = gumbel if plan.hold else None
@@ -145,13 +153,15 @@ class HedgeOnSumsLearner(ExpertLearner):
         self._move(int(np.argmax(gumbel - plan.eta * noisy)))
 
     def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        """All rounds at once, unless sums are padded: then round by round."""
+        """All rounds at once."""
         plan = self.plan
         summed = min(len(block), plan.rounds - 1 - self._round)
-        if not (plan.mechanism.steady and summed):
+        if not summed:
             super()._absorb_block(block, best, actions)
             return
         noisy = self._sums.add_many(block[:summed])
+        for row in range(0 if plan.mechanism.steady else summed):
+            noisy[row] += self._pad(self._round + row + 1)
         gumbel = self._gumbel
         if gumbel is None:
             gumbel = -np.log(self._streams["draw"].standard_exponential((summed, self._n)))
@@ -163,14 +173,9 @@ class HedgeOnSumsLearner(ExpertLearner):
         self._played = False
 
     def _pad(self, step: int) -> FloatArray:
-        """Data-free noise that lifts this sum's law to the largest one."""
-        mechanism, scale, stream = self.plan.mechanism, self.plan.scale, self._streams["pad"]
-        missing = mechanism.largest_row_norm**2 - mechanism.row_norm(step) ** 2
-        if mechanism.noise == "gaussian":
-            return scale * sqrt(max(0.0, missing)) * stream.standard_normal(self._n)
-        # k Laplace variables sum to the difference of two Gamma(k) variables.
-        shape = round(missing)
-        return scale * (stream.standard_gamma(shape, self._n) - stream.standard_gamma(shape, self._n))
+        """Data-free noise that lifts this sum's law to the largest one: as many nodes as are missing."""
+        padding: FloatArray = self._pads[len(self._pads) - 1 - round(self.plan.mechanism.row_norm(step) ** 2)]
+        return padding
 
 
 def hedge_records(problem: Experts, relation: Relation, rounds_per_person: int) -> LossRecords:
@@ -178,13 +183,13 @@ def hedge_records(problem: Experts, relation: Relation, rounds_per_person: int) 
     return LossRecords(problem.n, relation.sides, rounds_per_person)
 
 
-def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:
-    """The learning rate of the smallest `hedge_regret`, in closed form for Gaussian noise."""
-    if mechanism.noise == "gaussian" or not mechanism.steps:
-        spread = rounds / 8 + (scale * mechanism.largest_row_norm) ** 2 / 2
+def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float, delay: int = 0) -> float:
+    """The learning rate of the smallest `hedge_regret`, in closed form unless noise is Laplace (with tanh x <= x)."""
+    if mechanism.noise != "laplace" or not mechanism.steps:
+        spread = rounds / 8 + rounds * delay / 4 + _last_variance(n, mechanism, scale) / 2
         return sqrt(max(LEAST_COMPLEXITY, log(n)) / spread)
     # Laplace moments exist below 1/scale only.
-    return minimise(lambda eta: hedge_regret(eta, n, rounds, mechanism, scale), 1e-9 / scale, 1 / scale, 1e-3)
+    return minimise(lambda eta: hedge_regret(eta, n, rounds, mechanism, scale, delay), 1e-9 / scale, 1 / scale, 1e-3)
 
 
 def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -> float:
@@ -192,20 +197,49 @@ def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -
 
     The noise is the same sum of independent draws b_0 z_t + b_1 z_{t-1} + ... as without a lattice, whose moment
     generating function is at most the normal one, plus roundings that move every sum by at most B: they change the
-    weights, and so a round's loss, by factors within e^{2 eta B}. The comparator's losses do not grow.
+    logarithms of weights within 2 eta B, and so a round's loss by at most `tilted_loss`. The comparator's losses do not
+    grow.
     """
-    return rounds * (grid.lost + expm1(2 * eta * grid.disturbance(mechanism)))
+    return rounds * (grid.lost + tilted_loss(2 * eta * grid.disturbance(mechanism)))
 
 
-def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float) -> float:
-    """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)] for losses in [0, 1]."""
+def tilted_loss(spread: float) -> float:
+    """By how much the mean of losses in [0, 1] changes at most if the logarithms of all weights move within `spread`.
+
+    The distance in total variation is largest if some set has its weights multiplied by e^spread, and a share of
+    x = 1/(1 + e^{spread/2}): it is (e^{spread/2} - 1)/(e^{spread/2} + 1) = tanh(spread/4).
+    """
+    return tanh(spread / 4)
+
+
+def hedge_regret(eta: float, n: int, rounds: int, mechanism: RunningSum, scale: float, delay: int = 0) -> float:
+    """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)] + `delay_regret` for losses in [0, 1]."""
     if n == 1:
         return 0.0
-    count = mechanism.largest_row_norm**2 if mechanism.steps else 0.0
-    if mechanism.noise == "gaussian":
-        noise = eta * scale**2 * count / 2
+    if mechanism.noise != "laplace" or not mechanism.steps:
+        noise = eta * _last_variance(n, mechanism, scale) / 2
     elif eta * scale < 1:
-        noise = -count * log1p(-((eta * scale) ** 2)) / eta
+        noise = -(mechanism.largest_row_norm**2) * log1p(-((eta * scale) ** 2)) / eta
     else:
         noise = float("inf")
-    return log(n) / eta + eta * rounds / 8 + noise
+    return log(n) / eta + eta * rounds / 8 + noise + delay_regret(eta, rounds, delay)
+
+
+def _last_variance(n: int, mechanism: RunningSum, scale: float) -> float:
+    """The variance of one coordinate of the noisiest sum."""
+    return (scale * mechanism.largest_row_norm) ** 2 * unit_variance(mechanism.noise, n) if mechanism.steps else 0.0
+
+
+def _padding(plan: HedgeOnSums, randomness: Randomness) -> FloatArray:
+    """Row k: the sum of the first k of as many noises as the noisiest sum has nodes; none if noise never falls.
+
+    The expected loss of a round sees only the law of that round's sum, so that all rounds may share one list of noises.
+    """
+    mechanism, grid, n = plan.mechanism, plan.grid, plan.problem.n
+    count = 0 if mechanism.steady else round(mechanism.largest_row_norm**2)
+    pads = np.zeros((count + 1, n))
+    if grid.units:
+        pads[1:] = grid.noise(randomness, "pad").draw(count * n).reshape(count, n) * grid.step
+    elif count:
+        pads[1:] = grid.scale * mechanism.noise_from(randomness.stream("pad"), n)(count * n).reshape(count, n)
+    return np.asarray(np.add.accumulate(pads))

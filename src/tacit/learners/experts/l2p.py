@@ -20,7 +20,7 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.rates import wanted_rate
+from tacit.learners.rates import delay_formula, wanted_rate
 from tacit.learners.search import Parameters, best_chain, tosses
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
@@ -80,6 +80,7 @@ class L2P(ExpertPlan):
     reference_force: float = 0.0
     batch: int = 1
     slack: float = 1.0
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
     theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), composition of random draws"
@@ -113,7 +114,8 @@ class L2P(ExpertPlan):
     def regret_bound(self) -> RegretBound:
         """At most ln N/eta + eta T B/8 + T 2^-24: the batching term of Proposition 3.3 is false and is not used."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
-        return RegretBound(value, WEIGHTS_FORMULA, ("oblivious adversary", "expectation over the coins"))
+        formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the coins"))
 
     @property
     def expected_switches(self) -> float:
@@ -146,7 +148,7 @@ class L2P(ExpertPlan):
                 problem, tuned, reference_force, slack, target.relation, target.rounds_per_person
             ),
             regret=lambda tuned: weights_regret(problem, tuned.rate, tuned.batch, rounds),
-            wanted=partial(wanted_rate, log(problem.n), rounds),
+            wanted=partial(wanted_rate, log(problem.n), rounds, delay=problem.delay),
         )
         return cls(problem, best.rate, best.force, reference_force, best.batch, slack, **target.contract)
 
@@ -313,7 +315,7 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
         return largest(printed, target.epsilon, 1e-15, min(0.1, force / (batch * log_one)))
 
     def regret(force: float, batch: int) -> float:
-        wanted = wanted_rate(log(problem.n), rounds, batch)
+        wanted = wanted_rate(log(problem.n), rounds, batch, problem.delay)
         return weights_regret(problem, min(wanted, rate(force, batch)), batch, rounds)
 
     best: tuple[float, float, int] | None = None
@@ -326,4 +328,4 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
     if best is None:
         raise PrivacyError(f"Theorem 3.2 needs at least 2 rounds. Got {rounds} instead.")
     _, force, batch = best
-    return min(wanted_rate(log(problem.n), rounds, batch), rate(force, batch)), force, batch
+    return min(wanted_rate(log(problem.n), rounds, batch, problem.delay), rate(force, batch)), force, batch

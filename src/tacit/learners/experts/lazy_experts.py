@@ -21,11 +21,13 @@ import numpy as np
 
 from tacit.learners.experts.common import ExpertPlan, LazyLearner
 from tacit.learners.plan import SmallInstance
-from tacit.learners.rates import wanted_rate
+from tacit.learners.rates import delay_formula, delay_regret, wanted_rate
 from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
-from tacit.numerics.decisions import coin, draw_softmax, toss
+from tacit.numerics.decisions import coin, draw_softmax, first_lost
+from tacit.numerics.digits import use_numba
 from tacit.numerics.lattice import LOSS_UNITS, sum_quantised, whole_losses
+from tacit.numerics.loss_blocks import BAD, KEPT, LOST, OPEN, Chain, play_until_lost
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import BoundedRange, Curve
 from tacit.privacy.guarantee import EXACT, Relation
@@ -34,6 +36,7 @@ from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, invalid
 
+_LOSSES_PER_WORD = 2**4  # that take as long as it takes to decode a word of noise
 WEIGHTS_FORMULA = "ln(N)/eta + eta T B/8 + T/2^24"
 
 
@@ -70,6 +73,7 @@ class LazyExperts(ExpertPlan):
     batch: int = 1
     relative: bool = True
     max_switches: int | None = None
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "lazy chain, composition of random draws"
@@ -98,10 +102,11 @@ class LazyExperts(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8 + T 2^-24, plus T times the probability that the limit is hit."""
-        value = lazy_regret(self.problem.n, self.rounds, self._tuned, log(self.problem.n))
+        """At most ln N/eta + eta T B/8 + T 2^-24, plus T P[the limit is hit], plus what late feedback costs."""
+        value = lazy_regret(self.problem.n, self.rounds, self._tuned, log(self.problem.n), self.problem.delay)
         value = self.problem.width * (value + rounding_regret(self.problem.n, self.rounds))
-        formula = WEIGHTS_FORMULA + (" + T P[cap hit]" if self.max_switches is not None else "")
+        formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
+        formula += " + T P[cap hit]" if self.max_switches is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @property
@@ -116,7 +121,7 @@ class LazyExperts(ExpertPlan):
 
     @classmethod
     def _calibrate(cls, problem: Experts, target: Target, *, relative: bool = True) -> LazyExperts:
-        best = best_lazy(problem.n, problem.horizon or 1, target, log(problem.n))
+        best = best_lazy(problem.n, problem.horizon or 1, target, log(problem.n), delay=problem.delay)
         return cls(problem, best.rate, best.force, best.batch, relative, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -145,7 +150,6 @@ class LazyExpertsLearner(LazyLearner):
         self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
         # Rounds since the last draw wait here; a block boundary or a draw rounds each of them and adds them up.
         self._begin_chain(plan.batch, plan.decisions, plan.max_switches)
-        self._window = int(2 / max(plan._tuned.redraw, 1e-3))  # coins to look ahead at: about two redraws' worth
         self._rows = np.zeros((self._block, self._n))
         self._filled = 0
         self._total = np.zeros(self._n, dtype=np.int64)
@@ -180,31 +184,55 @@ class LazyExpertsLearner(LazyLearner):
         self._redraws += 1
         self._move(draw_softmax(self._choice, self._rate, self._total))
 
-    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        """One aligned block of whole batches, all of which end in a decision."""
+    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
+        block = np.ascontiguousarray(rows)
+        if self._absent is None and use_numba(block.size // _LOSSES_PER_WORD):
+            self._play_compiled(block, first, actions)
+        else:
+            self._play_in_stretches(block, first, actions)
+        self._round += self._block
+
+    def _play_compiled(self, block: FloatArray, first: int, actions: IntArray) -> None:
+        """One loop from each draw to the next lost coin."""
+        chain = Chain(self._batch, self._stay, self._rate, self._relative)
+        index, words = self._keep.take(self._block // self._batch)
+        row = 0
+        while row < self._block:
+            end, stop, score = play_until_lost(
+                block, row, self._action, self._total, words, (self._low, self._high), chain
+            )
+            if end == BAD:
+                self._reject(block, first)
+            actions[row:stop] = self._action
+            if end == OPEN:
+                place = stop // self._batch - 1
+                word, scores = words[place : place + 1], np.array([score])
+                kept = first_lost(self._keep, index + place, word, self._stay, self._rate, scores)
+                end = KEPT if kept else LOST
+            if end == LOST:
+                self._draw()
+            row = stop
+
+    def _play_in_stretches(self, block: FloatArray, first: int, actions: IntArray) -> None:
+        """The coins of one expert after the other; what comes before a draw is added up at once."""
         size, batch = self._block, self._batch
+        block, best = self._check_block(block, first)
         index, words = self._keep.take(size // batch)
         least = whole_losses(best)
-        start = row = 0  # rows from `start` on are not yet added to the total
+        row = 0
         while row < size:
-            ahead = min(size, row + self._window * batch)
-            held = whole_losses(block[row:ahead, self._action])
+            held = whole_losses(block[row:, self._action])
             if self._relative:
-                held -= least[row:ahead]
+                held -= least[row:]
             scores = held if batch == 1 else np.add.reduce(held.reshape(-1, batch), axis=1)
-            toss_from, toss_to = row // batch, ahead // batch
-            kept = toss(self._keep, index + toss_from, words[toss_from:toss_to], self._stay, self._rate, scores)
-            first = int(kept.argmin())
-            stop = ahead if kept[first] else row + (first + 1) * batch
+            tossed = row // batch
+            lost = first_lost(self._keep, index + tossed, words[tossed:], self._stay, self._rate, scores)
+            stop = min(size, row + (lost + 1) * batch)
             actions[row:stop] = self._action
-            if not kept[first]:
-                self._total += sum_quantised(block[start:stop])
+            self._total += sum_quantised(block[row:stop])
+            if lost < scores.size:
                 self._draw()
-                start = stop
             row = stop
-        if start < size:
-            self._total += sum_quantised(block[start:])
-        self._round += size
 
 
 def lazy_curve(
@@ -227,30 +255,31 @@ def lazy_curve(
     return chain if cap is None else CappedChain(chain, cap)
 
 
-def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float) -> float:
-    """Complexity/eta + eta T B/8 + T P[cap hit], in units of the loss range (used again by lazy fixed share)."""
+def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float, delay: int = 0) -> float:
+    """Complexity/eta + eta T B/8 + T P[cap hit] + `delay_regret`, in units of the loss range (also of fixed share)."""
     if n == 1:
         return 0.0
     hit = 0.0
     if tuned.cap is not None:
         hit = cap_probability(tosses(rounds, tuned.batch), tuned.redraw, tuned.cap)
-    return complexity / tuned.rate + tuned.rate * rounds * tuned.batch / 8 + rounds * hit
+    late = delay_regret(tuned.rate, rounds, delay, tuned.batch)
+    return complexity / tuned.rate + tuned.rate * rounds * tuned.batch / 8 + rounds * hit + late
 
 
-def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0) -> Parameters:
+def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0, delay: int = 0) -> Parameters:
     """The lazy chain of the smallest certified regret that meets the target (used again by lazy fixed share)."""
     return best_chain(
         rounds,
         target,
         curve=lambda tuned: lazy_curve(n, rounds, tuned, target.relation, target.rounds_per_person, extra),
-        regret=lambda tuned: lazy_regret(n, rounds, tuned, complexity),
-        wanted=partial(wanted_rate, complexity, rounds),
+        regret=lambda tuned: lazy_regret(n, rounds, tuned, complexity, delay),
+        wanted=partial(wanted_rate, complexity, rounds, delay=delay),
     )
 
 
 def weights_regret(problem: Experts, eta: float, batch: int, rounds: int) -> float:
     """Ln N/eta + eta T B/8 + T 2^-24, in units of the loss range: Hoeffding's lemma on batch losses in [0, B]."""
-    value = lazy_regret(problem.n, rounds, Parameters(eta, 0.0, batch), log(problem.n))
+    value = lazy_regret(problem.n, rounds, Parameters(eta, 0.0, batch), log(problem.n), problem.delay)
     return problem.width * (value + rounding_regret(problem.n, rounds))
 
 

@@ -19,7 +19,7 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.rates import RateSearch, wanted_rate
+from tacit.learners.rates import RateSearch, delay_formula, wanted_rate
 from tacit.learners.search import best_batch, tosses
 from tacit.learners.target import RegretBound, Target, check_confidence
 from tacit.numerics.decisions import draw_softmax
@@ -57,6 +57,7 @@ class ScheduledExperts(ExpertPlan):
     eta: float
     batch: int = 1
     confidence: float | None = None
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "bounded-range composition of exponential mechanisms"
@@ -86,10 +87,11 @@ class ScheduledExperts(ExpertPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8 + T 2^-24, and for a single run sqrt(T B ln(1/beta)/2) more."""
+        """At most ln N/eta + eta T B/8 + T 2^-24, what late feedback costs, and sqrt(T B ln(1/beta)/2) for one run."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         value += deviation(self.problem, self.batch, self.rounds, self.confidence)
-        formula = WEIGHTS_FORMULA if self.confidence is None else f"{WEIGHTS_FORMULA} + sqrt(T B ln(1/beta)/2)"
+        formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
+        formula += "" if self.confidence is None else " + sqrt(T B ln(1/beta)/2)"
         adversary = f"{self.certified_against[-1]} adversary"
         return RegretBound(value, formula, (adversary,), confidence=self.confidence)
 
@@ -119,7 +121,7 @@ class ScheduledExperts(ExpertPlan):
             varying = deviation(problem, batch, rounds, target.confidence)
             return weights_regret(problem, eta, batch, rounds) + varying, batch
 
-        wanted = partial(wanted_rate, log(problem.n), rounds)
+        wanted = partial(wanted_rate, log(problem.n), rounds, delay=problem.delay)
         found = probe(1) if target.adversary == "adaptive" else best_batch(rounds, probe, first=fewest)
         if found is None:
             raise PrivacyError("ScheduledExperts cannot meet the limit on switches with a fresh draw every round.")
@@ -147,6 +149,12 @@ class ScheduledExpertsLearner(ExpertLearner):
         self._total = np.zeros(self._n, dtype=np.int64)
         self._choice = Uniforms.from_streams(randomness, "draw")
         self._action = draw_softmax(self._choice, self._rate, self._total)
+        self._opens = self._delay > 0 and plan.batch == 1
+
+    def _at_opening(self, number: int) -> None:
+        """A fresh draw every round, also in those before any feedback counts: adversaries may have seen the first."""
+        if 0 < number <= self._delay:
+            self._move(draw_softmax(self._choice, self._rate, self._total))
 
     def _consistent(self) -> bool:
         return super()._consistent() and self._summable_units(self._total)

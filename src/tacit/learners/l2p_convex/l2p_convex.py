@@ -281,6 +281,10 @@ class L2PConvexLearner(Learner):
         row: FloatArray = self._loss.pack(feedback, self._dimension, many=False)[0]
         return row
 
+    def _nothing(self) -> FloatArray:
+        row: FloatArray = self._loss.neutral(self._dimension)[0]
+        return row
+
     def _check_many(self, feedback: Any) -> FloatArray:
         return self._loss.pack(feedback, self._dimension, many=True)
 

@@ -42,6 +42,9 @@ class LipschitzLearner(Learner):
         row = real_array(self.plan.algorithm, "losses", values, (len(self.points),))
         return self._finite(row)
 
+    def _nothing(self) -> FloatArray:
+        return np.zeros(len(self.points))
+
     def _check_many(self, feedback: Any) -> Any:
         if isinstance(feedback, list | tuple) and all(callable(loss) for loss in feedback):
             return feedback

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, expm1, log, log2, sqrt
+from math import ceil, log, log2, sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.geometry.base import read_only
-from tacit.learners.experts.hedge_on_sums import hedge_regret
+from tacit.learners.experts.hedge_on_sums import hedge_regret, tilted_loss
 from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.learners.on_sums import RunningSumPlan, private_sum
@@ -114,12 +114,12 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         A value is the sum of at most `depth` coefficients, so quantised losses, of which Hedge's bound speaks, are off
         by at most q = depth times what a coefficient loses: regrets differ by 2 q a round, and losses range over
         W + 2 q, which costs eta T ((W + 2q)^2 - W^2)/8. Roundings of the noise move every sum of values by at most
-        B = depth times those of a coefficient, weights by factors within e^{2 eta B}, and a round's loss above its
-        smallest one, at most W, likewise.
+        B = depth times those of a coefficient, logarithms of weights within 2 eta B, and a round's loss, which ranges
+        over W, by `tilted_loss` of that.
         """
         depth, width = self.transform.depth, self.problem.width
         off = depth * self.grid.lost
-        moved = expm1(2 * self.eta * depth * self.grid.disturbance(self.mechanism))
+        moved = tilted_loss(2 * self.eta * depth * self.grid.disturbance(self.mechanism))
         return self.rounds * (2 * off + self.eta * off * (width + off) / 2 + width * moved)
 
     @property

@@ -32,7 +32,9 @@ class ClippedDifferences:
         self._norm = norm
 
     def pack(self, record: Any) -> Any:
-        """One checked record."""
+        """One checked record (None: a missing one, whose gradient is 0, or the row that says the same)."""
+        if record is None:
+            return self._loss.neutral(self._dimension)[0] if isinstance(self._loss, RowLoss) else None
         if isinstance(self._loss, RowLoss):
             return self._loss.pack(record, self._dimension, many=False)[0]
         # Whether there is a gradient at all is found out before anything changes.
@@ -104,6 +106,8 @@ class ClippedDifferences:
 
     def _gradient(self, x: FloatArray, record: Any) -> FloatArray:
         """The user's gradient; what is no vector of finite numbers counts as 0, a public constant."""
+        if record is None:
+            return np.zeros(self._dimension)
         gradient = self._raw(x, record)
         if gradient.shape != (self._dimension,) or not np.isfinite(gradient).all():
             return np.zeros(self._dimension)

@@ -3,8 +3,9 @@
 A record's difference is at most C_t long in the dual norm, hence gaussian_factor times C_t in l2; C_t is a public
 function of released iterates. On a lattice its steps grow with the largest C_t so far, and each record becomes
 integers by itself, before the batch is added up and, after the release, divided by its size. A node of a tree
-holds records of steps of several lengths, and noise with the density of a norm has none of the exact samplers: both
-stay in float64.
+holds records of steps of several lengths, which are whole multiples of C_1/1000. Under pure privacy the coordinates
+have independent two-sided geometric noise for the l1 norm, at most sqrt(d) times the l2 norm; in float64 the noise has
+the density of the dual norm, which has no exact sampler here and is smaller by a factor of sqrt(2) in l2.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.weighting import scheduled_column_norm
 from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import Accumulator
-from tacit.mechanisms.running_sums.lattice_sums import Grid, lattice_grid
+from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE, Grid, admissible, lattice_grid
 from tacit.mechanisms.running_sums.records import SummedRecords
 from tacit.numerics.source import Streams
 from tacit.privacy.curves import ROUND_UP
@@ -30,15 +31,22 @@ def difference_grid(
     records: SummedRecords,
     schedule: FloatArray | None,
     numerics: str,
-    batch: int,
+    first: float,
 ) -> Grid:
-    """The numbers on which differences per unit of C_t are added up; `schedule`: sizes fixed in advance, or None."""
-    column = mechanism.column_norm if schedule is None else scheduled_column_norm(mechanism, schedule)
-    steady_gaussian = mechanism.noise == "gaussian" and mechanism.steady
-    if numerics == "exact" and steady_gaussian and batch <= LARGEST_BATCH:
-        return lattice_grid(mechanism, privacy, records, growing=schedule is None, column_norm=column)
+    """The numbers on which differences per unit of C_t are added up.
+
+    `schedule`: sizes fixed in advance, or None; `first`: C_1.
+    """
+    multiple = first * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes and numerics == "exact" else 0.0
+    column = None
+    if schedule is not None:
+        column = scheduled_column_norm(mechanism, admissible(schedule, multiple))
+    if numerics == "exact" and records.batch <= LARGEST_BATCH:
+        growing = schedule is None
+        return lattice_grid(mechanism, privacy, records, growing=growing, column_norm=column, multiple=multiple)
     moved = records.l2_move * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
-    scale = mechanism.scale(privacy, moved) * column / mechanism.column_norm * ROUND_UP
+    share = 1.0 if column is None else column / mechanism.column_norm
+    scale = mechanism.scale(privacy, moved) * share * ROUND_UP
     return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
 

@@ -78,6 +78,17 @@ class Norm:
         """The exact sqrt(E|z|_q^2) of the density exp(-|z|_q): that of a Gamma(d, 1) variable."""
         return float(np.sqrt(dimension * (dimension + 1.0)))
 
+    def geometric_size(self, dimension: int, rate: float) -> float:
+        """A bound on sqrt(E|z|_q^2), in units of 1/rate, of independent two-sided geometric coordinates of this rate.
+
+        E|z_1|^q = sum_k (k^q - (k-1)^q) P[|z_1| >= k] <= Gamma(q+1) rate^-q 2/(1 + e^-rate), since P[|z_1| >= k] is
+        e^{-rate k} 2/(1 + e^-rate), and E|z|_q^2 <= (d E|z_1|^q)^(2/q). In l2 the variance is at most 2/rate^2.
+        """
+        if self.power == 2.0:
+            return float(np.sqrt(2.0 * dimension))
+        log_moment = gammaln(self.dual + 1) + np.log(2 / (1 + np.exp(-rate)))
+        return float(np.exp((np.log(dimension) + log_moment) / self.dual))
+
     def exponential_noise(self, generator: np.random.Generator) -> NoiseSource:
         """Draws vectors of the density proportional to exp(-|z|_q)."""
         # No closure: a copy of what holds this must draw from its own copy of the generator.

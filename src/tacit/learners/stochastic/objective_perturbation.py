@@ -7,11 +7,12 @@ so on small data this is far stronger than any pass that releases its iterates.
 
 Minimisers are private only if they are minimisers. The solver certifies its distance to the exact one, for every data
 set and every noise (`tacit.solvers.minimum`); noise of a scale far above that distance and far below what matters
-covers the rest, and is charged. Gaussian Z longer than sigma times a public norm, which happens with probability
-1e-30, is drawn anew: (1 + e^epsilon) 1e-30 of delta.
+covers the rest, and is charged. Both noises are integers times public steps (`model_noise`). Gaussian Z longer than
+sigma times a public norm, which happens with probability 1e-30, is drawn anew: (1 + e^epsilon) 1e-30 of delta.
 
 With delta = 0 the linear term has the density proportional to exp(-|Z|/sigma): pure
-ln(1 + beta/lambda) + G/sigma (zero-out) or + 2 G/sigma (replacement).
+ln(1 + beta/lambda) + G/sigma (zero-out) or + 2 G/sigma (replacement). That noise is float64, and the contract says
+"idealized": a coupling of lattice noise to it would have to be charged as a delta.
 
 Excess risk, for any u of norm at most R and lambda on the scale of the sum of n losses. Strong convexity and
 E[Z] = 0 give E[J(x)] <= J(u) + E|Z|^2/lambda; replacing a record moves x by at most 2G/lambda, so fresh records cost
@@ -23,7 +24,7 @@ at most 2 G^2/lambda more than old ones:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import exp, log1p, sqrt
 from typing import Any, ClassVar
 
@@ -34,24 +35,29 @@ from tacit.geometry import Ball
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
 from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.states import fitting
 from tacit.learners.stochastic.linked_accounting import LinkedReleases
-from tacit.learners.stochastic.norms import Norm
+from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy
+from tacit.learners.stochastic.model_noise import SHRUNK, FloatModelNoise, LatticeModelNoise, ModelNoise
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.losses.base import largest_norm
 from tacit.losses.linear_models import LinkLoss, LogisticLoss, SmoothedHingeLoss
+from tacit.numerics.bounds import GaussianSlack
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Pure, SamplerError
+from tacit.privacy.numerics import IDEALIZED, exact_up_to
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Process, Randomness
 from tacit.solvers.loss_sums import LinkSum, hull_rows
-from tacit.solvers.minimum import TRUNCATION, perturbed_minimum, truncated_norm, truncated_normal
-from tacit.solvers.objective import attainable_accuracy
+from tacit.solvers.minimum import TRUNCATION, perturbed_minimum
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, invalid
 
 RULES = ("certified", "practical")
 # The share of the shift (Gaussian) or of epsilon (pure) that covers inexact minimisation.
 _PROTECTION = 0.05
+# Two epsilons that were found by bisection are off by less.
+SOLVED = 1e-9
 
 
 MOST_RELEASES = 10**6
@@ -64,7 +70,7 @@ class ObjectivePerturbation(PrivatePlan):
 
     Privacy contract: the model, and nothing else. Enforced: features and labels are clipped, so the loss's constants
     hold; the minimiser's distance is certified, never an iteration count. Assumed: nothing; for the excess risk,
-    independent records. Numerics: idealized noise, certified minimisation.
+    independent records. Numerics: exact up to an extra epsilon that is stated (idealized if pure).
 
     Reference: Kifer, Smith and Thakurta (2012), "Private Convex Empirical Risk Minimization and High-dimensional
     Regression", https://proceedings.mlr.press/v23/kifer12.html.
@@ -107,24 +113,57 @@ class ObjectivePerturbation(PrivatePlan):
         least = least_accuracy(self.problem, self.regularisation, self.noise_scale, self.pure)
         if not self.accuracy >= least:
             raise invalid(self.algorithm, "accuracy", f"at least {least:.3g}, which float64 certifies", self.accuracy)
+        least = 0.0 if self._floating else LatticeModelNoise.least_protection(self.noise.reach)
+        if not self.protection >= least:
+            raise invalid(self.algorithm, "protection", f"at least {least:.3g}, so that steps fit", self.protection)
         check_integer("ObjectivePerturbation", "releases", self.releases, at_most=MOST_RELEASES)
 
     @cached_property
     def curve(self) -> Curve:
         """What the models leak together."""
-        constants = self.problem.loss.constants(None)
-        growth = constants.smoothness / self.regularisation
-        shift = 2 * self.accuracy / self.protection
-        move = constants.lipschitz / self.noise_scale
+        return self._leaks(self.noise.shift, self.noise.slack)
+
+    def _leaks(self, shift: float, slack: GaussianSlack) -> Curve:
+        """The curve if covering inexact minimisation costs `shift`, and the samplers `slack`, for each model."""
+        constants, count = self.problem.loss.constants(None), self.releases
+        growth, move = constants.smoothness / self.regularisation, constants.lipschitz / self.noise_scale
         if self.pure:
-            return Pure(self.releases * (log1p(growth) + self.relation.sides * move + shift) * ROUND_UP)
+            return Pure(count * (log1p(growth) + self.relation.sides * move + shift) * ROUND_UP)
+        whole: Curve
         if isinstance(self.problem.loss, LogisticLoss):
-            whole: Curve = LinkedReleases(move, growth, self.relation.sides == 2, shift, self.releases)
-            return SamplerError(whole, TRUNCATION, self.releases)
-        one = release_curve(
-            move=move, growth=growth, one_sided=one_sided(self.problem.loss), relation=self.relation, protection=shift
+            whole = LinkedReleases(move, growth, self.relation.sides == 2, shift, count)
+        else:
+            sided = one_sided(self.problem.loss)
+            one = release_curve(move=move, growth=growth, one_sided=sided, relation=self.relation, protection=shift)
+            whole = composed([one] * count)
+        extra, exponent = count * slack.epsilon, count * slack.delta_exponent
+        return SamplerError(whole, slack.total_variation, count, extra, exponent)
+
+    @property
+    def _floating(self) -> bool:
+        """Whether the noise is float64."""
+        return self.pure or self.numerics == "float"
+
+    @cached_property
+    def noise(self) -> ModelNoise:
+        """The linear term, and the noise that covers inexact minimisation."""
+        reach = largest_model(self.problem, self.regularisation, self.noise_scale, self.pure) + self.accuracy
+        facts = (self.problem.domain.dimension, self.noise_scale, self.regularisation, self.accuracy)
+        if self._floating:
+            return FloatModelNoise(*facts, self.protection, reach, self.pure)
+        return LatticeModelNoise(*facts, self.protection, reach)
+
+    @property
+    def stated_numerics(self) -> str:
+        """Exact up to what the lattice and the samplers add to epsilon."""
+        if self._floating:
+            return IDEALIZED
+        ideal = self._leaks(2 * self.accuracy / self.protection, GaussianSlack(0.0, 0.0, TRUNCATION))
+        extra, least = (
+            self.curve.epsilon(self.delta) - ideal.epsilon(self.delta),
+            self.releases * self.noise.slack.epsilon,
         )
-        return SamplerError(composed([one] * self.releases), TRUNCATION, self.releases)
+        return exact_up_to(extra + SOLVED if extra > least else least + SOLVED)
 
     @property
     def released(self) -> str:
@@ -135,10 +174,8 @@ class ObjectivePerturbation(PrivatePlan):
     def regret_bound(self) -> RegretBound:
         """The excess risk: (lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda + the protection's share."""
         steep = self.problem.loss.constants(None).lipschitz
-        dimension = self.problem.domain.dimension
         value = excess_risk(self.problem, self.regularisation, self._square_noise)
-        cover = Norm.exponential_size(dimension) if self.pure else sqrt(dimension)
-        value += steep * (self.protection * cover + self.accuracy)
+        value += steep * (self.noise.cover + 2 * (1 - SHRUNK) * self.noise.reach)  # rows are shrunk a little
         formula = "(lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda + G E|protection|"
         return RegretBound(value, formula, ("independent records", "against models in the domain", "expectation"))
 
@@ -156,7 +193,7 @@ class ObjectivePerturbation(PrivatePlan):
     def _square_noise(self) -> float:
         """E|Z|^2."""
         dimension = self.problem.domain.dimension
-        return self.noise_scale**2 * (dimension * (dimension + 1) if self.pure else dimension)
+        return self.noise_scale**2 * (dimension * (dimension + 1) if self.pure else dimension) * ROUND_UP
 
     @classmethod
     def _calibrate(
@@ -200,12 +237,13 @@ class ObjectivePerturbation(PrivatePlan):
             ridge = _regulariser(regularisation, problem, sigma, target.epsilon / releases, pure)
             accuracy = least_accuracy(problem, ridge, sigma, pure)
             share = _PROTECTION * (target.epsilon / releases if pure else constants.lipschitz / sigma)
+            reach = largest_model(problem, ridge, sigma, pure) + accuracy
             return cls(
                 problem,
                 ridge,
                 sigma,
                 accuracy,
-                2 * accuracy / share,
+                max(2 * accuracy / share, LatticeModelNoise.least_protection(reach)),
                 releases=releases,
                 pure=pure,
                 **target.contract,
@@ -222,7 +260,7 @@ class ObjectivePerturbation(PrivatePlan):
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """One model of three records in one dimension; pure plans draw noise with the density of a norm."""
         line = replace(self.problem, domain=Ball(1, radius=self.problem.domain.radius), horizon=3)
-        target = Target(self.guarantee.epsilon(), self.guarantee.at_delta, self.relation)
+        target = Target(self.guarantee.epsilon(), self.delta, self.relation, numerics=self.numerics)
         label = "own privacy, one dimension, three records"
         small = type(self).calibrate_for(line, target)
         found = (SmallInstance("integrated model", label, small), SmallInstance("many noises", label, small))
@@ -236,8 +274,7 @@ class ObjectivePerturbationLearner(Learner):
     """Collects the records, then releases one model. Until then the decision is the origin."""
 
     plan: ObjectivePerturbation
-    _stream_names = ("noise",)
-    _state = ("_losses", "_released", "_substitutes")
+    _state = ("_losses", "_released", "_substitutes", "_noise")
     _any_shape = ("_released",)  # nothing, or a model
 
     def __init__(self, plan: ObjectivePerturbation, randomness: Randomness) -> None:
@@ -251,6 +288,7 @@ class ObjectivePerturbationLearner(Learner):
         self._loss = loss
         self._dimension = plan.problem.domain.dimension
         self._losses = LinkSum(self._dimension, loss)
+        self._noise = plan.noise.source(randomness, "noise")
         self._substitutes = 0  # minimisers without the losses: none, unless the solver is broken
         self._released: FloatArray | None = None
         self._action = read_only(np.zeros(self._dimension))
@@ -267,28 +305,35 @@ class ObjectivePerturbationLearner(Learner):
         if self._process != Process.number:
             self._admit()
         if self._released is None:
+            self._close_last()
             self._process = None  # one release: an interrupted one is not made again with other noise
-            plan, stream = self.plan, self._streams["noise"]
-            draw = Norm().exponential_noise(stream) if plan.pure else partial(truncated_normal, stream)
+            plan, noise = self.plan, self.plan.noise
             found = perturbed_minimum(
                 self._losses,
                 ridge=plan.regularisation,
-                noise=plan.noise_scale * draw(self._dimension),
+                noise=noise.linear_term(self._noise),
                 accuracy=plan.accuracy,
             )
             self._substitutes += found.substitute
-            self._released = found.point + plan.protection * draw(self._dimension)
+            self._released = noise.released(self._noise, found.point)
             self._action = read_only(self._released)
             self._switches += 1
             self._process = Process.number
         return self.model
 
+    def _scatter(self, content: dict[str, Any]) -> None:
+        if content["_released"] is not None:  # nothing, or a model
+            fitting(np.zeros(self._dimension), content["_released"])
+        self._released = None
+        super()._scatter(content)
+
     def _consistent(self) -> bool:
-        model = self._action if self._released is None else self._released
-        return self._losses.count == self._round and model.shape == (self._dimension,)
+        return self._losses.count == self._round
 
     def _check(self, record: Any) -> FloatArray:
         self._refuse_late()
+        if record is None:
+            return self._loss.neutral(self._dimension)
         return self._loss.pack(record, self._dimension, many=False)
 
     def _check_many(self, records: Any) -> FloatArray:
@@ -300,13 +345,20 @@ class ObjectivePerturbationLearner(Learner):
             raise ProtocolError("ObjectivePerturbation has released its model: records cannot be added any more.")
 
     def _absorb(self, row: FloatArray) -> None:
-        self._losses.add(hull_rows(self._loss, None, row))
+        self._losses.add(self._shrunk(row))
 
     def _run(self, rows: FloatArray) -> FloatArray:
-        self._losses.add(hull_rows(self._loss, None, rows))
+        self._losses.add(self._shrunk(rows))
         self._round += len(rows)
         self._played = False
         return np.broadcast_to(self._action, (len(rows), self._dimension))
+
+    @np.errstate(all="ignore")  # the smallest numbers may vanish
+    def _shrunk(self, rows: FloatArray) -> FloatArray:
+        """Clipped rows whose features are no longer than their bound, whatever clipping in float64 left of it."""
+        features = hull_rows(self._loss, None, rows)
+        features[:, : self._dimension] *= SHRUNK
+        return features
 
 
 def one_sided(loss: Any) -> bool:
@@ -318,44 +370,6 @@ def excess_risk(problem: Stochastic, ridge: float, square_noise: float) -> float
     """The bound of the module's docstring."""
     steep, radius = problem.loss.constants(None).lipschitz, largest_norm(problem.domain)
     return (ridge * radius**2 / 2 + square_noise / ridge) / problem.records + 2 * steep**2 / ridge
-
-
-def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) -> float:
-    """A public distance that the solver certifies whatever the data.
-
-    The minimiser's norm is at most |Z|/lambda + sqrt((|Z|/lambda)^2 + 2 n f(0)/lambda), by comparing values with those
-    at 0, and (n G + |Z|)/lambda, by comparing gradients.
-    """
-    loss, n, d = problem.loss, problem.records, problem.domain.dimension
-    constants = loss.constants(None)
-    noise = sigma * (longest_exponential(d) if pure else truncated_norm(d))
-    reach = (constants.lipschitz * n + noise) / ridge
-    if isinstance(loss, LinkLoss):
-        labels = loss.clip_labels(np.array([-1e300, 1e300]))
-        at_zero = float(np.max(loss.link(np.zeros(2), labels)))
-        reach = min(reach, noise / ridge + sqrt((noise / ridge) ** 2 + 2 * n * at_zero / ridge))
-    return attainable_accuracy(
-        rounds=n,
-        dimension=d,
-        lipschitz=constants.lipschitz,
-        smoothness=constants.smoothness,
-        ridge=ridge,
-        noise=noise,
-        domain=None,
-        reach=reach,
-    )
-
-
-def longest_exponential(dimension: int) -> float:
-    """The largest norm of noise with density exp(-|z|) that float64 samplers produce: pure noise is not cut off.
-
-    Its norm is a Gamma(d) variable: in one dimension an exponential clock below 7.7 + 53 ln 2, in more
-    b (1 + N/sqrt(9 b))^3 with b = d - 1/3 and a normal number N, which the ziggurat keeps below 14.
-    """
-    if dimension == 1:
-        return 45.0
-    base = dimension - 1 / 3
-    return float(base * (1 + 14 / sqrt(9 * base)) ** 3)
 
 
 def _regulariser(rule: float | str, problem: Stochastic, sigma: float, epsilon: float, pure: bool) -> float:

@@ -11,7 +11,7 @@ running sum of them is all the learner sees. Different from the print:
 - Sensitivities are exact and predictable (2 C_t instead of (k+1)-fold bounds) and priced by the exact Gaussian
   curve. The print's (2 rho sqrt(ln 1/delta), delta) holds for delta <= exp(-rho^2), the reverse of what it says.
 - The running sum is `Buffered` by default: with both changes 5 to 6 times less noise than equation (6).
-- Pure privacy needs node scales linear in the number of levels, with the density exp(-|z|_q).
+- Pure privacy needs node scales linear in the number of levels; its noise is two-sided geometric (`difference_sums`).
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ from tacit.validation import FloatArray, check_choice, check_integer, check_numb
 
 MECHANISMS = ("buffered", "square-root", "tree")
 _EUCLIDEAN = Norm()
+# The default batch is the smallest that makes at most this many steps: noise is the same, work is not.
 STEPS = 2000
-"""The default batch is the smallest that makes at most this many steps: noise is the same, work is not."""
 
 
 @dataclass(frozen=True)
 class OnlineToBatch(RunningSumPlan):
     """One private pass over the data around any online learner.
 
-    Privacy contract: every model along the way, hence the last one: mu-Gaussian DP, or pure DP with exponential-norm
+    Privacy contract: every model along the way, hence the last one: mu-Gaussian DP, or pure DP with geometric
     noise on a tree. Adaptive adversaries. Enforced: each record's gradient difference is clipped to its public
     bound, whatever the loss does. Assumed: nothing; for the excess risk, independent records and a convex loss that
-    keeps its constants. Numerics: exact up to an epsilon that the contract states; idealized on trees.
+    keeps its constants. Numerics: exact if pure, exact up to an epsilon that the contract states with Gaussian noise.
 
     Reference: Zhang, Tran and Cutkosky (2022), "Differentially Private Online-to-Batch for Smooth Losses",
     https://arxiv.org/abs/2210.06593.
@@ -70,7 +70,7 @@ class OnlineToBatch(RunningSumPlan):
     Attributes:
         learner: a fresh learner, copied at the start; anything with play() and observe(gradient).
         mechanism: the running sum, for ceil(horizon/batch) steps.
-        privacy: mu for Gaussian mechanisms, epsilon for trees with exponential-norm noise.
+        privacy: mu for Gaussian mechanisms, epsilon for trees with geometric noise.
         power: k of the weights t^k.
         batch: how many records make one step (a short last batch still divides by it).
         lipschitz: G, the dual norm to which gradients are clipped.
@@ -124,13 +124,13 @@ class OnlineToBatch(RunningSumPlan):
     def records(self) -> SummedRecords:
         """Differences per unit of C_t, in l2; a step adds up those of its batch."""
         d, sides, people = self.problem.domain.dimension, self.relation.sides, self.rounds_per_person
-        return SummedRecords(d, sides, people, self.norm.gaussian_factor(d) * ROUND_UP)
+        return SummedRecords(d, sides, people, self.norm.gaussian_factor(d) * ROUND_UP, self.batch)
 
     @cached_property
     def grid(self) -> Grid:
         """The numbers on which the sums work, per unit of C_t."""
         schedule = self.schedule if self.scheduled else None
-        return difference_grid(self.mechanism, self.privacy, self.records, schedule, self.numerics, self.batch)
+        return difference_grid(self.mechanism, self.privacy, self.records, schedule, self.numerics, self.lipschitz)
 
     @property
     def unit_scale(self) -> float:
@@ -205,7 +205,7 @@ class OnlineToBatch(RunningSumPlan):
                 takes the one with the smallest bound on the excess risk.
             power: k of the weights t^k (1; strongly convex learners 2, bettors 3).
             batch: records per step (default: at most `STEPS` steps).
-            mechanism: "buffered", "square-root" or "tree"; with delta = 0 a tree with exponential-norm noise.
+            mechanism: "buffered", "square-root" or "tree"; with delta = 0 a tree with two-sided geometric noise.
             lipschitz: the norm to which gradients are clipped (default: the loss's constant).
             smoothness: how fast gradients may change (default: the loss's constant).
             norm: the norm of the models (default: the learner's, else l_2).
@@ -255,12 +255,12 @@ class OnlineToBatch(RunningSumPlan):
         return cls(problem, named_learner(learner, problem, common["norm"], first.errors), **common)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few records at its own privacy; pure plans draw noise with the density of a norm."""
+        """Few records at its own privacy; pure plans in float64 draw noise with the density of a norm."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = ceil(problem.records / batch)
         small = replace(self, problem=problem, batch=batch, mechanism=replace(self.mechanism, steps=steps))
         found = sum_instances(small, steps)
-        if self.mechanism.noise == "gaussian":
+        if self.mechanism.noise == "gaussian" or self.grid.units:
             return found
         return (*found, SmallInstance("norm noise", found[0].label, small))
 
@@ -295,6 +295,7 @@ class OnlineToBatchLearner(Learner):
     @property
     def model(self) -> FloatArray:
         """The newest private model; after the last record, the final one."""
+        self._close_last()
         return np.array(self._action)
 
     def release(self) -> FloatArray:
@@ -340,8 +341,7 @@ class OnlineToBatchLearner(Learner):
     def _run(self, rows: Any) -> FloatArray:
         """As play and observe, a batch at a time; returns the model that stood in each round."""
         total, size = len(rows), self.plan.batch
-        models, counts = [], []
-        position = 0
+        models, counts, position = [], [], 0
         while position < total:
             taken = min(size - len(self._pending), total - position)
             models.append(self._action)
@@ -372,8 +372,8 @@ class OnlineToBatchLearner(Learner):
             clip += before * plan.smoothness * plan.norm.size(self._action - self._previous)
         if plan.scheduled:
             sensitivity = plan.schedule.item(self._step)
-            return min(clip, sensitivity), sensitivity
-        return clip, max(self._sensitivity, clip * ROUND_UP)
+            return min(clip, sensitivity), plan.grid.admissible(sensitivity)
+        return clip, max(self._sensitivity, plan.grid.admissible(clip * ROUND_UP))
 
     @np.errstate(all="ignore")
     def _total(self, records: Any) -> FloatArray:

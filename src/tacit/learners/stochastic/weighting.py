@@ -146,8 +146,12 @@ def conversion_errors(
     sampling = np.sqrt(norm.martingale * np.cumsum(centred**2) / batch)
     noise = np.zeros(steps + 1)
     if steps:
-        growing = np.maximum.accumulate(clip[:-1])
-        size = norm.exponential_size(dimension) if mechanism.noise == "laplace" else norm.gaussian_size(dimension)
+        growing = grid.admissible(np.maximum.accumulate(clip[:-1]) * ROUND_UP)
+        if mechanism.noise == "laplace":
+            rate = grid.rate
+            size = norm.geometric_size(dimension, rate) if rate else norm.exponential_size(dimension)
+        else:
+            size = norm.gaussian_size(dimension)
         noise[:-1] = size * np.sqrt(norm.martingale) * growing_deviations(mechanism, scale * growing)
         noise[-1] = noise[-2]
     moved = np.zeros(steps + 1)

@@ -11,6 +11,9 @@ was drawn reveals its next expert only when that round comes.
 
 This is `LazyExperts` with paths for experts: one replaced loss changes the log weight of a path by at most
 eta in each direction, so the accounting is the same. The keep coin looks at the held path only.
+
+With a delay D the held path is known D rounds further than the losses: the coin of a round looks at the path's position
+in that round, and a path that was drawn anew is drawn where the losses end and moves on from there by itself.
 """
 
 from __future__ import annotations
@@ -25,22 +28,21 @@ import numpy as np
 from tacit.learners.experts.common import LazyLearner
 from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.learners.plan import SmallInstance
-from tacit.learners.search import Parameters, tosses
+from tacit.learners.rates import delay_formula
+from tacit.learners.search import Parameters, cap_probability, tosses
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
-from tacit.learners.tracking.priors import MarkovPrior, PathPrior, UniformPrior
+from tacit.learners.tracking.priors import PRIORS, MarkovPrior, PathPrior, path_prior
 from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, epsilon_of_errors, weights_error
-from tacit.numerics.decisions import coin, draw_weighted, toss
+from tacit.learners.tracking.windows import check_window, share_window, window_bound
+from tacit.numerics.decisions import coin, toss
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import IDEALIZED
-from tacit.privacy.numerics import exact_up_to
+from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
-
-PRIORS: dict[str, type[PathPrior]] = {"markov": MarkovPrior, "uniform": UniformPrior}
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class LazyFixedShare(TrackingPlan):
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: exact up to the error of the weights, which
     are floats: it adds 4 kappa T to the range, kappa about 2^-45 (idealized for the uniform prior and eta above 16).
+    Without switches the paths are the experts, their weights integer sums, and everything is exact.
     Regret: complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1) (oblivious), complexity = -ln of the prior
     weight of the best sequence.
 
@@ -76,6 +79,7 @@ class LazyFixedShare(TrackingPlan):
     batch: int = 1
     prior: str = "markov"
     max_redraws: int | None = None
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every redraw time"
     theorem: ClassVar[str] = "lazy chain over paths, composition of random draws"
@@ -103,7 +107,7 @@ class LazyFixedShare(TrackingPlan):
     @cached_property
     def paths(self) -> PathPrior:
         """The prior over sequences of experts."""
-        return PRIORS[self.prior](self.problem.n, self.rounds, self.problem.switches, self.eta)
+        return path_prior(self.prior, self.problem.n, self.rounds, self.problem.switches, self.eta)
 
     @cached_property
     def curve(self) -> Curve:
@@ -113,6 +117,8 @@ class LazyFixedShare(TrackingPlan):
     @property
     def stated_numerics(self) -> str:
         """Exact up to what the errors of the weights add to epsilon; the logarithms of the uniform prior are not."""
+        if self._error == 0:
+            return EXACT
         if self.prior == "uniform" or self.eta > LARGEST_ETA:
             return IDEALIZED
         return exact_up_to(epsilon_of_errors(self.curve, self._lazy_curve(0.0), self.delta, 2 * self._error))
@@ -120,20 +126,33 @@ class LazyFixedShare(TrackingPlan):
     @property
     def _error(self) -> float:
         """2 kappa T: how far the logarithm of a ratio of two weights may be off in the last round."""
-        return weights_error(self.problem, self.rounds)
+        return path_error(self.problem, self.rounds)
 
     def _lazy_curve(self, extra: float) -> Curve:
         return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person, extra)
 
     @property
     def regret_bound(self) -> RegretBound:
-        """complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1), plus T times P[the limit is hit]."""
-        value = lazy_regret(self.problem.n, self.rounds, self._tuned, self.paths.complexity)
+        """complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1), plus T P[limit hit] and the delay's cost."""
+        value = lazy_regret(self.problem.n, self.rounds, self._tuned, self.paths.complexity, self.problem.delay)
         value += rounding_regret(self.problem.n, self.rounds)
         value = 0.0 if self.problem.n == 1 else self.problem.width * (value + self.rounds * expm1(self._error))
         formula = "complexity/eta + eta T B/8 + T/2^24 + T (e^(2 kappa T) - 1)"
+        formula += delay_formula(self.problem.delay, self.batch)
         formula += " + T P[cap hit]" if self.max_redraws is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds; the uniform prior has none."""
+        check_window(self.algorithm, rounds, self.rounds)
+        share = self.paths.share if isinstance(self.paths, MarkovPrior) else 0.0
+        value = share_window(self.problem.n, rounds, share, self.eta, self.batch)
+        if self.problem.n > 1:
+            value += rounding_regret(self.problem.n, rounds) + rounds * expm1(self._error)
+            if self.max_redraws is not None:
+                value += rounds * cap_probability(self.decisions, self._tuned.redraw, self.max_redraws)
+        formula = "(ln((N-1)/share) + w ln(1/(1-share)))/eta + eta w B/8 + 2(B-1) + w/2^24 + w P[cap hit]"
+        return window_bound(value, rounds, self.problem.width, formula, "oblivious adversary")
 
     @property
     def expected_switches(self) -> float:
@@ -156,8 +175,8 @@ class LazyFixedShare(TrackingPlan):
         refuse_max_switches(cls.__name__, target, "the paths it holds move by themselves")
         check_choice(cls.__name__, "prior", prior, PRIORS)
         rounds = problem.horizon or 1
-        complexity = PRIORS[prior](problem.n, rounds, problem.switches, 1.0).complexity
-        best = best_lazy(problem.n, rounds, target, complexity, 2 * weights_error(problem, rounds))
+        complexity = path_prior(prior, problem.n, rounds, problem.switches, 1.0).complexity
+        best = best_lazy(problem.n, rounds, target, complexity, 2 * path_error(problem, rounds), problem.delay)
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -175,7 +194,8 @@ class LazyFixedShareLearner(LazyLearner):
 
     plan: LazyFixedShare
     _stream_names = ("move",)
-    _state = ("_weights", "_rows", "_filled", "_held_loss", "_redraws", "_used", "_keep", "_choice")
+    _state = ("_weights", "_rows", "_filled", "_held_loss", "_redraws", "_used", "_ahead", "_keep", "_choice")
+    _any_shape = (*LazyLearner._any_shape, "_ahead")
 
     def __init__(self, plan: LazyFixedShare, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -192,8 +212,51 @@ class LazyFixedShareLearner(LazyLearner):
         self._held_loss = 0
         self._used = 0  # switches of the held path; never released
         self._action = Uniforms.from_streams(randomness, "start").integer(self._n)
+        # With a delay: the held path's positions from the oldest round whose losses are to come, on to the newest.
+        self._ahead = np.full(1, self._action)
+        self._opens = self._delay > 0
+        self._vectorised = self._vectorised and not self._opens
+
+    def _at_opening(self, number: int) -> None:
+        if number >= self._round + len(self._ahead):
+            self._ahead = np.append(self._ahead, self._moved(number - 1, int(self._ahead[-1])))
+        self._move(int(self._ahead[number - self._round]))
+
+    def _moved(self, number: int, expert: int) -> int:
+        """Where a path stands in the round after this one, by a move that no data decides."""
+        moving, probability = self._streams["move"].random(), self._planned_moves(number)[self._used]
+        if moving < probability:
+            expert = self._target(expert, moving, probability)
+            self._used += self._counting
+        return expert
+
+    def _absorb_late(self, losses: FloatArray) -> None:
+        """The coin looks at the position in the round of these losses; the rounds up to the newest are decided."""
+        self._rows[self._filled] = losses
+        self._filled += 1
+        self._held_loss += int(losses.item(int(self._ahead[0])) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
+        finished = self._round + 1
+        self._ahead = self._ahead[1:]
+        if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
+            if not coin(self._keep, self._stay, self._rate, self._held_loss):
+                self._flush()
+                self._draw_path(finished)
+            self._held_loss = 0
+        if finished % self._block == 0:
+            self._flush()
+
+    def _draw_path(self, finished: int) -> None:
+        """A new path: its position where the losses end, and on from there to the newest round, which was decided."""
+        newest = finished + len(self._ahead) - 1
+        path = [self._drawn(finished)]
+        for number in range(finished, newest):
+            path.append(self._moved(number, path[-1]))
+        self._ahead = np.array(path)
 
     def _absorb(self, losses: FloatArray) -> None:
+        if self._opens:
+            self._absorb_late(losses)
+            return
         self._rows[self._filled] = losses
         self._filled += 1
         self._held_loss += int(losses.item(self._action) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
@@ -207,7 +270,7 @@ class LazyFixedShareLearner(LazyLearner):
                 drawn = True  # the forward weights contain the step to the next round
             self._held_loss = 0
         if not drawn and finished != self._horizon:
-            probability = self._planned_moves()[self._round % self._block, self._used]
+            probability = self._planned_moves(self._round)[self._used]
             if moving < probability:
                 self._move(self._target(self._action, moving, probability))
                 self._used += self._counting
@@ -216,15 +279,23 @@ class LazyFixedShareLearner(LazyLearner):
 
     def _consistent(self) -> bool:
         used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
-        return super()._consistent() and used
+        ahead = self._ahead
+        known = len(ahead) == max(1, self.decided - self._round) if self._opens else len(ahead) == 1
+        return super()._consistent() and used and known and bool(((ahead >= 0) & (ahead < self._n)).all())
 
     @property
     def _counting(self) -> int:
         """1 if the prior counts switches, else 0."""
         return int(self._weights.ndim > 1)
 
-    def _planned_moves(self) -> FloatArray:
-        block = self._round // self._block
+    def _planned_moves(self, number: int) -> FloatArray:
+        """The probability of a move after this round, by switches used."""
+        moves: FloatArray = self._block_moves(number)[number % self._block]
+        return moves
+
+    def _block_moves(self, number: int) -> FloatArray:
+        """The same for every round of its block."""
+        block = number // self._block
         if self._moves[0] != block:
             first = block * self._block
             self._moves = (block, self._paths.moves(first, min(self._block, self.plan.rounds - first)))
@@ -243,14 +314,18 @@ class LazyFixedShareLearner(LazyLearner):
         self._paths.advance(self._weights, whole_losses(rows) / LOSS_UNITS)  # exact: a power of two
 
     def _draw(self, finished: int) -> None:
-        self._redraws += 1
-        state = draw_weighted(self._choice, self._paths.law(self._weights, finished))
-        self._used, expert = divmod(state, self._n)
-        self._move(expert)
+        self._move(self._drawn(finished))
 
-    def _absorb_whole(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        """One aligned block of whole batches, all of which end in a decision."""
+    def _drawn(self, finished: int) -> int:
+        """A new position in the round after the finished ones."""
+        self._redraws += 1
+        state = self._paths.draw(self._choice, self._weights, finished)
+        self._used, expert = divmod(state, self._n)
+        return expert
+
+    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
         size, batch = self._block, self._batch
+        block, best = self._check_block(rows, first)
         index, words = self._keep.take(size // batch)
         least = whole_losses(best)
         coins = self._streams["move"].random(size)
@@ -260,8 +335,8 @@ class LazyFixedShareLearner(LazyLearner):
             held = np.add.reduce(
                 (whole_losses(block[np.arange(row, size), path]) - least[row:]).reshape(-1, batch), axis=1
             )
-            first = row // batch
-            rings = np.flatnonzero(~toss(self._keep, index + first, words[first:], self._stay, self._rate, held))
+            done = row // batch
+            rings = np.flatnonzero(~toss(self._keep, index + done, words[done:], self._stay, self._rate, held))
             stop = size if not rings.size else row + (int(rings[0]) + 1) * batch
             actions[row:stop] = path = path[: stop - row]
             self._switches += int(np.count_nonzero(path[1:] != path[:-1]))
@@ -277,7 +352,7 @@ class LazyFixedShareLearner(LazyLearner):
 
     def _plan_path(self, coins: FloatArray, row: int) -> tuple[IntArray, int, int]:
         """The held path from `row` to the end of the block if nothing is redrawn, and its state after it."""
-        moves = self._planned_moves()
+        moves = self._block_moves(self._round)
         size, expert, used = self._block, int(self._action), self._used
         path = np.full(size - row, expert)
         at = row
@@ -290,3 +365,8 @@ class LazyFixedShareLearner(LazyLearner):
             used += self._counting
             path[at - row :] = expert
         return path, expert, used
+
+
+def path_error(problem: Tracking, rounds: int) -> float:
+    """2 kappa T, or nothing if paths never switch: then integer sums stand for the weights."""
+    return weights_error(problem, rounds) if problem.switches and problem.n > 1 else 0.0

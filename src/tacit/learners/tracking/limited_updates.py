@@ -10,9 +10,9 @@ expert of a round is played before its loss is seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import log, sqrt
+from math import isfinite, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +30,7 @@ from tacit.privacy.curves import ROUND_UP, Curve, Pure
 from tacit.privacy.guarantee import EXACT, Relation
 from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_positive
+from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,21 @@ class LimitedUpdates(ExpertPlan):
         )
         formula = "1 + sum_l 2n min(1, (sqrt(n ln(N)/2) + scale (H_N - 1))/n) + sqrt(T ln(N)/2) + T/2^24, n = 2^l"
         return RegretBound(value, formula, assumptions)
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds: of the first ones, where gaps are largest."""
+        check_integer("LimitedUpdates.window_regret", "rounds", rounds, at_most=self.rounds)
+        bound = self.regret_bound
+        if isfinite(bound.value):
+            scale = noise_mean(self.epsilon, self.relation, self.rounds_per_person)
+            bound = replace(bound, value=self.problem.width * stationary_regret(self.problem.n, rounds, scale))
+        return replace(bound, assumptions=("any window that is fixed in advance", *bound.assumptions))
+
+    @property
+    def favour(self) -> tuple[float, str]:
+        """In a world that is known not to shift it gives up certificate for measured regret."""
+        steady = isinstance(self.problem, Tracking) and self.problem.switches == 0
+        return (1.6, "its measured regret in a world without shifts is far smaller") if steady else super().favour
 
     @property
     def expected_switches(self) -> float:

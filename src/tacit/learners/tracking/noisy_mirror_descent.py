@@ -1,72 +1,79 @@
-"""Noisy clipped mirror descent: every loss vector is made noisy before anything is computed from it.
+"""Noisy clipped mirror descent: losses are made noisy, batch by batch, before anything is computed from them.
 
-Paper: "Tracking the Best Expert Privately" (ICML 2025), Algorithm 3, with enough noise. One round changes N
-coordinates by up to 1 each: Laplace noise must have scale N/epsilon (l1 sensitivity N), Gaussian noise
-standard deviation sqrt(N)/mu (l2 sensitivity sqrt(N)). The printed Lap(1/epsilon) is refused: it is not
-private, and already the released experts show it. The printed proof for adaptive adversaries also lets the
-comparator depend on the noise; the bound here is for oblivious ones.
+Paper: "Tracking the Best Expert Privately" (ICML 2025), Algorithm 3, with enough noise and less regret. One round
+changes N coordinates by up to 1 each. The printed Lap(1/epsilon) is refused: it is not private, and already the
+released experts show it. Under pure privacy noise shaped for the cube pays for the N coordinates once; Laplace noise
+must have scale N/epsilon (l1 sensitivity N), Gaussian noise standard deviation sqrt(N)/mu (l2 sensitivity sqrt(N)).
+One noise hides the sum of a batch of rounds. The printed proof for adaptive adversaries forgets that the comparator may
+follow the noise; the bound here pays for it.
 
-    w uniform;  each round: play J ~ w, observe l;  v = w e^{-eta (l + noise)};  w = max(floor, c v), sum 1
+    w uniform;  each round: play a fresh J ~ w, observe l
+    at the end of a batch, its losses being L in sum:  v = w e^{-eta (L + noise)};  w = max(floor, c v), sum 1
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
-from math import inf, log, log1p, sqrt
 from typing import ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.common import ExpertLearner
-from tacit.learners.plan import SmallInstance
+from tacit.learners.plan import Attack, SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
-from tacit.mechanisms.noisy_vectors import NoisyVectors, vector_grid
-from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.learners.tracking.batch_plan import BatchLearner, BatchPlan
+from tacit.learners.tracking.common import refuse_max_switches
+from tacit.learners.tracking.noisy_batches import (
+    BatchNoise,
+    best_length,
+    clip_to_floor,
+    mirror_rate,
+    mirror_regret,
+)
+from tacit.learners.tracking.windows import check_window, mirror_window, window_bound
+from tacit.mechanisms.noisy_vectors import NOISES, together
 from tacit.mechanisms.running_sums.records import LossRecords
-from tacit.privacy.calibration import gaussian_mu, minimise
-from tacit.privacy.curves import ROUND_UP, Curve, Pure
-from tacit.privacy.guarantee import Relation
+from tacit.privacy.calibration import gaussian_mu
+from tacit.privacy.curves import ROUND_UP
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice, check_positive
-
-NOISES = ("laplace", "gaussian")
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
 
 @dataclass(frozen=True)
-class NoisyMirrorDescent(TrackingPlan):
-    """Mirror descent on noisy losses over the simplex without its corners.
+class NoisyMirrorDescent(BatchPlan):
+    """Mirror descent on noisy sums of batches over the simplex without its corners.
 
-    Privacy contract: every weight and every decision; pure epsilon with Laplace noise,
-    mu-Gaussian with Gaussian noise. A person in m rounds: epsilon adds, mu^2 adds. Under zero-out a constant
+    Privacy contract: every weight and every decision; pure epsilon with cube or Laplace noise, mu-Gaussian with
+    Gaussian noise. A person in m rounds: epsilon adds; squares of mu add, over batches. Under zero-out a constant
     loss stands for the round; only differences of losses matter, so it counts as 1/2 and sensitivities halve.
-    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact with Laplace noise (two-sided
-    geometric, on integer losses), exact up to an epsilon that the contract states with Gaussian noise.
-    Regret (oblivious): (ln N + S ln(N T/S))/eta + T (eta/8 + noise(eta)) + S(1-1/N).
+    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact with cube and Laplace noise
+    (on integer losses), exact up to an epsilon that the contract states with Gaussian noise.
+    Regret, n batches of B rounds, floor a = S/(N n): (ln N + S ln(1/a))/eta + n (eta B^2/8 + noise(eta)) + S B (1-1/N)
+    + S B/2; against adaptive adversaries, who may know all noise, the largest sum of noises more.
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
         eta: learning rate.
-        scale: Laplace scale, or standard deviation of the Gaussian noise, of each coordinate.
-        noise: "laplace" or "gaussian".
+        scale: scale of the cube or Laplace noise, or standard deviation of the Gaussian noise, of each coordinate.
+        noise: "cube", "laplace" or "gaussian".
+        batch: rounds whose losses are added up before noise.
 
-    >>> problem = Tracking(n=2, horizon=10_000, switches=1, adversary="oblivious")
+    >>> problem = Tracking(n=5, horizon=100_000, switches=2, adversary="adaptive")
     >>> plan = NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=0.0)
-    >>> plan.noise, round(plan.scale, 6)
-    ('laplace', 2.0)
+    >>> plan.noise, round(plan.scale, 6), plan.batch, round(float(plan.regret_bound))
+    ('cube', 1.0, 15, 6472)
     >>> learner = plan.start(Randomness.replayable(1))
     >>> expert = learner.play()
-    >>> learner.observe([0.0, 1.0])
+    >>> learner.observe([0.0, 1.0, 0.5, 0.5, 1.0])
     """
 
     eta: float
     scale: float
-    noise: str = "laplace"
+    noise: str = "cube"
+    batch: int = 1
     delta: float = field(default=0.0, kw_only=True)
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every weight and every decision"
@@ -78,56 +85,55 @@ class NoisyMirrorDescent(TrackingPlan):
         check_positive(owner, "eta", self.eta)
         check_positive(owner, "scale", self.scale)
         check_choice(owner, "noise", self.noise, NOISES)
+        check_integer(owner, "batch", self.batch)
 
     @property
-    def floor(self) -> float:
-        """The smallest weight of an expert: S/(N T), with S at least 1."""
-        return smallest_weight(self.problem)
+    def kind(self) -> str:
+        """The kind of noise."""
+        return self.noise
+
+    @property
+    def length(self) -> int:
+        """Rounds of a batch."""
+        return self.batch
 
     @property
     def theorem(self) -> str:
         """What proves it."""
-        return f"{self.noise} mechanism on each round's losses, parallel composition"
-
-    @cached_property
-    def grid(self) -> Grid:
-        """The lattice of the losses."""
-        records = LossRecords(self.problem.n, self.relation.sides)
-        return vector_grid(self.noise, self.scale, records, self.rounds_per_person, self.numerics)
-
-    @cached_property
-    def curve(self) -> Curve:
-        """What the noisy losses of one person's rounds leak."""
-        return Pure(0.0) if self.problem.n == 1 else self.grid.curve
-
-    @property
-    def stated_numerics(self) -> str:
-        """What the contract says about its numerics."""
-        return self.grid.numerics
+        return f"{self.noise} mechanism on each batch's losses, parallel composition"
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Mirror descent's telescoping divergences, plus what curvature and noise cost each round.
+        """Mirror descent's telescoping divergences, plus what curvature and noise cost each batch.
 
-        Each stretch of the comparator, mixed with floor weight on everyone, changes its divergence by at most
-        ln(1/floor), the first one by ln N; the mixing costs S(1-1/N). A round costs eta/8 for the losses
-        (Hoeffding) and (1/eta) ln E e^{eta noise} for the noise (Jensen), which is independent of the weights
-        that it meets: eta scale^2/2 for Gaussian, -ln(1 - eta^2 scale^2)/eta for Laplace noise. Discrete noise has no
-        larger moments than normal or Laplace noise of its scale. On the lattice losses are too small by less than a
-        step, those of the comparator as well.
+        The moment generating function of integer noise is at most that of the normal, Laplace or cube noise of its
+        scale. On the lattice losses are too small by less than a step, those of the comparator as well.
         """
-        value = mirror_regret(self.problem, self.eta, self.grid.scale, self.noise)
+        value = mirror_regret(self.problem, self.eta, self.batch, self.law)
         if self.problem.n > 1:
             value += self.rounds * self.grid.lost
-        formula = "(ln(N) + S ln(N T/S))/eta + T (eta/8 + ln(E e^{eta noise})/eta) + S(1-1/N)"
+        formula = "(ln(N) + S ln(1/a))/eta + n (eta B^2/8 + ln(E e^{eta noise})/eta) + S B(1-1/N) + S B/2"
+        if self.problem.adversary == "adaptive":
+            formula += " + E max noise of a sequence"
         return RegretBound(
-            self.problem.width * value, formula, ("oblivious adversary", "expectation over noise and draws")
+            self.problem.width * value,
+            f"{formula}, n = T/B, a = S/(N n)",
+            (f"{self.certified_against[-1]} adversary", "expectation over noise and draws"),
         )
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds."""
+        check_window(self.algorithm, rounds, self.rounds)
+        value = mirror_window(self.problem, rounds, self.eta, self.batch, self.law) + rounds * self.grid.lost
+        formula = "ln(1/a)/eta + n (eta B^2/8 + ln(E e^{eta noise})/eta) + n a (N-1) B + 2(B-1), n = w/B"
+        formula += " + E max noise of an expert" if self.problem.adversary == "adaptive" else ""
+        return window_bound(value, rounds, self.problem.width, formula, f"{self.certified_against[-1]} adversary")
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Fixed sequences: a comparator that reacts could follow the noise."""
-        return ("stochastic", "oblivious")
+        """Adaptive adversaries, if the problem has one: their comparator may follow the noise, which costs."""
+        fixed = ("stochastic", "oblivious")
+        return (*fixed, "adaptive") if self.problem.adversary == "adaptive" else fixed
 
     @property
     def expected_switches(self) -> float:
@@ -135,35 +141,36 @@ class NoisyMirrorDescent(TrackingPlan):
         return float(self.rounds - 1)
 
     @classmethod
-    def _calibrate(cls, problem: Tracking, target: Target, *, noise: str | None = None) -> NoisyMirrorDescent:
+    def _calibrate(
+        cls, problem: Tracking, target: Target, *, noise: str | None = None, batch: int | None = None
+    ) -> NoisyMirrorDescent:
         refuse_printed_noise(noise)
         refuse_max_switches(cls.__name__, target, "it draws afresh every round")
-        chosen = noise or ("gaussian" if target.delta > 0 else "laplace")
-        check_choice(cls.__name__, "noise", chosen, NOISES)
-        relation = target.relation
-        sensitivity = _sensitivity(problem.n, chosen, relation)
-        people = target.rounds_per_person
-        if chosen == "laplace":
-            scale, delta = people * sensitivity / target.epsilon, 0.0
-        else:
-            scale, delta = sqrt(people) * sensitivity / gaussian_mu(target.epsilon, target.delta), target.delta
-        scale *= ROUND_UP**3  # so that the curve, itself rounded up, still meets the target
-
-        most = 0.999 / scale if chosen == "laplace" else 10.0  # Laplace moments exist below 1/scale only
-        eta = minimise(lambda eta: mirror_regret(problem, eta, scale, chosen), most * 1e-8, most)
-        return cls(problem, eta, scale, chosen, **{**target.contract, "delta": delta})
+        # A pure plan meets every delta, and cube noise is the smaller one for few experts.
+        kinds = (noise,) if noise else ("cube", "gaussian") if target.delta > 0 else ("cube",)
+        for kind in kinds:
+            check_choice(cls.__name__, "noise", kind, NOISES)
+        if batch is not None:
+            check_integer(cls.__name__, "batch", batch)
+        searches = [_Search(problem, target, kind) for kind in kinds]
+        found = [(search, search.best_batch() if batch is None else batch) for search in searches]
+        search, length = min(found, key=lambda pair: pair[0].regret(pair[1]))
+        contract = target.contract if search.kind == "gaussian" else {**target.contract, "delta": 0.0}
+        return cls(problem, search.rate(length), search.scale(length), search.kind, length, **contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds and experts at its own noise."""
-        small = self._resized(min(FEW_ROUNDS, self.rounds), n=min(8, self.problem.n))
-        return (SmallInstance("replayed noise", f"own privacy, T={small.rounds}", small),)
+        """Few rounds and experts at its own noise, and batches of at most two rounds."""
+        rounds = min(FEW_ROUNDS, self.rounds)
+        small = self._resized(rounds, n=min(8, self.problem.n), batch=min(2, self.batch))
+        kinds: tuple[Attack, ...] = ("replayed noise", "cube noise") if self.noise == "cube" else ("replayed noise",)
+        return tuple(SmallInstance(kind, f"own privacy, T={rounds}", small) for kind in kinds)
 
     def _learner(self, randomness: Randomness) -> NoisyMirrorDescentLearner:
         return NoisyMirrorDescentLearner(self, randomness)
 
 
-class NoisyMirrorDescentLearner(ExpertLearner):
-    """Weights on the clipped simplex, moved by noisy losses, and one draw a round."""
+class NoisyMirrorDescentLearner(BatchLearner):
+    """Weights on the clipped simplex, moved by noisy sums of batches, and one draw a round."""
 
     plan: NoisyMirrorDescent
     _stream_names = ("draw",)
@@ -171,59 +178,62 @@ class NoisyMirrorDescentLearner(ExpertLearner):
 
     def __init__(self, plan: NoisyMirrorDescent, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._floor = plan.floor
-        self._below: FloatArray = self._floor * np.arange(
-            self._n, dtype=np.float64
-        )  # mass of the experts that lie at the floor
-        self._weights = np.full(self._n, 1 / self._n)
-        self._hidden = NoisyVectors(plan.grid, plan.noise, randomness, "noise")
         self._action = int((self._streams["draw"].standard_exponential(self._n) / self._weights).argmin())
 
-    @np.errstate(all="ignore")
-    def _absorb(self, losses: FloatArray) -> None:
-        self._steps(losses[None], np.empty(1, dtype=np.int64))
-
-    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        self._steps(block, actions)
-        self._round += len(block)
-        self._played = False
-
     def _steps(self, block: FloatArray, actions: IntArray) -> None:
-        exponents = self._hidden.release(block) * -self.plan.eta  # losses from their centre: the weights do not mind
+        exponents = self._ended(block) * -self.plan.eta  # losses from their centre: the weights do not mind
         factors = np.exp(exponents - np.maximum.reduce(exponents, axis=1)[:, None])
         clocks = self._streams["draw"].standard_exponential(block.shape)
-        for row in range(len(block)):
-            actions[row] = self._action
-            self._weights = clip_to_floor(self._weights * factors[row], self._floor, self._below)
-            if self._round + row + 1 != self._horizon:
-                self._move(int((clocks[row] / self._weights).argmin()))
+        first = 0
+        for factor in factors:
+            last = self._end(first)
+            self._play(clocks[first : last - 1], actions[first : last - 1])
+            self._weights = clip_to_floor(self._weights * factor, self._floor, self._below)
+            self._play(clocks[last - 1 : last], actions[last - 1 : last])
+            first = last
+        last = len(block) - (self._round + len(block) == self._horizon)  # behind the last round nothing is drawn
+        self._play(clocks[first:last], actions[first:last])
+        actions[last:] = self._action
+
+    def _play(self, clocks: FloatArray, actions: IntArray) -> None:
+        """Write the decision of each round, and draw that of the next one by this round's clocks."""
+        if not len(clocks):
+            return
+        drawn = np.append(self._action, (clocks / self._weights).argmin(axis=1))
+        actions[:] = drawn[:-1]
+        self._switches += int(np.count_nonzero(np.diff(drawn)))
+        self._action = int(drawn[-1])
 
 
-def clip_to_floor(values: FloatArray, floor: float, below: FloatArray) -> FloatArray:
-    """max(floor, c v) with the c that makes the sum 1: the divergence projection onto {w >= floor}.
+class _Search:
+    """The scale, learning rate and regret of each length of a batch, for one kind of noise."""
 
-    With the k smallest at the floor, c = (1 - k floor)/(sum of the others); the right k is the first at which
-    the next one lies above the floor. `below` is k * floor for each k.
-    """
-    ordered = np.sort(values)
-    scales = (1 - below) / np.add.accumulate(ordered[::-1])[::-1]
-    first = int((scales * ordered >= floor).argmax())
-    result: FloatArray = np.maximum(values * scales[first], floor)
-    return result
+    def __init__(self, problem: Tracking, target: Target, kind: str) -> None:
+        self._problem, self._target, self.kind = problem, target, kind
+        self._rounds = problem.horizon or 1
 
+    def scale(self, batch: int) -> float:
+        """The smallest that meets the target, rounded up so that the curve, itself rounded up, still meets it."""
+        target = self._target
+        move = LossRecords(self._problem.n, target.relation.sides).move(self.kind) * ROUND_UP**3
+        if self.kind != "gaussian":
+            return target.rounds_per_person * move / target.epsilon
+        return together(target.rounds_per_person, batch) * move / gaussian_mu(target.epsilon, target.delta)
 
-def smallest_weight(problem: Tracking) -> float:
-    """The smallest weight of an expert: S/(N T), with S at least 1."""
-    return max(1, problem.switches) / (problem.n * (problem.horizon or 1))
+    def rate(self, batch: int) -> float:
+        """The best learning rate."""
+        return mirror_rate(self._problem, batch, self._noise(batch))
 
+    def regret(self, batch: int) -> float:
+        """At that rate."""
+        return mirror_regret(self._problem, self.rate(batch), batch, self._noise(batch))
 
-def mirror_regret(problem: Tracking, eta: float, scale: float, noise: str) -> float:
-    """(ln N + S ln(N T/S))/eta + T (eta/8 + noise cost) + S(1-1/N), in units of the loss range."""
-    if problem.n == 1:
-        return 0.0
-    complexity = log(problem.n) + problem.switches * log(1 / smallest_weight(problem))
-    per_round = eta / 8 + _noise_cost(eta, scale, noise)
-    return complexity / eta + (problem.horizon or 1) * per_round + max(1, problem.switches) * (1 - 1 / problem.n)
+    def best_batch(self) -> int:
+        """Of the smallest regret."""
+        return best_length(self._rounds, self.regret)
+
+    def _noise(self, batch: int) -> BatchNoise:
+        return BatchNoise(self.kind, self.scale(batch), self._problem.n)
 
 
 def refuse_printed_noise(noise: str | None) -> None:
@@ -232,17 +242,5 @@ def refuse_printed_noise(noise: str | None) -> None:
         raise PrivacyError(
             "The printed noise Lap(1/epsilon) on all N coordinates is not epsilon-private: with N=3, T=6, S=2 and "
             "epsilon=0.5 the released experts alone have a log-likelihood ratio of 0.607; use noise='laplace' "
-            "(scale N/epsilon) or noise='gaussian'."
+            "(scale N/epsilon), noise='cube' or noise='gaussian'."
         )
-
-
-def _sensitivity(n: int, noise: str, relation: Relation) -> float:
-    records = LossRecords(n, relation.sides)
-    return records.l1_move if noise == "laplace" else records.l2_move
-
-
-def _noise_cost(eta: float, scale: float, noise: str) -> float:
-    """Ln E e^{eta noise}/eta."""
-    if noise == "gaussian":
-        return eta * scale**2 / 2
-    return -log1p(-((eta * scale) ** 2)) / eta if eta * scale < 1 else inf

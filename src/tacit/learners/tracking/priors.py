@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import log
+from typing import Any
 
 import numpy as np
 
 from tacit.learners.tracking.common import path_complexity
-from tacit.validation import FloatArray
+from tacit.numerics.decisions import draw_softmax, draw_weighted
+from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
+from tacit.numerics.uniforms import Uniforms
+from tacit.validation import FloatArray, IntArray
 
-# A share of zero is replaced by this one: weights never underflow, nor come so near to it that they lose digits.
-SMALLEST_SHARE = 1e-250
 _SMALLEST_SUM = 1e-300
 _UNREACHED = -1e30
 
@@ -28,16 +30,20 @@ class PathPrior(ABC):
         self.n, self.rounds, self.switches, self.eta = n, rounds, switches, eta
 
     @abstractmethod
-    def initial(self) -> FloatArray:
+    def initial(self) -> FloatArray | IntArray:
         """The forward weights before the first round."""
 
     @abstractmethod
-    def advance(self, weights: FloatArray, rows: FloatArray) -> None:
+    def advance(self, weights: Any, rows: FloatArray) -> None:
         """Take in the losses of some rounds, each followed by one step of the chain. In place."""
 
     @abstractmethod
-    def law(self, weights: FloatArray, time: int) -> FloatArray:
+    def law(self, weights: Any, time: int) -> FloatArray:
         """Probabilities, up to a factor, of the state in the next round, as a flat array."""
+
+    def draw(self, uniforms: Uniforms, weights: Any, time: int) -> int:
+        """The state in the next round, with exactly the probabilities of `law`."""
+        return draw_weighted(uniforms, self.law(weights, time))
 
     @abstractmethod
     def moves(self, time: int, count: int) -> FloatArray:
@@ -49,14 +55,45 @@ class PathPrior(ABC):
         """-ln of the smallest prior weight of an admissible path."""
 
 
+class ConstantPaths(PathPrior):
+    """Paths without a switch: the experts themselves, whose weights are known by their integer sums of losses.
+
+    A share of 0 would let float weights underflow; sums lose nothing, and the draw is exact.
+    """
+
+    @property
+    def complexity(self) -> float:
+        """Ln N."""
+        return log(self.n)
+
+    def initial(self) -> IntArray:
+        """No losses."""
+        return np.zeros(self.n, dtype=np.int64)
+
+    def advance(self, weights: Any, rows: FloatArray) -> None:
+        """Sums of the losses, in steps of 2^-24."""
+        weights += sum_quantised(rows)
+
+    def law(self, weights: Any, time: int) -> FloatArray:
+        """Exponential weights."""
+        return np.asarray(np.exp((weights.min() - weights) * (self.eta / LOSS_UNITS)))
+
+    def draw(self, uniforms: Uniforms, weights: Any, time: int) -> int:
+        """As lazy experts draw."""
+        return draw_softmax(uniforms, self.eta / LOSS_UNITS, weights)
+
+    def moves(self, time: int, count: int) -> FloatArray:
+        """Never."""
+        return np.zeros((count, 1))
+
+
 class MarkovPrior(PathPrior):
-    """Leave the expert with the same probability each round, for any other one (fixed share)."""
+    """Leave the expert with the same probability each round, for any other one (fixed share); switches above 0."""
 
     def __init__(self, n: int, rounds: int, switches: int, eta: float) -> None:
         super().__init__(n, rounds, switches, eta)
         # Beyond (N-1)/N the chain would prefer to move; there all paths weigh the same.
-        share = min(switches / max(1, rounds - 1), (n - 1) / n)
-        self.share = max(share, SMALLEST_SHARE) if n > 1 else 0.0
+        self.share = min(switches / max(1, rounds - 1), (n - 1) / n)
         self._other = self.share / max(1, n - 1)
 
     @property
@@ -150,3 +187,12 @@ class UniformPrior(PathPrior):
         terms[:, 1:] = np.add.accumulate(np.where(ratio > 0, np.log(np.maximum(ratio, 1e-300)), _UNREACHED), axis=1)
         result: FloatArray = np.logaddexp.accumulate(terms, axis=1)
         return result
+
+
+PRIORS: dict[str, type[PathPrior]] = {"markov": MarkovPrior, "uniform": UniformPrior}
+
+
+def path_prior(name: str, n: int, rounds: int, switches: int, eta: float) -> PathPrior:
+    """The prior of that name; without switches all of them are one."""
+    kind = PRIORS[name] if switches and n > 1 else ConstantPaths
+    return kind(n, rounds, switches, eta)

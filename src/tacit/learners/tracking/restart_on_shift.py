@@ -10,7 +10,8 @@ could end now are covered by log T recursions,
 
 since margin + slope sqrt(w) is close to the smallest of margin + slope (w/(2a) + a/2): O(N log T) time and
 memory instead of O(N T). The printed thresholds cannot be reached before T of order 1e4 to 1e5; ours come
-from `tacit.learners.tracking.thresholds`.
+from `tacit.learners.tracking.thresholds`. All of it is integer: losses, slopes and levels are rounded down to whole
+steps, and one round moves the statistics by whole steps within the width.
 """
 
 from __future__ import annotations
@@ -35,8 +36,11 @@ from tacit.learners.tracking.thresholds import (
     stretches_regret,
     tuned,
 )
-from tacit.mechanisms.above_threshold import AboveThreshold
+from tacit.mechanisms.above_threshold import LARGEST_LEVEL, AboveThreshold
+from tacit.numerics.discrete_laplace import laplace_rate, laplace_units
+from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import ROUND_UP, Curve, Pure
+from tacit.privacy.guarantee import EXACT
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import check_choice, check_integer, check_number, check_positive, invalid
@@ -56,7 +60,7 @@ class RestartOnShift(TrackingPlan):
     lie in one interval of width 2 that contains 0, and max(0, .) only shrinks them. Epochs use disjoint
     data. A person in m rounds: widths and sensitivities grow by m, and k of the m rounds in one window or
     epoch cost k/m of its share, so that the parts add up to epsilon however the rounds are spread.
-    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: idealized.
+    Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact.
 
     Regret: `regret_after` certifies a finished run, for any losses, from the number of its restarts; the
     bound in advance assumes at most S of them. Only thresholds="certified", several times larger than the
@@ -89,6 +93,7 @@ class RestartOnShift(TrackingPlan):
     released_streams: ClassVar[tuple[str, ...]] = ("start",)
     released: ClassVar[str] = "every decision and every restart"
     theorem: ClassVar[str] = "permute-and-flip and width-form above-threshold, parallel composition over epochs"
+    stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,9 +105,10 @@ class RestartOnShift(TrackingPlan):
         if not isinstance(self.shares, tuple | list):
             raise invalid(owner, "shares", "three positive numbers", self.shares)
         shares = tuple(check_positive(owner, "shares", share) for share in self.shares)
-        if len(shares) != 3 or sum(shares) > ROUND_UP:
+        if len(shares) != 3 or sum(shares) > 1 + 1e-15:
             raise invalid(owner, "shares", "three positive numbers that add up to at most 1", self.shares)
         object.__setattr__(self, "shares", shares)
+        laplace_units(min(self.budgets[1:]), self.width)  # refuses a privacy for which no lattice is coarse enough
 
     @cached_property
     def curve(self) -> Curve:
@@ -115,21 +121,30 @@ class RestartOnShift(TrackingPlan):
         return ("stochastic",)
 
     @property
+    def budgets(self) -> tuple[float, float, float]:
+        """The parts of epsilon for selections, threshold noise and test noise, rounded down."""
+        selection, threshold, query = (share * self.epsilon / ROUND_UP for share in self.shares)
+        return selection, threshold, query
+
+    @property
     def width(self) -> int:
-        """Length of the interval that holds the shifts of all tests of an epoch."""
+        """Length of the interval that holds the shifts of all tests of an epoch, in losses."""
         return self.relation.sides * self.rounds_per_person
 
     @cached_property
     def detector(self) -> Detector:
         """The public facts about the test."""
-        selection, threshold, query = (share * self.epsilon / ROUND_UP for share in self.shares)
+        selection, *tests = self.budgets
+        units = laplace_units(min(tests), self.width)
+        threshold_scale, query_scale = (1 / laplace_rate(part, self.width * units) / units for part in tests)
         return Detector(
             n=self.problem.n,
             rounds=self.rounds,
             interval=self.interval,
             selection_scale=noise_mean(selection, self.relation, self.rounds_per_person),
-            threshold_scale=self.width / threshold,
-            query_scale=self.width / query,
+            threshold_scale=threshold_scale,
+            query_scale=query_scale,
+            units=units,
         )
 
     @property
@@ -148,7 +163,7 @@ class RestartOnShift(TrackingPlan):
             return RegretBound(0.0, "0: one expert", assumptions)
         if self.margin < certified_margin(self.detector, self.slope) * (1 - 1e-9):
             value = expected_stretches_regret(self.detector, self.slope, self.margin, 2 * self.problem.switches + 1)
-            formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded], P = 2S + 1"
+            formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units, P = 2S + 1"
             after = "regret_after(restarts) certifies any finished run"
             return RegretBound(
                 self.problem.width * value,
@@ -157,7 +172,8 @@ class RestartOnShift(TrackingPlan):
                 "there are at most S restarts",
             )
         value = expected_stretches_regret(self.detector, self.slope, self.margin, _pieces(self.problem.switches))
-        formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded], P = 2S + 1 + fa (S+1)/(1-fa)"
+        formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units"
+        formula += ", P = 2S + 1 + fa (S+1)/(1-fa)"
         return RegretBound(self.problem.width * value, formula, assumptions)
 
     def regret_after(self, restarts: int) -> float:
@@ -207,17 +223,20 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
     """Looks for a shift at each checkpoint; `restarts` lists the first rounds of the later epochs."""
 
     plan: RestartOnShift
-    _stream_names: ClassVar[tuple[str, ...]] = ("alarm",)
-    _state: ClassVar[tuple[str, ...]] = (*LimitedUpdatesLearner._state, "_excess", "_alarm", "_restarts")
+    _state: ClassVar[tuple[str, ...]] = (*LimitedUpdatesLearner._state, "_excess", "_tests", "_alarm", "_restarts")
 
     def __init__(self, plan: RestartOnShift, randomness: Randomness) -> None:
         self._restarts: list[int] = []
-        selection = plan.shares[0] * plan.epsilon / ROUND_UP
-        rate = selection_rate(selection, plan.relation, plan.rounds_per_person)
+        self._tests = Uniforms.from_streams(randomness, "alarm")
+        rate = selection_rate(plan.budgets[0], plan.relation, plan.rounds_per_person)
         super().__init__(plan, randomness, plan.interval, rate)
+        self._units = plan.detector.units
         a = np.asarray(plan.detector.windows, dtype=float)[:, None]
-        self._drift = plan.slope / (2 * a[:, :, None]) * np.arange(1, plan.interval + 1)[:, None]
-        self._level = plan.margin + plan.slope * a / 2
+        # Rounds whose slope is above every loss leave nothing, and levels above every sum are never reached.
+        slope = np.floor(np.minimum(plan.slope / (2 * a), 1.0) * self._units).astype(np.int64)
+        self._drift = slope[:, :, None] * np.arange(1, plan.interval + 1)[:, None]
+        level = np.floor((plan.margin + plan.slope * a / 2) * self._units)
+        self._level = np.minimum(level, LARGEST_LEVEL // 2).astype(np.int64)
 
     @property
     def restarts(self) -> list[int]:
@@ -234,20 +253,22 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
     def _begin(self) -> None:
         super()._begin()
         detector = self.plan.detector
-        self._excess = np.zeros((len(detector.windows), self._n))  # M[a,j]
+        self._excess = np.zeros((len(detector.windows), self._n), dtype=np.int64)  # M[a,j]
+        _, threshold, query = self.plan.budgets
         self._alarm = AboveThreshold(
-            0.0,
-            width=1.0,  # the detector's scales contain the width
-            epsilon_threshold=1 / detector.threshold_scale,
-            epsilon_query=1 / detector.query_scale,
-            generator=self._streams["alarm"],
+            0,
+            width=self.plan.width * detector.units,
+            epsilon_threshold=threshold,
+            epsilon_query=query,
+            uniforms=self._tests,
         )
 
     def _checkpoint(self, finished: int) -> None:
         # The recursion M = max(0, M + x) after a whole interval: S_b - min(-M, S_1, ..., S_b), S the sums of x.
-        walk = np.add.accumulate(self._held[:, None] - self._rows, axis=0) - self._drift
+        held, rows = (self._held * self._units).astype(np.int64), (self._rows * self._units).astype(np.int64)
+        walk = np.add.accumulate(held[:, None] - rows, axis=0) - self._drift
         self._excess = walk[:, -1] - np.minimum(np.minimum.reduce(walk, axis=1), -self._excess)
-        if self._alarm.test(float(np.max(self._excess - self._level))):
+        if self._alarm.test(int(np.max(self._excess - self._level))):
             self._restarts.append(finished)
             self._begin()
             self._move(self._start.integer(self._n))

@@ -23,10 +23,11 @@ from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.experts.lazy_experts import lazy_regret
 from tacit.learners.experts.scheduled_experts import draws_curve
 from tacit.learners.plan import SmallInstance
-from tacit.learners.rates import RateSearch, wanted_rate
+from tacit.learners.rates import RateSearch, delay_formula, wanted_rate
 from tacit.learners.search import Parameters
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.windows import check_window, epochs_begun, share_window, window_bound
 from tacit.numerics.bounds import hilbert_error
 from tacit.numerics.decisions import draw_weighted
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
@@ -68,6 +69,7 @@ class SampledFixedShare(TrackingPlan):
 
     eta: float
     epoch: int
+    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "bounded-range composition of the draws of one epoch"
@@ -115,11 +117,21 @@ class SampledFixedShare(TrackingPlan):
     @property
     def regret_bound(self) -> RegretBound:
         """complexity/eta + eta T/8 + T (2^-24 + e^{2 kappa H} - 1), for every sequence, pathwise in the weights."""
-        value = lazy_regret(self.problem.n, self.rounds, Parameters(self.eta, 0.0, 1), self.complexity)
+        tuned, delay = Parameters(self.eta, 0.0, 1), self.problem.delay
+        value = lazy_regret(self.problem.n, self.rounds, tuned, self.complexity, delay)
         value += self.rounds * (1 / LOSS_UNITS + expm1(self._error)) if self.problem.n > 1 else 0.0
         regret = "(E ln(N) + S ln((N-1)H) + (T-E-S) ln(H/(H-1)))/eta + eta T/8"
-        formula = f"{regret} + T/2^24 + T (e^(2 kappa H) - 1), E = ceil(T/H)"
+        formula = f"{regret} + T/2^24 + T (e^(2 kappa H) - 1){delay_formula(delay)}, E = ceil(T/H)"
         return RegretBound(self.problem.width * value, formula, ("adaptive adversary", "expectation over the draws"))
+
+    def window_regret(self, rounds: int) -> RegretBound:
+        """The certified regret of any so many consecutive rounds, pathwise in the weights."""
+        check_window(self.algorithm, rounds, self.rounds)
+        begun = epochs_begun(rounds, self.epoch)
+        value = share_window(self.problem.n, rounds, self.share, self.eta, 1, begun)
+        value += rounds * (1 / LOSS_UNITS + expm1(self._error)) if self.problem.n > 1 else 0.0
+        formula = "(ln((N-1)H) + R ln(N) + w ln(H/(H-1)))/eta + eta w/8 + w/2^24, R = ceil((w-1)/H)"
+        return window_bound(value, rounds, self.problem.width, formula, "adaptive adversary")
 
     @property
     def expected_switches(self) -> float:
@@ -132,6 +144,7 @@ class SampledFixedShare(TrackingPlan):
         rounds = problem.horizon or 1
         natural = -(-rounds // (problem.switches + 1))
         rates = RateSearch(target)
+        wanted = partial(wanted_rate, rounds=rounds, delay=problem.delay)
 
         def curve(eta: float, epoch: int) -> Curve:
             draws = 0 if problem.n == 1 else min(epoch, rounds) - 1
@@ -140,15 +153,17 @@ class SampledFixedShare(TrackingPlan):
 
         def probe(epoch: int) -> tuple[float, int] | None:
             complexity = epochs_complexity(problem, epoch)
-            eta = rates.near(partial(curve, epoch=epoch), wanted_rate(complexity, rounds))
-            return None if eta is None else (lazy_regret(problem.n, rounds, Parameters(eta, 0.0, 1), complexity), epoch)
+            eta = rates.near(partial(curve, epoch=epoch), wanted(complexity))
+            if eta is None:
+                return None
+            return lazy_regret(problem.n, rounds, Parameters(eta, 0.0, 1), complexity, problem.delay), epoch
 
         epochs = sorted({min(rounds, max(2, natural * k // 8)) for k in (1, 2, 4, 6, 8, 12, 16, 32)} - {1} or {2})
         found = [answer for epoch in epochs if (answer := probe(epoch))]
         if not found:
             raise PrivacyError(f"SampledFixedShare cannot meet epsilon={target.epsilon:g}, delta={target.delta:g}.")
         epoch = min(found)[1]
-        eta = rates.exact(partial(curve, epoch=epoch), wanted_rate(epochs_complexity(problem, epoch), rounds))
+        eta = rates.exact(partial(curve, epoch=epoch), wanted(epochs_complexity(problem, epoch)))
         return cls(problem, eta, epoch, **target.contract)
 
     def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
@@ -178,6 +193,23 @@ class SampledFixedShareLearner(ExpertLearner):
         self._weights = np.full(self._n, 1 / self._n)
         self._choice = Uniforms.from_streams(randomness, "draw")
         self._action = draw_weighted(self._choice, self._weights)
+        self._opens = self._delay > 0
+
+    def _at_opening(self, number: int) -> None:
+        """A fresh draw every round, also in those before any feedback counts."""
+        if 0 < number <= self._delay:
+            self._move(draw_weighted(self._choice, self._law(number)))
+
+    def _law(self, number: int) -> FloatArray:
+        """The weights in this round, from those `delay` rounds earlier: they are shared on, or forgotten."""
+        known = max(0, number - self._delay)
+        if known == number:
+            return self._weights
+        if number // self.plan.epoch != known // self.plan.epoch:
+            return np.full(self._n, 1 / self._n)
+        # w <- stay w + (1 - stay)/N, so often; log1p keeps the digits of a small share.
+        lost = -expm1((number - known) * log1p(-(1 - self._stay)))
+        return self._weights * (1 - lost) + lost / self._n
 
     def _absorb(self, losses: FloatArray) -> None:
         self._update(np.exp(whole_losses(losses) * -self._rate), self._round + 1)
@@ -199,8 +231,9 @@ class SampledFixedShareLearner(ExpertLearner):
             np.add(weights, self._other, out=weights)
         else:
             weights.fill(1 / self._n)
-        if finished != self._horizon:
-            self._move(draw_weighted(self._choice, self._weights))
+        number = finished + self._delay
+        if self._horizon is None or number < self._horizon:
+            self._move(draw_weighted(self._choice, self._law(number)))
 
 
 def weights_error(problem: Tracking, epoch: int) -> float:

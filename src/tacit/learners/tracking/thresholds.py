@@ -7,6 +7,9 @@ A window of w rounds raises suspicion when the learner's regret in it exceeds
 `tuned` gives thresholds that work well: the margin covers the noise of the test, the slope the fluctuations
 of one window. `certified` gives larger ones, for which a false alarm is provably rare. Thresholds concern
 regret only: no choice of them costs privacy.
+
+The test works on whole numbers of steps: losses and the constants are rounded down to them, and noise is two-sided
+geometric, P[z > x] <= e^{-a (x - 1/2)}/2. The bounds contain what that costs: a step a round, and half a step a noise.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from math import ceil, isqrt, log, sqrt
 
 import numpy as np
 
+from tacit.numerics.lattice import LOSS_UNITS
 from tacit.privacy.calibration import minimise
 from tacit.validation import FloatArray
 
@@ -33,8 +37,9 @@ class Detector:
         rounds: horizon.
         interval: rounds between tests.
         selection_scale: mean of the exponential noise of selections.
-        threshold_scale: Laplace scale of the threshold's noise.
-        query_scale: Laplace scale of each test's noise.
+        threshold_scale: scale of the threshold's noise, 1/(rate * units).
+        query_scale: scale of each test's noise.
+        units: steps of the tests in a loss.
     """
 
     n: int
@@ -43,6 +48,7 @@ class Detector:
     selection_scale: float
     threshold_scale: float
     query_scale: float
+    units: int
 
     @property
     def windows(self) -> tuple[int, ...]:
@@ -56,10 +62,9 @@ class Detector:
 
     def noise(self, false_alarm: float) -> float:
         """What the noise of threshold and tests together exceeds with probability at most `false_alarm`."""
-        # P[Lap(s) > x] = e^{-x/s}/2, and half of the probability for each of the two.
-        return self.threshold_scale * log(max(1.0, 1 / false_alarm)) + self.query_scale * log(
-            max(1.0, self.checks / false_alarm)
-        )
+        # P[noise > x + half a step] <= e^{-x/s}/2, and half of the probability for each of the two.
+        threshold = self.threshold_scale * log(max(1.0, 1 / false_alarm))
+        return threshold + self.query_scale * log(max(1.0, self.checks / false_alarm)) + 1 / self.units
 
     def envelope(self, lengths: FloatArray, slope: float) -> FloatArray:
         """Min over a of slope (w/(2a) + a/2), at each length w: concave and increasing."""
@@ -91,16 +96,18 @@ def certified_margin(detector: Detector, slope: float) -> float:
     minus an expert's in a window of w rounds exceed their mean by at most sqrt(2 w L1), L1 = ln(6 N T k/fa),
     for all windows (Azuma). Learning: selected from n rounds, the expert's gap is at most
     (sqrt(2 n L2) + scale L2)/n, L2 = ln(12 N levels/fa); gaps fall with time, so that the first w rounds of
-    an epoch are the worst window of that length.
+    an epoch are the worst window of that length. Rounding: a selection's gap grows by less than 2^-24, and a test's
+    losses and slope by less than a step each, every round; the level by less than a step.
     """
     third = CERTIFIED_FALSE_ALARM / 3
     lengths = np.unique(np.ceil(np.geomspace(1, detector.rounds, 2000)))
     luck = sqrt(2 * log(2 * detector.n * detector.rounds * detector.checks / third))
-    largest = learning_regret(detector, lengths, third) + luck * np.sqrt(lengths)
+    rounding = 2 / detector.units + 1 / LOSS_UNITS
+    largest = learning_regret(detector, lengths, third) + luck * np.sqrt(lengths) + rounding * lengths
     # Between two grid points both sides increase: compare the later regret with the earlier envelope.
     earlier = np.append(0.0, lengths[:-1])
     excess = float(np.max(largest - detector.envelope(earlier, slope)))
-    return max(0.0, excess) + detector.noise(third)
+    return max(0.0, excess) + detector.noise(third) + 1 / detector.units
 
 
 def learning_regret(detector: Detector, lengths: FloatArray, failure: float) -> FloatArray:
@@ -124,13 +131,13 @@ def stretches_regret(
 
     At each test without an alarm, every window that ends there has regret at most margin + envelope + the
     noise; the rounds since the last test add at most the interval. The envelope is concave, so that equal
-    stretches are the worst. The default failure is 1/T.
+    stretches are the worst. Losses that are rounded down are off by less than a step each. The default failure is 1/T.
     """
     rare = 1 / detector.rounds if failure is None else failure
     slack = detector.noise(rare / 2) + detector.threshold_scale * log(detector.checks)
     mean_length = np.asarray([detector.rounds / pieces])
     each = margin + slack + detector.interval + float(detector.envelope(mean_length, slope)[0])
-    return pieces * each
+    return pieces * each + detector.rounds / detector.units
 
 
 def expected_stretches_regret(detector: Detector, slope: float, margin: float, pieces: float) -> float:

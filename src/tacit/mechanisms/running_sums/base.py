@@ -5,13 +5,13 @@ any data (`scale`, `standard_deviations`) and its dense factorisation (`matrices
 makes the stateful `Accumulator` whose `add(x)` returns the noisy sum of everything added so far.
 
 The sum of rows is written A = decoder @ encoder: the encoder's rows times the data, plus independent noise, is what
-is released; everything after it is post-processing. A row that moves by at most s (in l2 for Gaussian noise, in l1
-for Laplace noise) moves the encoded data by at most s times the encoder's largest column norm (l2 or l1), so noise of
-scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or pure DP with privacy = epsilon. A person
-with m rounds moves m columns together: m times as far as one at most, and less where the columns point in different
-directions (`crowding`). Sensitivities may grow along the stream as long as they are predictable (they depend on what
-was released) and never fall: the noise of a step has the scale of its own sensitivity, and nothing already drawn is
-rescaled.
+is released; everything after it is post-processing. A row that moves by at most s (in l2 for Gaussian noise, in l1 for
+Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times the encoder's largest column
+norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or
+pure DP with privacy = epsilon. A person with m rounds moves m columns together: m times as far as one at most, and
+less where the columns point in different directions (`crowding`). Sensitivities may grow along the stream as long as
+they are predictable (they depend on what was released) and never fall: the noise of a step has the scale of its own
+sensitivity, and nothing already drawn is rescaled.
 
 On a lattice (`lattice_sums`) records and noise are integers, the correction that correlates the noise is rounded to
 one, and every sum is a function of the integers that were released. Without one, for simulation, noise is drawn and
@@ -24,13 +24,15 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from math import sqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
-from tacit.mechanisms.running_sums.float_noise import FloatNoise, UnitNoise, unit_noise
-from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, float_grid, lattice_grid
+from tacit.mechanisms.running_sums.float_noise import FloatNoise, UnitNoise, unit_noise, unit_variance
+from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE, Grid, Rounding, float_grid, lattice_grid
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.source import PooledNoise, Source, Streams
 from tacit.privacy.curves import Curve, Gaussian, Pure
@@ -50,6 +52,7 @@ from tacit.validation import (
 )
 
 LONGEST_LIST = 10**8
+NoiseKind = Literal["gaussian", "laplace", "cube"]
 # Draws `count` independent unit noises: what `RunningSum.noise_from` gives, or ones in a test.
 NoiseSource = Callable[[int], FloatArray]
 # The same, or whole numbers on a lattice.
@@ -61,7 +64,7 @@ class RunningSum(ABC):
     """A running-sum mechanism for at most `steps` additions."""
 
     steps: int
-    noise: ClassVar[Literal["gaussian", "laplace"]] = "gaussian"
+    noise: ClassVar[NoiseKind] = "gaussian"
     steady: ClassVar[bool] = True
     """Whether the noise of the released sums never falls along the stream (Toeplitz: always; trees: no)."""
 
@@ -75,7 +78,7 @@ class RunningSum(ABC):
     @property
     @abstractmethod
     def column_norm(self) -> float:
-        """Largest column norm of the encoder (l2 for Gaussian, l1 for Laplace noise), rounded up."""
+        """Largest column norm of the encoder (l2 for Gaussian, l1 for Laplace and cube noise), rounded up."""
 
     def crowding(self, people: int) -> float:
         """How far a person with so many rounds moves the draws, over that many times as far as one round does.
@@ -118,19 +121,29 @@ class RunningSum(ABC):
             source: PooledNoise | FloatNoise = grid.noise(streams, name)
             sums = self._accumulator(grid.records.dimension, scale, source.draw, grid)
         else:
-            source = FloatNoise.from_streams(unit or self.noise_from, streams, name)
-            sums = self.start(grid.records.dimension, scale, source.draw)
+            dimension = grid.records.dimension
+            source = FloatNoise.from_streams(unit or partial(self.noise_from, dimension=dimension), streams, name)
+            sums = self.start(dimension, scale, source.draw)
             sums._records = grid.records
         sums._source = source
         return sums
 
     def grid(self, privacy: float, records: Records, *, numerics: str = "exact", growing: bool = False) -> Grid:
-        """The lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation."""
+        """The lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation.
+
+        `growing`: sensitivities may rise along the stream; those of trees through the values of `Grid.admissible`.
+        """
         check_choice(type(self).__name__, "numerics", numerics, ("exact", "float"))
         check_positive(type(self).__name__, "privacy", privacy)
         if numerics == "float":
             return float_grid(self, privacy, records)
-        return lattice_grid(self, privacy, records, growing=growing)
+        multiple = 1 / FIRST_MULTIPLE if growing and self.nodes else 0.0
+        return lattice_grid(self, privacy, records, growing=growing, multiple=multiple)
+
+    @property
+    def nodes(self) -> int:
+        """In how many nodes of a tree a step stands at most (0: this is no tree)."""
+        return 0
 
     @property
     def response(self) -> float:
@@ -141,12 +154,12 @@ class RunningSum(ABC):
         """What rounding its correlated noise to integers costs; `budget` bounds how far one person moves the draws."""
         return Rounding()
 
-    def noise_from(self, generator: np.random.Generator) -> NoiseSource:
-        """The unit noise that this mechanism adds, drawn from `generator`."""
-        return unit_noise(self.noise, generator)
+    def noise_from(self, generator: np.random.Generator, dimension: int = 1) -> NoiseSource:
+        """The unit noise that this mechanism adds to vectors of that dimension, drawn from `generator`."""
+        return unit_noise(self.noise, generator, dimension)
 
     def scale(self, privacy: float, sensitivity: float = 1.0) -> float:
-        """Noise scale that gives `privacy` (mu for Gaussian, epsilon for Laplace noise)."""
+        """Noise scale that gives `privacy` (mu for Gaussian, epsilon for Laplace and cube noise)."""
         check_positive(type(self).__name__, "privacy", privacy)
         check_positive(type(self).__name__, "sensitivity", sensitivity)
         return sensitivity * self.column_norm / privacy
@@ -154,26 +167,31 @@ class RunningSum(ABC):
     def _check_step(self, step: int) -> int:
         return check_integer(f"{type(self).__name__}.row_norm", "step", step)
 
-    def standard_deviations(self, scale: float) -> FloatArray:
-        """Standard deviation of one coordinate of the noise in each released sum, shape (steps,)."""
+    def standard_deviations(self, scale: float, dimension: int = 1) -> FloatArray:
+        """Standard deviation of one coordinate of the noise in each released sum, shape (steps,).
+
+        That of cube noise grows with the dimension of the vectors; others do not mind it.
+        """
         if self.steps > LONGEST_LIST:
             raise PrivacyError(
                 f"The noise of each step can be listed for at most {LONGEST_LIST} steps. Got {self} instead."
             )
-        unit = np.sqrt(2.0) if self.noise == "laplace" else 1.0
-        return scale * unit * self.row_norms()
+        return self.row_norms() * (scale * sqrt(unit_variance(self.noise, dimension)))
 
     def curve(self, privacy: float) -> Curve:
         """What the whole stream of released sums leaks at that privacy."""
         if self.steps == 0:
             return Pure(0.0)
-        return Pure(privacy) if self.noise == "laplace" else Gaussian(privacy)
+        return Gaussian(privacy) if self.noise == "gaussian" else Pure(privacy)
 
 
-def check_mechanism(owner: str, mechanism: object, steps: int) -> None:
-    """Refuse what is no running sum of exactly this many steps."""
+def check_mechanism(
+    owner: str, mechanism: object, steps: int, noises: tuple[NoiseKind, ...] = ("gaussian", "laplace")
+) -> None:
+    """Refuse what is no running sum of exactly this many steps with one of these noises."""
     if not isinstance(mechanism, RunningSum):
         raise invalid(owner, "mechanism", "a running sum", mechanism)
+    check_choice(owner, "mechanism.noise", mechanism.noise, noises)
     check_choice(owner, "mechanism.steps", mechanism.steps, (steps,))
 
 
@@ -220,11 +238,7 @@ class Accumulator(ABC):
         record, fresh, stretch = self._inputs(x, sensitivity)
         self._sensitivity = sensitivity
         self._step += 1
-        released = self._advance(fresh, stretch)
-        released += record
-        if stretch != 1.0:
-            released *= stretch
-        self._sum += released
+        self._include(record, fresh, stretch)
         return self._sum * self._worth
 
     def add_many(self, rows: FloatArray, sensitivity: float = 1.0) -> FloatArray:
@@ -276,6 +290,14 @@ class Accumulator(ABC):
                 f"Sensitivities of a running sum may not fall: got {sensitivity!r} after {self._sensitivity!r}."
             )
         return sensitivity
+
+    def _include(self, record: FloatArray, fresh: FloatArray, stretch: float) -> None:
+        """Add this step's record and noise to the sum."""
+        released = self._advance(fresh, stretch)
+        released += record
+        if stretch != 1.0:
+            released *= stretch
+        self._sum += released
 
     @abstractmethod
     def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:

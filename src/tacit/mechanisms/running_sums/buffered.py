@@ -168,7 +168,10 @@ class Buffered(RunningSum):
         error = 2.0**-53 * float(np.array(self.weights) * np.array(self.decays) @ (reach * memory)) * ROUND_UP
         if error > 0.5:
             raise PrivacyError(f"{self} cannot run on a lattice: its noise would lose its digits in float64.")
-        return Rounding(error, tail_probability(count, self.steps, dimension, growing=growing), exact=False)
+        failure = tail_probability(count, self.steps, dimension, growing=growing)
+        # c_0 = 1, and c_k = sum_i omega_i theta_i^k.
+        series = np.array(self.decays) * -np.expm1(max(self.steps - 1, 0) * np.log1p(-far)) / far
+        return Rounding(error, failure, exact=False, total=(1 + float(np.array(self.weights) @ series)) * ROUND_UP)
 
 
 class BufferedAccumulator(Accumulator):

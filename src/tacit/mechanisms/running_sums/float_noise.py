@@ -15,10 +15,20 @@ from tacit.validation import FloatArray
 UnitNoise = Callable[[np.random.Generator], Callable[[int], FloatArray]]
 
 
-def unit_noise(noise: str, generator: np.random.Generator) -> Callable[[int], FloatArray]:
-    """Draws standard normal or standard Laplace variables ("gaussian" or "laplace") from `generator`."""
+def unit_noise(noise: str, generator: np.random.Generator, dimension: int = 1) -> Callable[[int], FloatArray]:
+    """Draws standard normal ("gaussian"), standard Laplace or cube variables from `generator`.
+
+    Cube noise of unit scale comes in whole vectors of `dimension` numbers with the density exp(-max |z_j|).
+    """
     # No closure: a copy of what holds this must draw from its own copy of the generator.
+    if noise == "cube":
+        return partial(_cube, generator, dimension)
     return partial(_laplace, generator) if noise == "laplace" else generator.standard_normal
+
+
+def unit_variance(noise: str, dimension: int) -> float:
+    """The variance of one coordinate of `unit_noise`; cube noise is Gamma(d + 1) times a uniform point of [-1, 1]^d."""
+    return {"gaussian": 1.0, "laplace": 2.0, "cube": (dimension + 1) * (dimension + 2) / 3}[noise]
 
 
 class FloatNoise(Source):
@@ -55,6 +65,13 @@ class FloatNoise(Source):
 
     def _load(self, state: dict[str, Any]) -> None:
         self._stream.move_to(state["stream"])
+
+
+def _cube(generator: np.random.Generator, dimension: int, count: int) -> FloatArray:
+    # Uniforms alone, row by row: one long draw gives the same vectors as many short ones.
+    uniforms = generator.random((count // dimension, 2 * dimension + 1))
+    radii = -np.log1p(-uniforms[:, : dimension + 1]).sum(axis=1, keepdims=True)
+    return np.asarray(radii * (2 * uniforms[:, dimension + 1 :] - 1)).ravel()
 
 
 def _laplace(generator: np.random.Generator, count: int) -> FloatArray:

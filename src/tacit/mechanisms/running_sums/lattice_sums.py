@@ -3,31 +3,37 @@
 Released at step t are the integers w_t = n_t + v_t, record plus noise. With the transcript fixed, a neighbour that
 changes record s by D changes v_s by -D and no other v, so the fresh draw z_t = v_t + round(p_t) moves by
 c_{t-s} D plus a rounding of at most 1 + 2e in each coordinate: two roundings of 1/2, and e for the float64
-error of p on each side. By the triangle inequality the draws of all steps together move by at most
+error of p on each side. The draws of all steps together move in l2 by at most the root of
 
-    shift(units) * column_norm + (1 + 2e) sqrt((T-1) d)
+    (shift(units) column_norm)^2 + 2 (1 + 2e) sqrt(d) (c_0 + c_1 + ...) shift(units) + (1 + 2e)^2 (T-1) d,
 
-in l2 (with several changed records: shift(units) is that of all of them, times `crowding`; p still moves once a
-step), and by the adaptive composition of Gaussian steps that divided by sigma' is mu. The lattice is the finest one
-for which this is at most the mu that was asked for. Trees round nothing and have e = 0 and no second term. Laplace
-noise costs its rate times the l1 shift, exactly, in each node that holds a step. Proofs: docs/numerics.md.
+the inner product of both being at most that of their moduli, and by the adaptive composition of Gaussian steps that
+divided by sigma' is mu. (With several changed records shift(units) is that of all of them, times `crowding` in the
+first term; p still moves once a step.) The lattice is the finest one for which this is at most the mu that was asked
+for. Trees round nothing and have only the first term. Laplace noise costs its rate times the l1 shift, exactly, in each
+node that holds a step; cube noise its rate times the largest shift of a coordinate. Proofs: docs/numerics.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, floor, sqrt
-from typing import TYPE_CHECKING
+from math import ceil, exp, sqrt
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.numerics.cube import CubeNoise, cube_rate
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.numerics.discrete_laplace import DiscreteLaplace, laplace_rate, laplace_units
 from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
 from tacit.numerics.source import PooledNoise, Streams
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
 from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
+from tacit.validation import FloatArray
 
 if TYPE_CHECKING:
     from tacit.mechanisms.running_sums.base import RunningSum
@@ -35,6 +41,12 @@ if TYPE_CHECKING:
 # A coarser lattice, or one whose roundings cost more than a tenth of the noise, is refused.
 FEWEST_UNITS = 2**10
 LARGEST_ROUNDING = 0.1
+# The first size of records that grow, in multiples of what they are rounded up to: wastes at most .1%.
+FIRST_MULTIPLE = 1000
+# A whole multiple stays one when it is divided and multiplied again.
+_BARELY_LESS = 1 - 1e-12
+
+Sensitivity = TypeVar("Sensitivity", float, FloatArray)
 
 
 @dataclass(frozen=True)
@@ -44,15 +56,34 @@ class Rounding:
     Attributes:
         error: e, by how much the computed correction may be off in float64, in steps.
         failure: the probability with which it may be off by more.
+        exact: whether no correction is rounded.
+        total: the sum of the encoder's coefficients c_k.
+        floors: in how many nodes of a tree a step stands that are rounded down, because records grow.
     """
 
     error: float = 0.0
     failure: float = 0.0
     exact: bool = True
+    total: float = 0.0
+    floors: int = 0
 
     def shift(self, steps: int, dimension: int) -> float:
-        """(1 + 2e) sqrt((T-1) d), or nothing if no correction is rounded."""
+        """(1 + 2e) sqrt((T-1) d), or nothing if no correction is rounded; sqrt(U d) for U floors."""
+        if self.floors:
+            return sqrt(self.floors * dimension) * ROUND_UP
         return 0.0 if self.exact else (1 + 2 * self.error) * sqrt(max(steps - 1, 0) * dimension) * ROUND_UP
+
+    def moved(self, shift: float, column: float, steps: int, dimension: int) -> float:
+        """How far draws move in l2 if the records move by `shift`, roundings included."""
+        along, across = shift * column, self.shift(steps, dimension)
+        aligned = along * across
+        if not self.exact:
+            aligned = min(aligned, shift * self.total * (1 + 2 * self.error) * sqrt(dimension))
+        return sqrt(along**2 + 2 * aligned + across**2) * ROUND_UP
+
+    def l1_shift(self, dimension: int) -> int:
+        """The floors' share in l1: a step a coordinate each."""
+        return self.floors * dimension
 
 
 def tail_probability(buffers: int, steps: int, dimension: int, *, growing: bool = False) -> float:
@@ -73,8 +104,9 @@ class Grid:
         scale: scale of a fresh draw, in the units of the records.
         curve: what all released sums leak.
         numerics: the words of the contract.
-        rate: of the two-sided geometric noise; 0 for Gaussian noise.
+        rate: of the two-sided geometric noise, or of cube noise; 0 for Gaussian noise.
         rounding: what rounding adds to the noise, in steps.
+        multiple: sensitivities are whole multiples of it (0: any number); for trees whose records grow.
     """
 
     records: Records
@@ -84,11 +116,18 @@ class Grid:
     numerics: str
     rate: float = 0.0
     rounding: Rounding = Rounding()
+    multiple: float = 0.0
+    cube: bool = False
+    """Whether the noise of that rate is shaped for the cube."""
+
+    def admissible(self, sensitivities: Sensitivity) -> Sensitivity:
+        """The least sensitivities, not below these, that the lattice has; up to a last digit."""
+        return admissible(sensitivities, self.multiple)
 
     @property
     def step(self) -> float:
         """What one step of the lattice is worth."""
-        return self.records.size / self.units if self.units else 1.0
+        return self.records.worth(self.units) if self.units else 1.0
 
     @property
     def lost(self) -> float:
@@ -97,23 +136,36 @@ class Grid:
 
     def disturbance(self, mechanism: RunningSum) -> float:
         """By how much roundings move a coordinate of a sum at most, in the units of the records."""
+        if self.rounding.floors:
+            return self.step * mechanism.largest_row_norm**2 * ROUND_UP  # so many nodes make a sum
         return 0.0 if self.rounding.exact else (0.5 + self.rounding.error) * self.step * mechanism.response
 
     def noise(self, streams: Streams, name: str) -> PooledNoise:
         """The integers that hide the records."""
+        if self.cube:
+            return CubeNoise.from_streams(streams, name, self.rate, self.records.dimension)
         if self.rate:
             return DiscreteLaplace.from_streams(streams, name, self.rate)
         return DiscreteGaussian.from_streams(streams, name)
+
+
+def admissible(sensitivities: Sensitivity, multiple: float) -> Sensitivity:
+    """These sensitivities, rounded up to whole multiples of `multiple` if there is one."""
+    if not multiple:
+        return sensitivities
+    found: Sensitivity = np.ceil(sensitivities / multiple * _BARELY_LESS) * multiple
+    return found
 
 
 def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
     """Float64 noise, for simulation: as if floats were real numbers."""
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), IDEALIZED)
-    move = records.l1_move if mechanism.noise == "laplace" else records.l2_move * mechanism.crowding(records.apart)
-    return Grid(
-        records, 0, mechanism.scale(privacy, move * records.size) * ROUND_UP, mechanism.curve(privacy), IDEALIZED
-    )
+    move = records.move(mechanism.noise)
+    if mechanism.noise == "gaussian":
+        move *= mechanism.crowding(records.apart)
+    scale = mechanism.scale(privacy, move * records.size) * ROUND_UP
+    return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
 
 def lattice_grid(
@@ -123,43 +175,72 @@ def lattice_grid(
     *,
     growing: bool = False,
     column_norm: float | None = None,
+    multiple: float = 0.0,
 ) -> Grid:
-    """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for geometric noise.
+    """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for pure noise.
 
     `growing`: the size of a record follows what was released, and only rises. `column_norm`: that of the encoder with
-    c_{t-s} times the size at s over that at t, if sizes are fixed in advance.
+    c_{t-s} times the size at s over that at t, if sizes are fixed in advance. `multiple`: sizes of records are whole
+    multiples of it, which trees need where they are not all the same.
     """
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), EXACT)
-    if mechanism.noise == "laplace":
-        return _geometric_grid(mechanism, privacy, records)
+    floors = Rounding(floors=mechanism.nodes) if multiple else None
+    if mechanism.noise != "gaussian":
+        return _pure_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    crowded = mechanism.column_norm * (mechanism.crowding(records.apart) if column_norm is None else 1.0)
-    column = crowded if column_norm is None else column_norm
+    column = mechanism.column_norm * mechanism.crowding(records.apart) if column_norm is None else column_norm
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.
     moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP
-    rounding = mechanism.rounding(moved, records.dimension, growing=growing)
+    rounding = floors or mechanism.rounding(moved, records.dimension, growing=growing)
     lost = rounding.shift(mechanism.steps, records.dimension)
-    units = min(LARGEST_UNITS, floor((budget - lost) / (records.l2_shift(1) * column))) // 2 * 2
+
+    def move(units: int) -> float:
+        return rounding.moved(records.l2_shift(units), column, mechanism.steps, records.dimension)
+
+    units = 2 * last_below(lambda half: move(2 * half), budget, LARGEST_UNITS // 2)
     if lost > LARGEST_ROUNDING * budget or units < FEWEST_UNITS:
         raise PrivacyError(
             f"The lattice of {mechanism} in {records.dimension} dimensions is too coarse for mu={privacy:.3g}: ask for "
             "less privacy or fewer rounds per person, or take numerics='float' for a simulation."
         )
     if units == LARGEST_UNITS:  # no lattice is finer: more noise than was asked for
-        achieved = (records.l2_shift(units) * crowded + lost) / GAUSSIAN_SIGMA * ROUND_UP
-        privacy = min(privacy, achieved)
+        privacy = min(privacy, move(units) / GAUSSIAN_SIGMA * ROUND_UP)
     slack = gaussian_slack(mechanism.steps * records.dimension)
     curve = SamplerError(
         Gaussian(privacy), slack.total_variation + rounding.failure, 1, slack.epsilon, slack.delta_exponent
     )
-    scale = records.size / units * SIGMA_ABOVE * ROUND_UP
-    return Grid(records, units, scale, curve, exact_up_to(slack.epsilon), rounding=rounding)
+    scale = records.worth(units) * SIGMA_ABOVE * ROUND_UP
+    return Grid(records, units, scale, curve, exact_up_to(slack.epsilon), rounding=rounding, multiple=multiple)
 
 
-def _geometric_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
-    nodes = int(mechanism.column_norm)  # the l1 norm of a column of zeros and ones
-    units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, nodes * records.l1_shift(2)))  # even
-    rate = laplace_rate(privacy, nodes * records.l1_shift(units))
-    return Grid(records, units, records.size / units / rate * ROUND_UP, Pure(privacy), EXACT, rate)
+def last_below(function: Callable[[int], float], limit: float, most: int) -> int:
+    """The largest number from 0 to `most` at which an increasing function is at most `limit` (0: nowhere)."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if function(middle) <= limit else (low, middle - 1)
+    return low
+
+
+def _pure_grid(
+    mechanism: RunningSum,
+    privacy: float,
+    records: Records,
+    column_norm: float | None,
+    rounding: Rounding,
+    multiple: float,
+) -> Grid:
+    nodes, cube = mechanism.nodes, mechanism.noise == "cube"
+    # A floor in a node moves each coordinate by at most a step.
+    lost = rounding.floors if cube else rounding.l1_shift(records.dimension)
+    units = 2 * min(
+        LOSS_UNITS // 2, laplace_units(privacy, nodes * records.pure_shift(mechanism.noise, 2) + lost)
+    )  # even
+    # The l1 norm of a column of zeros and ones is a whole number; of other ones it is rounded up.
+    one = records.pure_shift(mechanism.noise, units)
+    moved = lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
+    rate = cube_rate(privacy, moved, records.dimension) if cube else laplace_rate(privacy, moved)
+    scale = records.worth(units) / rate * ROUND_UP
+    return Grid(records, units, scale, Pure(privacy), EXACT, rate, rounding, multiple, cube)

@@ -1,7 +1,8 @@
 """What one round adds to a running sum: its public size, how it becomes integers, how far one person moves them.
 
 On the lattice a record of the largest size measures `units` steps. The integers, not the floats before them, are what
-privacy rests on: one person moves their sum by at most `l2_shift(units)` or `l1_shift(units)` steps, exactly.
+privacy rests on: one person moves their sum by at most `l2_shift(units)`, `l1_shift(units)` or, in each coordinate,
+`largest_shift(units)` steps, exactly.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.numerics.lattice import l1_units, quantise_vectors
+from tacit.numerics.lattice import inner_units, l1_units, round_vectors
 from tacit.privacy.curves import ROUND_UP
 from tacit.validation import FloatArray, check_choice, check_dimension, check_integer, check_positive
 
@@ -47,7 +48,11 @@ class Records(ABC):
     @property
     @abstractmethod
     def size(self) -> float:
-        """What `units` steps are worth."""
+        """The largest size of a record."""
+
+    def worth(self, units: int) -> float:
+        """What one step is worth."""
+        return self.size / units
 
     @property
     @abstractmethod
@@ -59,9 +64,31 @@ class Records(ABC):
     def l1_move(self) -> float:
         """The same in l1."""
 
+    @property
+    def summands(self) -> int:
+        """How many records of the largest size a step may add up."""
+        return 1
+
+    @property
+    @abstractmethod
+    def largest_move(self) -> float:
+        """The same in one coordinate."""
+
+    def move(self, noise: str) -> float:
+        """The same in the norm in which this kind of noise is paid: "gaussian" l2, "laplace" l1, "cube" l_infinity."""
+        return {"gaussian": self.l2_move, "laplace": self.l1_move, "cube": self.largest_move}[noise]
+
     @abstractmethod
     def l1_shift(self, units: int) -> int:
-        """The same in l1 and in steps, exactly."""
+        """By how many steps one person moves the sum of all records, in l1, exactly."""
+
+    @abstractmethod
+    def largest_shift(self, units: int) -> int:
+        """The same in one coordinate."""
+
+    def pure_shift(self, noise: str, units: int) -> int:
+        """The same in the norm in which this kind of pure noise is paid."""
+        return self.largest_shift(units) if noise == "cube" else self.l1_shift(units)
 
     def l2_shift(self, units: int) -> float:
         """By how many steps one person moves the sum of all records, in l2, rounded up."""
@@ -91,10 +118,17 @@ class LossRecords(Records):
 
     @property
     def l1_move(self) -> float:
-        return self.sides / 2 * self.people * self.dimension
+        return self.largest_move * self.dimension
+
+    @property
+    def largest_move(self) -> float:
+        return self.sides / 2 * self.people
 
     def l1_shift(self, units: int) -> int:
-        return units // 2 * self.sides * self.people * self.dimension  # units are even
+        return self.largest_shift(units) * self.dimension
+
+    def largest_shift(self, units: int) -> int:
+        return units // 2 * self.sides * self.people  # units are even
 
     def plain(self, rows: FloatArray) -> FloatArray:
         return rows - 0.5
@@ -113,7 +147,7 @@ class VectorRecords(Records):
     """Vectors of l2 norm at most `norm`; longer ones are shortened."""
 
     norm: float = 1.0
-    off: ClassVar[float] = 2.0  # cut towards zero, and once more if the check in integers acts
+    off: ClassVar[float] = 0.51  # to the nearest, and a little shorter if the check in integers acts
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,6 +157,9 @@ class VectorRecords(Records):
     def size(self) -> float:
         return self.norm
 
+    def worth(self, units: int) -> float:
+        return self.norm / inner_units(units, self.dimension)
+
     @property
     def l2_move(self) -> float:
         return float(self.sides * self.people)
@@ -131,19 +168,32 @@ class VectorRecords(Records):
     def l1_move(self) -> float:
         return self.sides * self.people * sqrt(self.dimension)
 
+    @property
+    def largest_move(self) -> float:
+        return float(self.sides * self.people)
+
     def l1_shift(self, units: int) -> int:
         return l1_units(units, self.dimension) * self.sides * self.people
+
+    def largest_shift(self, units: int) -> int:
+        return units * self.sides * self.people
 
     def plain(self, rows: FloatArray) -> FloatArray:
         return rows
 
     def quantised(self, rows: FloatArray, units: int, stretch: float) -> FloatArray:
-        return quantise_vectors(rows, self.norm * stretch, units).astype(np.float64)
+        return round_vectors(rows, self.norm * stretch, units).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class SummedRecords(VectorRecords):
     """Sums of vectors that were quantised one by one: whole numbers of steps already, or plain floats."""
+
+    batch: int = 1
+
+    @property
+    def summands(self) -> int:
+        return self.batch
 
     @property
     def apart(self) -> int:

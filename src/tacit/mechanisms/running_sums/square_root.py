@@ -76,8 +76,9 @@ class SquareRoot(RunningSum):
     def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
         """No |v| exceeds 13 sqrt(2) sigma and a step or two but with the given probability, for sum p_k^2 <= 1."""
         reach = (19.0 + (0.3 if growing else 0.0)) * SIGMA_ABOVE + budget / self.column_norm
-        error = 2.0**-53 * (self.steps + 2) * 1.01 * reach * float(np.sum(self.coefficients)) * ROUND_UP
-        return Rounding(error, tail_probability(1, self.steps, dimension, growing=growing), exact=False)
+        total = float(np.sum(self.coefficients)) * ROUND_UP
+        error = 2.0**-53 * (self.steps + 2) * 1.01 * reach * total
+        return Rounding(error, tail_probability(1, self.steps, dimension, growing=growing), exact=False, total=total)
 
 
 class SquareRootAccumulator(Accumulator):

@@ -8,6 +8,15 @@ follow-the-perturbed-leader argument, not privacy, and are left out.
 
 Everything here is written for any base b (node t has the level v_b(t) and covers (t - b^level, t]; the sum up to t
 has as many nodes as the digit sum of t), because the Laplace tree uses larger bases.
+
+On a lattice records may grow. A node then adds records of several steps, each a whole number n_j of steps of its own
+length gamma k_j, where the k_j are public integers that never fall. In units of the node's own step it is
+
+    floor(sum_j k_j n_j / k_t) + z.
+
+One person moves sum_j k_j n_j / k_t by no more than the records themselves, because k_j <= k_t, and the floor by at
+most one unit a coordinate more: sqrt(d) in l2, d in l1, in each of the nodes that hold the step. Draws are never
+multiplied by an integer while the data stay: that would release the data modulo the integer.
 """
 
 from __future__ import annotations
@@ -18,11 +27,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import ProtocolError
+from tacit.errors import InvalidInput, ProtocolError
 from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.privacy.curves import ROUND_UP
 from tacit.validation import FloatArray, IntArray
+
+_INT64 = 2**62
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,12 @@ class Tree(RunningSum):
     @property
     def column_norm(self) -> float:
         """The square root of the number of levels, rounded up."""
-        return float(np.sqrt(tree_levels(self.steps, 2))) * ROUND_UP
+        return float(np.sqrt(self.nodes)) * ROUND_UP
+
+    @property
+    def nodes(self) -> int:
+        """The number of levels."""
+        return tree_levels(self.steps, 2)
 
     def row_norm(self, step: int) -> float:
         """The root of the number of binary ones of `step`."""
@@ -58,7 +74,7 @@ class Tree(RunningSum):
         return tree_matrices(self.steps, 2)
 
     def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> TreeAccumulator:
-        return TreeAccumulator(self.steps, dimension, scale, noise, grid, base=2)
+        return tree_accumulator(self.steps, dimension, scale, noise, grid, base=2)
 
 
 class TreeAccumulator(Accumulator):
@@ -84,7 +100,7 @@ class TreeAccumulator(Accumulator):
 
     def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
         if stretch != 1.0:
-            raise ProtocolError("A tree on a lattice adds records of one size: take a Toeplitz mechanism instead.")
+            raise ProtocolError("This tree's lattice is made for records of one size: make it with growing=True.")
         level = node_level(self._step, self._base)
         noise = fresh + self._prefixes[level]
         added = noise - self._prefixes[0]  # level 0 holds the noise of the step before
@@ -97,6 +113,77 @@ class TreeAccumulator(Accumulator):
 
     def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
         self._prefixes = list(self._fitting(state, "prefixes", len(self._prefixes)))
+
+
+class GrowingTreeAccumulator(TreeAccumulator):
+    """Keeps, for each level, the exact sum of its open node, and the released sum that the node will be added to.
+
+    Sums of k_j n_j are int64 as long as public bounds say that they fit, and Python integers afterwards.
+    """
+
+    def __init__(self, steps: int, dimension: int, scale: float, noise: Draws, grid: Grid, *, base: int) -> None:
+        super().__init__(steps, dimension, scale, noise, grid, base=base)
+        self._multiple = grid.multiple
+        self._largest = grid.units * grid.records.summands
+        self._bound = 0  # of the sums of open nodes, in modulus
+        self._open: Any = np.zeros((len(self._prefixes), self.dimension), dtype=np.int64)
+
+    def _check_sensitivity(self, sensitivity: float) -> float:
+        sensitivity = super()._check_sensitivity(sensitivity)
+        count = round(sensitivity / self._multiple)
+        if count < 1 or abs(count * self._multiple - sensitivity) > 1e-9 * sensitivity:
+            raise InvalidInput(
+                f"Sensitivities of this tree must be whole multiples of {self._multiple!r}: see Grid.admissible. "
+                f"Got {sensitivity!r} instead."
+            )
+        return sensitivity
+
+    def _include(self, record: FloatArray, fresh: FloatArray, stretch: float) -> None:
+        count = round(stretch / self._multiple)
+        level = node_level(self._step, self._base)
+        self._bound += count * self._largest
+        whole: Any = record.astype(np.int64)
+        if self._bound >= _INT64:
+            whole, self._open = whole.astype(object), self._open.astype(object)
+        self._open += count * whole
+        node = self._node(self._open[level], count) + fresh
+        self._open[: level + 1] = 0
+        self._sum = self._prefixes[level] + node * stretch
+        for lower in range(level + 1):
+            self._prefixes[lower] = self._sum
+
+    @staticmethod
+    def _node(total: Any, count: int) -> FloatArray:
+        """What a node holds, in its own steps."""
+        return np.asarray(total // count, dtype=np.float64)
+
+    def _advance_many(self, records: FloatArray, fresh: FloatArray, stretch: float, sums: FloatArray) -> None:
+        for row, draw in enumerate(fresh):
+            self._step += 1
+            self._include(records[row], draw, stretch)
+            sums[row + 1] = self._sum
+
+    def _noise_state(self) -> dict[str, Any]:
+        # As lists: Python integers may be too long for an array of numbers.
+        return {**super()._noise_state(), "open": self._open.tolist(), "bound": self._bound}
+
+    def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
+        rows, bound = state["open"], state["bound"]
+        whole = all(type(x) is int for row in rows for x in row) and type(bound) is int and bound >= 0
+        if not whole or [len(row) for row in rows] != [self.dimension] * len(self._prefixes):
+            raise TypeError("whole numbers expected")
+        kept = np.array(rows, dtype=object if bound >= _INT64 else np.int64)
+        super()._load_noise_state(state, step)
+        self._open, self._bound = kept, bound
+
+
+def tree_accumulator(
+    steps: int, dimension: int, scale: float, noise: Draws, grid: Grid | None, *, base: int
+) -> TreeAccumulator:
+    """The running state of a tree: on a lattice whose records grow, or of one size."""
+    if grid is not None and grid.multiple:
+        return GrowingTreeAccumulator(steps, dimension, scale, noise, grid, base=base)
+    return TreeAccumulator(steps, dimension, scale, noise, grid, base=base)
 
 
 def tree_levels(steps: int, base: int) -> int:

@@ -1,0 +1,99 @@
+"""Slots: each decided round has one, and feedback waits there until its window is over.
+
+With a delay of D the slots up to round t-1-D close just before round t is decided, in order, each exactly once: with
+the feedback that came, or with the public constant that contributes nothing. So what a learner absorbs has a public
+schedule, and entry t of it depends on the feedback of round t alone: when within its window feedback came, and in
+which order, changes nothing and is not released.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+
+from tacit.errors import ProtocolError
+from tacit.learners.states import fitting
+
+
+class Decision(NamedTuple):
+    """What to do in a round, and the number under which its feedback is reported.
+
+    Attributes:
+        round: counted from 0; `learner.settle(round, feedback)` wants it.
+        action: the decision itself.
+    """
+
+    round: int
+    action: Any
+
+
+class _Open:
+    """The only value of its kind: no feedback yet."""
+
+    def __copy__(self) -> _Open:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> _Open:
+        return self
+
+    def __reduce__(self) -> str:
+        return "OPEN"
+
+
+OPEN: Final = _Open()
+"""What stands in a slot that was not settled; None says that feedback is known to be missing."""
+
+
+def owned(feedback: Any) -> Any:
+    """Checked feedback as a value of its own: it waits, and the caller may write over what was handed in."""
+    if type(feedback) is np.ndarray:
+        return feedback.copy()
+    return feedback if feedback is None or type(feedback) is float else copy.deepcopy(feedback)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two checked feedbacks are the same, to the last bit."""
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one is other or one == other)
+
+
+def saved(slots: dict[int, Any]) -> list[Any]:
+    """Open slots for a state: (settled?, feedback), oldest first. PRIVATE."""
+    return [[value is not OPEN, None if value is OPEN else owned(value)] for value in slots.values()]
+
+
+def loaded(first: int, content: Any, most: int) -> dict[int, Any]:
+    """Open slots from a state; the oldest one is of round `first`. A number: so many, and none is settled."""
+    slots = {}
+    if type(content) is int and 0 <= content <= most:
+        return dict.fromkeys(range(first, first + content), OPEN)
+    if not isinstance(content, list) or len(content) > most:
+        raise TypeError(f"at most {most} open rounds expected")
+    for number, (settled, value) in enumerate(content, first):
+        if not isinstance(settled, bool) or (value is not None and not settled):
+            raise TypeError("feedback of an open round expected where it is settled, and only there")
+        slots[number] = _finite(owned(value)) if settled else OPEN
+    return slots
+
+
+def refuse(algorithm: str, number: int, decided: int, delay: int, in_hand: bool) -> NoReturn:
+    """Say why a round takes no feedback."""
+    if not 0 <= number < decided:
+        raise ProtocolError(f"Round {number} of this {algorithm} learner was not decided: {decided} rounds were.")
+    if in_hand:
+        raise ProtocolError(f"Round {number} was opened by play(): end it with observe(), or open rounds by decide().")
+    raise ProtocolError(
+        f"Round {number} is closed: with delay={delay} its feedback counts if it comes before round "
+        f"{number + delay + 1} is decided."
+    )
+
+
+def _finite(value: Any) -> Any:
+    for entry in value if isinstance(value, list | tuple) else (value,):
+        fitting(entry, entry)
+    return value

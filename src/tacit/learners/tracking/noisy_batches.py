@@ -1,0 +1,171 @@
+"""What noisy sums of batches cost a learner that plays by them: the pieces of regret bounds, and weights with a floor.
+
+Noise enters through one function, the logarithm of its moment generating function. Gaussian noise has
+ln E e^{l z} = l^2 sd^2/2. Cube noise is bounded given its radius, and there at most l^2 var/2; only its mean over the
+radius enters any bound, so that l^2 var/2 serves it as well, for every l. Laplace noise has -ln(1 - l^2 b^2), l b < 1.
+Proofs: docs/algorithms/noisy-mirror-descent.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf, lgamma, log, log1p, sqrt
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from tacit.learners.rates import LEAST_COMPLEXITY
+from tacit.mechanisms.running_sums.float_noise import unit_variance
+from tacit.privacy.calibration import minimise
+from tacit.problems import Tracking
+from tacit.validation import FloatArray
+
+# Sequences are counted term by term up to so many switches; beyond that the largest term is multiplied.
+_COUNTED = 4096
+# Lengths of batches are searched in steps of this factor, then one by one around the best.
+_STEP = 1.15
+# Largest eta of a search: no loss is worth more.
+_LARGEST_RATE = 10.0
+
+
+@dataclass(frozen=True)
+class BatchNoise:
+    """The noise of one batch.
+
+    Attributes:
+        kind: "cube", "laplace" or "gaussian".
+        scale: in units of the loss range.
+        n: number of experts.
+    """
+
+    kind: str
+    scale: float
+    n: int
+
+    @property
+    def variance(self) -> float:
+        """Of one coordinate."""
+        return self.scale**2 * unit_variance(self.kind, self.n)
+
+    @property
+    def largest_rate(self) -> float:
+        """Below it the moment generating function exists."""
+        return 1 / self.scale if self.kind == "laplace" else inf
+
+    def cost(self, rate: float) -> float:
+        """Ln E e^{rate z}/rate."""
+        if self.kind != "laplace":
+            return rate * self.variance / 2
+        return -log1p(-((rate * self.scale) ** 2)) / rate if rate * self.scale < 1 else inf
+
+    def largest_sum(self, batches: int, log_count: float) -> float:
+        """E of the largest of e^{log_count} sums of `batches` noises, however they depend on each other.
+
+        At most (log_count + batches ln E e^{l z})/l for every l.
+        """
+        if self.kind != "laplace":
+            return sqrt(2 * batches * self.variance * log_count)
+        rate = minimise(
+            lambda rate: log_count / rate + batches * self.cost(rate), 1e-9 / self.scale, 0.999999 / self.scale, 1e-4
+        )
+        return log_count / rate + batches * self.cost(rate)
+
+    def best_rate(self, complexity: float, batches: int, curvature: float) -> float:
+        """The minimiser of complexity/rate + curvature * rate + batches * cost(rate)."""
+        complexity = max(complexity, LEAST_COMPLEXITY)
+        if self.kind != "laplace":
+            return min(_LARGEST_RATE, sqrt(complexity / (curvature + batches * self.variance / 2)))
+        most = min(_LARGEST_RATE, 0.999999 / self.scale)
+        return minimise(
+            lambda rate: complexity / rate + curvature * rate + batches * self.cost(rate), most * 1e-8, most, 1e-4
+        )
+
+
+def batches(rounds: int, batch: int) -> int:
+    """How many batches there are; the last one is never used."""
+    return -(-rounds // batch)
+
+
+def smallest_weight(problem: Tracking, batch: int) -> float:
+    """The floor: S/(N n) for n batches, with S at least 1, and at most 1/N."""
+    count = batches(problem.horizon or 1, batch)
+    return min(1.0, max(1, problem.switches) / count) / problem.n
+
+
+def path_cost(problem: Tracking, batch: int) -> float:
+    """Ln N + S ln(1/floor): the divergences that a comparator with S switches adds up."""
+    return log(problem.n) + problem.switches * log(1 / smallest_weight(problem, batch))
+
+
+def mirror_rate(problem: Tracking, batch: int, noise: BatchNoise) -> float:
+    """The learning rate of the smallest `mirror_regret`."""
+    count = batches(problem.horizon or 1, batch)
+    return noise.best_rate(path_cost(problem, batch), count, count * batch**2 / 8)
+
+
+def mirror_regret(problem: Tracking, eta: float, batch: int, noise: BatchNoise) -> float:
+    """Regret of mirror descent on noisy batches over weights above the floor, in units of the loss range.
+
+    (ln N + S ln(1/a))/eta + n (eta B^2/8 + cost(eta)) + n a (N-1) B + S floor(B/2), and against an adaptive adversary
+    (1 - N a) E[the largest sum of noises along a sequence with at most S switches] more.
+    """
+    if problem.n == 1:
+        return 0.0
+    count, floor = batches(problem.horizon or 1, batch), smallest_weight(problem, batch)
+    value = path_cost(problem, batch) / eta + count * (eta * batch**2 / 8 + noise.cost(eta))
+    value += count * floor * (problem.n - 1) * batch + problem.switches * (batch // 2)
+    if problem.adversary == "adaptive":
+        log_count = log_sequences(problem.n, count, problem.switches)
+        value += (1 - problem.n * floor) * noise.largest_sum(count, log_count)
+    return value
+
+
+def best_length(rounds: int, cost: Callable[[int], float]) -> int:
+    """The length of a batch of the smallest cost: a geometric grid, then one by one around its best."""
+    lengths = {1, rounds}
+    length = 1.0
+    while length < rounds:
+        lengths.add(round(length))
+        length *= _STEP
+    best = min(sorted(lengths), key=cost)
+    width = max(1, int(best * (_STEP - 1)))
+    stride = max(1, width // 8)
+    around = range(max(1, best - width), min(rounds, best + width) + 1, stride)
+    nearest: int = min([best, *around], key=cost)
+    return nearest
+
+
+@lru_cache(maxsize=1024)
+def log_sequences(n: int, rounds: int, switches: int) -> float:
+    """Ln of the number of sequences of so many experts with at most so many switches, rounded up.
+
+    The sum over k <= S of C(rounds-1, k) N (N-1)^k.
+    """
+    most = min(switches, rounds - 1)
+    everything = rounds * log(n)
+    if n == 1:
+        return 0.0
+    if most <= _COUNTED:
+        k = np.arange(most + 1)
+        terms = gammaln(rounds) - gammaln(k + 1) - gammaln(rounds - k) + log(n) + k * log(n - 1)
+        return min(everything, float(logsumexp(terms))) * (1 + 1e-12)
+    # Terms rise up to k = (rounds-1)(N-1)/N: before it the last is the largest, behind it all sequences are near.
+    if most * n > (rounds - 1) * (n - 1):
+        return everything
+    last = lgamma(rounds) - lgamma(most + 1) - lgamma(rounds - most) + log(n) + most * log(n - 1)
+    return min(everything, last + log(most + 1)) * (1 + 1e-12)
+
+
+def clip_to_floor(values: FloatArray, floor: float, below: FloatArray) -> FloatArray:
+    """max(floor, c v) with the c that makes the sum 1: the divergence projection onto {w >= floor}.
+
+    With the k smallest at the floor, c = (1 - k floor)/(sum of the others); the right k is the first at which
+    the next one lies above the floor. `below` is k * floor for each k.
+    """
+    ordered = np.sort(values)
+    scales = (1 - below) / np.add.accumulate(ordered[::-1])[::-1]
+    first = int((scales * ordered >= floor).argmax())
+    result: FloatArray = np.maximum(values * scales[first], floor)
+    return result

@@ -1,0 +1,166 @@
+"""Recent leader: in each block, a private choice of the expert that was best in the block before.
+
+Old blocks are forgotten, so a change of the world is forgotten too, without a test for it. The regret bound has no
+condition, and grows with the logarithm of the number of experts: the smallest certificate for many of them.
+
+    cut time into blocks of B rounds; in each one play the expert that permute-and-flip selects by the sums of the last
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import log, sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.learners.experts.common import ExpertLearner
+from tacit.learners.plan import SmallInstance
+from tacit.learners.target import RegretBound, Target
+from tacit.learners.tracking.common import TrackingPlan
+from tacit.learners.tracking.limited_updates import noise_mean, selection_rate
+from tacit.learners.tracking.noisy_batches import best_length, log_sequences
+from tacit.numerics.decisions import permute_and_flip
+from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
+from tacit.numerics.uniforms import Uniforms
+from tacit.privacy.curves import Curve, Pure
+from tacit.privacy.guarantee import EXACT
+from tacit.problems import Tracking
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_integer, check_positive
+
+
+@dataclass(frozen=True)
+class RecentLeader(TrackingPlan):
+    """The leader of the last block, chosen privately, held for the next one.
+
+    Privacy contract: every decision, pure epsilon. Blocks are disjoint, and each is used by one selection; a person who
+    stands in k of a block's rounds costs k/m of epsilon, hence m rounds cost epsilon however they are spread. Adaptive
+    adversaries. Enforced: losses in their range (others raise). Assumed for the regret: independent losses whose means
+    shift at most S times. Numerics: exact.
+    Regret: (1 + 2S) B + T gap(B) + sqrt(T ln(C)/2), C the number of sequences with at most S switches.
+
+    Attributes:
+        epsilon: privacy of the whole run.
+        block: rounds between selections.
+
+    >>> problem = Tracking(n=10, horizon=20_000, switches=3, adversary="stochastic")
+    >>> plan = RecentLeader.calibrate(problem, epsilon=1.0, delta=0.0)
+    >>> plan.block, round(float(plan.regret_bound))
+    (177, 3895)
+    >>> learner = plan.start(Randomness.replayable(1))
+    >>> expert = learner.play()
+    >>> learner.observe([0.5] * 10)
+    """
+
+    epsilon: float
+    block: int
+    delta: float = field(default=0.0, kw_only=True)
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every decision"
+    theorem: ClassVar[str] = "permute-and-flip on disjoint blocks, parallel composition"
+    stated_numerics: ClassVar[str] = EXACT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("RecentLeader", "epsilon", self.epsilon)
+        check_integer("RecentLeader", "block", self.block)
+
+    @cached_property
+    def curve(self) -> Curve:
+        """Pure privacy; one expert leaks nothing."""
+        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Independent losses whose distribution shifts at most S times."""
+        return ("stochastic",)
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """All blocks but 1 + 2S are as their predecessors; in those the selected expert is nearly the best one."""
+        scale = noise_mean(self.epsilon, self.relation, self.rounds_per_person)
+        return RegretBound(
+            self.problem.width * recent_regret(self.problem, self.block, scale),
+            "(1 + 2S) B + T min(1, (sqrt(B ln(N)/2) + scale (H_N - 1))/B) + sqrt(T ln(C)/2) + T/2^24",
+            ("independent losses, at most S shifts of their distribution", "expectation over losses and coins"),
+        )
+
+    @property
+    def expected_switches(self) -> float:
+        """At most one for each block but the first."""
+        return float(-(-self.rounds // self.block) - 1)
+
+    @classmethod
+    def _calibrate(cls, problem: Tracking, target: Target, *, block: int | None = None) -> RecentLeader:
+        rounds = problem.horizon or 1
+        scale = noise_mean(target.epsilon, target.relation, target.rounds_per_person)
+        chosen = best_length(rounds, lambda length: recent_regret(problem, length, scale)) if block is None else block
+        if target.max_switches is not None:  # long blocks keep any limit
+            chosen = max(chosen, -(-rounds // (target.max_switches + 1)))
+        return cls(problem, target.epsilon, chosen, **{**target.contract, "delta": 0.0})
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two experts and blocks of two rounds: three selections, and rounds that none of them sees."""
+        return self._enumerable(most_rounds, {"block": 2}, {"block": min(3, self.block)}, rounds=7)
+
+    def _learner(self, randomness: Randomness) -> RecentLeaderLearner:
+        return RecentLeaderLearner(self, randomness)
+
+
+class RecentLeaderLearner(ExpertLearner):
+    """Adds up the losses of a block; selects at its end, and forgets."""
+
+    plan: RecentLeader
+    _state = ("_sums", "_start", "_select")
+
+    def __init__(self, plan: RecentLeader, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._rate = selection_rate(plan.epsilon, plan.relation, plan.rounds_per_person)
+        self._start, self._select = (Uniforms.from_streams(randomness, name) for name in ("start", "select"))
+        self._sums = np.zeros(self._n, dtype=np.int64)
+        self._action = self._start.integer(self._n)
+
+    def _consistent(self) -> bool:
+        waiting = self._round % self.plan.block if self._round < self.plan.rounds else self.plan.block
+        fits = self._sums.min() >= 0 and self._sums.max() <= waiting * LOSS_UNITS
+        return super()._consistent() and bool(fits)
+
+    def _absorb(self, losses: FloatArray) -> None:
+        self._take(losses[None], self._round + 1)
+
+    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        first = 0
+        while first < len(block):
+            last = min(len(block), first + self.plan.block - self._round % self.plan.block)
+            actions[first:last] = self._action
+            self._take(block[first:last], self._round + last - first)
+            self._round += last - first
+            first = last
+        self._played = False
+
+    def _take(self, rows: FloatArray, finished: int) -> None:
+        """Add rows of one block, after which so many rounds are finished."""
+        self._sums += sum_quantised(rows)
+        if finished % self.plan.block == 0 and finished < self.plan.rounds:  # nothing is decided at the end
+            self._move(permute_and_flip(self._select, self._rate, self._sums))
+            self._sums = np.zeros(self._n, dtype=np.int64)  # each round is used once: the proof rests on this
+
+
+def recent_regret(problem: Tracking, block: int, scale: float) -> float:
+    """Expected regret on independent losses whose means shift at most S times, in units of the loss range.
+
+    A block is clean if the means are the same in it and in the one before: all but the first one, and for each shift
+    the block that it falls into and the next. In a clean block the selected expert j has B gap(j) at most
+    (B mean(j) - sum(j)) + (sum(*) - B mean(*)) + Exp(j) - Exp(*), in expectation at most sqrt(B ln N/2) and
+    scale (H_N - 1) more. The best sequence in hindsight may be lucky, by at most sqrt(T ln C/2). Losses that are
+    rounded down are too small by less than 2^-24.
+    """
+    n, rounds, switches = problem.n, problem.horizon or 1, problem.switches
+    if n == 1:
+        return 0.0
+    noise = scale * float(np.sum(1.0 / np.arange(2, n + 1)))
+    gap = min(1.0, (sqrt(block * log(n) / 2) + noise) / block)
+    luck = sqrt(rounds * log_sequences(n, rounds, switches) / 2)
+    return min(float(rounds), (1 + 2 * switches) * block + rounds * gap + luck + rounds / LOSS_UNITS)

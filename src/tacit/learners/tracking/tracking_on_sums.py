@@ -1,0 +1,313 @@
+"""Tracking on released sums: noisy sums of blocks are released once, and everything after that costs no privacy.
+
+Paper: "Tracking the Best Expert Privately" (ICML 2025), Theorem 3.2, by another route: no test, no window and no
+restart costs privacy here, since all of them look at released sums. Three parts play on them:
+
+    base            certified: mirror descent over the clipped simplex, or the leader of the last block
+    window leader   practical: of the windows of the last 1, 2, 4, ... and of all blocks, the leader of the longest one
+                    that no shorter one refutes
+    insurance       exponential weights on the two, by their released losses: 1/10 on the base before any data
+
+so that regret is at most the base's and a little more, and on most streams that of the window leader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp, inf, log, log2, sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.learners.plan import SmallInstance
+from tacit.learners.small_problems import FEW_ROUNDS
+from tacit.learners.states import fitting
+from tacit.learners.target import RegretBound, Target
+from tacit.learners.tracking.batch_plan import BatchLearner, BatchPlan
+from tacit.learners.tracking.common import refuse_max_switches
+from tacit.learners.tracking.limited_updates import noise_mean
+from tacit.learners.tracking.noisy_batches import (
+    BatchNoise,
+    batches,
+    best_length,
+    clip_to_floor,
+    mirror_rate,
+    mirror_regret,
+)
+from tacit.learners.tracking.recent_leader import recent_regret
+from tacit.learners.tracking.sums_certificates import (
+    PRIOR,
+    best_rates,
+    insured_anyhow,
+    insured_on_means,
+    leader_on_means,
+    mirror_on_means,
+)
+from tacit.mechanisms.running_sums.records import LossRecords
+from tacit.privacy.curves import ROUND_UP
+from tacit.problems import Tracking
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
+
+BASES = ("mirror", "leader")
+FACTOR = 1.6
+"""How many times the smallest certificate of other plans its own may be, for the sake of measured regret."""
+_WHY = "its measured regret on independent losses is several times smaller"
+_STEP = 1.15  # of the lengths of blocks that are tried
+
+
+@dataclass(frozen=True)
+class TrackingOnSums(BatchPlan):
+    """A practical tracker on released block sums, insured by a certified one.
+
+    Privacy contract: every noisy block sum, hence every decision: pure epsilon, with noise shaped for the cube. A
+    person in m rounds: epsilon adds. Under zero-out a constant loss stands for the round and counts as 1/2. Adaptive
+    adversaries. Enforced: losses in their range (others raise). Numerics: exact.
+    Regret, without a condition: the smallest of the certificates that apply. Independent losses with S shifts of their
+    means: [base + ln(10)/mix + mix T/8 + n mix var/2]/(1 - mix B/2) + sqrt(T ln(C)/2); any fixed losses: that of
+    mirror descent + ln(10)/mix + n (mix B^2/8 + mix var/2).
+
+    Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
+
+    Attributes:
+        eta: learning rate of the base (of mirror descent; a leader has none).
+        mix: learning rate of the insurance.
+        scale: scale of the cube noise.
+        block: rounds whose losses are added up before noise.
+        base: "mirror" or "leader".
+
+    >>> problem = Tracking(n=5, horizon=50_000, switches=1, adversary="stochastic")
+    >>> plan = TrackingOnSums.calibrate(problem, epsilon=1.0, delta=0.0)
+    >>> plan.base, plan.block, round(float(plan.regret_bound))
+    ('mirror', 56, 3032)
+    >>> learner = plan.start(Randomness.replayable(1))
+    >>> expert = learner.play()
+    >>> learner.observe([0.5] * 5)
+    """
+
+    eta: float
+    mix: float
+    scale: float
+    block: int
+    base: str = "mirror"
+    delta: float = field(default=0.0, kw_only=True)
+    released_streams: ClassVar[tuple[str, ...]] = ()
+    released: ClassVar[str] = "every noisy block sum, hence every decision"
+    theorem: ClassVar[str] = "cube mechanism on each block's losses, parallel composition; the rest is post-processing"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = "TrackingOnSums"
+        for name in ("eta", "mix", "scale"):
+            check_positive(owner, name, getattr(self, name))
+        check_integer(owner, "block", self.block)
+        check_choice(owner, "base", self.base, BASES)
+
+    @property
+    def kind(self) -> str:
+        """The kind of noise."""
+        return "cube"
+
+    @property
+    def length(self) -> int:
+        """Rounds of a batch."""
+        return self.block
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Fixed sequences, if the base has a bound for them: decisions are held for a block."""
+        return ("stochastic", "oblivious") if self.base == "mirror" else ("stochastic",)
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """The smallest of the certificates that apply, plus what the lattice takes off losses."""
+        problem, block, noise = self.problem, self.block, self.law
+        if problem.n == 1:
+            return RegretBound(0.0, "0: one expert", ("expectation over noise and draws",))
+        anyhow, means = inf, inf
+        if self.base == "mirror":
+            anyhow = insured_anyhow(problem, self.eta, self.mix, block, noise)
+        if problem.adversary == "stochastic" or self.base == "leader":
+            mirror = self.base == "mirror"
+            base = (
+                mirror_on_means(problem, self.eta, block, noise) if mirror else leader_on_means(problem, block, noise)
+            )
+            means = insured_on_means(base, problem, self.mix, block, noise)
+        if means < anyhow:
+            formula = "(base + ln(10)/mix + mix T/8 + n mix var/2)/(1 - mix B/2) + sqrt(T ln(C)/2) + T/2^24"
+            assumptions = ("independent losses, at most S shifts of their distribution", "expectation")
+        else:
+            formula = "base + ln(10)/mix + n (mix B^2/8 + mix var/2) + T/2^24"
+            assumptions = ("oblivious adversary", "expectation over noise and draws")
+        value = min(anyhow, means) + self.rounds * self.grid.lost
+        return RegretBound(problem.width * value, f"{formula}, n = T/B", assumptions)
+
+    @property
+    def favour(self) -> tuple[float, str]:
+        """It gives up certificate for measured regret if losses are independent and shift."""
+        shifting = self.problem.adversary == "stochastic" and self.problem.switches > 0
+        return (FACTOR, _WHY) if shifting else super().favour
+
+    @property
+    def expected_switches(self) -> float:
+        """At most one for each block but the first."""
+        return float(batches(self.rounds, self.block) - 1)
+
+    @classmethod
+    def _calibrate(
+        cls, problem: Tracking, target: Target, *, block: int | str | None = None, base: str | None = None
+    ) -> TrackingOnSums:
+        refuse_max_switches(cls.__name__, target, "every block may switch")
+        move = LossRecords(problem.n, target.relation.sides).largest_move
+        scale = target.rounds_per_person * move / target.epsilon * ROUND_UP**3
+        noise = BatchNoise("cube", scale, problem.n)
+        if base is not None:
+            check_choice(cls.__name__, "base", base, BASES)
+        bases = BASES if base is None else (base,)
+        length = _length(problem, target, noise, bases, block)
+        _, eta, mix, chosen = min((*best_rates(problem, kind, length, noise), kind) for kind in bases)
+        return cls(problem, eta, mix, scale, length, chosen, **{**target.contract, "delta": 0.0})
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Few rounds and experts at its own noise, and blocks of at most two rounds."""
+        rounds = min(FEW_ROUNDS, self.rounds)
+        small = self._resized(rounds, n=min(8, self.problem.n), block=min(2, self.block))
+        return tuple(
+            SmallInstance(kind, f"own privacy, T={rounds}", small) for kind in ("replayed noise", "cube noise")
+        )
+
+    def _learner(self, randomness: Randomness) -> TrackingOnSumsLearner:
+        return TrackingOnSumsLearner(self, randomness)
+
+
+class TrackingOnSumsLearner(BatchLearner):
+    """Releases block sums; holds one draw from the insured mixture for each block."""
+
+    plan: TrackingOnSums
+    _stream_names = ("draw",)
+    _state = ("_hidden", "_prefix", "_blocks", "_weights", "_leading", "_odds")
+    _any_shape = ("_prefix",)
+
+    def __init__(self, plan: TrackingOnSums, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._patience = patience(plan.problem, plan.block, plan.law)
+        self._prefix = np.zeros((1, self._n))  # sums of the first 0, 1, 2, ... released blocks
+        self._blocks = 0  # how many were released
+        self._leading = self._weights.copy()  # what the window leader plays; the weights are those of the base
+        self._odds = log((1 - PRIOR) / PRIOR)  # log odds of the window leader against the base
+        self._action = self._draw()
+
+    def _consistent(self) -> bool:
+        counted = self._blocks == min(self._round, self._used) // self.plan.block
+        proper = self._leading.min() >= 0 and abs(self._leading.sum() - 1) < 1e-6
+        return super()._consistent() and counted and bool(proper)
+
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        content["_prefix"] = content["_prefix"][: self._blocks + 1]
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter(content)
+        self._prefix = fitting(np.zeros((self._blocks + 1, self._n)), self._prefix)
+
+    def _steps(self, rows: FloatArray, actions: IntArray) -> None:
+        first = 0
+        for noisy in self._ended(rows):
+            last = self._end(first)
+            actions[first:last] = self._action
+            self._look(noisy)
+            self._move(self._draw())
+            first = last
+        actions[first:] = self._action
+
+    def _look(self, noisy: FloatArray) -> None:
+        """A released sum: who would have lost how much by it, then what both parts make of it."""
+        plan = self.plan
+        self._odds += plan.mix * float((self._weights - self._leading) @ noisy)
+        if self._blocks + 1 == len(self._prefix):
+            self._prefix = np.concatenate([self._prefix, np.zeros_like(self._prefix)])
+        self._prefix[self._blocks + 1] = self._prefix[self._blocks] + noisy
+        self._blocks += 1
+        if plan.base == "leader":
+            self._weights = _alone(int(noisy.argmin()), self._n)
+        else:
+            factors = np.exp(-plan.eta * (noisy - noisy.min()))
+            self._weights = clip_to_floor(self._weights * factors, self._floor, self._below)
+        self._leading = _alone(window_leader(self._prefix[: self._blocks + 1], self._patience), self._n)
+
+    def _draw(self) -> int:
+        trust = 1 / (1 + exp(-max(-700.0, min(700.0, self._odds))))
+        mixed = trust * self._leading + (1 - trust) * self._weights
+        clocks = self._streams["draw"].standard_exponential(self._n)
+        return int((clocks / np.maximum(mixed, 1e-300)).argmin())
+
+
+def patience(problem: Tracking, block: int, noise: BatchNoise) -> float:
+    """By how much, times the root of its length in blocks, a window may speak against the leader of a longer one.
+
+    c sqrt(B/2 + 2 var), the deviation of a difference of two sums times c = sqrt(2 ln(N log2(T/B))).
+    """
+    windows = max(2.0, log2(max(2.0, (problem.horizon or 1) / block)))
+    return sqrt(2 * log(max(2.0, problem.n * windows)) * (block / 2 + 2 * noise.variance))
+
+
+def window_leader(prefix: FloatArray, patience: float) -> int:
+    """The leader of the longest of the windows of the last 1, 2, 4, ... and all blocks that no shorter one refutes.
+
+    `prefix`: the sums of the first 0, 1, 2, ... blocks.
+    """
+    blocks = len(prefix) - 1
+    lengths = np.array([*(1 << k for k in range((blocks - 1).bit_length())), blocks])
+    sums = prefix[blocks] - prefix[blocks - lengths]
+    leaders = sums.argmin(axis=1)
+    # Row: a window; column: how much more than its own leader another window's leader has lost in it.
+    excess = sums[:, leaders] - sums[np.arange(len(lengths)), leaders][:, None]
+    refuted = excess > patience * np.sqrt(lengths)[:, None]
+    accepted = ~np.triu(refuted, 1).any(axis=0)  # by a shorter window
+    return int(leaders[np.flatnonzero(accepted)[-1]])
+
+
+def _length(
+    problem: Tracking, target: Target, noise: BatchNoise, bases: tuple[str, ...], block: int | str | None
+) -> int:
+    """The length of a block: as asked for, practical, or the longest whose certificate is near enough to the best."""
+    rounds = problem.horizon or 1
+    if block == "practical":
+        return max(1, round(min(4 * noise.variance, rounds / (30 * (problem.switches + 1)))))
+    if block is not None:
+        return check_integer("TrackingOnSums", "block", block)
+
+    def certificate(length: int) -> float:
+        return min(best_rates(problem, kind, length, noise)[0] for kind in bases)
+
+    best = best_length(rounds, certificate)
+    if problem.adversary != "stochastic" or problem.n == 1:
+        return best
+    limit = FACTOR * _others(problem, target, noise)
+    length, longer = best, float(best)
+    while longer * _STEP <= min(rounds, 4 * noise.variance):
+        longer *= _STEP
+        if certificate(round(longer)) <= limit:
+            length = round(longer)
+    last = round(min(rounds, 4 * noise.variance))
+    return last if last > length and certificate(last) <= limit else length
+
+
+def _others(problem: Tracking, target: Target, noise: BatchNoise) -> float:
+    """The smallest certificate of the other pure plans that have no condition: mirror descent and the recent leader."""
+    rounds = problem.horizon or 1
+
+    def mirror(batch: int) -> float:
+        return mirror_regret(problem, mirror_rate(problem, batch, noise), batch, noise)
+
+    def recent(block: int) -> float:
+        return recent_regret(problem, block, noise_mean(target.epsilon, target.relation, target.rounds_per_person))
+
+    return min(cost(best_length(rounds, cost)) for cost in (mirror, recent))
+
+
+def _alone(expert: int, n: int) -> FloatArray:
+    weights = np.zeros(n)
+    weights[expert] = 1.0
+    return weights

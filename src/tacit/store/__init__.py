@@ -1,0 +1,1 @@
+"""Learners and ledgers in a database, which survive the process."""

@@ -1,0 +1,78 @@
+"""High-water marks beside an SQLite file: they show that an older copy of it was put back.
+
+A restored or copied database knows nothing of what was decided and spent after the copy was made, and would spend it
+again. So the epoch of each learner and ledger is also written to a small file beside the database, after every
+commit: a database that is behind its marks was put back. The marks are not synced: after a loss of power they may be
+behind the database, never before it. Whoever puts back the whole folder is not noticed; comparing `Store.epoch` and
+the last round with an earlier export is left to the operator.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from tacit.errors import StoreError
+
+WIDTH = 8  # bytes of a mark
+
+
+class Marks:
+    """The marks of one store; without a file (PostgreSQL) there are none.
+
+    Args:
+        file: the database.
+        identity: the name of the store, which its copies share; marks of another store are forgotten.
+    """
+
+    def __init__(self, file: Path | None, identity: str) -> None:
+        self._path = None if file is None else file.with_name(f"{file.name}.mark")
+        self._head = identity.encode()
+        self._handle: int | None = None
+        if self._path is not None and not self._belongs():
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+                self._write(0, self._head)
+
+    def check(self, kind: str, number: int, epoch: int) -> None:
+        """Refuse a learner or ledger whose epoch is behind its mark."""
+        if self._path is None:
+            return
+        with suppress(OSError), self._path.open("rb") as handle:
+            handle.seek(self._place(kind, number))
+            if int.from_bytes(handle.read(WIDTH), "little") > epoch:
+                raise StoreError(
+                    "This database is older than what was written to it: an earlier copy was put back, and would spend "
+                    "again what was spent since. Find the newer one; if it is lost, count what it may have spent as "
+                    f"spent, and delete {self._path.name}."
+                )
+
+    def set(self, kind: str, number: int, epoch: int) -> None:
+        """Write a mark after its commit; a mark that cannot be written stays behind, which is safe."""
+        if self._path is not None:
+            with suppress(OSError):
+                self._write(self._place(kind, number), epoch.to_bytes(WIDTH, "little"))
+
+    def _belongs(self) -> bool:
+        assert self._path is not None
+        try:
+            with self._path.open("rb") as handle:
+                return handle.read(len(self._head)) == self._head
+        except OSError:
+            return False
+
+    def _place(self, kind: str, number: int) -> int:
+        return len(self._head) + WIDTH * (2 * number + (kind == "ledger"))
+
+    def _write(self, place: int, content: bytes) -> None:
+        assert self._path is not None
+        if self._handle is None:
+            self._handle = os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600)
+        os.pwrite(self._handle, content, place)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)

@@ -1,0 +1,81 @@
+"""Late and missing feedback on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+import tacit
+from cli.command import run_command
+
+LOSSES = np.array([[0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]] * 30)
+PRIVACY = ("--epsilon", "1", "--delta", "1e-6")
+GONE = (1, 5, 6, 40)
+
+
+def expected(delay=0):
+    """The decisions of the planner's choice without the feedback of some rounds."""
+    plan = tacit.plan(tacit.Experts(n=3, horizon=90, delay=delay), epsilon=1, delta=1e-6)
+    mask = ~np.isin(np.arange(90), GONE)
+    return plan.start(tacit.Randomness.replayable(3)).run(LOSSES, mask).tolist()
+
+
+@pytest.mark.parametrize("kind", ["null", "empty cells", "ndjson", "parquet", "stdin"])
+def test_rows_without_feedback(kind, tmp_path, capsys):
+    path, stdin, extra = tmp_path / "losses.csv", "", []
+    rows = [None if number in GONE else row for number, row in enumerate(LOSSES.tolist())]
+    empty = {"empty cells": ",,"}.get(kind, "null")
+    text = "".join((empty if row is None else ",".join(map(str, row))) + "\n" for row in rows)
+    if kind == "ndjson":
+        path, text = tmp_path / "losses.ndjson", "".join(json.dumps(row) + "\n" for row in rows)
+    if kind == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = tmp_path / "losses.parquet"
+        columns = {name: [None if row is None else row[k] for row in rows] for k, name in enumerate("abc")}
+        pq.write_table(pa.table(columns), path)
+    elif kind == "stdin":
+        path, stdin, extra = "-", text, ["--n", "3", "--horizon", "90"]
+    else:
+        path.write_text(text)
+    assert run_command("run", "experts", *PRIVACY, "--seed", "3", "--json", *extra, "-i", str(path), stdin=stdin) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["decision"] for line in lines] == expected()
+    assert [line["round"] for line in lines] == list(range(1, 91))
+
+
+def test_run_with_a_delay(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    rows = [None if number in GONE else row for number, row in enumerate(LOSSES.tolist())]
+    path.write_text("".join(("null" if row is None else ",".join(map(str, row))) + "\n" for row in rows))
+    assert run_command("run", "experts", *PRIVACY, "--seed", "3", "--delay", "4", "-i", str(path)) == 0
+    captured = capsys.readouterr()
+    assert [int(line) for line in captured.out.split()] == expected(4)
+    assert "90 rounds" in captured.err
+
+
+def test_half_a_row_is_no_missing_round(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    path.write_text("0.1,0.2,0.3\n0.1,,0.3\n")
+    assert run_command("run", "experts", *PRIVACY, "-i", str(path)) != 0
+    assert "Row 2" in capsys.readouterr().err
+
+
+def test_plan_says_what_a_delay_costs(capsys):
+    assert run_command("plan", "experts", "--n", "5", "--horizon", "5000", *PRIVACY, "--delay", "20") == 0
+    assert "Delay: feedback may come 20 rounds late; if it came at once" in capsys.readouterr().out
+
+
+def test_simulate_with_late_and_missing_feedback(capsys):
+    common = ("simulate", "experts", "--n", "3", "--horizon", "300", *PRIVACY, "--runs", "3", "--json")
+    found = []
+    for extra in ((), ("--delay", "5"), ("--delay", "5", "--late", "5"), ("--delay", "5", "--late", "11")):
+        assert run_command(*common, *extra) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert [result["mean_missing"] > 0 for result in found] == [False, False, False, True]
+    assert found[1]["mean_regret"] == found[2]["mean_regret"]  # when within the window it comes changes nothing
+    assert run_command(*common, "--missing", "0.5") == 0
+    assert 100 < json.loads(capsys.readouterr().out)["mean_missing"] < 200
+    assert run_command(*common, "--missing", "1.5") != 0
+    assert "missing" in capsys.readouterr().err

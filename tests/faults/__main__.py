@@ -1,0 +1,49 @@
+"""`make faults`: whatever fails, every promise of a store is kept. Exit code 1 if one is not.
+
+    python -m faults [kills on SQLite] [kills on PostgreSQL]
+
+Everything happens in temporary files and over a local socket.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from faults.command import killed_runs
+from faults.kills import kill_often, two_writers
+from faults.places import clock_set_back, copied_back, full_disk
+from faults.postgres import server
+
+BAD = ("lost", "doubled", "unlike the twin", "unnoticed", "unanswered")
+
+
+def main(kills=300, postgres=50):
+    """Run everything; whether any promise was broken."""
+    broken = False
+
+    def report(name, make):
+        nonlocal broken
+        begun = time.monotonic()
+        found = make()
+        broken |= any(found.get(word, 0) for word in BAD)
+        print(f"{name}: {json.dumps(found)} ({time.monotonic() - begun:.0f} s)", flush=True)
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = Path(folder)
+        report("kill -9, SQLite", lambda: kill_often(files / "killed.db", kills))
+        report("two writers, SQLite", lambda: two_writers(files / "two.db", 20))
+        report("kill -9, tacit run", lambda: killed_runs(files, 15))
+        report("full disk", lambda: full_disk(files / "full.db", 10))
+        report("clock set back", lambda: clock_set_back(files / "clock.db"))
+        report("copied back", lambda: copied_back(files / "two.db"))
+        with server() as address:
+            report("kill -9, PostgreSQL", lambda: kill_often(address("killed"), postgres))
+            report("two writers, PostgreSQL", lambda: two_writers(address("two"), 20))
+    print("BROKEN" if broken else "every promise was kept")
+    return broken
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -1,0 +1,110 @@
+"""One batch: the loop is what numpy computes, compiled or not, and the compiled one gives the same bits."""
+
+import numpy as np
+import pytest
+
+from tacit.learners.arms import BatchedTsallis, tsallis_batches
+from tacit.learners.arms.tsallis_leader import FEW_ARMS, TOLERANCE, Rule, _advance_many, advance, leader
+from tacit.numerics.digits import SWITCH
+from tacit.privacy.guarantee import ZERO_OUT
+from tacit.problems import Arms
+from tacit.randomness import Randomness
+
+SETTINGS = [(0.5, 2, 8.0), (0.75, 20, 150.0), (0.85, FEW_ARMS, 40.0), (0.6, 1, 3.0)]
+
+
+def played(power: float, arms: int, scale: float, fast: bool, batches: int = 400):
+    """A stretch of batches with made-up releases and a rate that decreases, and every law on the way."""
+    rng = np.random.default_rng(5)
+    rule = Rule(1 / (1 - power), 0.7 * (1 - power), 0.29)
+    scores, weights = np.zeros(arms), np.full(arms, 1 / arms)
+    level, seen = -scale * arms ** (1 - power), []
+    for batch in range(batches):
+        arm = int(rng.choice(arms, p=weights / weights.sum()))
+        following = scale * (1.05 if batch % 50 == 49 else 1.0)
+        mean = float(rng.choice([-0.29, 0.5, 1.29])) if arm else -0.29
+        level = advance(rule, scores, weights, level, (arm, mean), (scale, following), fast)
+        scale = following
+        seen.append(np.concatenate([scores, weights, [level, scale]]))
+    return np.array(seen)
+
+
+@pytest.mark.parametrize(("power", "arms", "scale"), SETTINGS)
+def test_numba_gives_the_same_bits(power, arms, scale):
+    pytest.importorskip("numba")
+    np.testing.assert_array_equal(played(power, arms, scale, fast=True), played(power, arms, scale, fast=False))
+
+
+@pytest.mark.parametrize(("power", "arms", "scale"), SETTINGS)
+def test_every_law_solves_its_equation(power, arms, scale):
+    for row in played(power, arms, scale, fast=False):
+        scores, weights, (level, now) = row[:arms], row[arms : 2 * arms], row[2 * arms :]
+        law = (now / (scores - level)) ** (1 / (1 - power))
+        assert abs(law.sum() - 1) <= 2 * TOLERANCE
+        np.testing.assert_allclose(weights, law / law.sum(), rtol=1e-12)
+        np.testing.assert_allclose(weights, leader(scores, now, 1 / (1 - power), -1e9)[0], rtol=1e-8, atol=1e-30)
+
+
+@pytest.mark.parametrize(("power", "arms", "scale"), SETTINGS)
+def test_numpy_takes_the_same_step(power, arms, scale):
+    """The path of many arms, on few of them: the same scores and law up to rounding."""
+    rows = played(power, arms, scale, fast=False, batches=60)
+    rule = Rule(1 / (1 - power), 0.7 * (1 - power), 0.29)
+    for row in rows[::7]:
+        scores, weights, (level, now) = row[:arms].copy(), row[arms : 2 * arms].copy(), row[2 * arms :]
+        loop = scores.copy(), weights.copy()
+        one = _advance_many(rule, scores, weights, level, 0, 1.29, (now, now))
+        other = advance(rule, *loop, level, (0, 1.29), (now, now), fast=False)
+        np.testing.assert_allclose(loop[0], scores, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(loop[1], weights, rtol=1e-8)
+        assert one == pytest.approx(other, rel=1e-8)
+
+
+PLANS = {
+    "few": BatchedTsallis(Arms(n=3, horizon=1500), 1.0, 2, 0.75, 0.05, 0.1),
+    "many": BatchedTsallis(Arms(n=70, horizon=1500), 1.0, 2, 0.75, 0.05, 0.1),
+    "zero-out": BatchedTsallis(
+        Arms(n=4, horizon=1500, loss_range=(-1.0, 3.0)), 3.0, 1, 0.5, 0.05, 0.1, relation=ZERO_OUT
+    ),
+    "decreasing": BatchedTsallis(Arms(n=4, horizon=1400), 1.0, 3, 0.5, 1.0, 0.35, "decreasing", rounds_per_person=2),
+    "long": BatchedTsallis(Arms(n=4, horizon=1500), 0.1, 30, 0.75, 0.05, 0.1),
+}
+
+
+@pytest.fixture(params=["as it is", "every draw to the digits"], scope="module")
+def margins(request):
+    """With a margin of 2 no arm is chosen by 53 bits; the loop is compiled anew, once for all plans."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "as it is":
+            patch.setattr(tsallis_batches, "DRAW_MARGIN", 2.0)
+        tsallis_batches.compiled_batches.cache_clear()
+        yield
+    tsallis_batches.compiled_batches.cache_clear()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_learner_decides_alike_with_and_without_numba(name, margins, monkeypatch):
+    """Split anywhere, up to the horizon, missing replies included."""
+    pytest.importorskip("numba")
+    plan, rng = PLANS[name], np.random.default_rng(2)
+    low, high = plan.problem.loss_range
+    losses = low + (high - low) * rng.random((plan.rounds, plan.problem.n))
+    losses[rng.random(losses.shape) < 0.1] = np.nan
+    losses[rng.random(losses.shape) < 0.2] = high
+    runs = []
+    for wish in ("always", "never"):
+        monkeypatch.setenv(SWITCH, wish)
+        learner = plan.start(Randomness.replayable(3))
+        actions = [learner.run(losses[first:last]) for first, last in ((0, 1), (1, 8), (8, 700))]
+        state = repr(learner.state_dict())
+        actions.append(learner.run(losses[700:]))
+        runs.append((np.concatenate(actions).tolist(), state, repr(learner.state_dict()), learner.switches))
+    assert runs[0] == runs[1]
+
+
+def test_a_level_that_contradicts_the_law_is_refused():
+    learner = BatchedTsallis(Arms(n=3, horizon=50), 1.0, 2, 0.75, 0.05, 0.1).start(Randomness.replayable(3))
+    learner.run(np.ones((20, 3)))
+    assert learner._consistent()
+    learner._levels[0] -= 1.0
+    assert not learner._consistent()

@@ -1,0 +1,145 @@
+"""What every learner of the catalogue says about its arithmetic, and that it says one of the three things."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.catalogue import CATALOGUE
+from tacit.estimators import PrivateLogisticRegression, PrivateRidge, PrivateStandardScaler
+from tacit.privacy.numerics import EXACT, IDEALIZED, composed_numerics, exact_up_to, extra_epsilon
+
+BALL = tacit.Ball(2, radius=2.0)
+PROBLEMS = {
+    tacit.Experts: tacit.Experts(n=3, horizon=60),
+    tacit.Tracking: tacit.Tracking(n=3, horizon=60, switches=2, adversary="stochastic"),
+    tacit.Convex: tacit.Convex(domain=BALL, loss=tacit.QuadraticLoss(), horizon=60),
+    tacit.Lipschitz: tacit.Lipschitz(horizon=60),
+    tacit.Bandit: tacit.Bandit(domain=tacit.Ball(2, radius=0.5), horizon=400),
+    tacit.Arms: tacit.Arms(n=3, horizon=400),
+    tacit.Stochastic: tacit.Stochastic(domain=BALL, loss=tacit.LogisticLoss(), horizon=60),
+}
+GAUSSIAN, PURE = {"delta": 1e-6}, {"delta": 0.0}
+
+
+class Row(NamedTuple):
+    """A learner, options, and the largest extra epsilon that its contract may state (0: exact, inf: idealized)."""
+
+    algorithm: type
+    options: dict
+    most: float
+    problem: object = None
+
+
+SAMPLERS, WEIGHTS, MODEL, NONE = 1e-20, 1e-6, 1e-4, float("inf")
+STILL = tacit.Tracking(n=3, horizon=60, switches=0, adversary="stochastic")
+ROWS = [
+    Row(tacit.LazyExperts, GAUSSIAN, 0.0), Row(tacit.LazyExperts, PURE, 0.0),
+    Row(tacit.L2P, GAUSSIAN, 0.0), Row(tacit.ScheduledExperts, GAUSSIAN, 0.0),
+    Row(tacit.LipschitzNet, GAUSSIAN, 0.0), Row(tacit.LimitedUpdates, PURE, 0.0, STILL),
+    Row(tacit.RestartOnShift, PURE, 0.0), Row(tacit.BatchedTsallis, PURE, 0.0),
+    Row(tacit.PhasedArms, {**PURE, "adversary": "stochastic"}, 0.0),
+    Row(tacit.HedgeOnSums, PURE, 0.0), Row(tacit.PrivateFTRL, PURE, 0.0),
+    Row(tacit.BanditFW, PURE, 0.0), Row(tacit.OnlineToBatch, PURE, 0.0), Row(tacit.NoisyMirrorDescent, PURE, 0.0),
+    Row(tacit.HedgeOnSums, GAUSSIAN, SAMPLERS), Row(tacit.LipschitzGrid, GAUSSIAN, SAMPLERS),
+    Row(tacit.PrivateFTRL, GAUSSIAN, SAMPLERS), Row(tacit.BanditFW, GAUSSIAN, SAMPLERS),
+    Row(tacit.OnlineToBatch, GAUSSIAN, SAMPLERS), Row(tacit.OnlineToBatch, {**GAUSSIAN, "mechanism": "tree"}, SAMPLERS),
+    Row(tacit.OnlineToBatch, {**GAUSSIAN, "mechanism": "square-root"}, SAMPLERS),
+    Row(tacit.NoisyMirrorDescent, GAUSSIAN, SAMPLERS),
+    Row(tacit.SampledFixedShare, GAUSSIAN, WEIGHTS), Row(tacit.LazyFixedShare, GAUSSIAN, WEIGHTS),
+    Row(tacit.LazyFixedShare, GAUSSIAN, 0.0, STILL), Row(tacit.LazyFixedShare, {**GAUSSIAN, "prior": "uniform"}, NONE),
+    Row(tacit.ObjectivePerturbation, GAUSSIAN, MODEL), Row(tacit.ObjectivePerturbation, PURE, NONE),
+    Row(tacit.CTRL, GAUSSIAN, NONE), Row(tacit.L2PConvex, GAUSSIAN, NONE),
+]  # fmt: skip
+
+
+def made(row, **options):
+    problem = row.problem or next(PROBLEMS[kind] for kind, known in CATALOGUE.items() if row.algorithm in known)
+    return row.algorithm.calibrate(problem, **{"epsilon": 1.0, **row.options, **options})
+
+
+def test_every_algorithm_of_the_catalogue_has_a_row():
+    known = {algorithm for family in CATALOGUE.values() for algorithm in family}
+    assert {row.algorithm for row in ROWS} == known
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.algorithm.__name__} {row.options}"[:60])
+def test_contracts_say_what_the_arithmetic_is(row):
+    plan = made(row)
+    words, extra = plan.guarantee.numerics, extra_epsilon(plan.guarantee.numerics)
+    if row.most == 0:
+        assert words == EXACT
+    elif row.most == NONE:
+        assert words == IDEALIZED
+    else:
+        assert words.startswith("exact up to an extra epsilon of ")
+        assert 0 < extra <= row.most
+    assert words in str(plan.guarantee)
+    assert plan.guarantee.epsilon() <= 1.0 + 1e-9  # the extra is part of it
+    again = plan.guarantee.compose(plan.guarantee)
+    assert again.numerics == composed_numerics([words, words])
+
+
+@pytest.mark.parametrize(
+    "algorithm", [tacit.HedgeOnSums, tacit.PrivateFTRL, tacit.LipschitzGrid, tacit.BanditFW, tacit.OnlineToBatch,
+                  tacit.ObjectivePerturbation, tacit.NoisyMirrorDescent],
+)  # fmt: skip
+@pytest.mark.parametrize("options", [GAUSSIAN, PURE], ids=["Gaussian", "pure"])
+def test_simulations_on_floats_say_idealized(algorithm, options):
+    if (algorithm, options) == (tacit.LipschitzGrid, PURE):
+        pytest.skip("it has no pure form")
+    assert made(Row(algorithm, options, NONE), numerics="float").guarantee.numerics == IDEALIZED
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem"),
+    [
+        (tacit.HedgeOnSums, tacit.Experts(n=1000, horizon=10**6)),
+        (tacit.PrivateFTRL, tacit.Convex(domain=tacit.Ball(1000), loss=tacit.LinearLoss(), horizon=10**6)),
+        (tacit.LipschitzGrid, tacit.Lipschitz(horizon=10**6)),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+@pytest.mark.parametrize(("epsilon", "most"), [(1.0, 1e-3), (0.1, 2e-3)])
+def test_the_lattice_costs_next_to_no_regret(algorithm, problem, epsilon, most):
+    """Of a million rounds, in many dimensions: the more private, the coarser the lattice."""
+    exact, ideal = (
+        float(algorithm.calibrate(problem, epsilon=epsilon, delta=1e-6, numerics=numerics).regret_bound)
+        for numerics in ("exact", "float")
+    )
+    assert 0 < exact / ideal - 1 < most
+
+
+def test_what_only_decides_is_exact_whatever_is_asked():
+    for algorithm in (tacit.LazyExperts, tacit.L2P, tacit.ScheduledExperts, tacit.RestartOnShift):
+        assert made(Row(algorithm, GAUSSIAN, 0.0), numerics="float").guarantee.numerics == EXACT
+
+
+def test_compositions_add_the_extras_and_are_idealized_if_a_part_is():
+    plans = {
+        "exact": made(Row(tacit.RestartOnShift, PURE, 0.0)),
+        "sums": made(Row(tacit.NoisyMirrorDescent, GAUSSIAN, 0.0)),
+        "weights": made(Row(tacit.SampledFixedShare, GAUSSIAN, 0.0)),
+        "uniform": made(Row(tacit.LazyFixedShare, {**GAUSSIAN, "prior": "uniform"}, 0.0)),
+    }
+    exact, sums, weights, uniform = (plan.guarantee for plan in plans.values())
+    total = extra_epsilon(sums.numerics) + extra_epsilon(weights.numerics)
+    assert exact.compose(exact).numerics == EXACT
+    assert exact.compose(sums).numerics == sums.numerics
+    assert extra_epsilon(exact_up_to(total)) <= extra_epsilon(exact.compose(sums, weights).numerics) <= 1.1 * total
+    assert exact.compose(sums, uniform).numerics == IDEALIZED
+
+
+def test_estimators_state_the_words_of_what_they_fit():
+    stream = tacit.Randomness.replayable(1).stream("rows")
+    X = stream.standard_normal((200, 2)) / 4
+    y = np.where(X[:, 0] > 0, 1, 0)
+    target = {"epsilon": 1.0, "delta": 1e-6, "random_state": tacit.Randomness.replayable(2)}
+    scaler = PrivateStandardScaler(bounds=([-1, -1], [1, 1]), **target).fit(X)
+    ridge = PrivateRidge(data_norm=1.0, label_bound=1.0, **target).fit(X, X[:, 0])
+    assert 0 < extra_epsilon(scaler.guarantee_.numerics) < SAMPLERS
+    assert 0 < extra_epsilon(ridge.guarantee_.numerics) < SAMPLERS
+    for algorithm, most in (("objective", MODEL), ("one-pass", SAMPLERS)):
+        model = PrivateLogisticRegression(data_norm=1.0, classes=[0, 1], algorithm=algorithm, **target).fit(X, y)
+        assert 0 < extra_epsilon(model.guarantee_.numerics) < most

@@ -1,0 +1,73 @@
+"""Fixed-share weights in float64 against weights of 200 bits: Hilbert's metric stays under 2 kappa t."""
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from tacit.learners.tracking import LazyFixedShare, SampledFixedShare
+from tacit.numerics.bounds import hilbert_error
+from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
+from tacit.problems import Tracking
+from tacit.randomness import Randomness
+
+ROUNDS = 400
+
+
+def metric(weights, exact):
+    """The largest minus the least logarithm of a ratio."""
+    ratios = [mp.log(mpf(float(w)) / e) for w, e in zip(weights, exact, strict=True)]
+    return max(ratios) - min(ratios)
+
+
+def exact_weights(losses, eta, stay, other):
+    """The recursion of the floats stay, other and eta, in 200 bits; one list a round."""
+    weights = [mpf(1)] * losses.shape[1]
+    for row in quantise_losses(losses).tolist():
+        grown = [w * mp.exp(-mpf(eta) * q / LOSS_UNITS) for w, q in zip(weights, row, strict=True)]
+        total = sum(grown)
+        weights = [mpf(stay) * g / total + mpf(other) for g in grown]
+        yield weights
+
+
+@pytest.mark.parametrize("n", [2, 7])
+@pytest.mark.parametrize("eta", [0.01, 0.7, 16.0])
+def test_errors_of_the_shipped_weights_are_covered(n, eta):
+    losses = Randomness.replayable(n).stream("losses").random((ROUNDS, n))
+    losses[: ROUNDS // 2, 0] *= 0.2  # one falls far behind, and comes back
+    losses[ROUNDS // 2 :, 1] *= 0.2
+    sampled = SampledFixedShare(Tracking(n=n, horizon=ROUNDS + 2, switches=1), eta=eta, epoch=ROUNDS + 1)
+    lazy = LazyFixedShare(Tracking(n=n, horizon=ROUNDS + 2, switches=3), eta=eta, force=0.1)
+    worst = mpf(0)
+    with mp.workprec(200):
+        learner = sampled.start(Randomness.replayable(1))
+        paths = lazy.paths
+        share, weights = paths.share, paths.initial()
+        other = share / (n - 1)
+        recursions = (
+            exact_weights(losses, eta, learner._stay, learner._other),
+            exact_weights(losses, eta, 1 - share - other, other),
+        )
+        for t, (row, one, two) in enumerate(zip(losses, *recursions, strict=True), start=1):
+            learner.play()
+            learner.observe(row)
+            paths.advance(weights, quantise_losses(row[None]) / LOSS_UNITS)
+            if t % 40 == 0:
+                for found, exact in ((learner._weights, one), (weights, two)):
+                    error = metric(found, exact) / (2 * hilbert_error(n) * t)
+                    assert error <= 1
+                    worst = max(worst, error)
+    assert worst > 1e-7, "errors are seen"
+
+
+def test_weights_of_single_precision_are_caught():
+    """The same comparison, of weights that were rounded to 24 bits each round."""
+    n, eta = 3, 0.7
+    losses = Randomness.replayable(5).stream("losses").random((50, n))
+    paths = LazyFixedShare(Tracking(n=n, horizon=52, switches=3), eta=eta, force=0.1).paths
+    weights, other = paths.initial(), paths.share / (n - 1)
+    with mp.workprec(200):
+        *_, exact = exact_weights(losses, eta, 1 - paths.share - other, other)
+        for row in losses:
+            paths.advance(weights, quantise_losses(row[None]) / LOSS_UNITS)
+            weights[:] = np.float32(weights)
+        assert metric(weights, exact) > 2 * hilbert_error(n) * 50

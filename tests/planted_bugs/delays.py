@@ -1,0 +1,85 @@
+"""Planted bugs in late feedback: whose expert the coin tests, when slots close, and how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planted_bugs.catalogue import Control, swap
+from planted_bugs.experts import described
+from planted_bugs.life_of_noise import found
+from tacit.learners.experts.lazy_experts import LazyExperts, LazyExpertsLearner
+from tacit.learners.learner import Learner
+from tacit.learners.slots import OPEN
+from tacit.problems import Experts
+from tacit.randomness import Randomness
+from tacit.testing.rounds import Case
+
+LATE = LazyExperts(Experts(n=2, horizon=5, delay=1), eta=0.3, force=0.3)
+
+
+def late() -> Case:
+    """Twenty rounds with a window of two."""
+    rows = Randomness.replayable(8).stream("rows").random((20, 3))
+    return Case(LazyExperts(Experts(n=3, horizon=20, delay=2), eta=0.5, force=0.2), list(rows))
+
+
+def _old_expert(honest: Any) -> Any:
+    """With a delay of one round: the coin tests the expert that was played in the round of the losses."""
+
+    def absorb(self: Any, losses: Any) -> None:
+        now = self._action
+        played = vars(self).get("_before", now)
+        vars(self)["_before"] = now
+        self._action = played
+        honest(self, losses)
+        if self._action == played:
+            self._action = now
+
+    return absorb
+
+
+def _absorbed_again(honest: Any) -> Any:
+    def settle(self: Any, round: int, feedback: Any) -> None:
+        if round < self._round:
+            self._absorb(self._nothing() if feedback is None else self._check(feedback))
+        else:
+            honest(self, round, feedback)
+
+    return settle
+
+
+def _in_order_of_arrival(honest: Any) -> Any:
+    def settle(self: Any, round: int, feedback: Any) -> None:
+        waiting = [number for number, kept in self._slots.items() if kept is OPEN]
+        honest(self, waiting[0] if waiting else round, feedback)
+
+    return settle
+
+
+def _replaced(honest: Any) -> Any:
+    def settle(self: Any, round: int, feedback: Any) -> None:
+        if round in self._slots:
+            self._slots[round] = OPEN
+        honest(self, round, feedback)
+
+    return settle
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "the coin tests the expert of the old round", "delays",
+        swap(LazyExpertsLearner, "_absorb", _old_expert), lambda: described(LATE),
+    ),
+    Control(
+        "a late report is absorbed a second time", "delays",
+        swap(Learner, "settle", _absorbed_again), found("slots_refuse", late),
+    ),
+    Control(
+        "feedback is absorbed in order of arrival", "delays",
+        swap(Learner, "settle", _in_order_of_arrival), found("deciding_is_playing", late),
+    ),
+    Control(
+        "a second report replaces the first", "delays",
+        swap(Learner, "settle", _replaced), found("slots_refuse", late),
+    ),
+)  # fmt: skip

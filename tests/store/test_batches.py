@@ -1,0 +1,93 @@
+"""Requests that wait share one transaction; each gets its own answer or its own error."""
+
+import threading
+
+import pytest
+
+from tacit.errors import InvalidInput, StoreError
+from tacit.store.batches import Batches
+
+
+def together(handle, works):
+    """Submit one request that blocks, then the others while it does; the outcomes in order."""
+    entered, go, sizes, outcomes = threading.Event(), threading.Event(), [], {}
+
+    def handled(batch):
+        sizes.append(len(batch))
+        if len(sizes) == 1:
+            entered.set()
+            go.wait(10)
+        handle(batch)
+
+    batches = Batches(handled)
+
+    def client(number, work):
+        try:
+            outcomes[number] = batches.submit(work)
+        except Exception as error:
+            outcomes[number] = error
+
+    first = threading.Thread(target=client, args=(-1, lambda _: "first"))
+    first.start()
+    entered.wait(10)
+    others = [threading.Thread(target=client, args=pair) for pair in enumerate(works)]
+    for thread in others:
+        thread.start()
+    while len(batches._waiting) < len(works):
+        threading.Event().wait(0.001)
+    go.set()
+    for thread in (first, *others):
+        thread.join(10)
+    return sizes, [outcomes[number] for number in sorted(outcomes)]
+
+
+def answer(batch):
+    for request in batch:
+        try:
+            request.answer = request.work(None)
+        except InvalidInput as error:
+            request.error = error
+
+
+def refuse(_):
+    raise InvalidInput("Refused.")
+
+
+def test_whoever_waits_is_served_together():
+    sizes, outcomes = together(answer, [lambda _, n=n: n for n in range(5)])
+    assert sizes == [1, 5]
+    assert outcomes == ["first", 0, 1, 2, 3, 4]
+
+
+def test_one_refusal_is_nobody_elses():
+    sizes, outcomes = together(answer, [lambda _: 0, refuse, lambda _: 2])
+    assert sizes == [1, 3]
+    assert outcomes[1] == 0
+    assert isinstance(outcomes[2], InvalidInput)
+    assert outcomes[3] == 2
+
+
+@pytest.mark.parametrize(("error", "words"), [(StoreError("disk full"), "disk full"), (MemoryError(), "MemoryError")])
+def test_a_transaction_that_fails_fails_for_all_and_the_next_one_goes_on(error, words):
+    def failing(batch):
+        if len(batch) > 1:
+            raise error
+        answer(batch)
+
+    _, outcomes = together(failing, [lambda _: 0, lambda _: 1])
+    assert outcomes[0] == "first"
+    errors = outcomes[1:]
+    assert sum(type(found) is type(error) for found in errors) >= 1
+    assert all(words in repr(found) for found in errors)
+    assert errors[0] is not errors[1]
+
+
+def test_a_thread_that_breaks_off_leaves_nobody_waiting():
+    def interrupted(batch):
+        raise KeyboardInterrupt
+
+    batches = Batches(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        batches.submit(lambda _: 0)
+    batches._handle = answer
+    assert batches.submit(lambda _: 7) == 7

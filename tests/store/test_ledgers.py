@@ -1,0 +1,142 @@
+"""Budgets in a store: charged with the first decision, in one transaction, and kept after everybody ended."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+import tacit
+from tacit.errors import InvalidInput, PrivacyError, ProtocolError, StoreError
+from tacit.privacy import budgets
+from tacit.privacy.curves import Pure
+from tacit.privacy.guarantee import Guarantee
+from tacit.store import engines
+from tacit.store.turns import Turn
+
+pytest.importorskip("sqlalchemy")
+PROBLEM = tacit.Experts(n=2, horizon=50)
+PURE = {"epsilon": 1.0, "delta": 0.0}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    times = {"now": datetime(2026, 1, 31, tzinfo=UTC)}
+    for module in ("tacit.privacy.budgets", "tacit.privacy.ledger", "tacit.store.turns"):
+        monkeypatch.setattr(f"{module}.now", lambda: times["now"])
+    assert budgets.now() == times["now"]
+    return lambda *date: times.update(now=datetime(*date, tzinfo=UTC))
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))  # no power is lost in these tests
+    return tmp_path / "decisions.db"
+
+
+def test_a_learner_is_charged_with_its_first_decision_and_never_again(path):
+    with tacit.Store(path) as store:
+        ledger = store.ledger("people", epsilon=1.5, delta=0.0)
+        live = store.open("home", PROBLEM, ledger=ledger, **PURE)
+        assert len(ledger) == 0
+        live.decide()
+        assert [name for name, _ in ledger] == ["home"]
+        live.decide()
+    with tacit.Store(path) as store:
+        live = store.open("home")
+        live.decide()
+        assert live.ledger is store.ledger("people")
+        spent = live.guarantee.epsilon()
+        assert 0.99 < spent <= 1.0
+        assert store.export("home")["spent"] == {"epsilon": spent, "delta": 0.0, "ledger": "people"}
+        assert (len(live.ledger), live.ledger.spent, store.ledgers) == (1, spent, ("people",))
+        assert json.loads(live.ledger.to_json())["name"] == "people"
+
+
+def test_what_exceeds_the_budget_is_refused_before_data_are_used(path):
+    with tacit.Store(path) as store:
+        store.ledger("people", epsilon=1.5, delta=0.0)
+        store.open("home", PROBLEM, ledger="people", **PURE).decide()
+        refused = store.open("other", PROBLEM, ledger="people", **PURE)
+        for _ in range(2):
+            with pytest.raises(PrivacyError, match="Nothing was spent"):
+                refused.decide()
+        assert store.export("other")["rounds"] == 0
+        assert store.export("other")["spent"]["epsilon"] == 0.0
+        with pytest.raises(PrivacyError, match="Nothing was spent"):
+            tacit.plan(PROBLEM, **PURE).start(ledger=store.ledger("people"))
+        tacit.plan(PROBLEM, epsilon=0.5, delta=0.0).start(ledger=store.ledger("people"))
+        assert 1.49 < store.ledger("people").epsilon(0.0) <= 1.5
+
+
+def test_a_charge_whose_decision_failed_is_not_there(path, monkeypatch):
+    with tacit.Store(path) as store:
+        live = store.open("home", PROBLEM, ledger=store.ledger("people", epsilon=1.0, delta=0.0), **PURE)
+        monkeypatch.setattr(Turn, "write", lambda *arguments: (_ for _ in ()).throw(StoreError("disk full")))
+        with pytest.raises(StoreError, match="disk full"):
+            live.decide()
+        monkeypatch.undo()
+        assert len(store.ledger("people")) == 0
+        live.decide()
+        assert len(store.ledger("people")) == 1
+
+
+def test_a_learner_that_goes_on_is_charged_in_every_period(path, clock):
+    with tacit.Store(path) as store:
+        ledger = store.ledger("people", epsilon=1.5, delta=0.0, renews="monthly")
+        live = store.open("home", PROBLEM, ledger=ledger, **PURE)
+        live.decide()
+        clock(2026, 2, 1)
+        assert ledger.spent == 0.0
+        live.decide()
+        live.decide()
+        assert ledger.spent == ledger.epsilon(0.0) == live.guarantee.epsilon()
+        assert [entry.period for entry in ledger.entries] == ["2026-01", "2026-02"]
+        clock(2026, 1, 15)  # set back: no new period, and no charge
+        live.decide()
+        with pytest.raises(PrivacyError, match="in 2026-02"):
+            ledger.record("fit", Guarantee(Pure(1.0), 0.0, "x", "y"))
+        clock(2026, 3, 1)
+        ledger.record("fit", Guarantee(Pure(1.0), 0.0, "x", "y"))
+        with pytest.raises(PrivacyError, match="in 2026-03"):
+            live.decide()
+        assert store.export("home")["rounds"] == 4
+
+
+def test_ledgers_keep_their_budget_and_forget_nothing(path):
+    with tacit.Store(path) as store:
+        ledger = store.ledger("people", epsilon=1.0, delta=1e-5, renews="monthly")
+        assert store.ledger("people") is store.ledger("people", epsilon=1.0, delta=1e-5, renews="monthly") is ledger
+        with pytest.raises(InvalidInput, match="has another budget"):
+            store.ledger("people", epsilon=2.0, delta=1e-5, renews="monthly")
+        with pytest.raises(PrivacyError, match="forgets nothing"):
+            ledger.clear()
+        with pytest.raises(InvalidInput, match="'ledger' parameter of open must be a ledger of this store"):
+            store.open("home", PROBLEM, ledger=tacit.Ledger(), **PURE)
+        store.open("home", PROBLEM, **PURE)
+        with pytest.raises(InvalidInput, match="is not charged to the ledger 'people'"):
+            store.open("home", PROBLEM, ledger=ledger, **PURE)
+        with pytest.raises(InvalidInput, match="'name' parameter of ledger"):
+            store.ledger("")
+
+
+def test_estimators_write_into_it(path):
+    estimators = pytest.importorskip("tacit.estimators")
+    with tacit.Store(path) as store:
+        ledger = store.ledger("records", epsilon=1.2, delta=1e-6)
+        model = estimators.PrivateStandardScaler(1.0, bounds=(0, 1)).set_params(ledger=ledger)
+        model.fit([[0.5], [0.25]])
+        with pytest.raises(PrivacyError, match=r"its budget is 1\.2"):
+            model.fit([[0.5], [0.25]])
+    with tacit.Store(path) as store:
+        assert [name for name, _ in store.ledger("records")] == ["PrivateStandardScaler.fit"]
+
+
+def test_a_learner_that_has_ended_is_not_charged_again(path, clock):
+    with tacit.Store(path) as store:
+        ledger = store.ledger("people", epsilon=1.5, delta=0.0, renews="monthly")
+        live = store.open("short", tacit.Experts(n=2, horizon=1), ledger=ledger, **PURE)
+        live.decide()
+        clock(2026, 2, 1)
+        with pytest.raises(ProtocolError, match="has played them all"):
+            live.decide()
+        assert len(ledger) == 1

