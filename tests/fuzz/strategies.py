@@ -97,5 +97,6 @@ privacy = nearly(
     relation=one_of("replace", "zero-out"),
     rounds_per_person=one_of(1, 1, 2),
     max_switches=one_of(None, None, 5),
+    confidence=one_of(None, None, None, 0.9),
     adversary=one_of("oblivious", "adaptive", "stochastic"),
 )

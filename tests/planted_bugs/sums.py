@@ -362,7 +362,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "off-by-one tree: a level is not counted (cube)", "sums",
-        swap(LaplaceTree, "column_norm", _column(lambda self: tree_levels(self.steps, self.base) - 1.0)),
+        swap(LaplaceTree, "nodes", _column(lambda self: tree_levels(self.steps, self.base) - 1)),
         lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
     ),
     Control(

@@ -164,7 +164,8 @@ def test_an_honest_loss_is_not_clipped_and_attains_its_constants():
 def test_batches_and_relations_divide_the_noise():
     one = calibrated(60).unit_scale
     assert calibrated(60, relation=ZERO_OUT).unit_scale == pytest.approx(one / 2)
-    assert calibrated(60, rounds_per_person=3).unit_scale == pytest.approx(one * 3)  # all three may be in one batch
+    # All of a person's rounds may be in one batch.
+    assert calibrated(60, rounds_per_person=3).unit_scale == pytest.approx(one * 3)
     batched = calibrated(60, batch=7)
     assert batched.mechanism.steps == 9
     assert batched.unit_scale == pytest.approx(batched.mechanism.scale(batched.privacy, 2 / 7))

@@ -140,8 +140,7 @@ class ArmLearner(Learner):
         )
 
     def _absorb(self, loss: float | None) -> None:
-        # The steps of `_step` and the count of `_fill`, without their calls: this is the hot path.
-        self._total += self._step(NAN) if loss is None else self._steps * self._draws.bit(loss)
+        self._total += self._step(NAN if loss is None else loss)
         self._filled += 1
         if self._filled == self._size:
             self._fill(0, self._round + 1)
