@@ -214,7 +214,8 @@ def test_long_noise_is_drawn_anew():
     assert 11.7 < truncated_norm(2) < 11.8 < truncated_norm(3)
     np.testing.assert_array_equal(truncated_normal(Script(), 2), [1.0, 2.0])
     curve = calibrated().guarantee.curve
-    assert (curve.distance, curve.draws) == (TRUNCATION, 1)
+    assert TRUNCATION <= curve.distance < 1.1 * TRUNCATION  # and next to nothing for the sampler
+    assert curve.draws == 1
 
 
 def test_accuracies_that_float64_cannot_certify_are_refused():

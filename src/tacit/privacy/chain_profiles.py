@@ -48,6 +48,8 @@ _RATIO, _LEAST_POWER = 1.15, -3
 _FEW, _WIDTHS = 12, (1e-6, 4.0)
 # Partitions of more rounds than this are left to the Renyi divergences.
 MOST_ROUNDS = 12
+# Draws of a wider range than this leave nothing to gain, and their exponentials no room in a float.
+WIDEST = 300.0
 # Kappa is looked for again if the epsilon that it was chosen for was far off, so often at most.
 _REPEATS = 4
 # Epsilons that are tried at once, and how often.
@@ -154,7 +156,7 @@ class ChainProfile:
         """Whether walks say anything here."""
         pairs = (pair for shift in self.shifts for pair in moved_pairs(self.least, self.spread, shift))
         certain = any(pair.certain or not all(map(isfinite, pair.losses)) for pair in pairs)
-        return not certain and isfinite(self.width) and (self.rounds <= MOST_ROUNDS or not self.shifts)
+        return not certain and self.width <= WIDEST and (self.rounds <= MOST_ROUNDS or not self.shifts)
 
     @property
     def _drawless(self) -> bool:

@@ -65,7 +65,7 @@ class LazyExperts(ExpertPlan):
     >>> expert = learner.play()
     >>> learner.observe([0.0, 1.0, 0.5])
     >>> round(plan.guarantee.epsilon(1e-6), 1)
-    2.6
+    2.5
     """
 
     eta: float

@@ -65,7 +65,7 @@ class LinkedReleases(Curve):
         releases: how many minimisers.
 
     >>> curve = LinkedReleases(0.236, 0.284, False, 0.0, 1)
-    >>> round(curve.epsilon(1e-6), 3)
+    >>> round(curve.epsilon(1e-6), 2)
     1.0
     """
 
