@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
     from tacit.learners.plan import Plan
     from tacit.learners.slots import Decision
-    from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
+    from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
     from tacit.learners.target import RegretBound
     from tacit.learners.tracking import (
         LazyFixedShare,
@@ -116,7 +116,7 @@ _HOMES = {
     "learners.lipschitz": "LipschitzGrid LipschitzNet",
     "learners.plan": "Plan",
     "learners.slots": "Decision",
-    "learners.stochastic": "ObjectivePerturbation OnlineToBatch",
+    "learners.stochastic": "AveragedFTRL ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
     "SampledFixedShare TrackingOnSums",
@@ -147,6 +147,7 @@ __all__ = [
     "Arms",
     "Assignment",
     "AuditReport",
+    "AveragedFTRL",
     "Ball",
     "Bandit",
     "BanditFW",

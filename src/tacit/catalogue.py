@@ -15,7 +15,7 @@ from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExper
 from tacit.learners.l2p_convex import L2PConvex
 from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
 from tacit.learners.plan import Plan
-from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
 from tacit.learners.tracking import (
     LazyFixedShare,
     LimitedUpdates,
@@ -43,7 +43,7 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Lipschitz: (LipschitzGrid, LipschitzNet),
     Bandit: (BanditFW,),
     Arms: (PhasedArms, BatchedTsallis),
-    Stochastic: (ObjectivePerturbation, OnlineToBatch),
+    Stochastic: (ObjectivePerturbation, OnlineToBatch, AveragedFTRL),
 }
 """Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""
 

@@ -63,6 +63,7 @@ OTHER_PLANS = {
     "BanditFW": lambda: tacit.BanditFW.calibrate(BANDIT, **PRIVACY),
     "PhasedArms": lambda: tacit.PhasedArms(ARMS, epsilon=1.0, first=4),
     "BatchedTsallis": lambda: tacit.BatchedTsallis(ARMS, epsilon=1.0, batch=2, power=0.5, eta=0.1, kappa=0.1),
+    "AveragedFTRL": lambda: tacit.AveragedFTRL.calibrate(RECORDS, **PRIVACY),
     "OnlineToBatch": lambda: tacit.OnlineToBatch.calibrate(RECORDS, **PRIVACY),
     "ObjectivePerturbation": lambda: tacit.ObjectivePerturbation.calibrate(RECORDS, **PRIVACY),
 }

@@ -22,6 +22,7 @@ CLAIMS = {
     "BanditFW": PLANS, "HedgeOnSums": PLANS, "L2PConvex": PLANS, "LazyExperts": PLANS,
     "LazyFixedShare": PLANS, "LazyOCO": PLANS, "LimitedUpdates": PLANS, "LipschitzGrid": PLANS, "LipschitzNet": PLANS,
     "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
+    "AveragedFTRL": PLANS,
     "RecentLeader": PLANS, "TrackingOnSums": PLANS,
     "RestartOnShift": PLANS, "SampledFixedShare": PLANS, "ScheduledExperts": PLANS,
     "Plan": "test_plans.test_calibrations", "Learner": "test_learners.test_nonsense_changes_nothing",

@@ -76,6 +76,7 @@ CONSTRUCTORS = {
         "problem": RECORDS, "regularisation": 1.0, "noise_scale": 1.0, "accuracy": 1e-3, "protection": 1.0,
         "releases": 1, "pure": False,
     },
+    tacit.AveragedFTRL: {"problem": RECORDS, "eta": 0.3, "mechanism": SUMS, "privacy": 1.0, "streams": one_of(1, 2)},
     tacit.OnlineToBatch: {
         "problem": RECORDS, "learner": MirrorDescent, "mechanism": SUMS, "privacy": 1.0, "power": 1.0, "batch": 1,
         "lipschitz": 1.0, "smoothness": 1.0,
@@ -138,6 +139,7 @@ TARGETS = {
     tacit.PhasedArms: ARMS,
     tacit.BatchedTsallis: ARMS,
     tacit.ObjectivePerturbation: RECORDS,
+    tacit.AveragedFTRL: RECORDS,
     tacit.OnlineToBatch: RECORDS,
 }
 

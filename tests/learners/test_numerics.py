@@ -45,6 +45,7 @@ ROWS = [
     Row(tacit.HedgeOnSums, PURE, 0.0), Row(tacit.PrivateFTRL, PURE, 0.0),
     Row(tacit.BanditFW, PURE, 0.0), Row(tacit.OnlineToBatch, PURE, 0.0), Row(tacit.NoisyMirrorDescent, PURE, 0.0),
     Row(tacit.HedgeOnSums, GAUSSIAN, SAMPLERS), Row(tacit.LipschitzGrid, GAUSSIAN, SAMPLERS),
+    Row(tacit.AveragedFTRL, PURE, 0.0), Row(tacit.AveragedFTRL, GAUSSIAN, SAMPLERS),
     Row(tacit.PrivateFTRL, GAUSSIAN, SAMPLERS), Row(tacit.BanditFW, GAUSSIAN, SAMPLERS),
     Row(tacit.OnlineToBatch, GAUSSIAN, SAMPLERS), Row(tacit.OnlineToBatch, {**GAUSSIAN, "mechanism": "tree"}, SAMPLERS),
     Row(tacit.OnlineToBatch, {**GAUSSIAN, "mechanism": "square-root"}, SAMPLERS),

@@ -27,7 +27,14 @@ from tacit.learners.lipschitz import lipschitz_grid
 from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.plan import Plan
-from tacit.learners.stochastic import clipping, model_noise, norms, objective_perturbation, online_to_batch
+from tacit.learners.stochastic import (
+    averaged_ftrl,
+    clipping,
+    model_noise,
+    norms,
+    objective_perturbation,
+    online_to_batch,
+)
 from tacit.learners.two_chains import TwoChains
 from tacit.losses.base import clip_rows, finite_rows
 from tacit.losses.linear_models import LinearLoss, LogisticLoss, SmoothedHingeLoss
@@ -269,7 +276,27 @@ def _opposite_noise(honest: Any) -> Any:
     return init
 
 
+def averages() -> Plan:
+    """The average of private follow-the-regularised-leader."""
+    problem = Stochastic(domain=Ball(2), loss=LinearLoss(), horizon=10)
+    return averaged_ftrl.AveragedFTRL.calibrate(problem, **PRIVACY)
+
+
+def _leaking_average(honest: Any) -> Any:
+    """The newest gradient is added to the average, past the noise."""
+
+    def absorb(self: Any, checked: Any) -> None:
+        honest(self, checked)
+        self._action = self._action + 1e-3 * np.asarray(checked)[0]
+
+    return absorb
+
+
 CONTROLS: tuple[Control, ...] = (
+    Control(
+        "a gradient reaches the average past the noise", "stochastic",
+        swap(averaged_ftrl.AveragedFTRLLearner, "_absorb", _leaking_average), lambda: replayed(averages()),
+    ),
     Control(
         "second stream not paid for (FTRL)", "convex",
         both(

@@ -1,5 +1,6 @@
 """One private pass over data: online learners, their private conversion, and objective perturbation."""
 
+from tacit.learners.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.learners.stochastic.coin_betting import BettingGrid, KrichevskyTrofimov
 from tacit.learners.stochastic.common import OnlineLearner
 from tacit.learners.stochastic.mirror_descent import MirrorDescent
@@ -10,6 +11,7 @@ from tacit.learners.stochastic.strongly_convex import StronglyConvex
 from tacit.learners.stochastic.subgradient import Subgradient
 
 __all__ = [
+    "AveragedFTRL",
     "BettingGrid",
     "KrichevskyTrofimov",
     "MirrorDescent",

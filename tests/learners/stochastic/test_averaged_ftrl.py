@@ -1,0 +1,84 @@
+"""Averages of private FTRL: the same bits as averaging by hand, and an excess risk below its bound."""
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit import AbsoluteLoss, AveragedFTRL, Ball, Convex, CustomLoss, HingeLoss, LogisticLoss, PrivateFTRL, Stochastic
+from tacit.randomness import Randomness
+from tacit.testing import check_learner
+
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def records(count, dimension=2, seed=3):
+    stream = Randomness.replayable(seed).stream("records")
+    rows = stream.standard_normal((count, dimension))
+    return rows, np.where(rows[:, 0] + 0.3 * stream.standard_normal(count) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("loss", [HingeLoss(), LogisticLoss()], ids=repr)
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+def test_the_contract_of_learners(loss, delta):
+    plan = AveragedFTRL.calibrate(Stochastic(domain=Ball(2), loss=loss, horizon=30), epsilon=1.0, delta=delta)
+    rows, labels = records(30)
+    check_learner(plan, list(zip(rows, labels.tolist(), strict=True)))
+
+
+def test_models_are_averages_of_the_learners_decisions():
+    plan = AveragedFTRL.calibrate(Stochastic(domain=Ball(2), loss=HingeLoss(), horizon=50), **TARGET)
+    data = records(50)
+    decisions = plan.online.start(Randomness.replayable(1)).run(data)
+    learner = plan.start(Randomness.replayable(1))
+    models = learner.run(data)
+    np.testing.assert_allclose(models, np.cumsum(decisions, axis=0) / np.arange(1, 51)[:, None])
+    np.testing.assert_array_equal(learner.model, models[-1])
+    np.testing.assert_array_equal(learner.release(), models[-1])
+
+
+@pytest.mark.parametrize(("records", "risk"), [(100_000, 0.0353), (1_000_000, 0.0120)])
+def test_certified_excess_risk(records, risk):
+    problem = Stochastic(domain=Ball(3), loss=HingeLoss(), horizon=records)
+    plan = AveragedFTRL.calibrate(problem, **TARGET)
+    assert float(plan.regret_bound) == pytest.approx(risk, rel=3e-3)
+    online = PrivateFTRL.calibrate(Convex(domain=Ball(3), loss=HingeLoss(), horizon=records), **TARGET)
+    assert float(plan.regret_bound) == float(online.regret_bound) / records
+    assert plan.guarantee.epsilon() == online.guarantee.epsilon()
+
+
+def test_excess_risk_is_below_the_bound():
+    problem = Stochastic(domain=Ball(2), loss=AbsoluteLoss(), horizon=4000)
+    plan = AveragedFTRL.calibrate(problem, epsilon=3.0, delta=1e-6)
+    stream = Randomness.replayable(4).stream("labels")
+    truth, loss = np.array([0.6, -0.3]), AbsoluteLoss()
+
+    def sample(count):
+        rows = stream.standard_normal((count, 2))
+        rows /= np.linalg.norm(rows, axis=1)[:, None]
+        return rows, rows @ truth + stream.uniform(-0.2, 0.2, count)
+
+    risks = []
+    fresh = sample(20_000)
+    for run in range(5):
+        learner = plan.start(Randomness.replayable(run))
+        learner.run(sample(4000))
+        risks.append(np.mean(loss.value(learner.model, fresh)) - np.mean(loss.value(truth, fresh)))
+    assert np.mean(risks) < float(plan.regret_bound)
+    assert np.mean(risks) < np.mean(loss.value([0.0, 0.0], fresh)) - np.mean(loss.value(truth, fresh))
+
+
+def test_losses_of_ones_own():
+    loss = CustomLoss(lambda x, z: float(np.abs(x - z).sum()), lambda x, z: np.sign(x - z), lipschitz=1.0)
+    plan = AveragedFTRL.calibrate(Stochastic(domain=Ball(2), loss=loss, horizon=30), **TARGET)
+    learner = plan.start(Randomness.replayable(1))
+    learner.run(list(records(30)[0]))
+    assert np.linalg.norm(learner.model) <= 1 + 1e-9
+    with pytest.raises(tacit.InvalidInput, match="cannot be taken"):
+        plan.start().run(["text"] * 30)
+
+
+def test_the_planner_takes_it_where_nothing_else_fits():
+    choice = tacit.plan(Stochastic(domain=Ball(3), loss=HingeLoss(), horizon=10_000), **TARGET)
+    assert choice.algorithm == "AveragedFTRL"
+    reasons = {candidate.algorithm: candidate.reason for candidate in choice.candidates if candidate.reason}
+    assert set(reasons) == {"ObjectivePerturbation", "OnlineToBatch"}
