@@ -14,6 +14,8 @@ from tacit import (
     HedgeOnSums,
     InvalidInput,
     LazyExperts,
+    Ledger,
+    NoisyMirrorDescent,
     PrivacyError,
     PrivateFTRL,
     ProtocolError,
@@ -81,6 +83,33 @@ def test_epochs_of_one_curve_share_the_whole_curve():
     assert pure.guarantee.curve == Pure(1.0)
     twice = plan.guarantee.compose(plan.guarantee)
     assert twice.epsilon(1e-6) == pytest.approx(Gaussian(curve.curve.mu * np.sqrt(2)).epsilon(1e-6), rel=1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-12), (12.0, 1e-9), (3.0, 1e-12), (1.0, 1e-6)])
+def test_unknown_horizons_meet_their_target(epsilon, delta):
+    """What the lattice may add was fixed, 1e-20 times 1 + e^epsilon, and at small deltas more than was left of them."""
+    plan = HedgeOnSums.calibrate(OPEN, epsilon=epsilon, delta=delta)
+    assert plan.guarantee.epsilon() <= epsilon
+    assert plan.guarantee.delta(epsilon) <= delta
+    Ledger(epsilon=epsilon, delta=delta).record("Hedge", plan.guarantee)
+    assert plan.epoch(14).guarantee.epsilon() <= epsilon
+
+
+def test_very_loud_targets_have_a_finite_guarantee():
+    plan = HedgeOnSums.calibrate(OPEN, epsilon=21.0, delta=1e-12)
+    assert plan.guarantee.epsilon() == pytest.approx(21.0, rel=1e-6)
+    assert plan.epoch(14).horizon == FIRST_EPOCH * 2**14
+
+
+def test_all_epochs_have_one_kind_of_noise():
+    """Epoch 3 of this problem is better off with the other kind, and used to be refused in the middle of a run."""
+    problem = Tracking(n=36, horizon=None, switches=0, adversary="adaptive")
+    plan = NoisyMirrorDescent.calibrate(problem, epsilon=0.1, delta=1e-6)
+    assert {plan.epoch(index).noise for index in range(6)} == {plan.epoch(0).noise}
+    alone = NoisyMirrorDescent.calibrate(problem, epsilon=0.1, delta=1e-6, noise="cube")
+    assert alone.epoch(3).noise == "cube"
+    with pytest.raises(InvalidInput, match="besides the target's"):
+        NoisyMirrorDescent.calibrate(problem, epsilon=0.1, delta=1e-6, blocks=3)
 
 
 def test_contracts_of_unknown_horizons_compose(plan):

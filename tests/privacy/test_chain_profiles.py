@@ -366,3 +366,22 @@ def test_profiles_take_any_number_of_tosses():
     assert profile.epsilon(1e-6, 50.0) < 50.0
     assert replace(profile, decisions=10**13).epsilon(1e-6, 50.0) == 50.0
     assert Draws([(5, 0.5)], cap=2).mean == 2
+
+
+@pytest.mark.parametrize("cap", [None, 13])
+def test_delta_never_rises(cap):
+    """A coin that tells more than the draws: the tilted walk forgot the left side, and delta rose from .004 to .02."""
+    coin = LazyChain.of_hazards(0.0186, 0.00407, decisions=19, bit=0.041, draw=BoundedRange(0.0089), batch=2)
+    curve = coin if cap is None else CappedChain(coin, cap)
+    deltas = [curve.delta(epsilon) for epsilon in np.linspace(0.0, 0.2, 21)]
+    assert all(later <= earlier for earlier, later in pairwise(deltas))
+    assert curve.epsilon(deltas[1]) <= 0.0101
+
+
+def test_walks_are_the_same_the_other_way_round():
+    walk = SmoothedWalk(0.3, Draws([(50, 0.3)], sure=2), 3.0, 0.0)
+    epsilons = np.linspace(-2, 0, 21)
+    np.testing.assert_allclose(walk(epsilons), walk._right(epsilons), rtol=1e-11)  # without a tilt it knows both sides
+    steep = SmoothedWalk(0.3, Draws([(50, 0.3)], sure=2), 3.0, 2.0)
+    np.testing.assert_allclose(steep(epsilons), walk(epsilons), rtol=1e-9)
+    np.testing.assert_array_equal(steep(np.array([-inf, -800.0])), [1.0, 1.0])

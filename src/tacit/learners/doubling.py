@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import exp
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,9 @@ from tacit.validation import check_integer
 FIRST_EPOCH = 1024
 # What noise on a lattice may add to epsilon and delta in any epoch: 1e8 rounds in 1e4 dimensions add 6e-24.
 LATTICE_SLACK = 1e-20
+# Distances cost delta 1 + e^epsilon times as much: of the target's this share, which its mu leaves unspent, at most,
+# but never less than 1e9 rounds times dimensions need.
+_DELTA_SHARE, _LEAST_DISTANCE = 1e-11, 4e-27
 REFERENCE_ROUNDS = 2**17 - FIRST_EPOCH
 
 
@@ -123,7 +127,7 @@ class Doubling(Plan):
         if not isinstance(curve.curve if isinstance(curve, SamplerError) else curve, Gaussian):
             return Approximate(epsilon, delta)
         noise = Gaussian(gaussian_mu(epsilon, delta))
-        return SamplerError(noise, LATTICE_SLACK, 1, LATTICE_SLACK, LATTICE_SLACK) if exact else noise
+        return SamplerError(noise, _distance(self.target), 1, LATTICE_SLACK, LATTICE_SLACK) if exact else noise
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -187,6 +191,12 @@ class Doubling(Plan):
 Plan._restarted = Doubling
 
 
+def _distance(target: Target) -> float:
+    """How far the samplers of an epoch may be from their laws, in total variation: the target is met all the same."""
+    affordable = _DELTA_SHARE * target.delta / (1 + exp(min(target.epsilon, 700.0)))
+    return min(LATTICE_SLACK, max(_LEAST_DISTANCE, affordable))
+
+
 def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
     """Whether the curve of an epoch lies under the one that all epochs share."""
     match shared, curve:
@@ -195,8 +205,8 @@ def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
         case Gaussian(mu=limit), Gaussian(mu=mu):
             return mu <= limit
         case SamplerError(curve=Gaussian(mu=limit)), SamplerError(curve=Gaussian(mu=mu)):
-            slack = max(curve.distance * curve.draws, curve.extra, curve.exponent)
-            return mu <= limit and slack <= LATTICE_SLACK
+            far = curve.distance * curve.draws > shared.distance
+            return mu <= limit and not far and max(curve.extra, curve.exponent) <= LATTICE_SLACK
         case Approximate(), _:
             return curve.epsilon(target.delta) <= target.epsilon or curve.delta(target.epsilon) <= target.delta
     return False

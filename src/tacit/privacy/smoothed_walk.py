@@ -32,6 +32,8 @@ _NARROWEST, _WIDEST = 1e-9, 4.0
 _STEEPEST = 3.0
 # Exponents above this belong to sums without terms.
 _LARGEST = 700.0
+# No profile is looked up farther out: it falls.
+_FARTHEST = 1e9
 
 
 class SmoothedWalk:
@@ -61,7 +63,16 @@ class SmoothedWalk:
         self._points = len(weights)
 
     def __call__(self, epsilon: FloatArray) -> FloatArray:
-        """An upper bound on the profile at each of these epsilons."""
+        """An upper bound on the profile at each of these epsilons.
+
+        D and U are the same the other way round, so W(-eps) = 1 - e^-eps + e^-eps W(eps): the tilted walk knows little
+        of the left side.
+        """
+        left = np.minimum(epsilon, 0.0)
+        found = self._right(np.minimum(np.abs(epsilon), _FARTHEST))
+        return np.minimum(found * np.exp(left) - np.expm1(left) * (1 + 1e-15), 1.0)
+
+    def _right(self, epsilon: FloatArray) -> FloatArray:
         a, theta, kappa = self.step, self._tilt, self._kappa
         reach = (abs(self._first) + self._points) * a
         epsilon = epsilon - 4 * UNIT * (np.abs(epsilon) + reach)  # places are known this well

@@ -318,3 +318,20 @@ def test_best_batch_finds_the_best_of_its_probes():
         assert batch == pytest.approx(wanted, rel=0.3)
     assert best_batch(10, lambda b: None) is None
     assert best_batch(10, lambda b: (1.0 / b, b) if b >= 4 else None) == (1 / 8, 8)
+
+
+def test_one_run_under_delay_keeps_its_confidence():
+    """The first draw of batches that come late is held for B + D rounds: half of all runs were above the bound."""
+    rounds, late = 1000, Experts(n=2, horizon=1000, delay=900)
+    losses = np.tile([0.0, 1.0], (rounds, 1))
+    plan = ScheduledExperts(late, eta=0.0018, batch=2, confidence=0.95)
+    regrets = [float(losses[range(rounds), plan.run(losses, Randomness.replayable(k))].sum()) for k in range(20)]
+    assert max(regrets) > 900
+    assert np.mean(np.array(regrets) > float(plan.regret_bound)) <= 0.05
+    # Batches of one round have fresh draws from the start.
+    single, on_time = (
+        ScheduledExperts(problem, eta=0.0018, confidence=0.95) for problem in (late, Experts(n=2, horizon=1000))
+    )
+    for one in (single, on_time):
+        expected = ScheduledExperts(one.problem, eta=0.0018).regret_bound
+        assert float(one.regret_bound) - float(expected) == pytest.approx(np.sqrt(rounds * np.log(20) / 2))

@@ -39,7 +39,8 @@ class ScheduledExperts(ExpertPlan):
     Privacy contract: every decision; each of the ceil(T/B) - 1 draws that see data has bounded range 2 eta.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact.
     Regret: ln N/eta + eta T B/8 + T 2^-24; for B = 1 against adaptive adversaries too. With a confidence 1 - beta,
-    sqrt(T B ln(1/beta)/2) more, and it holds for a single run with that probability.
+    sqrt(T B ln(1/beta)/2) more, and it holds for a single run with that probability (with a delay D and B > 1 the first
+    draw is held for B + D rounds, and their square counts).
 
     Reference: McSherry and Talwar (2007), "Mechanism Design via Differential Privacy",
     https://doi.org/10.1109/FOCS.2007.66.
@@ -91,7 +92,8 @@ class ScheduledExperts(ExpertPlan):
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         value += deviation(self.problem, self.batch, self.rounds, self.confidence)
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
-        formula += "" if self.confidence is None else " + sqrt(T B ln(1/beta)/2)"
+        held = "((B+D)^2 + (T-B-D) B)" if self.problem.delay and self.batch > 1 else "T B"
+        formula += "" if self.confidence is None else f" + sqrt({held} ln(1/beta)/2)"
         adversary = f"{self.certified_against[-1]} adversary"
         return RegretBound(value, formula, (adversary,), confidence=self.confidence)
 
@@ -167,10 +169,16 @@ class ScheduledExpertsLearner(ExpertLearner):
 
 
 def deviation(problem: Experts, batch: int, rounds: int, confidence: float | None) -> float:
-    """How far above its mean a single run's loss may be: independent draws, losses of a batch in [0, B] (Hoeffding)."""
+    """How far above its mean a single run's loss may be: independent draws, losses of a batch in [0, B] (Hoeffding).
+
+    With a delay the first draw is held until the first batch is back, for B + D rounds, unless B = 1: then there is a
+    fresh one every round.
+    """
     if confidence is None or problem.n == 1:
         return 0.0
-    return problem.width * sqrt(rounds * batch * -log1p(-confidence) / 2)
+    first = min(rounds, batch + problem.delay if batch > 1 else 1)
+    squares = first**2 + (rounds - first) * batch
+    return problem.width * sqrt(squares * -log1p(-confidence) / 2)
 
 
 def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int, extra: float = 0.0) -> Curve:

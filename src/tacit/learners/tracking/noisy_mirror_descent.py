@@ -13,13 +13,14 @@ follow the noise; the bound here pays for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.plan import Attack, SmallInstance
+from tacit.learners.doubling import REFERENCE_ROUNDS
+from tacit.learners.plan import Attack, Plan, SmallInstance, check_options
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.batch_plan import BatchLearner, BatchPlan
@@ -36,7 +37,7 @@ from tacit.mechanisms.noisy_vectors import NOISES, together
 from tacit.mechanisms.running_sums.records import LossRecords
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
-from tacit.problems import Tracking
+from tacit.problems import Problem, Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
@@ -139,6 +140,16 @@ class NoisyMirrorDescent(BatchPlan):
     def expected_switches(self) -> float:
         """At most one per round."""
         return float(self.rounds - 1)
+
+    @classmethod
+    def calibrate_for(cls, problem: Problem, target: Target, **options: Any) -> Plan:
+        """As `calibrate`; for an unknown horizon all epochs have the kind of noise that a long run would have."""
+        if isinstance(problem, Tracking) and problem.horizon is None and options.get("noise") is None:
+            # Which kind is the better one depends on the horizon, and epochs of two kinds would share no guarantee.
+            check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
+            long = cls._calibrate(replace(problem, horizon=REFERENCE_ROUNDS), target, **options)
+            options = {**options, "noise": long.noise}
+        return super().calibrate_for(problem, target, **options)
 
     @classmethod
     def _calibrate(
