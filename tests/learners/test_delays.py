@@ -41,9 +41,10 @@ from tacit import (
 from tacit.learners.doubling import Doubling
 from tacit.learners.experts.common import MIDDLE
 from tacit.learners.rates import delay_regret
+from tacit.learners.states import encode
 from tacit.learners.target import Target
 from tacit.numerics.lattice import quantise_losses
-from tacit.testing.rounds import content
+from tacit.testing.rounds import content, resealed
 
 __all__ = ["pytest_generate_tests"]
 
@@ -329,6 +330,38 @@ class TestUnknownHorizon:
         again = plan.restore(json.loads(json.dumps(learner.state_dict())))
         np.testing.assert_array_equal(again.run(rows[1026:]), learner.run(rows[1026:]))
         assert content(again) == content(learner)
+
+    @pytest.mark.parametrize("algorithm", [LazyFixedShare, SampledFixedShare, ScheduledExperts])
+    @pytest.mark.parametrize("decided", [3, 300, 1026])
+    def test_states_of_learners_that_draw_before_feedback_comes(self, algorithm, decided):
+        """They counted the rounds of an epoch without its open ones, and refused their own states."""
+        kind = Experts if algorithm is ScheduledExperts else Tracking
+        problem = kind(n=3, horizon=None, delay=7, **({} if kind is Experts else {"switches": 2}))
+        plan = algorithm.calibrate(problem, epsilon=50.0, delta=1e-6)
+        learner, rows = plan.start(Randomness.replayable(3)), np.array(losses(3, 1100))
+        learner.run(rows[:decided])
+        learner.play()
+        state = json.loads(json.dumps(learner.state_dict()))
+        again = plan.restore(state)
+        np.testing.assert_array_equal(again.run(rows[decided:]), learner.run(rows[decided:]))
+        for row in state["open"]:
+            row[1] = encode(np.full(3, 9.0))
+        with pytest.raises(InvalidInput, match="contradicts itself"):
+            plan.restore(resealed(state))
+
+
+@pytest.mark.parametrize("mask", [[True, False], [False, True]])
+@pytest.mark.parametrize("delay", [0, 1])
+def test_two_rounds_of_pairs_are_no_pair_of_rounds(mask, delay):
+    """As many rounds as a pair has parts: a mask took the features for the first of two rows, and raised."""
+    problem = replace(convex(LogisticLoss()), delay=delay)
+    plan, (features, labels) = PrivateFTRL.calibrate(problem, **TARGET), (np.eye(2), np.array([1.0, -1.0]))
+    loop, array = plan.start(Randomness.replayable(3)), plan.start(Randomness.replayable(3))
+    for row, label, there in zip(features, labels, mask, strict=True):
+        loop.play()
+        loop.observe((row, label) if there else None)
+    array.run((features, labels), mask)
+    assert content(array) == content(loop)
 
 
 def test_a_state_may_leave_out_the_feedback_that_waits():

@@ -252,3 +252,14 @@ def test_the_condition_of_an_epochs_bound_is_kept():
     assert plan.regret_bound.condition == f"in every epoch {plan.epoch(0).regret_bound.condition}"
     assert "restarts" in plan.regret_bound.condition
     assert ScheduledExperts.calibrate(OPEN, epsilon=1.0, delta=1e-6).regret_bound.condition == ""
+
+
+def test_epochs_are_planned_whatever_numpy_was_told():
+    """Accounting underflows, and a border in the middle of a stream ended in an error and half a round."""
+    plan = LazyExperts.calibrate(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6)
+    with np.errstate(all="raise"):
+        learner = plan.start(Randomness.replayable(1))
+        learner.run(np.zeros((FIRST_EPOCH - 1, 3)))
+        learner.play()
+        learner.observe(np.zeros(3))
+    assert learner.rounds == FIRST_EPOCH

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from planted_bugs.catalogue import Control, swap
+from planted_bugs.life_of_noise import found
 from tacit.auditing import attacks
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
@@ -16,6 +19,7 @@ from tacit.learners.arms.phased_arms import PhasedArms, PhasedArmsLearner
 from tacit.mechanisms.clipped_geometric import ClippedGeometric
 from tacit.problems import Arms
 from tacit.randomness import Randomness
+from tacit.testing.rounds import Case
 
 # Plans are made when they are attacked: a bug may sit in what they keep.
 
@@ -41,6 +45,12 @@ def observed() -> Finding:
     plan = tsallis(horizon=4)
     letters = alphabet(plan)
     return frequencies_of_arms(Instance("planted", plan, letters), letters.stream([1, 1, 1, 1]), 4, runs=900)
+
+
+def masked() -> Case:
+    """Twenty rounds, as the losses of both arms."""
+    losses = Randomness.replayable(8).stream("losses").random(20).tolist()
+    return Case(tsallis(horizon=20), losses, lambda part: np.tile(np.array(part)[:, None], 2))
 
 
 def _loud_rate(honest: Any) -> Any:
@@ -77,6 +87,11 @@ def _absent(honest: Any) -> Any:
         return int(honest(self, loss)) if loss == loss else 0
 
     return step
+
+
+def _unmasked(honest: Any) -> Any:
+    """Rows that a mask leaves out count as the first one that it does not."""
+    return lambda self, rows: self._run_present(rows)
 
 
 def _best_seen(honest: Any) -> Any:
@@ -154,6 +169,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "ends of the release at the noise's scale", "arms",
         swap(ClippedGeometric, "overshoot", _ends(0.0)), lambda: unbiased(tsallis()),
+    ),
+    Control(
+        "a round stands in for all that a mask leaves out (batched Tsallis)", "arms",
+        swap(ArmLearner, "_run", _unmasked), found("missing_rounds_are_rounds", masked),
     ),
     Control(
         "halved ends of the release", "arms",

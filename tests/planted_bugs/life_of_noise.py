@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.base import BaseEstimator
 from planted_bugs.catalogue import Control, both, swap
 from tacit import randomness
 from tacit.auditing.report import Finding
+from tacit.auditing.swapped_attributes import swapped
 from tacit.estimators import PrivateLogisticRegression
 from tacit.estimators.base import PrivateLinearModel
 from tacit.geometry import Ball
@@ -23,9 +26,11 @@ from tacit.learners.experts import HedgeOnSums
 from tacit.learners.experts.hedge_on_sums import HedgeOnSumsLearner
 from tacit.learners.learner import Learner
 from tacit.learners.stateful import Stateful
+from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation, ObjectivePerturbationLearner
+from tacit.losses import LogisticLoss
 from tacit.mechanisms.running_sums.buffered import BufferedAccumulator
 from tacit.numerics.source import Source
-from tacit.problems import Bandit, Experts
+from tacit.problems import Bandit, Experts, Stochastic
 from tacit.randomness import Process, Randomness, Stream
 from tacit.testing import CHECKS
 from tacit.testing.rounds import Case
@@ -72,6 +77,30 @@ def pickled_pass() -> Finding:
         stored = pickle.dumps(model)
     kept = any(np.asarray(secret).tobytes() in stored for secret in inside)
     return _finding("pickle of an estimator", "raw records, sums or keys are in the pickle" if kept else "")
+
+
+def released_by_threads() -> Finding:
+    """Ask for the one model of some records from two threads, which meet where the release begins if they can."""
+    problem = Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=ROUNDS)
+    learner, meeting, drawn = ObjectivePerturbation.calibrate(problem, epsilon=1.0, delta=1e-6).start(), Barrier(2), []
+    assert isinstance(learner, ObjectivePerturbationLearner)
+    honest = ObjectivePerturbationLearner._release
+
+    def meet(self: Any) -> None:
+        with suppress(BrokenBarrierError):  # the other one waits for its turn
+            meeting.wait(0.2)
+
+    def release(self: Any) -> None:
+        drawn.append("a model")
+        honest(self)
+
+    with swapped((Learner, "_close_last", meet), (ObjectivePerturbationLearner, "_release", release)):
+        threads = [Thread(target=learner.release) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return _finding("threads that release", "two models of the same records" if len(drawn) > 1 else "")
 
 
 def _finding(method: str, detail: str) -> Finding:
@@ -132,6 +161,14 @@ def _never_busy(honest: Any) -> Any:
     return observe
 
 
+def _at_once(honest: Any) -> Any:
+    def release(self: Any) -> Any:
+        self._lock = nullcontext()
+        return honest(self)
+
+    return release
+
+
 def _taken_back(honest: Any) -> Any:
     def run(self: BanditLearner, rows: Any) -> Any:
         saved = self._gather()
@@ -190,6 +227,10 @@ CONTROLS = (
         "points that a function saw are taken back", "noise",
         swap(BanditLearner, "_run_openly", _taken_back),
         found("shown_decisions_are_not_taken_back", bandit),
+    ),
+    Control(
+        "two threads release two models", "noise",
+        swap(ObjectivePerturbationLearner, "release", _at_once), released_by_threads,
     ),
     Control(
         "edited states are continued", "noise", swap(states, "_digest", lambda honest: lambda entries: "0"),

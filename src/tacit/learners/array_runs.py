@@ -135,7 +135,7 @@ def _rows_of(feedback: Any) -> int | None:
 
 def _patched(feedback: Any, absent: Absent, source: int | None) -> Any:
     """The feedback with the rows that are not there replaced by another row, or by None."""
-    if isinstance(feedback, tuple) and len(feedback) != len(absent):
+    if isinstance(feedback, tuple) and (len(feedback) != len(absent) or _is_table(feedback[0])):
         return tuple(_patched(np.asarray(part), absent, source) for part in feedback)
     if source is None or isinstance(feedback, list | tuple):
         stand_in = None if source is None else feedback[source]
@@ -143,3 +143,11 @@ def _patched(feedback: Any, absent: Absent, source: int | None) -> Any:
     rows = np.array(feedback)
     rows[absent] = rows[source]
     return rows
+
+
+def _is_table(part: Any) -> bool:
+    """Whether this is an array of rows, and so the features of all rounds: two rounds have as many parts as a pair."""
+    try:
+        return np.ndim(part) == 2
+    except ValueError:  # features and a label: a row
+        return False

@@ -89,6 +89,7 @@ class Doubling(Plan):
         """As the epochs' plans."""
         return self.epoch(0).certified_against
 
+    @np.errstate(all="ignore")  # epochs are planned between two rounds, whatever numpy was told
     def epoch(self, index: int) -> Plan:
         """The plan of epoch `index`, of FIRST_EPOCH * 2^index rounds."""
         if index not in self._epochs:
@@ -340,4 +341,14 @@ class DoublingLearner(Learner):
     def _consistent(self) -> bool:
         kinds = {self._private, self._source.private, self._inner._private}
         counted = max(self._round, self._begun) == self._begun + self._inner._round
-        return len(kinds) == 1 and counted and self._begun <= self.decided and self._inner._consistent()
+        return len(kinds) == 1 and counted and self._begun <= self.decided and self._inner_consistent()
+
+    def _inner_consistent(self) -> bool:
+        """Whether the epoch's learner can have this state, given the open rounds that are its own."""
+        inner, played = self._inner, self._inner._played
+        inner._slots = {number - self._begun: kept for number, kept in self._slots.items() if number >= self._begun}
+        inner._played = self._played
+        try:
+            return inner._consistent()
+        finally:
+            inner._slots, inner._played = {}, played

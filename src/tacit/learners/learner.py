@@ -264,9 +264,12 @@ class Learner(Stateful, ABC):
         return self._check(None)
 
     def _close_last(self) -> None:
-        """No decision follows: close the rounds that have their feedback."""
-        while self._slots and self._slots[self._round] is not OPEN:
-            self._close_round()
+        """No decision follows: close the rounds that have their feedback. Atomic."""
+        with self._lock:
+            if self._slots and self._process != Process.number:
+                self._admit()
+            while self._slots and self._slots[self._round] is not OPEN:
+                self._close_round()
 
     def _check_row(self, number: int, row: Any) -> Any:
         """As `_check_at`, for a row of `run` (None: it tells that there is no feedback)."""

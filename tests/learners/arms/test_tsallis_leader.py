@@ -102,6 +102,22 @@ def test_a_learner_decides_alike_with_and_without_numba(name, margins, monkeypat
     assert runs[0] == runs[1]
 
 
+@pytest.mark.parametrize("horizon", [900, None])
+def test_rows_that_a_mask_leaves_out_are_missing_with_and_without_numba(horizon, monkeypatch):
+    """Compiled passes read another round's losses in their place, once for every missing round."""
+    pytest.importorskip("numba")
+    plan = BatchedTsallis.calibrate(Arms(n=3, horizon=horizon), epsilon=1.0, delta=0.0)
+    rng = np.random.default_rng(4)
+    losses, mask = rng.random((900, 3)), rng.random(900) < 0.7
+    wanted = plan.start(Randomness.replayable(3))
+    missing = wanted.run(np.where(mask[:, None], losses, np.nan)).tolist()
+    for wish in ("always", "never"):
+        monkeypatch.setenv(SWITCH, wish)
+        learner = plan.start(Randomness.replayable(3))
+        assert [*learner.run(losses[:301], mask[:301]), *learner.run(losses[301:], mask[301:])] == missing
+        assert repr(learner.state_dict()) == repr(wanted.state_dict())
+
+
 def test_a_level_that_contradicts_the_law_is_refused():
     learner = BatchedTsallis(Arms(n=3, horizon=50), 1.0, 2, 0.75, 0.05, 0.1).start(Randomness.replayable(3))
     learner.run(np.ones((20, 3)))

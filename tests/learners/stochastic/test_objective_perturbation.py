@@ -1,6 +1,7 @@
 """Objective perturbation as one release."""
 
 from fractions import Fraction
+from threading import Barrier, BrokenBarrierError, Thread
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.model_noise import LatticeModelNoise
-from tacit.learners.stochastic.objective_perturbation import one_sided
+from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, one_sided
 from tacit.losses import ConvexFamily, CustomLoss, HuberLoss, LogisticLoss, SmoothedHingeLoss, SquaredLoss
 from tacit.numerics.bounds import GAUSSIAN_SIGMA
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
@@ -50,6 +51,28 @@ def test_calibration_meets_the_target_and_wastes_little(loss, relation, epsilon,
             **{**plan.parameters, "problem": plan.problem, "noise_scale": plan.noise_scale * 0.99}
         )
         assert less.guarantee.epsilon(delta) > epsilon
+
+
+def test_threads_that_ask_at_once_get_one_model(monkeypatch):
+    """Each drew noise of its own: two models of the same records at the price of one."""
+    learner, meeting, models = calibrated().start(), Barrier(2), []
+    learner.run(records(500, 2))
+    honest = ObjectivePerturbationLearner._close_last
+
+    def meet(self):
+        try:
+            meeting.wait(0.2)  # the other thread does not come, because it waits for its turn
+        except BrokenBarrierError:
+            honest(self)
+
+    monkeypatch.setattr(ObjectivePerturbationLearner, "_close_last", meet)
+    threads = [Thread(target=lambda: models.append(learner.release().tolist())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert meeting.broken
+    assert models == [learner.model.tolist()] * 2
 
 
 def test_the_model_minimises_the_perturbed_objective():

@@ -223,21 +223,21 @@ class BatchedTsallisLearner(ArmLearner):
         near = np.allclose(law, self._weights, rtol=1e-6, atol=1e-12)
         return bool(near and np.all(abs(self._weights.sum(axis=1) - 1) < 1e-9))
 
-    def _run(self, rows: FloatArray) -> IntArray:
+    def _run_present(self, rows: FloatArray) -> IntArray:
         """Whole batches in compiled passes where that is worth it; what is left of others as it comes."""
         count = len(rows) // self._size
         self._fast = use_numba(count * _WORDS)
         if not (self._fast and self._n <= FEW_ARMS and type(self._draws) is Draws and self._copies == 1):
-            return super()._run(rows)
+            return super()._run_present(rows)
         first = min(len(rows), -self._filled % self._size)
-        parts = [super()._run(rows[:first])]
+        parts = [super()._run_present(rows[:first])]
         count = (len(rows) - first) // self._size
         if self._round + count * self._size == self._horizon:
             count -= 1  # after the last batch nothing is decided: it is not released
         last = first + max(0, count) * self._size
         for start in range(first, last, _COUNTED * self._size):
             parts.append(self._run_batches(rows[start : min(last, start + _COUNTED * self._size)]))
-        return np.concatenate([*parts, super()._run(rows[last:])])
+        return np.concatenate([*parts, super()._run_present(rows[last:])])
 
     def _run_batches(self, rows: FloatArray) -> IntArray:
         """Whole batches of the only copy, all of which are released."""

@@ -153,13 +153,15 @@ class ArmLearner(Learner):
         return 1 if self._centred else bit
 
     def _run(self, rows: FloatArray) -> IntArray:
+        return self._run_present(rows if self._absent is None else np.where(self._absent[:, None], NAN, rows))
+
+    def _run_present(self, rows: FloatArray) -> IntArray:
+        """Play rows that are NaN where feedback is missing."""
         actions = np.empty(len(rows), dtype=np.int64)
         first = 0
         while first < len(rows):
             losses = rows[first : first + self._size - self._filled, self._action]
             count = len(losses)
-            if self._absent is not None:
-                losses = np.where(self._absent[first : first + count], NAN, losses)
             actions[first : first + count] = self._action
             self._total += self._sum((losses - self._low) / (self._high - self._low))
             self._round += count

@@ -301,25 +301,29 @@ class ObjectivePerturbationLearner(Learner):
         return np.array(self._released)
 
     def release(self) -> FloatArray:
-        """Minimise and release the private model: once, then the same one again. No more records can come."""
-        if self._process != Process.number:
-            self._admit()
-        if self._released is None:
-            self._close_last()
-            self._process = None  # one release: an interrupted one is not made again with other noise
-            plan, noise = self.plan, self.plan.noise
-            found = perturbed_minimum(
-                self._losses,
-                ridge=plan.regularisation,
-                noise=noise.linear_term(self._noise),
-                accuracy=plan.accuracy,
-            )
-            self._substitutes += found.substitute
-            self._released = noise.released(self._noise, found.point)
-            self._action = read_only(self._released)
-            self._switches += 1
-            self._process = Process.number
-        return self.model
+        """Minimise and release the private model: once, then the same one again. No more records can come. Atomic."""
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            if self._released is None:
+                self._close_last()
+                self._process = None  # one release: an interrupted one is not made again with other noise
+                self._release()
+                self._process = Process.number
+            return self.model
+
+    def _release(self) -> None:
+        plan, noise = self.plan, self.plan.noise
+        found = perturbed_minimum(
+            self._losses,
+            ridge=plan.regularisation,
+            noise=noise.linear_term(self._noise),
+            accuracy=plan.accuracy,
+        )
+        self._substitutes += found.substitute
+        self._released = noise.released(self._noise, found.point)
+        self._action = read_only(self._released)
+        self._switches += 1
 
     def _scatter(self, content: dict[str, Any]) -> None:
         if content["_released"] is not None:  # nothing, or a model
