@@ -18,6 +18,7 @@ import numpy as np
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan, SmallInstance
+from tacit.learners.slots import OPEN
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure, SamplerError
@@ -330,4 +331,13 @@ class DoublingLearner(Learner):
     def _consistent(self) -> bool:
         kinds = {self._private, self._source.private, self._inner._private}
         counted = max(self._round, self._begun) == self._begun + self._inner._round
-        return len(kinds) == 1 and counted and self._begun <= self.decided and self._inner._consistent()
+        return len(kinds) == 1 and counted and self._begun <= self.decided and self._inner_consistent()
+
+    def _inner_consistent(self) -> bool:
+        """Whether the epoch's learner agrees with the rounds of its epoch that are open, whose slots are here."""
+        inner, mine = self._inner, range(max(self._round, self._begun), self.decided)
+        inner._slots = {number - self._begun: self._slots.get(number, OPEN) for number in mine}
+        try:
+            return inner._consistent()
+        finally:
+            inner._slots = {}
