@@ -91,3 +91,22 @@ def test_a_thread_that_breaks_off_leaves_nobody_waiting():
         batches.submit(lambda _: 0)
     batches._handle = answer
     assert batches.submit(lambda _: 7) == 7
+
+
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_an_interrupt_where_no_error_can_be_left_is_nobodys_answer(place, monkeypatch):
+    """Ctrl-C in the main thread, which serves another thread as well: that one was promised nothing."""
+    serve = Batches._serve
+
+    def interrupted(self, batch):
+        if len(batch) == 1:
+            return serve(self, batch)
+        if place == "after":  # the work was done, but the transaction not committed
+            answer(batch)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Batches, "_serve", interrupted)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    _, outcomes = together(answer, [lambda _: 0, lambda _: 1])
+    assert outcomes[0] == "first"
+    assert [type(found) for found in outcomes[1:]] == [StoreError]  # the other one was interrupted

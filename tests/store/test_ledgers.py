@@ -140,3 +140,12 @@ def test_a_learner_that_has_ended_is_not_charged_again(path, clock):
         with pytest.raises(ProtocolError, match="has played them all"):
             live.decide()
         assert len(ledger) == 1
+
+
+def test_a_misspelt_ledger_is_refused_and_not_made_without_a_limit(path):
+    with tacit.Store(path) as store:
+        store.ledger("people", epsilon=1.5, delta=0.0)
+        with pytest.raises(InvalidInput, match="There is no ledger 'poeple'"):
+            store.open("home", PROBLEM, ledger="poeple", **PURE)
+        assert store.ledgers == ("people",)
+        assert store.learners == ()

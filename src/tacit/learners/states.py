@@ -63,7 +63,7 @@ def encode(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if isfinite(value) else {"float": repr(value)}
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):  # a long double stays one
         return encode(value.item())
     if type(value) is np.ndarray and value.dtype.kind in _KINDS:
         fortran = value.flags.f_contiguous and not value.flags.c_contiguous

@@ -20,15 +20,17 @@ class Request(Generic[T]):
 
     Attributes:
         work: what to do.
-        answer: its result, which may be shown when `done` is set.
+        answer: its result, which may be shown when `durable` is set.
         error: why there is none.
-        done: whether it was handled.
+        durable: whether the transaction that it was part of has committed.
+        done: whether nobody works on it any more.
     """
 
     def __init__(self, work: Callable[[T], Any]) -> None:
         self.work = work
         self.answer: Any = None
         self.error: Exception | None = None
+        self.durable = False
         self.done = False
 
 
@@ -63,6 +65,8 @@ class Batches(Generic[T]):
                 self._release(batch)
         if request.error is not None:
             raise request.error
+        if not request.durable:  # whoever served it was interrupted where no error could be left
+            raise _broken("an interrupt")
         return request.answer
 
     def _serve(self, batch: list[Request[T]]) -> None:
@@ -70,8 +74,11 @@ class Batches(Generic[T]):
             self._handle(batch)
         except BaseException as error:
             for request in batch:  # every thread gets an error of its own
-                request.error = StoreError(*error.args) if isinstance(error, StoreError) else _broken(error)
+                told = StoreError(*error.args) if isinstance(error, StoreError) else _broken(type(error).__name__)
+                request.error = told
             raise
+        for request in batch:
+            request.durable = True
 
     def _release(self, batch: list[Request[T]]) -> None:
         with self._changed:
@@ -81,5 +88,5 @@ class Batches(Generic[T]):
             self._changed.notify_all()
 
 
-def _broken(error: BaseException) -> StoreError:
-    return StoreError(f"A request in the same transaction broke off ({type(error).__name__}): nothing was shown.")
+def _broken(why: str) -> StoreError:
+    return StoreError(f"A request in the same transaction broke off ({why}): nothing was shown.")

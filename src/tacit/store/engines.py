@@ -28,6 +28,7 @@ PRAGMAS = (
     "synchronous=FULL",  # every commit is on the disk before it returns
     "fullfsync=ON",  # also where a plain sync stops at the disk's cache
     "secure_delete=ON",  # feedback that was deleted is overwritten
+    "journal_size_limit=0",  # also in the log, which is cut when it begins anew
 )
 SCHEMA_LOCK = 0x7AC17  # PostgreSQL's advisory lock for those who make tables or rows that may not exist yet
 
@@ -86,7 +87,7 @@ class Database:
         self.postgres = address.startswith(("postgresql://", "postgres://"))
         if "://" in address and not self.postgres:
             raise InvalidInput("A Store is an SQLite file or PostgreSQL ('postgresql://...'): other addresses are not.")
-        self.file = None if self.postgres else Path(address).absolute()
+        self.file = None if self.postgres else _located(address)
         self.name = "PostgreSQL" if self.file is None else self.file.name  # an address may hold a password
         self._process = Process.number
         # SQLite has one connection in a process, which its threads take in turns.
@@ -170,13 +171,21 @@ def _sqlite(file: Path, timeout: float) -> Engine:
     return engine
 
 
+def _located(address: str) -> Path:
+    """The file itself, not a link to it: its log and its marks stand beside it, whichever way it is opened."""
+    try:
+        return Path(address).resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise InvalidInput("A Store needs the name of a file: this one cannot be one.") from None
+
+
 def _create(file: Path) -> None:
     """An empty file that only its owner reads, whose name is on the disk; SQLite gives its companions the same mode."""
     if not file.parent.is_dir():
         raise InvalidInput(f"There is no folder {str(file.parent)!r} for the store {file.name!r}: make it first.")
-    if file.exists():
-        return
     try:
+        if file.exists():
+            return
         os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
         folder = os.open(file.parent, os.O_RDONLY)
         try:
@@ -190,8 +199,15 @@ def _create(file: Path) -> None:
 def _postgres(address: str, timeout: float) -> Engine:
     require("psycopg", "postgres")
     from sqlalchemy import create_engine, event, make_url
+    from sqlalchemy.exc import SQLAlchemyError
 
-    url = make_url(address).set(drivername="postgresql+psycopg")
+    try:
+        url = make_url(address).set(drivername="postgresql+psycopg")
+    except (ValueError, SQLAlchemyError):  # it may quote a part of the password
+        raise InvalidInput(
+            "This is no address of PostgreSQL: 'postgresql://user:password@host:5432/name' is one, with @, : and / in "
+            "a password written as %40, %3A and %2F."
+        ) from None
     patience = {"connect_timeout": max(1, round(timeout))}
     engine = create_engine(url, hide_parameters=True, isolation_level="READ COMMITTED", connect_args=patience)
 

@@ -10,6 +10,7 @@ the last round with an earlier export is left to the operator.
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,6 +31,7 @@ class Marks:
         self._path = None if file is None else file.with_name(f"{file.name}.mark")
         self._head = identity.encode()
         self._handle: int | None = None
+        self._turn = threading.Lock()  # a number that is closed may be another file's at once
         if self._path is not None and not self._belongs():
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
@@ -67,12 +69,14 @@ class Marks:
 
     def _write(self, place: int, content: bytes) -> None:
         assert self._path is not None
-        if self._handle is None:
-            self._handle = os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600)
-        os.pwrite(self._handle, content, place)
+        with self._turn:
+            if self._handle is None:
+                self._handle = os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600)
+            os.pwrite(self._handle, content, place)
 
     def close(self) -> None:
         """Let go of the file."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            os.close(handle)
+        with self._turn:
+            handle, self._handle = self._handle, None
+            if handle is not None:
+                os.close(handle)

@@ -170,6 +170,10 @@ class Store:
 
     def _own(self, ledger: object) -> StoredLedger | None:
         """A ledger of this store by its name or itself: another one could not be charged in the same transaction."""
+        if isinstance(ledger, str) and ledger not in self.ledgers:  # a misspelt one would have no limit
+            raise InvalidInput(
+                f"There is no ledger {ledger!r} in this store: make it first, by store.ledger(name, ...)."
+            )
         account = self.ledger(ledger) if isinstance(ledger, str) else ledger
         if account is not None and account not in self._ledgers.values():
             raise invalid("open", "ledger", "a ledger of this store (store.ledger(name)), or its name", ledger)

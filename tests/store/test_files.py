@@ -1,0 +1,98 @@
+"""The files of a store: where they stand, what they hold, and that nothing is written to another one."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import InvalidInput, StoreError
+from tacit.store import engines, marks
+from tacit.store.marks import Marks
+
+pytest.importorskip("sqlalchemy")
+PROBLEM = tacit.Experts(n=3, horizon=5000)
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))  # no power is lost in these tests
+    return tmp_path / "decisions.db"
+
+
+def test_feedback_whose_window_is_over_leaves_the_log_with_the_next_checkpoint(path):
+    """SQLite overwrites its log from the front, so that what stood at its end would stay for a whole turn more."""
+    log = path.with_name("decisions.db-wal")
+    with tacit.Store(path) as store:
+        live = store.open("home", PROBLEM, **TARGET)
+        for _ in range(20):
+            live.settle(live.decide().round, [0.5, 0.5, 0.5])
+        live.settle(live.decide().round, [0.123456, 0.5, 0.5])
+        live.decide()  # closes the window
+        assert b"0.123456" in log.read_bytes()
+        connection = store._database._engine.raw_connection()
+        connection.cursor().execute("PRAGMA wal_checkpoint")
+        connection.close()
+        live.decide()
+        assert b"0.123456" not in log.read_bytes() + path.read_bytes()
+
+
+def test_a_link_to_a_store_is_that_store(path):
+    """An older copy is noticed whichever way the file was opened when it was newer."""
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    with tacit.Store(path) as store:
+        store.open("home", PROBLEM, **TARGET).decide()
+    older = path.read_bytes()
+    with tacit.Store(link) as store:
+        store.open("home").decide()
+    path.write_bytes(older)
+    with tacit.Store(path) as store, pytest.raises(StoreError, match="an earlier copy was put back"):
+        store.open("home")
+
+
+def test_marks_are_never_written_to_a_file_that_took_the_place_of_theirs(path, monkeypatch):
+    """A store that is closed while another thread decides: the number of a closed file is given to the next one."""
+    written = Marks(path, "identity")
+    pwrite, closers, kept = os.pwrite, [], []
+
+    def slow(handle, content, place):
+        closers.append(threading.Thread(target=written.close))
+        closers[-1].start()
+        closers[-1].join(0.05)
+        kept.append(os.path.samestat(os.fstat(handle), path.with_name("decisions.db.mark").stat()))
+        return pwrite(handle, content, place)
+
+    monkeypatch.setattr(marks.os, "pwrite", slow)
+    written.set("learner", 1, 7)
+    for thread in closers:
+        thread.join()
+    assert kept == [True]
+
+
+@pytest.mark.parametrize(
+    "where", ["a\0b", "postgresql://user:one@two:three/name", "postgresql://user:secret@host:54x2/name"]
+)
+def test_what_is_no_file_and_no_address_is_refused_without_naming_a_password(where):
+    if "postgresql" in where:
+        pytest.importorskip("psycopg")
+    with pytest.raises(InvalidInput) as caught:
+        tacit.Store(where)
+    assert not any(word in str(caught.value) for word in ("two", "three", "secret", "54x2"))
+
+
+def test_a_name_that_is_too_long_is_refused(path):
+    with pytest.raises(StoreError, match="cannot be made"):
+        tacit.Store(path.with_name("x" * 300))
+
+
+@pytest.mark.parametrize("loss", [np.longdouble(0.5), [np.longdouble(0.5)]])
+def test_numbers_that_no_text_holds_are_refused(path, loss):
+    with tacit.Store(path) as store:
+        live = store.open("shelf", tacit.Arms(n=2, horizon=50), epsilon=1.0, delta=0.0)
+        live.decide()
+        with pytest.raises(InvalidInput, match=r"Got a (longdouble|list) instead"):
+            live.settle(0, loss)
+        live.settle(0, 0.5)
