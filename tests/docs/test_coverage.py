@@ -56,17 +56,19 @@ def looked_up(name):
 
 
 def is_a_command(words):
-    """Whether all the words name a command of the shell, its options and an algorithm."""
-    command = get_command(app)
+    """Whether all the words name a command of the shell, its options and, if it is asked for, an algorithm."""
+    command, option = get_command(app), ""
     for word in words:
-        if word.startswith("--"):
-            if not any(word in parameter.opts for parameter in command.params):
-                return False
-        elif hasattr(command, "commands"):
-            command = command.commands.get(word)
-            if command is None:
-                return False
-        elif looked_up(word) is None:
+        if option:
+            known = option != "--algorithm" or looked_up(word) is not None
+            option = ""
+        elif word.startswith("--"):
+            known = any(word in parameter.opts for parameter in command.params)
+            option = word
+        else:
+            command = getattr(command, "commands", {}).get(word)
+            known = command is not None
+        if not known:
             return False
     return True
 
