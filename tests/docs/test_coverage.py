@@ -1,0 +1,199 @@
+"""The page of coverage: its names resolve, its tests exist, no statement stands twice, and its counts are right."""
+
+import inspect
+import re
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import tacit
+from tacit.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "coverage.md"
+COLUMNS = ["statement", "what it says", "where", "how it is reached", "test"]
+VERDICTS = ("here", "partly", "rightly absent", "not yet")
+NOTHING = "—"
+# Words of the page that stand for something of the reader's own.
+OPEN_WORDS = {"problem", "leader", "sums"}
+
+
+def table(text):
+    """The cells of each row of the only table in a text, its header first."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [cells[0], *cells[2:]]
+
+
+def papers(text):
+    """The rows of each paper, by its anchor."""
+    parts = re.split(r"^## .*\{ #([\w-]+) \}$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], (table(part) for part in parts[2::2]), strict=True))
+
+
+def named(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def looked_up(name):
+    """The object of a dotted name: of a public name, or from the package down; None if there is none."""
+    first, *rest = name.split(".")
+    found = tacit if first == "tacit" else getattr(tacit, first, None)
+    for index, part in enumerate(rest):
+        if part in getattr(found, "__dataclass_fields__", {}) and index == len(rest) - 1:
+            return found.__dataclass_fields__[part]
+        below = getattr(found, part, None)
+        if below is None and inspect.ismodule(found):
+            try:
+                below = import_module(f"{found.__name__}.{part}")
+            except ModuleNotFoundError:
+                return None
+        found = below
+    return found
+
+
+def is_a_command(words):
+    """Whether all the words name a command of the shell, its options and, if it is asked for, an algorithm."""
+    command, option = get_command(app), ""
+    for word in words:
+        if option:
+            known = option != "--algorithm" or looked_up(word) is not None
+            option = ""
+        elif word.startswith("--"):
+            known = any(word in parameter.opts for parameter in command.params)
+            option = word
+        else:
+            command = getattr(command, "commands", {}).get(word)
+            known = command is not None
+        if not known:
+            return False
+    return True
+
+
+def takes(function, owner, keyword):
+    """Whether a call may have this keyword; `calibrate` passes its options on."""
+    parameters = {*inspect.signature(function).parameters}
+    if function.__name__ == "calibrate":
+        parameters |= {*inspect.signature(owner._calibrate).parameters}
+    return keyword in parameters
+
+
+def resolves(name):
+    """Whether a name in backticks is a public name, something below tacit, a call, a command or a file."""
+    if name in OPEN_WORDS or (("/" in name) and (ROOT / name).exists()):
+        return True
+    if name.startswith("tacit "):
+        return is_a_command(name.split()[1:])
+    path, call, arguments = name.partition("(")
+    found = looked_up(path)
+    if found is None or not call:
+        return found is not None
+    owner = looked_up(path.rpartition(".")[0] or path)
+    return callable(found) and all(takes(found, owner, key) for key in re.findall(r"(\w+)=", arguments))
+
+
+def exists(target):
+    """Whether a test is where it is said to be: `tests/file.py::test_name`, perhaps in a class."""
+    path, *parts = target.split("::")
+    if not (ROOT / path).is_file() or not parts:
+        return False
+    text = (ROOT / path).read_text()
+    *classes, test = parts
+    indent = "    " if classes else ""
+    kinds = all(re.search(rf"^class {name}\b", text, re.MULTILINE) for name in classes)
+    return kinds and re.search(rf"^{indent}def {test}\(", text, re.MULTILINE) is not None
+
+
+def verdict(cells):
+    return next((word for word in VERDICTS[1:] if cells[2].startswith(f"**{word}**")), "here")
+
+
+def problems(cells):
+    """What is wrong with one row."""
+    if len(cells) != len(COLUMNS):
+        return [f"a row has {len(cells)} cells: {cells[:2]}"]
+    statement, says, where, how, tests = cells
+    found = [f"{statement}: {name} does not resolve" for name in named(where) + named(how) if not resolves(name)]
+    found += [f"{statement}: there is no {target}" for target in named(tests) if not exists(target)]
+    for page, anchor in re.findall(r"\]\(([\w/-]+\.md)#([\w-]+)\)", says + where):
+        if f"{{ #{anchor} }}" not in (ROOT / "docs" / page).read_text():
+            found.append(f"{statement}: {page} has no section {anchor}")
+    word = verdict(cells)
+    if word in ("here", "partly"):
+        found += [
+            f"{statement}: no {name}" for name, cell in zip(COLUMNS[2:], cells[2:], strict=True) if not named(cell)
+        ]
+    elif len(where.partition(":")[2]) < len("a reason"):
+        found.append(f"{statement}: no reason why it is {word}")
+    if ("not yet" in where) != (word in ("partly", "not yet")):
+        found.append(f"{statement}: what is not yet here, and that it is partly here, must be said together")
+    return found
+
+
+def repeated(rows):
+    """Statements that a paper's table has twice."""
+    return [statement for statement, count in Counter(cells[0] for cells in rows).items() if count > 1]
+
+
+PAPERS = papers(PAGE.read_text())
+ROWS = [pytest.param(cells, id=f"{name}:{cells[0]}") for name, (_, *rows) in PAPERS.items() for cells in rows]
+
+
+@pytest.mark.parametrize("cells", ROWS)
+def test_a_row_says_what_is_there(cells):
+    assert not problems(cells)
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_no_statement_stands_twice(name):
+    header, *rows = PAPERS[name]
+    assert header == COLUMNS
+    assert not repeated(rows)
+
+
+def test_all_five_papers_are_counted_rightly():
+    header, *counts = table(PAGE.read_text().partition("\n## ")[0])
+    assert header == ["paper", *VERDICTS]
+    stated = {re.search(r"#([\w-]+)", cells[0])[1]: [int(cell) for cell in cells[1:]] for cells in counts}
+    found = {name: Counter(map(verdict, rows[1:])) for name, rows in PAPERS.items()}
+    assert stated == {name: [count[word] for word in VERDICTS] for name, count in found.items()}
+    assert len(stated) == 5
+
+
+GOOD = ["Theorem 1", "words", "`CTRL`", "`CTRL.start`", "`tests/docs/test_coverage.py::test_no_statement_stands_twice`"]
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [
+        (1, "words ([repaired](errata/ctrl.md#theorem_99))"),
+        (2, "`CTLR`"),
+        (2, "`tacit.learners.ctrl.nowhere`"),
+        (2, "`docs/nowhere.md`"),
+        (2, "in the library"),
+        (2, "**partly**: `CTRL`"),
+        (2, "`CTRL`; not yet: the rest"),
+        (2, "**not yet**:"),
+        (2, "**rightly absent**"),
+        (3, "`CTRL.begin`"),
+        (3, '`CTRL.calibrate(problem, epsilon=1.0, kalibration="paper")`'),
+        (3, "`tacit plan konvex`"),
+        (3, "`tacit plan convex --algorithm CTLR`"),
+        (3, "`tacit plan convex --algorythm CTRL`"),
+        (4, "`tests/docs/test_coverage.py::test_nothing`"),
+        (4, "`tests/docs/test_coverage.py::TestNothing::test_no_statement_stands_twice`"),
+        (4, "`tests/nowhere.py::test_no_statement_stands_twice`"),
+        (4, NOTHING),
+    ],
+)
+def test_a_wrong_cell_is_found(column, cell):
+    assert not problems(GOOD)
+    assert problems([*GOOD[:column], cell, *GOOD[column + 1 :]])
+
+
+def test_a_statement_that_stands_twice_and_a_short_row_are_found():
+    assert repeated([GOOD, GOOD]) == ["Theorem 1"]
+    assert problems(GOOD[:4])
