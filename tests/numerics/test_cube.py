@@ -2,7 +2,7 @@
 
 import copy
 from fractions import Fraction
-from math import comb, exp
+from math import comb, exp, log
 
 import numpy as np
 import pytest
@@ -10,7 +10,11 @@ from scipy import stats
 
 from numerics.keyed import uniforms
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.numerics.cube import CubeNoise, CubeRadius, cube_rate
+from tacit.mechanisms.noisy_vectors import vector_grid
+from tacit.mechanisms.running_sums import CubeTree
+from tacit.mechanisms.running_sums.records import LossRecords
+from tacit.numerics.cube import CubeNoise, CubeRadius, cube_rate, least_cube_rate
+from tacit.numerics.discrete_laplace import SMALLEST_RATE
 from tacit.randomness import Randomness
 
 
@@ -75,6 +79,30 @@ def test_variances_are_at_most_those_of_the_continuous_law(dimension):
 def test_rates():
     assert Fraction(cube_rate(0.3, 7, 2)) * 7 <= Fraction(0.3)
     assert cube_rate(100.0, 7, 4) == 0.25
+
+
+def test_sums_of_draws_are_integers_of_float64():
+    """Beyond 2^53 float64 would round noise, and show whether what it hides is even."""
+    assert least_cube_rate(100, 67) == SMALLEST_RATE
+    for dimension, summed in ((1, 1), (10**5, 67), (3 * 10**6, 1), (10**7, 5)):
+        rate = least_cube_rate(dimension, summed)
+        assert 4 * summed * (dimension + 30) / rate <= 2**52
+        # Rate times radius has a gamma law, up to its steps.
+        assert stats.gamma.logsf(4 * (dimension + 30), dimension + 1) < -50 * log(10)
+
+
+@pytest.mark.parametrize(("experts", "epsilon"), [(2, 1e-6), (10**5, 0.01), (3 * 10**6, 0.01), (3 * 10**6, 1.0)])
+def test_plans_for_many_experts_have_noise_that_float64_holds(experts, epsilon):
+    tree = CubeTree.best(99)
+    grids = [
+        (tree.grid(epsilon, LossRecords(experts)), round(tree.largest_row_norm**2)),
+        (vector_grid("cube", 1 / epsilon, LossRecords(experts), 1), 1),
+    ]
+    for grid, summed in grids:
+        assert 4 * summed * (experts + 30) / grid.rate <= 2**52
+        assert grid.curve.pure() <= epsilon
+    with pytest.raises(PrivacyError, match="no exact noise in 10000000 dimensions"):
+        CubeTree.best(10**6).grid(1e9, LossRecords(10**7))
 
 
 def test_vectors_have_their_law():

@@ -15,10 +15,13 @@ from tacit.learners import doubling
 from tacit.learners.experts.lazy_experts import LazyExperts
 from tacit.learners.stochastic import linked_accounting
 from tacit.learners.target import Target
+from tacit.mechanisms import noisy_vectors
+from tacit.mechanisms.running_sums.records import LossRecords
 from tacit.privacy import chain_profiles, composition, conversion, few_steps, guarantee, lazy, responses, smoothed_walk
 from tacit.privacy.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated, Sometimes
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.problems import Experts
+from tacit.randomness import Randomness
 
 
 def _compared(instance: str, quantity: str, certified: float, lower: float) -> Finding:
@@ -89,6 +92,16 @@ def shown_epsilon() -> Finding:
     contract = Guarantee(Pure(0.50001), 0.0, "an answer", "randomised response")
     shown = float(str(contract).split("epsilon=")[1].split(" ")[0])
     return _compared("a printed contract", "epsilon", shown, contract.epsilon())
+
+
+def huge_cubes() -> Finding:
+    """Noise for three million experts, as it is added: beyond 2^53 float64 shows whether the data are even."""
+    grid = noisy_vectors.vector_grid("cube", 5e4, LossRecords(3 * 10**6), 1)
+    radius = int(grid.records.dimension / grid.rate)  # all radii are close to it
+    noise = Randomness.replayable(5).stream("points").integers(-radius, radius + 1, 10_000)
+    even, odd = ((np.abs(noise) > 2**53) & (np.mod(noise + record, 4) == 2) for record in (0.0, 1.0))
+    certified = grid.curve.delta(grid.curve.pure())
+    return _compared("cube noise", "delta at its own epsilon", certified, float(even.mean()) * (not odd.any()))
 
 
 def wide_draws(count: int, end: float) -> Finding:
@@ -241,6 +254,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "epochs not held to their target", "accounting", swap(doubling, "_covers", lambda honest: lambda *parts: True),
         loud_epochs,
+    ),
+    Control(
+        "cube noise that float64 cannot hold", "accounting",
+        swap(noisy_vectors, "least_cube_rate", lambda honest: lambda *parts: 2.0**-32), huge_cubes,
     ),
     Control(
         "epsilon shown rounded to nearest", "accounting",

@@ -21,6 +21,7 @@ from tacit.mechanisms.running_sums.float_noise import FloatNoise, unit_noise
 from tacit.mechanisms.running_sums.lattice_sums import FEWEST_UNITS, Grid
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.numerics.cube import least_cube_rate
 from tacit.numerics.discrete_laplace import SMALLEST_RATE
 from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
 from tacit.numerics.source import PooledNoise, Streams
@@ -59,7 +60,8 @@ def vector_grid(
         return Grid(records, 0, scale, curve, IDEALIZED)
     if noise != "gaussian":
         return _pure(noise, relative, records, rounds)
-    units = min(LARGEST_UNITS, floor(GAUSSIAN_SIGMA / relative)) // 2 * 2
+    # Sums of a batch stay below 2^52, where float64 holds every integer.
+    units = min(LARGEST_UNITS, floor(GAUSSIAN_SIGMA / relative), 2**53 // batch) // 2 * 2
     if units < FEWEST_UNITS:
         raise _too_coarse(scale)
     slack = gaussian_slack(rounds * records.dimension)
@@ -154,17 +156,17 @@ def _pure(noise: str, scale: float, records: Records, rounds: int) -> Grid:
 
     That of cube noise is at most 1/dimension (`cube_rate`): more noise than asked for, where it hardly matters.
     """
-    units = LOSS_UNITS
-    while units > 2 and units * scale * SMALLEST_RATE > 1:
+    cube = noise == "cube"
+    units, least = LOSS_UNITS, least_cube_rate(records.dimension) if cube else SMALLEST_RATE
+    while units > 2 and units * scale * least > 1:
         units //= 2
     wanted = 1 / (Fraction(scale) * units)
     rate = float(wanted)
     if Fraction(rate) > wanted:
         rate = nextafter(rate, 0.0)
-    if rate < SMALLEST_RATE:
-        raise _too_coarse(scale)
-    cube = noise == "cube"
     rate = min(rate, 1 / records.dimension) if cube else rate
+    if rate < least:
+        raise _too_coarse(scale)
     exact = Fraction(rate) * records.pure_shift(noise, units) * rounds
     epsilon = float(exact) if Fraction(float(exact)) >= exact else nextafter(float(exact), inf)
     return Grid(records, units, records.worth(units) / rate * ROUND_UP, Pure(epsilon), EXACT, rate, cube=cube)

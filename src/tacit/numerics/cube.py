@@ -35,6 +35,15 @@ def cube_rate(epsilon: float, shift: int, dimension: int) -> float:
     return min(laplace_rate(epsilon, shift), 1 / check_dimension("cube_rate", "dimension", dimension))
 
 
+def least_cube_rate(dimension: int, summed: int = 1) -> float:
+    """The smallest rate at which sums of so many draws stay below 2^52 in each coordinate, where float64 holds them.
+
+    A radius, close to d/a, is above 4 (d + 30)/a with probability below 1e-50. Rounded to float64, larger noise would
+    let through whether the data are even.
+    """
+    return max(SMALLEST_RATE, summed * (dimension + 30) * 2.0**-50)
+
+
 class CubeRadius(PooledNoise):
     """Radii M with P[M] proportional to (2M+1)^d e^{-aM}.
 

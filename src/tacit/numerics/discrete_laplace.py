@@ -40,17 +40,17 @@ def laplace_rate(epsilon: float, shift: int) -> float:
     return rate if rational(rate) * moved <= budget else nextafter(rate, 0.0)
 
 
-def laplace_units(epsilon: float, width: int) -> int:
+def laplace_units(epsilon: float, width: int, least: float = SMALLEST_RATE) -> int:
     """The finest lattice, at most 2^24 units, on which `laplace_rate(epsilon, width * units)` is not too small.
 
-    `width` is by how much a person moves what is released, in l1 and in whole losses.
+    `width` is by how much a person moves what is released, in l1 and in whole losses; `least` the smallest rate.
     """
     units = LOSS_UNITS
-    while units > 1 and laplace_rate(epsilon, width * units) < SMALLEST_RATE:
+    while units > 1 and laplace_rate(epsilon, width * units) < least:
         units //= 2
-    if laplace_rate(epsilon, width * units) < SMALLEST_RATE:
+    if laplace_rate(epsilon, width * units) < least:
         raise PrivacyError(
-            f"Exact two-sided geometric noise needs epsilon/width of at least 2^-32. Got epsilon {epsilon!r} and width "
+            f"Exact integer noise needs epsilon/width of at least {least:.3g} here. Got epsilon {epsilon!r} and width "
             f"{width!r}: ask for less privacy, or for Gaussian noise."
         )
     return units

@@ -26,9 +26,9 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.mechanisms.running_sums.records import Records
 from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
-from tacit.numerics.cube import CubeNoise, cube_rate
+from tacit.numerics.cube import CubeNoise, cube_rate, least_cube_rate
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
-from tacit.numerics.discrete_laplace import DiscreteLaplace, laplace_rate, laplace_units
+from tacit.numerics.discrete_laplace import SMALLEST_RATE, DiscreteLaplace, laplace_rate, laplace_units
 from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
 from tacit.numerics.source import PooledNoise, Streams
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
@@ -235,12 +235,17 @@ def _pure_grid(
     nodes, cube = mechanism.nodes, mechanism.noise == "cube"
     # A floor in a node moves each coordinate by at most a step.
     lost = rounding.floors if cube else rounding.l1_shift(records.dimension)
-    units = 2 * min(
-        LOSS_UNITS // 2, laplace_units(privacy, nodes * records.pure_shift(mechanism.noise, 2) + lost)
-    )  # even
+    # A sum has the noise of so many nodes.
+    least = least_cube_rate(records.dimension, round(mechanism.largest_row_norm**2)) if cube else SMALLEST_RATE
+    width = nodes * records.pure_shift(mechanism.noise, 2) + lost
+    units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, width, least))  # even
     # The l1 norm of a column of zeros and ones is a whole number; of other ones it is rounded up.
     one = records.pure_shift(mechanism.noise, units)
     moved = lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
     rate = cube_rate(privacy, moved, records.dimension) if cube else laplace_rate(privacy, moved)
+    if rate < least:
+        raise PrivacyError(
+            f"{mechanism} has no exact noise in {records.dimension} dimensions: take fewer, or delta > 0."
+        )
     scale = records.worth(units) / rate * ROUND_UP
     return Grid(records, units, scale, Pure(privacy), EXACT, rate, rounding, multiple, cube)
