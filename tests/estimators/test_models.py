@@ -140,6 +140,22 @@ def test_no_target_is_too_large_for_a_fit(algorithm):
     assert np.array_equal(*fits)
 
 
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e308])
+@pytest.mark.parametrize("algorithm", ["statistics", "one-pass"])
+def test_settings_of_numpy_change_no_fit(algorithm, scale):
+    """Sums of statistics raised at underflows where numpy was told to, and those depend on the data."""
+    X, y = two_classes(60)
+    rows, target = np.sign(X) * scale, np.where(y > 0, 1.0, -5e-324)
+    fits = []
+    for setting in ("ignore", "raise"):
+        with np.errstate(all=setting):
+            model = PrivateRidge(
+                data_norm=1.0, label_bound=1.0, algorithm=algorithm, random_state=SOURCE, ledger=Ledger()
+            )
+            fits.append(model.fit(rows, target).coef_)
+    assert np.array_equal(*fits)
+
+
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 def test_partial_fit_is_one_pass_in_parts(kind):
     X, y = two_classes(1000)

@@ -227,6 +227,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         return tags
 
 
+@np.errstate(all="ignore")  # whether something underflows depends on the data
 def _integer_sums(
     rows: FloatArray, target: FloatArray, norm: float, squares: int, crosses: int
 ) -> tuple[IntArray, IntArray]:
