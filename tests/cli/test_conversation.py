@@ -75,3 +75,12 @@ def test_a_signal_between_rows_ends_after_the_row_in_hand(monkeypatch, capsys):
     assert len(captured.out.splitlines()) == 2
     assert "2 rounds" in captured.err
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_closed_standard_streams_are_empty_ones():
+    """Exit code 1 says that a contract was broken: a shell that closes a stream has broken none."""
+    command = 'exec "$0" -m tacit.cli.main run experts --n 2 --horizon 5 --epsilon 1 --input - <&- >&-'
+    ended = subprocess.run(["sh", "-c", command, sys.executable], stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 0
+    assert "0 rounds" in ended.stderr
+    assert "Traceback" not in ended.stderr

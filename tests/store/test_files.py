@@ -96,3 +96,29 @@ def test_numbers_that_no_text_holds_are_refused(path, loss):
         with pytest.raises(InvalidInput, match=r"Got a (longdouble|list) instead"):
             live.settle(0, loss)
         live.settle(0, 0.5)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE tacit_states SET state = substr(state, 1, length(state) - 9)",
+        "DELETE FROM tacit_states",
+        "UPDATE tacit_feedback SET value = substr(value, 1, 9)",
+        "UPDATE tacit_decisions SET action = '{'",
+        "UPDATE tacit_learners SET request = '{'",
+        "UPDATE tacit_store SET version = 'x'",
+    ],
+)
+def test_a_damaged_store_is_refused_in_one_sentence_that_holds_nothing_of_it(path, damage):
+    with tacit.Store(path) as store:
+        live = store.open("home", PROBLEM, **TARGET)
+        live.settle(live.decide(key="a").round, [0.123456, 0.5, 0.5])
+        with store._database.writing() as transaction:
+            transaction.run(damage)
+    with pytest.raises(StoreError, match="holds what cannot be read") as caught, tacit.Store(path) as store:
+        store.open("home", PROBLEM, **TARGET).decide(key="a")
+    error = caught.value
+    while error is not None:
+        assert "0.123456" not in f"{error!r} {vars(error)} {getattr(error, 'doc', '')}"
+        assert "PRIVATE" not in getattr(error, "doc", "")
+        error = error.__context__

@@ -6,6 +6,7 @@ output went away; 1 an audit broke the contract; 2 bad input with one clear sent
 
 from __future__ import annotations
 
+import os
 import sys
 
 from tacit.errors import TacitError
@@ -14,6 +15,7 @@ from tacit.validation import require
 
 def main() -> None:
     """The entry point of the `tacit` command."""
+    _fill_closed_streams()
     try:
         require("rich", "cli")
         require("typer", "cli")
@@ -30,6 +32,13 @@ def main() -> None:
     except OSError as error:
         sys.stderr.write(f"Error: {error.filename or 'a file'}: {error.strerror or error}.\n")
         raise SystemExit(2) from None
+
+
+def _fill_closed_streams() -> None:
+    """Where a shell closed a standard stream (`>&-`) nothing is read or written, and no other file gets its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -13,12 +13,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
+from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput, ProtocolError, StoreError, TacitError
 from tacit.randomness import Process
-from tacit.validation import check_positive, invalid, require
+from tacit.validation import MALFORMED, check_positive, invalid, require
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, CursorResult, Engine
@@ -137,6 +138,14 @@ class Database:
                 error.params = None  # whoever looks into the chain of errors finds no state and no feedback
             cause = str(getattr(error, "orig", None) or type(error).__name__).strip().partition("\n")[0]
             raise StoreError(f"The store {self.name} failed ({cause}): nothing was shown.") from None
+        except MALFORMED as error:
+            if isinstance(error, TacitError):
+                raise
+            if isinstance(error, JSONDecodeError):
+                error.doc = ""  # the state or feedback that could not be read
+            raise StoreError(
+                f"The store {self.name} holds what cannot be read ({type(error).__name__}): nothing was shown."
+            ) from None
 
     def close(self) -> None:
         """Let go of all connections."""
