@@ -243,7 +243,7 @@ def _pure_grid(
     one = records.pure_shift(mechanism.noise, units)
     moved = lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
     rate = cube_rate(privacy, moved, records.dimension) if cube else laplace_rate(privacy, moved)
-    if rate < least:
+    if cube and rate < least:
         raise PrivacyError(
             f"{mechanism} has no exact noise in {records.dimension} dimensions: take fewer, or delta > 0."
         )
