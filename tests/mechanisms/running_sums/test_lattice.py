@@ -1,6 +1,7 @@
 """Sums on a lattice: what neighbours move, what rounding costs, and the law of a small one in full."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -315,3 +316,14 @@ def test_compiled_blocks_are_the_loop_bit_for_bit(dimension, steps, monkeypatch)
     np.testing.assert_array_equal(found["always"], found["never"])
     np.testing.assert_array_equal(found["always state"]["buffers"], found["never state"]["buffers"])
     assert found["always state"]["step"] == found["never state"]["step"] == 400
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 10])
+def test_every_pure_lattice_has_a_sampler(dimension):
+    """The l1 shift of two units is rounded down: the lattice that it suggested had a rate too small to draw."""
+    tree = LaplaceTree.best(999)
+    for epsilon in np.linspace(0.02, 1.0, 99):
+        grid = tree.grid(float(epsilon), VectorRecords(dimension, people=10))
+        assert grid.rate >= 2.0**-32
+        assert Fraction(grid.rate) * tree.nodes * grid.records.l1_shift(grid.units) <= Fraction(float(epsilon))
+        tree.start_on(grid, Randomness.replayable(1), "noise")

@@ -239,13 +239,21 @@ def _pure_grid(
     least = least_cube_rate(records.dimension, round(mechanism.largest_row_norm**2)) if cube else SMALLEST_RATE
     width = nodes * records.pure_shift(mechanism.noise, 2) + lost
     units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, width, least))  # even
-    # The l1 norm of a column of zeros and ones is a whole number; of other ones it is rounded up.
-    one = records.pure_shift(mechanism.noise, units)
-    moved = lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
-    rate = cube_rate(privacy, moved, records.dimension) if cube else laplace_rate(privacy, moved)
+
+    def moved(units: int) -> int:
+        # The l1 norm of a column of zeros and ones is a whole number; of other ones it is rounded up.
+        one = records.pure_shift(mechanism.noise, units)
+        return lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
+
+    # A shift is not in proportion to the units: the width was that of two.
+    while units > 2 and laplace_rate(privacy, moved(units)) < least:
+        units //= 2
+    shift = moved(units)
+    rate = cube_rate(privacy, shift, records.dimension) if cube else laplace_rate(privacy, shift)
     if rate < least:
         raise PrivacyError(
-            f"{mechanism} has no exact noise in {records.dimension} dimensions: take fewer, or delta > 0."
+            f"{mechanism} has no exact noise in {records.dimension} dimensions at epsilon={privacy:.3g}: ask for less "
+            "privacy, or for Gaussian noise."
         )
     scale = records.worth(units) / rate * ROUND_UP
     return Grid(records, units, scale, Pure(privacy), EXACT, rate, rounding, multiple, cube)
