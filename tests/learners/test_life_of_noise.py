@@ -7,6 +7,7 @@ import copy
 import json
 import pickle
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -237,3 +238,30 @@ def test_refused_values_are_not_named():
     with pytest.raises(InvalidInput, match="expert 2 in row 3 is not") as error:
         learner.run([[0.5, 0.5, 0.5]] * 3 + [[0.5, 0.5, -0.7345]])
     assert "0.7345" not in str(error.value)
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+@pytest.mark.parametrize("inner", ["observe", "decide", "run", "load_state_dict"])
+@pytest.mark.parametrize("outer", ["observe", "settle", "run"])
+def test_a_loss_that_uses_the_learner_counts_no_round_twice(outer, inner, delay):
+    """One played round was counted twice, or settle() lost its slot in a KeyError."""
+
+    def gradient(x, data):
+        if data == "ask" and not asked:
+            asked.append(x)
+            again = state if inner == "load_state_dict" else ["more"] if inner == "run" else "more"
+            getattr(learner, inner)(*(() if inner == "decide" else (again,)))
+        return [0.5, 0.0]
+
+    loss = CustomLoss(lambda x, data: 0.0, gradient, lipschitz=1.0)
+    problem = Convex(domain=Ball(2), loss=loss, horizon=20, delay=delay)
+    learner, asked = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6).start(), []
+    state = learner.state_dict()
+    learner.decide() if outer == "settle" else learner.play()
+    before = learner.decided
+    kept = outer == "settle" and delay and inner in ("decide", "run")  # its round is still open
+    call = {"observe": ("ask",), "settle": (0, "ask"), "run": (["ask"],)}[outer]
+    with nullcontext() if kept else pytest.raises(ProtocolError):
+        getattr(learner, outer)(*call)
+    assert learner.decided <= before + (inner in ("decide", "run"))
+    assert learner._sums.step == learner.rounds <= learner.decided

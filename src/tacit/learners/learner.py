@@ -8,7 +8,7 @@ A learner may be used by several threads: each call is atomic.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -96,6 +96,8 @@ class Learner(Stateful, ABC):
             if number not in slots:
                 refuse(self.plan.algorithm, number, self.decided, self._delay, self._played)
             checked = None if feedback is None else self._check_at(number, feedback)
+            if slots is not self._slots or number not in slots:
+                self._refuse_nested(number)
             if slots[number] is OPEN:
                 slots[number] = owned(checked)
             elif not same(slots[number], checked):
@@ -161,7 +163,10 @@ class Learner(Stateful, ABC):
             if self._delay or feedback is None:
                 self._observe_late(feedback)
                 return
+            number = self._round
             checked = self._check(feedback)
+            if not self._played or self._round != number:
+                self._refuse_nested(number)
             process, self._process = self._process, None  # whoever finds None knows that a round was left half done
             self._absorb(checked)  # as `_finish`, without the call: this is the hot path
             self._round += 1
@@ -171,9 +176,18 @@ class Learner(Stateful, ABC):
     def _observe_late(self, feedback: Any) -> None:
         """Put the feedback of the round in hand into its slot, and close it at once if its window is over."""
         number = self._round + len(self._slots)
-        self._put_back(None if feedback is None else owned(self._check_at(number, feedback)))
+        checked = None if feedback is None else owned(self._check_at(number, feedback))
+        if not self._played or self._round + len(self._slots) != number:
+            self._refuse_nested(number)
+        self._put_back(checked)
         if not self._delay:
             self._close_round()
+
+    def _refuse_nested(self, number: int) -> NoReturn:
+        raise ProtocolError(
+            f"A function that {self.plan.algorithm} asked about round {number} has gone on with the learner itself: "
+            "this feedback is not counted."
+        )
 
     def _put_back(self, kept: Any) -> None:
         """Give the round in the hand of play a slot."""
