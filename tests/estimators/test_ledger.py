@@ -9,7 +9,14 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.estimators import LEDGER, Ledger, PrivateGridSearch, PrivateLogisticRegression, PrivateRidge
+from tacit.estimators import (
+    LEDGER,
+    Ledger,
+    PrivateGridSearch,
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateStandardScaler,
+)
 from tacit.privacy.composition import compose
 from tacit.privacy.curves import Approximate, Gaussian, Pure
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee
@@ -197,3 +204,22 @@ def test_bad_arguments_raise():
         PrivateGridSearch(model(), {"regularisation": [1.0]}, holdout=1.5).fit(X, Y)
     with pytest.raises(InvalidInput, match="two rows"):
         PrivateGridSearch(model(), {"regularisation": [1.0]}).fit(X[:1], Y[:1])
+
+
+def scaler(ledger):
+    return PrivateStandardScaler(epsilon=1.0, delta=1e-6, bounds=(-1.0, 1.0), ledger=ledger)
+
+
+def search(ledger):
+    return PrivateGridSearch(model(), {"regularisation": [5.0, 20.0]}, epsilon=1.0, delta=1e-6, ledger=ledger)
+
+
+@pytest.mark.parametrize("make", [scaler, search])
+def test_what_is_no_ledger_and_what_it_refuses_leave_nothing_behind(make):
+    wrong, refused = make("people"), make(Ledger(epsilon=0.5))
+    with pytest.raises(InvalidInput, match=r"'ledger' parameter of .* must be a Ledger"):
+        wrong.fit(X, Y)
+    with pytest.raises(PrivacyError, match="Nothing was spent"):
+        refused.fit(X, Y)
+    assert not hasattr(wrong, "guarantee_")
+    assert not hasattr(refused, "guarantee_")

@@ -122,3 +122,38 @@ def test_a_damaged_store_is_refused_in_one_sentence_that_holds_nothing_of_it(pat
         assert "0.123456" not in f"{error!r} {vars(error)} {getattr(error, 'doc', '')}"
         assert "PRIVATE" not in getattr(error, "doc", "")
         error = error.__context__
+
+
+def test_a_log_that_is_lost_is_noticed(path):
+    """The first rounds of a new store stand in its log only: without it the file must not pass for an empty one."""
+    child = os.fork()
+    if not child:  # ends without closing anything, as a killed process does
+        live = tacit.Store(path).open("home", PROBLEM, **TARGET)
+        live.decide()
+        os._exit(0)
+    os.waitpid(child, 0)
+    path.with_name("decisions.db-wal").unlink()
+    with tacit.Store(path) as store, pytest.raises(StoreError, match="an earlier copy was put back"):
+        store.open("home", PROBLEM, **TARGET)
+
+
+def long_side(at):
+    return np.where(np.arange(2000) == at, 2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(np.ones(2), np.array([1.0, 1.0 + 1e-12])), (long_side(900), long_side(1000))],
+    ids=["digit", "entry"],
+)
+def test_a_domain_that_differs_in_one_digit_or_entry_is_another_contract(path, one, other):
+    def open_with(store, high):
+        problem = tacit.Convex(domain=tacit.Box(np.zeros(len(high)), high), loss=tacit.LinearLoss(), horizon=20)
+        return store.open("home", problem, algorithms=["PrivateFTRL"], **TARGET)
+
+    with tacit.Store(path) as store:
+        live = open_with(store, one)
+        with pytest.raises(InvalidInput, match="has another contract"):
+            open_with(store, other)
+        with np.printoptions(precision=2, suppress=True, threshold=1):
+            assert open_with(store, one) is live

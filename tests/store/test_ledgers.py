@@ -21,7 +21,7 @@ PURE = {"epsilon": 1.0, "delta": 0.0}
 @pytest.fixture
 def clock(monkeypatch):
     times = {"now": datetime(2026, 1, 31, tzinfo=UTC)}
-    for module in ("tacit.privacy.budgets", "tacit.privacy.ledger", "tacit.store.turns"):
+    for module in ("tacit.privacy.budgets", "tacit.privacy.ledger", "tacit.store.ledgers"):
         monkeypatch.setattr(f"{module}.now", lambda: times["now"])
     assert budgets.now() == times["now"]
     return lambda *date: times.update(now=datetime(*date, tzinfo=UTC))
@@ -149,3 +149,19 @@ def test_a_misspelt_ledger_is_refused_and_not_made_without_a_limit(path):
             store.open("home", PROBLEM, ledger="poeple", **PURE)
         assert store.ledgers == ("people",)
         assert store.learners == ()
+
+
+def test_a_clock_that_is_set_back_brings_no_earlier_charge_into_force_again(path, clock):
+    """A learner whose period is over goes on in the latest one that was charged, and pays there, whatever the clock."""
+    with tacit.Store(path) as store:
+        ledger = store.ledger("people", epsilon=1.5, delta=0.0, renews="monthly")
+        one, other = (store.open(name, PROBLEM, ledger=ledger, **PURE) for name in ("one", "other"))
+        one.decide()
+        clock(2026, 2, 1)
+        other.decide()
+        clock(2026, 1, 31)
+        with pytest.raises(PrivacyError, match="in 2026-02"):
+            one.decide()
+        other.decide()
+        clock(2026, 3, 1)
+        assert one.decide().round == 1

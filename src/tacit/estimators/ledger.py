@@ -6,7 +6,7 @@ import multiprocessing
 import warnings
 
 from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger
+from tacit.privacy.ledger import Ledger, check_ledger
 
 __all__ = ["LEDGER", "Ledger", "PrivacyWarning", "spend"]
 
@@ -21,6 +21,7 @@ LEDGER = Ledger()
 
 def spend(ledger: Ledger | None, name: str, guarantee: Guarantee) -> None:
     """Record a fit in its ledger, or in the process's own."""
+    check_ledger(name, ledger)
     if ledger is None and multiprocessing.parent_process() is not None:
         warnings.warn(
             f"This {name} runs in a worker process, whose spending the parent does not see: add up the guarantee_ of "

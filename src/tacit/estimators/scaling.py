@@ -88,8 +88,9 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
         replace = Relation(self.relation) is not ZERO_OUT
         lattice = NoisyStatistics.finest(mu, partial(moments_shift, features=width, replace=replace))
         source = randomness_of(self.random_state)
-        self.guarantee_ = guarantee.with_randomness(source.label)
-        spend(self.ledger, f"{owner}.fit", self.guarantee_)
+        stamped = guarantee.with_randomness(source.label)
+        spend(self.ledger, f"{owner}.fit", stamped)
+        self.guarantee_ = stamped
         middle, half = (low + high) / 2, (high - low) / 2
         # Clipped again: between bounds that are neighbouring floats the middle is one of them.
         z = np.clip((np.clip(rows, low, high) - middle) / half, -1.0, 1.0)

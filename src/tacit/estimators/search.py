@@ -90,8 +90,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         train, test = order[:cut], order[cut:]
         self.fit_epsilon_ = self._share(candidates, cut, features.shape[1], target)
         source = randomness_of(self.random_state)
-        self.guarantee_ = self._guarantee().with_randomness(source.label)
-        spend(self.ledger, "PrivateGridSearch.fit", self.guarantee_)
+        guarantee = self._guarantee().with_randomness(source.label)
+        spend(self.ledger, "PrivateGridSearch.fit", guarantee)
+        self.guarantee_ = guarantee
         fitted = []
         for number, parameters in enumerate(candidates):
             model = self._candidate(parameters, self.fit_epsilon_, len(candidates))

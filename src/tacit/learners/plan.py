@@ -7,6 +7,7 @@ and `run(feedback)` does the same for a whole array of rounds, bit for bit.
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
@@ -28,6 +31,16 @@ from tacit.randomness import Randomness
 from tacit.validation import check_choice, check_integer, check_number, plain_fields
 
 COLUMNS = 100  # a line of `explain`
+# Arrays in a signature: all entries and all digits, however the program prints its own.
+TO_THE_LAST_DIGIT: Mapping[str, Any] = {
+    "threshold": sys.maxsize,
+    "floatmode": "unique",
+    "suppress": False,
+    "sign": "-",
+    "linewidth": 75,
+    "formatter": None,
+    "legacy": False,
+}
 # Plans that say nothing about audits are enumerated as they stand up to this size.
 MOST_EXPERTS, MOST_ROUNDS = 3, 8
 
@@ -88,7 +101,8 @@ class Plan(ABC):
     @property
     def signature(self) -> str:
         """The problem and the parameters to the last digit: what a saved state must match."""
-        return f"{self.algorithm}({self.problem!r}, {self.parameters!r})"
+        with np.printoptions(**TO_THE_LAST_DIGIT):
+            return f"{self.algorithm}({self.problem!r}, {self.parameters!r})"
 
     @property
     def horizon(self) -> int | None:

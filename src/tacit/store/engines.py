@@ -113,6 +113,12 @@ class Database:
             with connection.begin():
                 yield Transaction(connection, self.postgres)
 
+    def checkpoint(self) -> None:
+        """Move what is in SQLite's log to the file itself, which then can be told from an empty one without its log."""
+        if self.file is not None:
+            with self._turn, self._told(), self._connection() as connection:
+                connection.connection.cursor().execute("PRAGMA wal_checkpoint")
+
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         if self._process != Process.number:

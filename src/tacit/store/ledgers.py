@@ -6,13 +6,15 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.privacy.budgets import Budget, Entry
+from tacit.privacy.budgets import Budget, Entry, now
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.store.engines import Database, Transaction
 from tacit.store.marks import Marks
 
 _ENTRIES = "SELECT name, guarantee, charged_at, period, run FROM tacit_charges WHERE ledger = :ledger ORDER BY number"
+
+_LAST = "SELECT period FROM tacit_charges WHERE ledger = :ledger ORDER BY number DESC LIMIT 1"
 
 
 class StoredLedger(Ledger):
@@ -65,6 +67,13 @@ class StoredLedger(Ledger):
             "UPDATE tacit_ledgers SET epoch = :epoch WHERE id = :ledger", epoch=epoch + 1, ledger=self.number
         )
         return epoch + 1, entry.period
+
+    def running(self, transaction: Transaction) -> str:
+        """The period that runs now: by the clock, or the latest that was charged, if the clock was set back."""
+        if self.budget.renews is None:
+            return ""
+        last = transaction.row(_LAST, ledger=self.number)  # periods never go back, so the newest charge has the latest
+        return max(self.budget.period_at(now()), "" if last is None else str(last[0]))
 
     def mark(self, epoch: int) -> None:
         """Write the high-water mark of a commit."""

@@ -33,8 +33,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def prepare(transaction: Transaction) -> str:
-    """Make the tables, or bring them up to date; the identity of the store."""
+def prepare(transaction: Transaction) -> tuple[str, bool]:
+    """Make the tables, or bring them up to date; the identity of the store, and whether it was made now."""
     transaction.alone()
     transaction.run("CREATE TABLE IF NOT EXISTS tacit_store (version BIGINT NOT NULL, identity TEXT NOT NULL)")
     found = transaction.row("SELECT version, identity FROM tacit_store")
@@ -51,7 +51,7 @@ def prepare(transaction: Transaction) -> str:
             transaction.run(statement)
     if version < len(MIGRATIONS):
         transaction.run("UPDATE tacit_store SET version = :version", version=len(MIGRATIONS))
-    return identity
+    return identity, found is None
 
 
 def _fresh_identity() -> str:

@@ -53,7 +53,9 @@ class Store:
         self._database = Database(where, timeout)
         try:
             with self._database.writing() as transaction:
-                self.identity = prepare(transaction)
+                self.identity, made = prepare(transaction)
+            if made:
+                self._database.checkpoint()
         except BaseException:
             self._database.close()
             raise

@@ -9,7 +9,6 @@ from tacit.errors import InvalidInput, StoreError
 from tacit.learners.learner import Learner
 from tacit.learners.slots import Decision
 from tacit.learners.states import decode, encode
-from tacit.privacy.budgets import now
 from tacit.privacy.guarantee import Guarantee
 from tacit.store.engines import Transaction
 from tacit.store.ledgers import StoredLedger
@@ -59,7 +58,7 @@ class Turn:
 
     def charge(self, ledger: StoredLedger | None, name: str, guarantee: Guarantee) -> None:
         """Charge the contract at the first decision, and again in every period in which the learner goes on."""
-        if ledger is None or (self._charged is not None and ledger.budget.period_at(now()) <= self._charged):
+        if ledger is None or (self._charged is not None and ledger.running(self._transaction) <= self._charged):
             return
         run = f"learner {self._number}"
         self.ledger_epoch, self._charged = ledger.charge(self._transaction, name, guarantee, run)
