@@ -143,7 +143,7 @@ def test_the_contract_is_exact_and_its_lattice_is_as_fine_as_the_noise_allows():
         assert plan.detector.units == units
         assert plan.detector.threshold_scale == pytest.approx(2 / (0.3 * epsilon))
         assert plan.start(Randomness.replayable(1)).run(stream(1, 300, 10)).size == 300
-    with pytest.raises(PrivacyError, match="at least 2.33e-10"):
+    with pytest.raises(PrivacyError, match=r"at least 2\.33e-10"):
         RestartOnShift.calibrate(stochastic(), epsilon=1e-10, delta=0.0)
 
 
