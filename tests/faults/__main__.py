@@ -16,8 +16,8 @@ from faults.kills import kill_often, two_writers
 from faults.places import clock_set_back, copied_back, full_disk
 from faults.postgres import server
 
-# Two processes of eight clients stay within the window of 100 rounds: SQLite may let one of them wait for many turns, and
-# feedback that is late by then would be refused, as it should be.
+# Two processes of eight clients stay within the window of 100 rounds: SQLite may let one of them wait for many turns,
+# and feedback that is late by then would be refused, as it should be.
 ROUNDS_EACH = 6
 BAD = ("lost", "doubled", "unlike the twin", "unnoticed", "unanswered")
 
