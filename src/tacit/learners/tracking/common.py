@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import log, log1p, sqrt
 from typing import ClassVar
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertPlan
 from tacit.learners.target import Target
+from tacit.privacy.curves import Curve, Pure
+from tacit.privacy.guarantee import EXACT
 from tacit.problems import Problem, Tracking
 from tacit.validation import check_positive
 
@@ -19,6 +22,33 @@ class TrackingPlan(ExpertPlan):
 
     problem: Tracking
     _takes: ClassVar[type[Problem]] = Tracking
+
+
+@dataclass(frozen=True)
+class SelectionPlan(ExpertPlan):
+    """A plan that selects experts on integers, with pure epsilon, when the losses are independent.
+
+    Attributes:
+        epsilon: pure epsilon of all selections together.
+    """
+
+    epsilon: float
+    delta: float = field(default=0.0, kw_only=True)
+    stated_numerics: ClassVar[str] = EXACT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self.algorithm, "epsilon", self.epsilon)
+
+    @cached_property
+    def curve(self) -> Curve:
+        """Pure privacy; one expert leaks nothing."""
+        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Independent losses."""
+        return ("stochastic",)
 
 
 def refuse_max_switches(algorithm: str, target: Target, reason: str) -> None:

@@ -10,31 +10,31 @@ expert of a round is played before its loss is seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from math import isfinite, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner, ExpertPlan
+from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner
 from tacit.learners.plan import SmallInstance
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
+from tacit.learners.tracking.common import SelectionPlan
 from tacit.numerics.decisions import permute_and_flip
 from tacit.numerics.discrete_laplace import laplace_rate
 from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
 from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.curves import ROUND_UP, Curve, Pure
-from tacit.privacy.guarantee import EXACT, Relation
+from tacit.privacy.curves import ROUND_UP
+from tacit.privacy.guarantee import Relation
 from tacit.problems import Experts, Tracking
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_integer
 
 
 @dataclass(frozen=True)
-class LimitedUpdates(ExpertPlan):
+class LimitedUpdates(SelectionPlan):
     """The best expert of the last window of 2^l rounds, chosen privately, held for the next 2^(l+1).
 
     Privacy contract: every decision, pure epsilon. The windows are disjoint, so each selection may spend the
@@ -56,26 +56,9 @@ class LimitedUpdates(ExpertPlan):
     541
     """
 
-    epsilon: float
-    delta: float = field(default=0.0, kw_only=True)
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "permute-and-flip on disjoint windows, parallel composition"
-    stated_numerics: ClassVar[str] = EXACT
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("LimitedUpdates", "epsilon", self.epsilon)
-
-    @cached_property
-    def curve(self) -> Curve:
-        """Pure privacy; one expert leaks nothing."""
-        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
-
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        """Losses drawn from one distribution."""
-        return ("stochastic",)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -139,7 +122,7 @@ class LimitedUpdatesLearner(ExpertLearner):
     _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_rows", "_held", "_filled", "_summed", "_start", "_select")
     _any_shape: ClassVar[tuple[str, ...]] = ("_rows", "_held")
 
-    def __init__(self, plan: ExpertPlan, randomness: Randomness, interval: int, rate: float) -> None:
+    def __init__(self, plan: SelectionPlan, randomness: Randomness, interval: int, rate: float) -> None:
         super().__init__(plan, randomness)
         self._interval = interval  # rounds between checkpoints
         self._rate = rate  # of the selection's coins

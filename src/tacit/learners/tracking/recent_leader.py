@@ -8,8 +8,7 @@ condition, and grows with the logarithm of the number of experts: the smallest c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from math import log, sqrt
 from typing import ClassVar
 
@@ -18,21 +17,19 @@ import numpy as np
 from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.common import TrackingPlan
+from tacit.learners.tracking.common import SelectionPlan, TrackingPlan
 from tacit.learners.tracking.limited_updates import noise_mean, selection_rate
 from tacit.learners.tracking.noisy_batches import best_length, log_sequences
 from tacit.numerics.decisions import permute_and_flip
 from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
 from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.curves import Curve, Pure
-from tacit.privacy.guarantee import EXACT
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_integer
 
 
 @dataclass(frozen=True)
-class RecentLeader(TrackingPlan):
+class RecentLeader(TrackingPlan, SelectionPlan):
     """The leader of the last block, chosen privately, held for the next one.
 
     Privacy contract: every decision, pure epsilon. Blocks are disjoint, and each is used by one selection; a person who
@@ -54,28 +51,14 @@ class RecentLeader(TrackingPlan):
     >>> learner.observe([0.5] * 10)
     """
 
-    epsilon: float
     block: int
-    delta: float = field(default=0.0, kw_only=True)
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "permute-and-flip on disjoint blocks, parallel composition"
-    stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("RecentLeader", "epsilon", self.epsilon)
         check_integer("RecentLeader", "block", self.block)
-
-    @cached_property
-    def curve(self) -> Curve:
-        """Pure privacy; one expert leaks nothing."""
-        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
-
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        """Independent losses whose distribution shifts at most S times."""
-        return ("stochastic",)
 
     @property
     def regret_bound(self) -> RegretBound:

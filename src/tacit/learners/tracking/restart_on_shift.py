@@ -16,7 +16,7 @@ steps, and one round moves the statistics by whole steps within the width.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
 from typing import ClassVar
@@ -25,7 +25,7 @@ import numpy as np
 
 from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
+from tacit.learners.tracking.common import SelectionPlan, TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean, selection_rate
 from tacit.learners.tracking.thresholds import (
     CERTIFIED_FALSE_ALARM,
@@ -39,8 +39,7 @@ from tacit.learners.tracking.thresholds import (
 from tacit.mechanisms.above_threshold import LARGEST_LEVEL, AboveThreshold
 from tacit.numerics.discrete_laplace import laplace_rate, laplace_units
 from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.curves import ROUND_UP, Curve, Pure
-from tacit.privacy.guarantee import EXACT
+from tacit.privacy.curves import ROUND_UP
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import check_choice, check_integer, check_number, check_positive, invalid
@@ -52,7 +51,7 @@ LONGEST_INTERVAL = 10**7
 
 
 @dataclass(frozen=True)
-class RestartOnShift(TrackingPlan):
+class RestartOnShift(TrackingPlan, SelectionPlan):
     """Limited updates under watch: a private test restarts them when the best expert has changed.
 
     Privacy contract: every decision and every restart, pure epsilon, the sum of the three shares. Within an
@@ -84,21 +83,17 @@ class RestartOnShift(TrackingPlan):
     []
     """
 
-    epsilon: float
     interval: int
     slope: float
     margin: float
     shares: tuple[float, float, float] = SHARES
-    delta: float = field(default=0.0, kw_only=True)
     released_streams: ClassVar[tuple[str, ...]] = ("start",)
     released: ClassVar[str] = "every decision and every restart"
     theorem: ClassVar[str] = "permute-and-flip and width-form above-threshold, parallel composition over epochs"
-    stated_numerics: ClassVar[str] = EXACT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = "RestartOnShift"
-        check_positive(owner, "epsilon", self.epsilon)
         check_integer(owner, "interval", self.interval)
         check_positive(owner, "slope", self.slope)
         check_number(owner, "margin", self.margin, above=0.0, closed_low=True)
@@ -109,16 +104,6 @@ class RestartOnShift(TrackingPlan):
             raise invalid(owner, "shares", "three positive numbers that add up to at most 1", self.shares)
         object.__setattr__(self, "shares", shares)
         laplace_units(min(self.budgets[1:]), self.width)  # refuses a privacy for which no lattice is coarse enough
-
-    @cached_property
-    def curve(self) -> Curve:
-        """Pure privacy; one expert leaks nothing."""
-        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
-
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        """Independent losses whose distribution shifts at most S times."""
-        return ("stochastic",)
 
     @property
     def budgets(self) -> tuple[float, float, float]:
