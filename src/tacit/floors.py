@@ -30,6 +30,7 @@ from tacit.geometry import Ball, Box, Simplex
 from tacit.learners.target import Target
 from tacit.losses.base import ConvexFamily
 from tacit.privacy.guarantee import REPLACE
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import Arms, Convex, Experts, Problem, Tracking
 from tacit.validation import FloatArray
 
@@ -58,7 +59,8 @@ class Floor:
         return self.value
 
     def __str__(self) -> str:
-        return f"{self.value:.3g} by {self.reason}: on some losses no learner has less ({self.assumptions})"
+        shown = rounded_up(-self.value, 3).removeprefix("-")  # never above the value
+        return f"{shown} by {self.reason}: on some losses no learner has less ({self.assumptions})"
 
 
 def floor(problem: Problem, target: Target) -> Floor | None:
