@@ -7,6 +7,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from scripts.docs import layers
 
 import tacit
 from tacit.planning import CATALOGUE
@@ -211,3 +212,7 @@ def test_late_imports_are_seen(code, late):
     assert imports_of(ast.parse(code)) == (
         (set(), {"tacit.learners.plan"}) if late else ({"tacit.learners.plan"}, set())
     )
+
+
+def test_the_table_of_layers_is_drawn_from_the_imports():
+    assert layers.table() == layers.PAGE.read_text().split(layers.START)[1].split(layers.STOP)[0].strip()
