@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup check test test-all demo bench bench-peers mutants faults docs clean
+.PHONY: setup check test test-all demo bench bench-peers mutants faults attacks docs clean
 
 setup: $(READY)
 
@@ -42,6 +42,9 @@ mutants: $(READY)
 
 faults: $(READY)
 	cd tests && ../$(BIN)/python -m faults
+
+attacks: $(READY)
+	cd tests && ../$(BIN)/python -m attacks
 
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs

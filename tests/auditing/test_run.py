@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
+from attacks import rows
 from planted_bugs.catalogue import swap
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
@@ -87,12 +88,14 @@ def check(report, name):
         assert report.tightness >= 0.95
 
 
+@pytest.mark.attack(rows.LAWS, false_alarm=1e-5)
 @pytest.mark.parametrize("name", PLANS)
 def test_shipped_plans(name):
     check(audit(PLANS[name](), budget=0.05), name)
 
 
 @pytest.mark.slow
+@pytest.mark.attack(rows.LAWS, false_alarm=1e-5)
 @pytest.mark.parametrize("name", SLOW)
 def test_slower_shipped_plans(name):
     check(audit(SLOW[name](), budget=0.1), name)

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from attacks.rows import CHECKED
 from tacit import Randomness
 from tacit.testing import CHECKS
 from tacit.testing.rounds import Case
@@ -59,4 +60,10 @@ def pytest_generate_tests(metafunc):
     """Every case with every check; modules that inherit the suite import this function."""
     if metafunc.function.__name__ == "test_contract" and issubclass(metafunc.cls, LearnerContract):
         metafunc.parametrize("case", list(metafunc.cls.cases), indirect=True)
-        metafunc.parametrize("check", list(CHECKS))
+        metafunc.parametrize("check", [attacking(name) for name in CHECKS])
+
+
+def attacking(check):
+    """A check, marked by the attack that it tries, if it does."""
+    marks = pytest.mark.attack(CHECKED[check]) if check in CHECKED else ()
+    return pytest.param(check, marks=marks)

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
+from attacks import rows
 from planted_bugs.__main__ import run
 from planted_bugs.life_of_noise import CONTROLS
 from tacit import (
@@ -56,6 +57,7 @@ def test_planted_bugs_are_found(control):
     assert run([control], show=False) == []
 
 
+@pytest.mark.attack(rows.COPY)
 def test_copies_do_not_carry_frozen_noise(ftrl):
     """Measured: after deepcopy or pickle every release carried one noise vector; exact gradients in 100% of rounds."""
     learner = ftrl.start(Randomness.replayable(1))
@@ -73,6 +75,7 @@ def test_copies_do_not_carry_frozen_noise(ftrl):
             how(ftrl.start())
 
 
+@pytest.mark.attack(rows.SHARE)
 def test_one_secret_source_for_two_learners_or_fits(hedge):
     """Measured: identical noise; the difference of two outputs was the private difference, exactly."""
     secret = Randomness.secret()
@@ -91,6 +94,7 @@ def test_one_secret_source_for_two_learners_or_fits(hedge):
     assert all(fit.guarantee_.private for fit in fits)
 
 
+@pytest.mark.attack(rows.RESTORE)
 def test_one_state_restored_twice(hedge):
     """Measured: both continuations drew the same noise; their difference was the data's."""
     learner = hedge.start()
@@ -105,6 +109,7 @@ def test_one_state_restored_twice(hedge):
     assert not np.allclose(learner._sums._buffers, zeros._sums._buffers)
 
 
+@pytest.mark.attack(rows.STEAL)
 def test_a_stolen_state_does_not_give_past_noise_back():
     """Measured: a state stolen at round 500 held the generator's key, and all earlier noise was recomputed."""
     learner = LazyExperts(Experts(n=3, horizon=600), eta=0.1, force=0.1).start()
@@ -118,6 +123,7 @@ def test_a_stolen_state_does_not_give_past_noise_back():
     assert state["_keep"] == state["_choice"] == {}
 
 
+@pytest.mark.attack(rows.RAISE)
 def test_a_loss_that_saw_points_and_raises_gets_no_second_answer(ftrl):
     """Measured: the learner rolled back and replayed; the difference of leaders was the private value."""
     rows = [np.array([1.0, 0.0])] * 10
@@ -129,6 +135,7 @@ def test_a_loss_that_saw_points_and_raises_gets_no_second_answer(ftrl):
         learner.observe(np.array([0.0, 1.0]))  # the round in hand was played
 
 
+@pytest.mark.attack(rows.RAISE)
 def test_bandit_values_that_raise_get_no_second_leader():
     """Measured: two leaders with the same noise and different values; their difference was the value."""
     plan = BanditFW.calibrate(
@@ -149,6 +156,7 @@ def test_bandit_values_that_raise_get_no_second_leader():
     np.testing.assert_array_equal(learner.play(), seen[learner.rounds])
 
 
+@pytest.mark.attack(rows.INTERRUPT)
 def test_a_retry_after_an_interrupt_does_not_count_a_person_twice(hedge, monkeypatch):
     """Measured: 41 to 43% of interrupts left feedback absorbed and not counted; a retry added the person twice."""
     learner = hedge.start(Randomness.replayable(5))
@@ -167,6 +175,7 @@ def test_a_retry_after_an_interrupt_does_not_count_a_person_twice(hedge, monkeyp
         learner.observe(np.zeros(3))
 
 
+@pytest.mark.attack(rows.FORGE)
 def test_forged_states_are_refused(hedge):
     """Measured: a reset round counter, NaN totals and "replayable" relabelled "computational" were accepted."""
     learner = hedge.start(Randomness.replayable(6))
@@ -182,6 +191,7 @@ def test_forged_states_are_refused(hedge):
     assert not hedge.restore(state).guarantee.private
 
 
+@pytest.mark.attack(rows.PICKLE)
 @pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateRidge])
 def test_estimators_pickle_models_and_no_passes(kind):
     """Measured: a pickle after partial_fit held raw pending records, raw sums and keys."""
@@ -204,6 +214,7 @@ def test_estimators_pickle_models_and_no_passes(kind):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(whole)).coef_, whole.coef_)
 
 
+@pytest.mark.attack(rows.SWITCHES)
 def test_a_limit_on_switches_needs_a_horizon():
     """Measured: asked for 0 switches, an unknown horizon gave 4."""
     with pytest.raises(PrivacyError, match="max_switches=0"):
@@ -229,6 +240,7 @@ def test_gradients_that_are_none_count_as_zero(bad):
     assert np.isfinite(learner.model).all()
 
 
+@pytest.mark.attack(rows.NAMED)
 def test_refused_values_are_not_named():
     learner = LazyExperts(Experts(n=3, horizon=20), eta=0.1, force=0.1).start()
     learner.play()

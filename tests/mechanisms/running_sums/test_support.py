@@ -7,6 +7,7 @@ coordinate with no answer excludes the neighbour with certainty, whatever epsilo
 import numpy as np
 import pytest
 
+from attacks import rows
 from tacit.geometry import Ball
 from tacit.learners.convex import PrivateFTRL
 from tacit.losses import LinearLoss
@@ -37,6 +38,7 @@ def lattice_candidates(steps, step, released):
     return (steps + draws) * step
 
 
+@pytest.mark.attack(rows.DIGITS)
 @pytest.mark.parametrize("dimension", [10, 200, 1000])
 def test_noisy_sums(dimension):
     mechanism, found = Buffered(3), {"exact": 0, "float": 0}
@@ -57,6 +59,7 @@ def test_noisy_sums(dimension):
     assert found["float"] > 0.7 * RELEASES
 
 
+@pytest.mark.attack(rows.DIGITS)
 @pytest.mark.parametrize(("dimension", "least"), [(10, 0.05), (200, 0.9), (1000, 0.99)])
 def test_points_of_private_ftrl(dimension, least):
     problem = Convex(domain=Ball(dimension, radius=1e6), loss=LinearLoss(), horizon=3)
@@ -87,6 +90,7 @@ def test_points_of_private_ftrl(dimension, least):
     assert found["float"] >= least * RELEASES, found
 
 
+@pytest.mark.attack(rows.DIGITS)
 def test_laplace_trees():
     mechanism = LaplaceTree(3, 2)
     grid = mechanism.grid(0.5, LossRecords(10))
@@ -97,6 +101,7 @@ def test_laplace_trees():
         assert not excluded(released, near)
 
 
+@pytest.mark.attack(rows.DIGITS)
 def test_later_sums_of_a_lattice_are_whole_steps():
     grid = Tree(40).grid(0.3, LossRecords(10))
     sums = Tree(40).start_on(grid, Randomness.replayable(1), "noise")

@@ -1,0 +1,1 @@
+"""Every attack of docs/attacks.md against everything that it could break: `make attacks`."""
