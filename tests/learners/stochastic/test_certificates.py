@@ -22,7 +22,7 @@ from tacit.learners.stochastic import (
 )
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.norms import Norm, farthest
-from tacit.losses import LogisticLoss, QuadraticLoss
+from tacit.losses import LogisticLoss, QuadraticLoss, RegularisedLoss
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
 
@@ -303,3 +303,20 @@ def test_a_missing_record_adds_nothing():
     assert np.array_equal(differences.total(differences.stack([absent]), x, previous, 1.0, 0.0, 0.1), np.zeros(2))
     both = differences.total(differences.stack([absent, there]), x, previous, 1.0, 0.0, 0.1)
     assert both == pytest.approx([-0.1, 0.0])
+
+
+def test_a_regulariser_needs_no_noise():
+    start = np.array([0.2, 0.0, 0.0, 0.0, -0.3])
+    plan = calibrated(60, RegularisedLoss(LogisticLoss(), 2.0), initial=start, numerics="float", batch=1)
+    plain = calibrated(60, initial=start, numerics="float", batch=1)
+    assert (plan.lipschitz, plan.smoothness) == (plain.lipschitz, plain.smoothness)
+    assert plan.conversion.slope == pytest.approx(plain.lipschitz + 2.0)
+    assert np.all(plan.errors.sizes > plain.errors.sizes)
+    learner = plan.start(Randomness.replayable(0))
+    learner._sums._noise = np.zeros
+    seen = []
+    learner._inner.observe = lambda gradient, **_: seen.append(gradient)
+    record = (np.eye(5)[0], 1.0)
+    learner.play()
+    learner.observe(record)
+    assert seen[0] == pytest.approx(LogisticLoss().gradient(start, record) + 2.0 * start)

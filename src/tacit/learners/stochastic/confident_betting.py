@@ -73,4 +73,4 @@ class ConfidentBetting(OnlineLearner):
 
 def gradient_sizes(conversion: Conversion, largest: FloatArray) -> FloatArray:
     """beta_t G + 2 c_t."""
-    return np.asarray(conversion.weights * conversion.lipschitz + 2 * largest)
+    return np.asarray(conversion.weights * conversion.slope + 2 * largest)

@@ -54,6 +54,8 @@ class Conversion:
         scheduled: whether the noise's scales are fixed in advance.
         gradient_deviation: sG, or None.
         hessian_deviation: sH, or None.
+        curvature: s of a public regulariser (s/2)|x|^2, whose gradient is added without noise.
+        extent: the largest |x| on the domain.
     """
 
     mechanism: RunningSum
@@ -69,6 +71,22 @@ class Conversion:
     scheduled: bool
     gradient_deviation: float | None
     hessian_deviation: float | None
+    curvature: float
+    extent: float
+
+    @property
+    def slope(self) -> float:
+        """The largest norm of a gradient, the regulariser's included."""
+        return self.lipschitz + self.curvature * self.extent
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the errors in expectation assume because it was declared."""
+        gradient, hessian = self.gradient_deviation, self.hessian_deviation
+        return (
+            *([] if gradient is None else [f"E|grad l - grad L|^2 <= {gradient:g}^2, as declared"]),
+            *([] if hessian is None else [f"E|change of it|^2 <= {hessian:g}^2 |x - x'|^2, as declared"]),
+        )
 
     @cached_property
     def weights(self) -> FloatArray:
@@ -94,11 +112,11 @@ class Conversion:
             # A Toeplitz decoder has b_0 = 1 and falls, so the squares of its increments sum to at most 2.
             fresh = self._size * self._scale * np.append(self._growing, self._growing[-1])
             jumps = np.minimum(jumps, np.sqrt(2.0) * fresh)
-        changes = self.clips + jumps + moved
+        changes = self.clips + self._norms(self.curvature * self.extent, self.curvature) + jumps + moved
         changes[-1] += missing  # the virtual gradient makes up for what the last batch lacks
         return ConversionErrors(
             weights=self.weights,
-            lipschitz=self.lipschitz,
+            lipschitz=self.slope,
             sampling=self._sampling,
             noise=noise + moved,
             changes=changes,

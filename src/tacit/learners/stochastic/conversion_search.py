@@ -28,6 +28,7 @@ from tacit.learners.stochastic.online_learners import (
     named_learner,
 )
 from tacit.learners.target import RegretBound, Target
+from tacit.losses.regularised import parted
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
 from tacit.privacy.calibration import gaussian_mu
 from tacit.problems import Stochastic
@@ -157,7 +158,7 @@ class Search(Generic[PlanT]):
     @cached_property
     def _constants(self) -> tuple[float, float]:
         """G and H, to which differences of gradients are clipped."""
-        known = self.problem.constants
+        known = parted(self.problem.loss)[0].constants(self.problem.domain)
         lipschitz = known.lipschitz if self.lipschitz is None else self.lipschitz
         smoothness = known.smoothness if self.smoothness is None else self.smoothness
         if self.lipschitz is not None:

@@ -39,7 +39,8 @@ from tacit.learners.stochastic.difference_sums import difference_grid, start_dif
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.weighting import clipping_norms
 from tacit.learners.target import RegretBound, Target
-from tacit.losses.base import Loss, RowLoss
+from tacit.losses.base import Loss, RowLoss, largest_norm
+from tacit.losses.regularised import parted
 from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.mechanisms.running_sums.lattice_sums import Grid
@@ -157,6 +158,8 @@ class OnlineToBatch(RunningSumPlan):
             scheduled=self.scheduled,
             gradient_deviation=self.problem.gradient_deviation,
             hessian_deviation=self.problem.hessian_deviation,
+            curvature=parted(self.problem.loss)[1],
+            extent=largest_norm(self.problem.domain),
         )
 
     @property
@@ -181,7 +184,7 @@ class OnlineToBatch(RunningSumPlan):
             return RegretBound(float("inf"), "not certified: the learner has another norm", self._assumptions)
         if isinstance(learner, ConfidentBetting):
             return self.risk_within(learner.reach)
-        assumptions = (*self._assumptions, *self._declared, "expectation over everything")
+        assumptions = (*self._assumptions, *self.conversion.assumptions, "expectation over everything")
         return RegretBound(learner.excess_risk(self.errors), learner.risk_formula, assumptions)
 
     def risk_within(self, distance: float) -> RegretBound:
@@ -200,15 +203,6 @@ class OnlineToBatch(RunningSumPlan):
         return ("independent records", "a convex loss that keeps its constants")
 
     @property
-    def _declared(self) -> tuple[str, ...]:
-        """What the certificate assumes because the problem declares it."""
-        gradient, hessian = self.problem.gradient_deviation, self.problem.hessian_deviation
-        return (
-            *([] if gradient is None else [f"E|grad l - grad L|^2 <= {gradient:g}^2, as declared"]),
-            *([] if hessian is None else [f"E|change of it|^2 <= {hessian:g}^2 |x - x'|^2, as declared"]),
-        )
-
-    @property
     def expected_switches(self) -> float:
         """The model moves at every step."""
         return float(self.mechanism.steps)
@@ -216,7 +210,7 @@ class OnlineToBatch(RunningSumPlan):
     @property
     def trivial_regret(self) -> float:
         """No model of the domain is worse than this."""
-        return self.lipschitz * self.problem.domain.diameter
+        return self.conversion.slope * self.problem.domain.diameter
 
     @classmethod
     def _calibrate(
@@ -275,14 +269,15 @@ class OnlineToBatchLearner(Learner):
 
     def __init__(self, plan: OnlineToBatch, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        if not isinstance(plan.problem.loss, Loss):
+        loss, self._curvature = parted(plan.problem.loss)
+        if not isinstance(loss, Loss):
             raise InvalidInput(
                 f"OnlineToBatch cannot start from {plan.problem.loss!r}: it has constants only. Give the problem a "
                 "loss, for example tacit.LogisticLoss()."
             )
         self._inner = copy.deepcopy(plan.learner)
         self._sums = start_differences(plan.mechanism, plan.grid, plan.norm, randomness)
-        self._differences = ClippedDifferences(plan.problem.loss, plan.problem.domain.dimension, plan.norm)
+        self._differences = ClippedDifferences(loss, plan.problem.domain.dimension, plan.norm)
         self._pending: list[Any] = []
         self._step = 0  # completed steps
         self._weight_sum = 1.0
@@ -386,7 +381,7 @@ class OnlineToBatchLearner(Learner):
         plan, x, t = self.plan, self._action, self._step + 1
         weight, _ = self._weights()
         _, self._sensitivity = self._clip()
-        noisy = self._sums.add(total, self._sensitivity) / plan.batch
+        noisy = self._sums.add(total, self._sensitivity) / plan.batch + (weight * self._curvature) * x
         if self._average:
             self._inner.observe(noisy, average=x, weight=weight)
         else:
