@@ -76,6 +76,7 @@ if TYPE_CHECKING:
         LogisticLoss,
         QuadraticLoss,
         QuantileLoss,
+        RegularisedLoss,
         SmoothedHingeLoss,
         SquaredLoss,
     )
@@ -121,7 +122,7 @@ _HOMES = {
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
     "SampledFixedShare TrackingOnSums",
     "losses": "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss "
-    "QuantileLoss SmoothedHingeLoss SquaredLoss",
+    "QuantileLoss RegularisedLoss SmoothedHingeLoss SquaredLoss",
     "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
     "privacy.ledger": "Ledger",
@@ -213,6 +214,7 @@ __all__ = [
     "Randomness",
     "RecentLeader",
     "RegretBound",
+    "RegularisedLoss",
     "Relation",
     "Replay",
     "ReplayData",

@@ -71,3 +71,24 @@ def test_numerics_are_an_option(capsys):
     capsys.readouterr()
     assert run_command(*arguments, "--numerics", "real") == 2
     assert "'numerics'" in capsys.readouterr().err
+
+
+STOCHASTIC = ("plan", "stochastic", "--dim", "5", "--horizon", "100000", "--epsilon", "1", "--json")
+
+
+def test_one_pass_by_what_is_declared(capsys):
+    def bound(*options):
+        assert run_command(*STOCHASTIC, "--algorithm", "OnlineToBatch", *options) == 0
+        return json.loads(capsys.readouterr().out)["candidates"][0]
+
+    assert 0.0017 < bound("--loss", "quadratic")["regret_bound"] < 0.0019
+    plain, declared = bound(), bound("--gradient-deviation", "0.0731", "--hessian-deviation", "0.025")
+    assert declared["regret_bound"] < 0.4 * plain["regret_bound"]
+    curved = bound("--regularisation", "0.5")
+    assert "StronglyConvex" in curved["parameters"]["learner"]
+    started = bound("--initial", "0.1,0,0,0,-0.1")
+    assert "initial=(0.1, 0.0, 0.0, 0.0, -0.1)" in started["parameters"]["learner"]
+    confident = bound("--confidence", "0.95")
+    assert "ConfidentBetting" in confident["parameters"]["learner"]
+    assert run_command(*STOCHASTIC, "--initial", "0.1;2") == 2
+    assert "--initial must be numbers" in capsys.readouterr().err

@@ -28,6 +28,21 @@ LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}, qua
 DataNorm = Annotated[
     float, typer.Option(help="Public bound on the norm of a row of data; longer rows are scaled down.")
 ]
+Regularisation = Annotated[
+    float | None, typer.Option(help="Curvature s of a regulariser (s/2)|x|^2 that is added to the loss.")
+]
+Initial = Annotated[
+    str | None, typer.Option(help="Public point where a pass begins: numbers with commas (default: the centre).")
+]
+GradientDeviation = Annotated[
+    float | None,
+    typer.Option(
+        help="Declared: how far a record's gradient is from the mean one, in root mean square (utility only)."
+    ),
+]
+HessianDeviation = Annotated[
+    float | None, typer.Option(help="Declared: how fast that difference changes from point to point (utility only).")
+]
 Improper = Annotated[
     bool,
     typer.Option("--improper", help="Decisions may leave the domain, with which regret is compared (prediction)."),
@@ -138,9 +153,29 @@ def stochastic(
     radius: Radius = 1.0,
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
+    regularisation: Regularisation = None,
+    initial: Initial = None,
+    gradient_deviation: GradientDeviation = None,
+    hessian_deviation: HessianDeviation = None,
 ) -> tacit.Stochastic:
     """Learn one model from records, each seen once."""
-    return tacit.Stochastic(domain=domain_of(domain, dim, radius), loss=loss_of(loss, data_norm), horizon=horizon)
+    seen = loss_of(loss, data_norm)
+    return tacit.Stochastic(
+        domain=domain_of(domain, dim, radius),
+        loss=seen if regularisation is None else tacit.RegularisedLoss(seen, regularisation),
+        horizon=horizon,
+        initial=None if initial is None else point_of(initial),
+        gradient_deviation=gradient_deviation,
+        hessian_deviation=hessian_deviation,
+    )
+
+
+def point_of(text: str) -> tuple[float, ...]:
+    """The numbers of a point with commas between them."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"--initial must be numbers with commas between them. Got {text!r} instead.") from None
 
 
 def loss_of(name: str, data_norm: float) -> RowLoss:

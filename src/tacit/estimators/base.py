@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import warnings
+from math import ceil
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from tacit.errors import InvalidInput
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import PrivacyWarning, spend
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, practical_reach
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.losses.base import Loss, row_norms
+from tacit.losses.base import Loss, RowLoss, row_norms
 from tacit.losses.linear_models import LinkLoss
+from tacit.losses.regularised import RegularisedLoss
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, check_ledger
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy
+from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy, real_array
 
 __all__ = ["PrivacyWarning", "PrivateLinearModel", "randomness_of"]
 
@@ -30,6 +33,8 @@ __all__ = ["PrivacyWarning", "PrivateLinearModel", "randomness_of"]
 INTERCEPT_SHARE = 0.35
 # Above this many numbers "auto" streams over the data instead of keeping a second copy of them.
 LARGEST_OBJECTIVE = 10**8
+# A pass of at most this many steps, unless a declared regulariser lets the certificate choose: the noise is the same.
+PASS_STEPS = 2000
 
 
 class PrivateLinearModel(BaseEstimator):
@@ -43,6 +48,7 @@ class PrivateLinearModel(BaseEstimator):
     relation: str
     regularisation: float | None
     horizon: int | None
+    initial: Any
     random_state: Any
     ledger: Ledger | None
 
@@ -110,15 +116,42 @@ class PrivateLinearModel(BaseEstimator):
         )
         return cast(ObjectivePerturbation, plan)
 
-    def _one_pass_plan(self, loss: Loss, records: int, dimension: int, norm: float) -> OnlineToBatch:
+    def _one_pass_plan(self, loss: RowLoss, records: int, dimension: int, norm: float) -> OnlineToBatch:
         """The public plan of one pass; the domain is a ball of the rule's radius, in units of the largest margin."""
         noise = 1 / self.epsilon if self.delta == 0 else 1 / gaussian_mu(self.epsilon, self.delta)
         radius = min(practical_reach(records, float(np.sqrt(dimension)), noise), self._largest_margin) / norm
-        problem = Stochastic(domain=Ball(dimension, radius=radius), loss=loss, horizon=records)
+        if self.regularisation is not None:
+            loss = RegularisedLoss(loss, self.regularisation / records)
+        declared = self.regularisation is not None
+        start = None if self.initial is None else self._start(dimension, norm, radius)
+        problem = Stochastic(domain=Ball(dimension, radius=radius), loss=loss, horizon=records, initial=start)
         plan = OnlineToBatch.calibrate(
-            problem, epsilon=self.epsilon, delta=self.delta, relation=self.relation, learner="subgradient"
+            problem,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            relation=self.relation,
+            learner="certified" if declared else "subgradient",
+            batch=None if declared else max(1, ceil(records / PASS_STEPS)),
         )
         return cast(OnlineToBatch, plan)
+
+    def _start(self, dimension: int, norm: float, radius: float) -> tuple[float, ...]:
+        """The declared coefficients as a model of the pass, pulled into its ball: a function of public numbers."""
+        owner = type(self).__name__
+        given = np.atleast_2d(real_array(owner, "initial", self.initial, None)).astype(np.float64) / self._unit
+        if given.ndim != 2 or given.size != dimension or not np.isfinite(given).all():
+            raise InvalidInput(
+                f"The 'initial' parameter of {owner} must be {dimension} finite numbers: the coefficients, with "
+                f"fit_intercept the intercept after them, for several classes in a row each. Got {given.size} instead."
+            )
+        if self.fit_intercept:
+            given[:, -1] /= INTERCEPT_SHARE * norm
+        return tuple(Ball(dimension, radius=radius).project(given.ravel()).tolist())
+
+    @property
+    def _unit(self) -> float:
+        """What coefficients are divided by to make a model."""
+        return 1.0
 
     def _minimisers(self, loss: LinkLoss, rows: FloatArray, targets: list[FloatArray]) -> FloatArray:
         """One released minimiser for each labelling, all under one guarantee, which is recorded first."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators.base import PrivacyWarning, PrivateLinearModel
-from tacit.losses.base import Loss
+from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.privacy.guarantee import Guarantee
 from tacit.validation import FloatArray, IntArray, check_integer
@@ -35,7 +35,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """The loss of two classes, for rows of at most this norm."""
 
     @abstractmethod
-    def _joint_loss(self, norm: float, classes: int) -> Loss:
+    def _joint_loss(self, norm: float, classes: int) -> RowLoss:
         """The loss of several classes at once, for one pass."""
 
     def fit(self, X: Any, y: Any) -> PrivateLinearClassifier:
@@ -145,7 +145,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self.classes_ = classes
         return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
 
-    def _pass_loss(self, norm: float, count: int) -> Loss:
+    def _pass_loss(self, norm: float, count: int) -> RowLoss:
         return self._loss(norm) if count == 2 else self._joint_loss(norm, count)
 
     @staticmethod

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from tacit.estimators.classifier import PrivateLinearClassifier
 from tacit.estimators.ledger import Ledger
 from tacit.estimators.multiclass import MultinomialLoss
-from tacit.losses.base import Loss
+from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinkLoss, LogisticLoss
 from tacit.validation import FloatArray
 
@@ -34,6 +34,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         regularisation: lambda on the scale of the sum of the losses (None: a public rule).
         relation: "replace", or "zero-out" (what others call add or remove).
         horizon: number of records for `partial_fit`, which exists only if it is given.
+        initial: public coefficients at which one pass begins, the intercept last (None: at 0).
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
@@ -59,6 +60,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         regularisation: float | None = None,
         relation: str = "replace",
         horizon: int | None = None,
+        initial: Any = None,
         random_state: Any = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -71,6 +73,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.regularisation = regularisation
         self.relation = relation
         self.horizon = horizon
+        self.initial = initial
         self.random_state = random_state
         self.ledger = ledger
 
@@ -91,5 +94,5 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     def _loss(self, norm: float) -> LinkLoss:
         return LogisticLoss(data_norm=norm)
 
-    def _joint_loss(self, norm: float, classes: int) -> Loss:
+    def _joint_loss(self, norm: float, classes: int) -> RowLoss:
         return MultinomialLoss(norm, classes)

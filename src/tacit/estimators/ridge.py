@@ -56,6 +56,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         regularisation: what is added to the spectrum of X^T X (None: the norm of the noise).
         relation: "replace" or "zero-out".
         horizon: number of records for `partial_fit`, which exists only if it is given.
+        initial: public coefficients at which one pass begins, the intercept last (None: at 0).
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
@@ -82,6 +83,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         regularisation: float | None = None,
         relation: str = "replace",
         horizon: int | None = None,
+        initial: Any = None,
         random_state: Any = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -94,6 +96,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self.regularisation = regularisation
         self.relation = relation
         self.horizon = horizon
+        self.initial = initial
         self.random_state = random_state
         self.ledger = ledger
 
@@ -165,6 +168,11 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         if self._method() == "objective":
             return self._objective_plan(_huber(norm), n_samples, width, 1).guarantee
         return self._one_pass_plan(_huber(norm), n_samples, width, norm).guarantee
+
+    @property
+    def _unit(self) -> float:
+        """Targets are in units of their bound."""
+        return float(getattr(self, "label_bound_", None) or self.label_bound or 1.0)
 
     def _method(self) -> str:
         if self.algorithm != "auto":

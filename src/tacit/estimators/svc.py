@@ -7,7 +7,7 @@ from typing import Any
 from tacit.estimators.classifier import PrivateLinearClassifier
 from tacit.estimators.ledger import Ledger
 from tacit.estimators.multiclass import OneVsRestLoss
-from tacit.losses.base import Loss
+from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinkLoss, SmoothedHingeLoss
 
 
@@ -29,6 +29,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         regularisation: lambda on the scale of the sum of the losses (None: a public rule).
         relation: "replace" or "zero-out".
         horizon: number of records for `partial_fit`, which exists only if it is given.
+        initial: public coefficients at which one pass begins, the intercept last (None: at 0).
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
@@ -51,6 +52,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         regularisation: float | None = None,
         relation: str = "replace",
         horizon: int | None = None,
+        initial: Any = None,
         random_state: Any = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -64,11 +66,12 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         self.regularisation = regularisation
         self.relation = relation
         self.horizon = horizon
+        self.initial = initial
         self.random_state = random_state
         self.ledger = ledger
 
     def _loss(self, norm: float) -> LinkLoss:
         return SmoothedHingeLoss(data_norm=norm, smoothing=self.smoothing)
 
-    def _joint_loss(self, norm: float, classes: int) -> Loss:
+    def _joint_loss(self, norm: float, classes: int) -> RowLoss:
         return OneVsRestLoss(norm, classes, self._loss(norm))

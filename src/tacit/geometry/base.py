@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from tacit.errors import InvalidInput
 from tacit.geometry.barrier import Barrier, HullBarrier
 from tacit.geometry.membership import is_in_hull
-from tacit.validation import FloatArray, check_level, real_array
+from tacit.validation import FloatArray, check_level, invalid, real_array
 
 # Vectors beyond this are outside of every set, and could not be squared.
 FAR = 1e120
@@ -88,6 +88,13 @@ class ConvexSet(ABC):
     def _contains(self, point: FloatArray, tolerance: float) -> bool:
         # Nothing but the oracle is known: the distance to the hull of the vertices that it returns decides.
         return is_in_hull(self._minimize, point, tolerance)
+
+    def member(self, owner: str, name: str, point: ArrayLike) -> FloatArray:
+        """A new array: the point, which must be one of the set."""
+        checked = real_array(owner, name, point, (self.dimension,)).copy()
+        if not self.contains(checked):
+            raise invalid(owner, name, f"a point of {self!r}", checked.tolist())
+        return checked
 
     def lift(self, direction: FloatArray) -> FloatArray:
         """The direction (or rows of them) given in hull coordinates, in the ambient space."""

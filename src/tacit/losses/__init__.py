@@ -12,6 +12,7 @@ from tacit.losses.linear_models import (
     SquaredLoss,
 )
 from tacit.losses.quadratic import QuadraticLoss
+from tacit.losses.regularised import RegularisedLoss
 
 __all__ = [
     "CONSTRUCTED",
@@ -28,6 +29,7 @@ __all__ = [
     "LossFamily",
     "QuadraticLoss",
     "QuantileLoss",
+    "RegularisedLoss",
     "RowLoss",
     "SmoothedHingeLoss",
     "SquaredLoss",

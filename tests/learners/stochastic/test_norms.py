@@ -56,3 +56,25 @@ def test_bad_powers_raise():
             Norm(power)
     assert Norm.for_sparse(2).power == 2.0
     assert Norm.for_sparse(1000).power == pytest.approx(1 + 1 / np.log(1000))
+
+
+@pytest.mark.parametrize("power", [1.25, 1.5, 2.0])
+def test_the_martingale_constant_is_the_smallest_possible(power):
+    """A martingale that multiplies one half of the coordinates by 1 + s and the other by 1 - s, or the other way round.
+
+    The halves are those of one binary digit after the other, so that |M|_q is the same whichever way the coins fall,
+    and E|M|_q^2 is known exactly: q - 1 times the sum of the squares, nearly.
+    """
+    norm, levels, step = Norm(power), 16, 0.3
+    digits, point = np.arange(2**levels), np.ones(2**levels)  # begins with a random sign, hence centred
+    squares = norm.dual_size(point) ** 2
+    flips = Randomness.replayable(5).stream("coins").random(levels) < 0.5
+    for level, flip in enumerate(flips):
+        move = step * point * np.where((digits >> level & 1) == flip, 1.0, -1.0)
+        other = norm.dual_size(point - move)
+        point = point + move
+        assert norm.dual_size(point) == pytest.approx(other)  # so the mean over coins is this one number
+        squares += norm.dual_size(move) ** 2
+    ratio = norm.dual_size(point) ** 2 / squares
+    assert ratio <= norm.martingale * (1 + 1e-9)
+    assert ratio > 0.8 * norm.martingale  # a constant that is 20% smaller would be false

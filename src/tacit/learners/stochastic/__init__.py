@@ -3,6 +3,7 @@
 from tacit.learners.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.learners.stochastic.coin_betting import BettingGrid, KrichevskyTrofimov
 from tacit.learners.stochastic.common import OnlineLearner
+from tacit.learners.stochastic.confident_betting import ConfidentBetting
 from tacit.learners.stochastic.mirror_descent import MirrorDescent
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation
 from tacit.learners.stochastic.online_to_batch import OnlineToBatch
@@ -13,6 +14,7 @@ from tacit.learners.stochastic.subgradient import Subgradient
 __all__ = [
     "AveragedFTRL",
     "BettingGrid",
+    "ConfidentBetting",
     "KrichevskyTrofimov",
     "MirrorDescent",
     "ObjectivePerturbation",

@@ -33,8 +33,12 @@ class ClippedDifferences:
 
     def pack(self, record: Any) -> Any:
         """One checked record (None: a missing one, whose gradient is 0, or the row that says the same)."""
+        if record is None and isinstance(self._loss, RowLoss):
+            neutral = self._loss.neutral(self._dimension)[0]
+            # Without features there is no gradient. Other losses have one whatever the row says: mark it absent.
+            return neutral if isinstance(self._loss, LinkLoss) else np.full_like(neutral, np.nan)
         if record is None:
-            return self._loss.neutral(self._dimension)[0] if isinstance(self._loss, RowLoss) else None
+            return None
         if isinstance(self._loss, RowLoss):
             return self._loss.pack(record, self._dimension, many=False)[0]
         # Whether there is a gradient at all is found out before anything changes.
@@ -101,7 +105,11 @@ class ClippedDifferences:
 
     def _gradients(self, x: FloatArray, records: Any) -> FloatArray:
         if isinstance(self._loss, RowLoss):
-            return np.asarray(self._loss.gradients(x, records))
+            absent = np.isnan(records).any(axis=1)
+            if not absent.any():
+                return np.asarray(self._loss.gradients(x, records))
+            known = np.where(absent[:, None], self._loss.neutral(self._dimension), records)
+            return np.where(absent[:, None], 0.0, self._loss.gradients(x, known))
         return np.array([self._gradient(x, record) for record in records])
 
     def _gradient(self, x: FloatArray, record: Any) -> FloatArray:

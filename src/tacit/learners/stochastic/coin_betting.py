@@ -11,8 +11,8 @@ exponent, so wealth >= (w/2K) exp(psi(|S|)), psi(S) = min(2 S^2/(9 V), S/(4 G)),
 
 Both are for the whole space; on a domain the point is projected and the surrogate (g + |g| n)/2 is fed, n the
 outward direction, at twice the regret. Gradients longer than the declared bound are scaled down to it: the regret
-is then that of the scaled gradients. The paper's regularisers xi, nu have a universal constant that it does not
-give; they are left out.
+is then that of the scaled gradients. |u| is the distance from the first point. The paper's regularisers xi, nu have a
+universal constant that it does not give: they are left out here, and `confident_betting` has explicit ones.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from abc import abstractmethod
 from math import ceil, log, log1p, log2, sqrt
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tacit.geometry import Ball
 from tacit.geometry.base import ProjectableSet
@@ -32,15 +33,17 @@ from tacit.validation import FloatArray, check_integer, check_positive
 _MOST = 600.0  # wealth saturates at e^600: beyond it float64 overflows
 
 
-class _Bettor(OnlineLearner):
+class Bettor(OnlineLearner):
     """What both bettors share: the projection, the surrogate gradient and the clipping."""
 
-    def __init__(self, domain: ProjectableSet, gradient_bound: float, wealth: float | None) -> None:
-        super().__init__(domain)
+    def __init__(
+        self, domain: ProjectableSet, gradient_bound: float, wealth: float | None, initial: ArrayLike | None
+    ) -> None:
+        super().__init__(domain, initial=initial)
         owner = type(self).__name__
         self.gradient_bound = check_positive(owner, "gradient_bound", gradient_bound)
-        self.wealth = check_positive(owner, "wealth", gradient_bound * domain.radius if wealth is None else wealth)
-        self._free = np.zeros(domain.dimension)  # where the bettor stands, relative to the centre
+        self.wealth = check_positive(owner, "wealth", gradient_bound * self.reach if wealth is None else wealth)
+        self._free = np.zeros(domain.dimension)  # where the bettor stands, relative to the first point
         self._squares = 0.0
 
     def _update(self, gradient: FloatArray) -> None:
@@ -48,14 +51,18 @@ class _Bettor(OnlineLearner):
         if size > self.gradient_bound:
             gradient, size = gradient * (self.gradient_bound / size), self.gradient_bound
         self._squares += size**2
-        outward = self._free - (self._point - self.domain.centre)
+        outward = self._free - (self._point - self._start)
         distance = sqrt(float(outward @ outward))
         if distance > 1e-12 * self.domain.radius:
             gradient = (gradient + outward * (size / distance)) / 2
         else:
             gradient = gradient / 2
         self._bet(gradient)
-        self._point = self.domain._project(self.domain.centre + self._free)
+        self._point = self.domain._project(self._start + self._free)
+
+    @abstractmethod
+    def regret_within(self, distance: float, squares: float, rounds: int) -> float:
+        """A bound on the regret against points at most so far from the first one, V = `squares` for sum |g_t|^2."""
 
     @abstractmethod
     def _bet(self, gradient: FloatArray) -> None:
@@ -69,12 +76,12 @@ class _Bettor(OnlineLearner):
         return f"{self.domain!r}, gradient_bound={self.gradient_bound!r}, wealth={self.wealth!r}"
 
 
-class KrichevskyTrofimov(_Bettor):
+class KrichevskyTrofimov(Bettor):
     """Coin betting with the Krichevsky-Trofimov fraction.
 
     Attributes:
         gradient_bound: G; longer gradients are scaled down to it.
-        wealth: what may be lost against the centre (default G times the domain's radius).
+        wealth: what may be lost against the first point (default G times its largest distance from another).
 
     >>> learner = KrichevskyTrofimov(Ball(1, radius=10.0), gradient_bound=1.0, wealth=1.0)
     >>> learner.observe([-1.0])
@@ -82,8 +89,14 @@ class KrichevskyTrofimov(_Bettor):
     array([0.25])
     """
 
-    def __init__(self, domain: ProjectableSet, gradient_bound: float, wealth: float | None = None) -> None:
-        super().__init__(domain, gradient_bound, wealth)
+    def __init__(
+        self,
+        domain: ProjectableSet,
+        gradient_bound: float,
+        wealth: float | None = None,
+        initial: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(domain, gradient_bound, wealth, initial)
         self._coins = np.zeros(domain.dimension)
         self._won = 0.0
 
@@ -94,21 +107,26 @@ class KrichevskyTrofimov(_Bettor):
         held = (self.wealth + self._won) / self.gradient_bound
         self._free = self._coins * (held / (self._rounds + 2))
 
+    def regret_within(self, distance: float, squares: float, rounds: int) -> float:
+        """2 (R G sqrt(T ln(1 + 24 T^2 R^2 G^2/w^2)) + w), R the distance."""
+        share = distance * self.gradient_bound / self.wealth
+        value = distance * self.gradient_bound * sqrt(rounds * log1p(24 * (rounds * share) ** 2)) + self.wealth
+        return 2 * value
+
     def regret_bound(self) -> RegretBound:
-        """2 (R G sqrt(T ln(1 + 24 T^2 R^2 G^2/w^2)) + w)."""
-        rounds, share = self._rounds, self.reach * self.gradient_bound / self.wealth
-        value = self.reach * self.gradient_bound * sqrt(rounds * log1p(24 * (rounds * share) ** 2)) + self.wealth
+        """That of `regret_within` for the whole domain."""
         formula = "2 (R G sqrt(T ln(1 + 24 T^2 R^2 G^2/w^2)) + w)"
-        return RegretBound(2 * value, formula, ("gradients scaled down to G",))
+        value = self.regret_within(self.reach, self._squares, self._rounds)
+        return RegretBound(value, formula, ("gradients scaled down to G",))
 
 
-class BettingGrid(_Bettor):
+class BettingGrid(Bettor):
     """A mixture of constant bettors times a direction: adapts to the comparator and to the gradients' sizes.
 
     Attributes:
         gradient_bound: G; longer gradients are scaled down to it.
         horizon: an upper bound on the rounds (sets the finest fraction).
-        wealth: what may be lost against the centre (default G times the domain's radius).
+        wealth: what may be lost against the first point (default G times its largest distance from another).
 
     >>> learner = BettingGrid(Ball(1, radius=10.0), gradient_bound=1.0, horizon=100)
     >>> for _ in range(40):
@@ -118,9 +136,14 @@ class BettingGrid(_Bettor):
     """
 
     def __init__(
-        self, domain: ProjectableSet, gradient_bound: float, horizon: int, wealth: float | None = None
+        self,
+        domain: ProjectableSet,
+        gradient_bound: float,
+        horizon: int,
+        wealth: float | None = None,
+        initial: ArrayLike | None = None,
     ) -> None:
-        super().__init__(domain, gradient_bound, wealth)
+        super().__init__(domain, gradient_bound, wealth, initial)
         self.horizon = check_integer("BettingGrid", "horizon", horizon)
         self.levels = ceil(log2(self.horizon)) + 1
         half = 0.5 ** np.arange(1, self.levels + 1) / self.gradient_bound
@@ -136,15 +159,19 @@ class BettingGrid(_Bettor):
         magnitude = self.wealth / (2 * self.levels) * float(self._fractions @ wealths)
         self._free = self._direction.play() * magnitude
 
-    def regret_bound(self) -> RegretBound:
+    def regret_within(self, distance: float, squares: float, rounds: int) -> float:
         """Twice the bound of the module's docstring at |u| = R, with sum |g_t|^2 for V."""
-        bound, reach, rounds = self.gradient_bound, self.reach, max(self._rounds, 1)
-        logarithm = log(1 + 2 * self.levels * reach * bound * rounds / self.wealth)
+        bound = self.gradient_bound
+        logarithm = log(1 + 2 * self.levels * distance * bound * rounds / self.wealth)
         least = bound * rounds / 2 ** (self.levels - 1)
-        most = max(sqrt(4.5 * self._squares * logarithm), 4 * bound * logarithm, least)
-        value = self.wealth + reach * (most + sqrt(8 * self._squares))
+        most = max(sqrt(4.5 * squares * logarithm), 4 * bound * logarithm, least)
+        return float(2 * (self.wealth + distance * (most + sqrt(8 * squares))))
+
+    def regret_bound(self) -> RegretBound:
+        """That of `regret_within` for the whole domain."""
         formula = "2 (w + R (max(sqrt(4.5 V Y), 4 G Y, G T/2^(K-1)) + sqrt(8 V))), V = sum |g_t|^2"
-        return RegretBound(2 * value, formula, ("gradients scaled down to G", f"at most {self.horizon} rounds"))
+        value = self.regret_within(self.reach, self._squares, max(self._rounds, 1))
+        return RegretBound(value, formula, ("gradients scaled down to G", f"at most {self.horizon} rounds"))
 
     def _shown(self) -> str:
         return f"{super()._shown()}, horizon={self.horizon!r}"

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.geometry.base import ProjectableSet
+from tacit.geometry.base import ProjectableSet, read_only
 from tacit.learners.states import fitting
-from tacit.learners.stochastic.norms import Norm
+from tacit.learners.stochastic.norms import Norm, farthest
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray, real_array
 
@@ -58,7 +58,7 @@ class OnlineLearner(ABC):
     takes_average = False
     """Whether `observe` also wants the averaged iterate and its weight (strongly convex losses)."""
 
-    def __init__(self, domain: ProjectableSet, norm: Norm | None = None) -> None:
+    def __init__(self, domain: ProjectableSet, norm: Norm | None = None, initial: ArrayLike | None = None) -> None:
         if not isinstance(domain, ProjectableSet):
             raise InvalidInput(
                 f"The 'domain' parameter of {type(self).__name__} must be a set with a projection. "
@@ -66,7 +66,11 @@ class OnlineLearner(ABC):
             )
         self.domain = domain
         self.norm = norm or Norm()
-        self._point: FloatArray = domain.centre
+        self.initial = (
+            None if initial is None else tuple(domain.member(type(self).__name__, "initial", initial).tolist())
+        )
+        self._start: FloatArray = domain.centre if self.initial is None else read_only(np.array(self.initial))
+        self._point = self._start
         self._rounds = 0
 
     @property
@@ -76,13 +80,13 @@ class OnlineLearner(ABC):
 
     @property
     def diameter(self) -> float:
-        """The largest distance of two points of the domain, in the learner's norm."""
-        return self.domain.diameter
+        """The largest distance of two points of the domain, in the learner's norm, or an upper bound of it."""
+        return self.domain.diameter * self.norm.stretch(self.domain.dimension)
 
     @property
     def reach(self) -> float:
-        """The largest distance from the first point, in the learner's norm."""
-        return self.domain.radius
+        """The largest distance from the first point, in the learner's norm, or an upper bound of it."""
+        return farthest(self.domain, self._start, self.norm)
 
     def play(self) -> FloatArray:
         """The point of this round; not to be written to."""
@@ -151,7 +155,8 @@ class OnlineLearner(ABC):
                 setattr(self, name, copy.deepcopy(fitting(current, state[name])))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._shown()})"
+        start = "" if self.initial is None else f", initial={self.initial!r}"
+        return f"{type(self).__name__}({self._shown()}{start})"
 
     def _shown(self) -> str:
         return repr(self.domain)

@@ -6,6 +6,7 @@ The online-to-batch paper allows every norm whose square is strongly convex; |w|
     w_t = argmin <g_1 + ... + g_{t-1}, w> + l_t psi(w),   psi = (|w|_p^2 - min |w|_p^2)/2 <= Psi,
     d_t = min(D|g_t|_q, |g_t|_q^2/(2 (p-1) l_t)),   l_{t+1} = l_t + a d_t/Psi.
 
+While l_t = 0 every point is a minimiser, so the first one may be any.
 Regret <= l_T Psi + S <= (1 + a) S, S = sum d_t, and S^2 <= (D^2 + Psi/((p-1) a)) sum |g_t|_q^2, as in `optimistic`.
 
 The minimiser. Stationarity reads l_t grad(|w|_p^2/2) = (|theta_j| - nu)_+ with opposite signs, inverted by
@@ -17,6 +18,7 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.geometry import L1Ball, Simplex
@@ -43,12 +45,12 @@ class MirrorDescent(OnlineLearner):
 
     domain: L1Ball | Simplex
 
-    def __init__(self, domain: L1Ball | Simplex, norm: Norm | None = None) -> None:
+    def __init__(self, domain: L1Ball | Simplex, norm: Norm | None = None, initial: ArrayLike | None = None) -> None:
         if not isinstance(domain, L1Ball | Simplex):
             raise InvalidInput(
                 f"The 'domain' parameter of MirrorDescent must be an L1Ball or a Simplex. Got {domain!r} instead."
             )
-        super().__init__(domain, norm or Norm.for_sparse(domain.dimension))
+        super().__init__(domain, norm or Norm.for_sparse(domain.dimension), initial)
         self._sum = np.zeros(domain.dimension)
         self._rate = 0.0
         self._used_rate = 0.0
@@ -62,13 +64,6 @@ class MirrorDescent(OnlineLearner):
     def diameter(self) -> float:
         """Opposite vertices of the l1 ball; two vertices of the simplex."""
         return 2 * self._mass if isinstance(self.domain, L1Ball) else 2 ** (1 / self.norm.power)
-
-    @property
-    def reach(self) -> float:
-        """From the centre to a vertex."""
-        if isinstance(self.domain, L1Ball):
-            return self._mass
-        return self.norm.size(np.append(1.0, np.zeros(self.domain.dimension - 1)) - self.domain.centre)
 
     @property
     def spread(self) -> float:

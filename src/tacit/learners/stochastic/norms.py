@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 from scipy.special import gammaln
 
+from tacit.geometry import Ball, Box, ConvexSet, L1Ball, Simplex
 from tacit.mechanisms.running_sums import NoiseSource
 from tacit.validation import FloatArray, check_integer, check_number
 
@@ -67,6 +68,10 @@ class Norm:
         """The largest l_2 norm of a vector of l_q norm 1."""
         return float(dimension ** (0.5 - 1 / self.dual))
 
+    def stretch(self, dimension: int) -> float:
+        """The largest l_p norm of a vector of l_2 norm 1: d^(1/p - 1/2), the number of `gaussian_factor`."""
+        return self.gaussian_factor(dimension)
+
     def gaussian_size(self, dimension: int) -> float:
         """A bound on sqrt(E|z|_q^2) of a standard Gaussian vector: d^(1/q) (E|z_1|^q)^(1/q)."""
         q = self.dual
@@ -102,6 +107,18 @@ def _exponential(q: float, generator: np.random.Generator, count: int) -> FloatA
         direction = generator.standard_gamma(1 / q, count) ** (1 / q)
         direction *= 2.0 * generator.integers(0, 2, count) - 1.0
     return np.asarray(direction * (generator.standard_gamma(count) / length(direction, q)))
+
+
+def farthest(domain: ConvexSet, point: FloatArray, norm: Norm) -> float:
+    """The largest distance of a point of the domain from this one, or an upper bound of it.
+
+    A corner that minimises <point - centre, v> is the farthest one of a box, an l1 ball or a simplex in every l_p:
+    |a + x|^p - |x|^p grows with x. In l_2 the same holds for a ball. Elsewhere the centre lies between the two.
+    """
+    if isinstance(domain, Box | L1Ball | Simplex) or (isinstance(domain, Ball) and norm.power == 2.0):
+        return norm.size(domain.minimize_linear(point - domain.centre) - point)
+    between = length(point - domain.centre, 2.0) + domain.radius
+    return min(between, domain.diameter) * norm.stretch(domain.dimension)
 
 
 def length(x: FloatArray, power: float) -> float:

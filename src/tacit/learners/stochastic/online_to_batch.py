@@ -25,7 +25,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import L1Ball, Simplex
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
 from tacit.learners.on_sums import RunningSumPlan, sum_instances
@@ -33,26 +32,25 @@ from tacit.learners.plan import SmallInstance
 from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
+from tacit.learners.stochastic.confident_betting import ConfidentBetting
+from tacit.learners.stochastic.conversion import Conversion
+from tacit.learners.stochastic.conversion_search import Search
 from tacit.learners.stochastic.difference_sums import difference_grid, start_differences
 from tacit.learners.stochastic.norms import Norm
-from tacit.learners.stochastic.online_learners import default_norm, default_power, named_learner
-from tacit.learners.stochastic.weighting import clipping_norms, conversion_errors
+from tacit.learners.stochastic.weighting import clipping_norms
 from tacit.learners.target import RegretBound, Target
-from tacit.losses.base import Loss, RowLoss
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
+from tacit.losses.base import Loss, RowLoss, largest_norm
+from tacit.losses.regularised import parted
+from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.records import SummedRecords
-from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
+from tacit.validation import FloatArray, check_integer, check_level, check_number, check_positive
 
-MECHANISMS = ("buffered", "square-root", "tree")
 _EUCLIDEAN = Norm()
-# The default batch is the smallest that makes at most this many steps: noise is the same, work is not.
-STEPS = 2000
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class OnlineToBatch(RunningSumPlan):
     >>> problem = Stochastic(domain=Ball(10, radius=1.5), loss=LogisticLoss(), horizon=20_000)
     >>> plan = OnlineToBatch.calibrate(problem, epsilon=1.0, delta=1e-6)
     >>> plan.batch, plan.mechanism.steps
-    (10, 2000)
+    (32, 625)
     """
 
     problem: Stochastic
@@ -144,9 +142,9 @@ class OnlineToBatch(RunningSumPlan):
         return np.asarray(np.maximum.accumulate(norms))
 
     @cached_property
-    def errors(self) -> ConversionErrors:
-        """Bounds on what separates the learner's gradients from the true ones, at each iterate."""
-        return conversion_errors(
+    def conversion(self) -> Conversion:
+        """The public facts from which the errors of the learner's gradients follow."""
+        return Conversion(
             mechanism=self.mechanism,
             grid=self.grid,
             power=self.power,
@@ -157,19 +155,52 @@ class OnlineToBatch(RunningSumPlan):
             short=(-self.problem.records % self.batch) / self.batch,
             norm=self.norm,
             dimension=self.problem.domain.dimension,
+            scheduled=self.scheduled,
+            gradient_deviation=self.problem.gradient_deviation,
+            hessian_deviation=self.problem.hessian_deviation,
+            curvature=parted(self.problem.loss)[1],
+            extent=largest_norm(self.problem.domain),
         )
 
     @property
+    def errors(self) -> ConversionErrors:
+        """Bounds on what separates the learner's gradients from the true ones, at each iterate."""
+        return self.conversion.errors
+
+    @property
     def _diameter(self) -> float:
-        return float(getattr(self.learner, "diameter", self.problem.domain.diameter))
+        """In the plan's norm: the learner's own, if it has the same one."""
+        if isinstance(self.learner, OnlineLearner) and self.learner.norm == self.norm:
+            return self.learner.diameter
+        return self.problem.domain.diameter * self.norm.stretch(self.problem.domain.dimension)
 
     @cached_property
     def regret_bound(self) -> RegretBound:
         """The excess risk: expected loss of the last model minus that of the best one in the domain."""
-        assumptions = ("independent records", "a convex loss that keeps its constants", "expectation over everything")
-        if not isinstance(self.learner, OnlineLearner):
-            return RegretBound(float("inf"), "the learner has no certified regret", assumptions)
-        return RegretBound(self.learner.excess_risk(self.errors), self.learner.risk_formula, assumptions)
+        learner = self.learner
+        if not isinstance(learner, OnlineLearner):
+            return RegretBound(float("inf"), "not certified: the learner has no regret bound", self._assumptions)
+        if learner.norm != self.norm:
+            return RegretBound(float("inf"), "not certified: the learner has another norm", self._assumptions)
+        if isinstance(learner, ConfidentBetting):
+            return self.risk_within(learner.reach)
+        assumptions = (*self._assumptions, *self.conversion.assumptions, "expectation over everything")
+        return RegretBound(learner.excess_risk(self.errors), learner.risk_formula, assumptions)
+
+    def risk_within(self, distance: float) -> RegretBound:
+        """The excess risk over models so far from the first one, of a single run; for plans with a confidence."""
+        check_level("OnlineToBatch.risk_within", "distance", distance, at_least=0.0)
+        learner = self.learner
+        if not isinstance(learner, ConfidentBetting):
+            raise InvalidInput("OnlineToBatch.risk_within needs a plan calibrated with a confidence.")
+        value = learner.risk_within(distance, self.conversion)
+        formula = "(regret of the bettor + 2 r sum c_t)/sum of the weights, r the distance from the first model"
+        within = f"against models within {distance:g} of the first one"
+        return RegretBound(value, formula, (*self._assumptions, within), confidence=learner.confidence)
+
+    @property
+    def _assumptions(self) -> tuple[str, ...]:
+        return ("independent records", "a convex loss that keeps its constants")
 
     @property
     def expected_switches(self) -> float:
@@ -179,7 +210,7 @@ class OnlineToBatch(RunningSumPlan):
     @property
     def trivial_regret(self) -> float:
         """No model of the domain is worse than this."""
-        return self.lipschitz * self.problem.domain.diameter
+        return self.conversion.slope * self.problem.domain.diameter
 
     @classmethod
     def _calibrate(
@@ -199,60 +230,22 @@ class OnlineToBatch(RunningSumPlan):
         """The plan at this target.
 
         Args:
-            problem: domain, loss and number of records.
+            problem: domain, loss, number of records, and what else is declared.
             target: the privacy to meet.
-            learner: a name of `named.LEARNERS`, or a fresh object with play() and observe(gradient); "certified"
-                takes the one with the smallest bound on the excess risk.
+            learner: a name of `online_learners.LEARNERS`, or a fresh object with play() and observe(gradient);
+                "certified" takes the one with the smallest bound on the excess risk.
             power: k of the weights t^k (1; strongly convex learners 2, bettors 3).
-            batch: records per step (default: at most `STEPS` steps).
+            batch: records per step (default: the power of two with the smallest bound, see `conversion_search`).
             mechanism: "buffered", "square-root" or "tree"; with delta = 0 a tree with two-sided geometric noise.
             lipschitz: the norm to which gradients are clipped (default: the loss's constant).
             smoothness: how fast gradients may change (default: the loss's constant).
-            norm: the norm of the models (default: the learner's, else l_2).
+            norm: the norm of the models (default: the learner's, else l_2); another than the learner's: not certified.
             scheduled: fix the sensitivities in advance.
         """
         if target.max_switches is not None:
             raise PrivacyError("OnlineToBatch cannot promise a limit on switches: its model moves at every step.")
-        constants = problem.constants
-        steepest = constants.lipschitz if lipschitz is None else check_positive(cls.__name__, "lipschitz", lipschitz)
-        bend = constants.smoothness if smoothness is None else smoothness
-        if not (np.isfinite(steepest) and np.isfinite(bend)):
-            raise PrivacyError(
-                "OnlineToBatch needs finite constants: give lipschitz= and smoothness= for a loss that has none "
-                "(gradients are clipped to them, so privacy holds for any choice)."
-            )
-        size = batch or max(1, ceil(problem.records / STEPS))
-        steps = ceil(problem.records / check_integer("OnlineToBatch", "batch", size))
-        check_choice("OnlineToBatch", "mechanism", mechanism, MECHANISMS)
-        sums: RunningSum
-        if target.delta == 0:
-            sums, privacy = LaplaceTree.best(steps), target.epsilon
-        else:
-            sums = {"buffered": Buffered, "square-root": SquareRoot, "tree": Tree}[mechanism](steps)
-            privacy = gaussian_mu(target.epsilon, target.delta)
-        given = getattr(learner, "norm", None)
-        common: dict[str, Any] = {
-            "mechanism": sums,
-            "privacy": privacy,
-            "power": default_power(learner) if power is None else power,
-            "batch": size,
-            "lipschitz": steepest,
-            "smoothness": bend,
-            "norm": norm or (given if isinstance(given, Norm) else default_norm(learner, problem)),
-            "scheduled": scheduled,
-            **target.contract,
-        }
-        if not isinstance(learner, str):
-            return cls(problem, learner, **common)
-        # Bettors need to know how large the noisy gradients get; any plan on this domain tells.
-        first = cls(problem, named_learner("subgradient", problem, common["norm"]), **common)
-        if learner == "certified":
-            others = [cls(problem, named_learner("optimistic", problem, common["norm"]), **common)]
-            if isinstance(problem.domain, L1Ball | Simplex) and norm is None:
-                sparse = {**common, "norm": Norm.for_sparse(problem.domain.dimension)}
-                others.append(cls(problem, named_learner("mirror-descent", problem, sparse["norm"]), **sparse))
-            return min([first, *others], key=lambda plan: float(plan.regret_bound))
-        return cls(problem, named_learner(learner, problem, common["norm"], first.errors), **common)
+        wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm, scheduled)
+        return Search(cls, problem, target, *wishes).best()
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few records at its own privacy; pure plans in float64 draw noise with the density of a norm."""
@@ -276,14 +269,15 @@ class OnlineToBatchLearner(Learner):
 
     def __init__(self, plan: OnlineToBatch, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        if not isinstance(plan.problem.loss, Loss):
+        loss, self._curvature = parted(plan.problem.loss)
+        if not isinstance(loss, Loss):
             raise InvalidInput(
                 f"OnlineToBatch cannot start from {plan.problem.loss!r}: it has constants only. Give the problem a "
                 "loss, for example tacit.LogisticLoss()."
             )
         self._inner = copy.deepcopy(plan.learner)
         self._sums = start_differences(plan.mechanism, plan.grid, plan.norm, randomness)
-        self._differences = ClippedDifferences(plan.problem.loss, plan.problem.domain.dimension, plan.norm)
+        self._differences = ClippedDifferences(loss, plan.problem.domain.dimension, plan.norm)
         self._pending: list[Any] = []
         self._step = 0  # completed steps
         self._weight_sum = 1.0
@@ -387,7 +381,7 @@ class OnlineToBatchLearner(Learner):
         plan, x, t = self.plan, self._action, self._step + 1
         weight, _ = self._weights()
         _, self._sensitivity = self._clip()
-        noisy = self._sums.add(total, self._sensitivity) / plan.batch
+        noisy = self._sums.add(total, self._sensitivity) / plan.batch + (weight * self._curvature) * x
         if self._average:
             self._inner.observe(noisy, average=x, weight=weight)
         else:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tacit.geometry.base import ProjectableSet
 from tacit.learners.stochastic.common import OnlineLearner
@@ -39,8 +40,8 @@ class Optimistic(OnlineLearner):
     True
     """
 
-    def __init__(self, domain: ProjectableSet) -> None:
-        super().__init__(domain)
+    def __init__(self, domain: ProjectableSet, initial: ArrayLike | None = None) -> None:
+        super().__init__(domain, initial=initial)
         self._diameter = domain.diameter
         self._anchor = self._point
         self._hint = np.zeros(domain.dimension)

@@ -37,8 +37,8 @@ class StronglyConvex(OnlineLearner):
 
     takes_average = True
 
-    def __init__(self, domain: ProjectableSet, strong_convexity: float) -> None:
-        super().__init__(domain)
+    def __init__(self, domain: ProjectableSet, strong_convexity: float, initial: ArrayLike | None = None) -> None:
+        super().__init__(domain, initial=initial)
         self.strong_convexity = check_positive("StronglyConvex", "strong_convexity", strong_convexity)
         self._curvature = 0.0
         self._bound = 0.0

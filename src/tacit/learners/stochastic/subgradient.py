@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tacit.geometry.base import ProjectableSet
 from tacit.learners.stochastic.common import OnlineLearner
@@ -26,8 +27,8 @@ class Subgradient(OnlineLearner):
     array([-0.6, -0.8])
     """
 
-    def __init__(self, domain: ProjectableSet) -> None:
-        super().__init__(domain)
+    def __init__(self, domain: ProjectableSet, initial: ArrayLike | None = None) -> None:
+        super().__init__(domain, initial=initial)
         self._squares = 0.0
         self._diameter = domain.diameter
 

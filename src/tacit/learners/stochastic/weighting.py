@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from tacit.learners.stochastic.common import ConversionErrors
-from tacit.learners.stochastic.norms import Norm
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.mechanisms.running_sums.tree import node_level
@@ -118,56 +116,3 @@ def lattice_bias(mechanism: RunningSum, grid: Grid, growing: FloatArray, batch: 
     spread = float(np.sqrt(grid.records.dimension))
     rounded = grid.disturbance(mechanism) / batch
     return np.asarray(spread * (grid.lost * np.cumsum(growing) + rounded * growing))
-
-
-def conversion_errors(
-    *,
-    mechanism: RunningSum,
-    grid: Grid,
-    power: float,
-    lipschitz: float,
-    smoothness: float,
-    diameter: float,
-    batch: int,
-    short: float,
-    norm: Norm,
-    dimension: int,
-) -> ConversionErrors:
-    """Bounds on everything that separates the noisy gradients from beta_t grad L(x_t), for T = steps + 1 iterates.
-
-    Sampling errors are sums of conditionally centred terms of norm at most C_t/sqrt(batch) (in l_q, q > 2: 2 C_t,
-    since centring is not a projection there). `grid` has the noise of a batch's sum per unit of C_t, `short` is the
-    missing share of the last batch. The last iterate's gradient is virtual: nobody draws it. What a lattice moves is
-    no noise of mean 0: it counts among the noise for sizes and changes, and as a bias.
-    """
-    steps, scale = mechanism.steps, grid.scale / batch
-    clip = clipping_norms(steps + 1, power, lipschitz, smoothness, diameter)
-    centred = clip if norm.power == 2.0 else 2 * clip
-    sampling = np.sqrt(norm.martingale * np.cumsum(centred**2) / batch)
-    noise = np.zeros(steps + 1)
-    if steps:
-        growing = grid.admissible(np.maximum.accumulate(clip[:-1]) * ROUND_UP)
-        if mechanism.noise == "laplace":
-            rate = grid.rate
-            size = norm.geometric_size(dimension, rate) if rate else norm.exponential_size(dimension)
-        else:
-            size = norm.gaussian_size(dimension)
-        noise[:-1] = size * np.sqrt(norm.martingale) * growing_deviations(mechanism, scale * growing)
-        noise[-1] = noise[-2]
-    moved = np.zeros(steps + 1)
-    if steps:
-        moved[:-1] = lattice_bias(mechanism, grid, growing, batch)
-        moved[-1] = moved[-2]
-    jumps = np.concatenate([[noise[0]], noise[1:] + noise[:-1]])
-    if mechanism.steady and steps:
-        # A Toeplitz decoder has b_0 = 1 and falls, so the squares of its increments sum to at most 2.
-        fresh = size * np.sqrt(norm.martingale) * scale * np.append(growing, growing[-1])
-        jumps = np.minimum(jumps, np.sqrt(2.0) * fresh)
-    return ConversionErrors(
-        weights=weights(steps + 1, power),
-        lipschitz=lipschitz,
-        sampling=sampling,
-        noise=noise + moved,
-        changes=clip + jumps + moved,
-        bias=short * float(clip[steps - 1]) + float(np.sum(moved)) if steps else 0.0,
-    )

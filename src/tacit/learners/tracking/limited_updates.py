@@ -20,8 +20,9 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner
 from tacit.learners.plan import SmallInstance
 from tacit.learners.states import fitting
-from tacit.learners.target import RegretBound, Target
+from tacit.learners.target import RegretBound, Target, check_confidence
 from tacit.learners.tracking.common import SelectionPlan
+from tacit.learners.tracking.thresholds import selection_regret
 from tacit.numerics.decisions import permute_and_flip
 from tacit.numerics.discrete_laplace import laplace_rate
 from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
@@ -72,14 +73,29 @@ class LimitedUpdates(SelectionPlan):
         formula = "1 + sum_l 2n min(1, (sqrt(n ln(N)/2) + scale (H_N - 1))/n) + sqrt(T ln(N)/2) + T/2^24, n = 2^l"
         return RegretBound(value, formula, assumptions)
 
-    def window_regret(self, rounds: int) -> RegretBound:
-        """The certified regret of any so many consecutive rounds: of the first ones, where gaps are largest."""
+    def window_regret(self, rounds: int, confidence: float | None = None) -> RegretBound:
+        """The certified regret of so many consecutive rounds, against the best expert in them.
+
+        Args:
+            rounds: the length of the window.
+            confidence: the probability with which all windows of all lengths meet their bounds in a single run
+                (default: the expectation is bounded, for any window that is fixed in advance).
+        """
         check_integer("LimitedUpdates.window_regret", "rounds", rounds, at_most=self.rounds)
-        bound = self.regret_bound
-        if isfinite(bound.value):
-            scale = noise_mean(self.epsilon, self.relation, self.rounds_per_person)
-            bound = replace(bound, value=self.problem.width * stationary_regret(self.problem.n, rounds, scale))
-        return replace(bound, assumptions=("any window that is fixed in advance", *bound.assumptions))
+        check_confidence("LimitedUpdates.window_regret", confidence)
+        bound, scale = self.regret_bound, noise_mean(self.epsilon, self.relation, self.rounds_per_person)
+        shifts = not isfinite(bound.value)
+        if confidence is None:
+            value = stationary_regret(self.problem.n, rounds, scale)
+            assumptions = ("any window that is fixed in advance", *bound.assumptions)
+            return replace(bound, value=bound.value if shifts else self.problem.width * value, assumptions=assumptions)
+        value = every_window(self.problem.n, self.rounds, rounds, scale, 1 - confidence)
+        return RegretBound(
+            bound.value if shifts else self.problem.width * value,
+            bound.formula if shifts else "sum of gaps of the first w rounds + sqrt(2 w ln(N T (T+1)/f)) + w/2^24",
+            ("all windows of all lengths at once", "independent losses from one distribution"),
+            confidence=confidence,
+        )
 
     @property
     def favour(self) -> tuple[float, str]:
@@ -240,3 +256,18 @@ def stationary_regret(n: int, rounds: int, scale: float) -> float:
         total += held * min(1.0, (sqrt(window * log(n) / 2) + scale * (harmonic - 1)) / window)
         window *= 2
     return min(float(rounds), total + sqrt(rounds * log(n) / 2) + rounds / LOSS_UNITS)
+
+
+def every_window(n: int, horizon: int, rounds: int, scale: float, failure: float) -> float:
+    """Regret of all windows of so many rounds, and at once of all other lengths, except with probability `failure`.
+
+    Half of it for the selections: the sum of the gaps in a window is at most that of the first rounds, where gaps are
+    largest (`selection_regret`). Half for luck: given the past, l_t(played) - l_t(j) lies in an interval of length 2,
+    so its sum over w rounds exceeds that of the gaps by sqrt(2 w L) with probability at most e^-L (Azuma), and there
+    are T (T+1)/2 windows and N experts j. Losses that are rounded down are too small by less than 2^-24 each.
+    """
+    if n == 1:
+        return 0.0
+    gaps = float(selection_regret(n, horizon, scale, np.array([float(rounds)]), failure / 2)[0])
+    luck = sqrt(2 * rounds * log(n * horizon * (horizon + 1) / failure))
+    return min(float(rounds), gaps + luck + rounds / LOSS_UNITS)

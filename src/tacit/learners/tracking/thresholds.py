@@ -112,14 +112,22 @@ def certified_margin(detector: Detector, slope: float) -> float:
 
 def learning_regret(detector: Detector, lengths: FloatArray, failure: float) -> FloatArray:
     """The sum of gaps over the first w rounds of an epoch, except with probability `failure`."""
-    levels = detector.rounds.bit_length()
-    tail = log(4 * detector.n * levels / failure)
+    return selection_regret(detector.n, detector.rounds, detector.selection_scale, lengths, failure)
+
+
+def selection_regret(n: int, rounds: int, scale: float, lengths: FloatArray, failure: float) -> FloatArray:
+    """The sum of gaps over the first w rounds of `rounds`, for selections behind exponential noise of this mean.
+
+    Except with probability `failure`: see `certified_margin`.
+    """
+    levels = rounds.bit_length()
+    tail = log(4 * n * levels / failure)
     ends, sums, total = [0.0, 1.0], [0.0, 1.0], 1.0
     for level in range(levels):
-        n = 2**level
-        gap = min(1.0, (sqrt(2 * n * tail) + detector.selection_scale * tail) / n)
-        total += 2 * n * gap
-        ends.append(ends[-1] + 2 * n)
+        window = 2**level
+        gap = min(1.0, (sqrt(2 * window * tail) + scale * tail) / window)
+        total += 2 * window * gap
+        ends.append(ends[-1] + 2 * window)
         sums.append(total)
     return np.interp(lengths, ends, sums)
 

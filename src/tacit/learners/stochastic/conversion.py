@@ -1,0 +1,199 @@
+"""What separates the noisy gradients of the private conversion from the true ones: in expectation, or in every step.
+
+At iterate t of T+1 (T steps) the error is a martingale of sampling errors, noise, and what a lattice moves.
+
+*In expectation.* A sampling error of step i is (beta_i - beta_{i-1}) a + beta_{i-1} b with E|a|^2 <= sG^2 and
+E|b|^2 <= sH^2 |x_i - x_{i-1}|^2, averaged over a batch; martingale differences are uncorrelated (Lemma 13 of the paper
+in other norms). Without declared deviations sG = G and sH = H serve: a variance is at most the second moment.
+
+*In every step at once*, except with probability f (l_2, Gaussian noise). Pinelis (1994): a martingale in a Hilbert
+space whose differences are at most a_i, fixed in advance, has P[|M_t| >= r] <= 2 exp(-r^2/(2 sum a_i^2)); here
+a_i = 2 C_i/b for each record, at the largest possible C_i. Gaussian noise of known deviation s_t has s_t times a chi
+variable with d degrees of freedom. Where its scales follow past noise, or the noise is a discrete Gaussian, that is not
+so. But both are sub-Gaussian, E e^{<v, noise>} <= e^{|v|^2 s_t^2/2}, one draw after the other, and then
+P[|noise|^2 > s_t^2 (d + 2 sqrt(d l) + 2 l)] <= e^-l (Hsu, Kakade and Zhang 2012). Half of f for each of the two,
+divided among T+1 iterates:
+
+    |error_t| <= 2 sqrt(2 ln(4(T+1)/f) sum_{i<=t} C_i^2/b) + s_t q + (what a lattice moves).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import log, sqrt
+
+import numpy as np
+from scipy.stats import chi2
+
+from tacit.learners.stochastic.common import ConversionErrors
+from tacit.learners.stochastic.norms import Norm
+from tacit.learners.stochastic.weighting import clipping_norms, growing_deviations, lattice_bias, weights
+from tacit.mechanisms.running_sums import RunningSum
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.privacy.curves import ROUND_UP
+from tacit.validation import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Conversion:
+    """The public facts from which errors follow.
+
+    Attributes:
+        mechanism: the running sum.
+        grid: the noise of a batch's sum per unit of C_t.
+        power: k of the weights t^k.
+        lipschitz: G.
+        smoothness: H.
+        diameter: of the domain, in `norm`.
+        batch: records per step.
+        short: the missing share of the last batch.
+        norm: of the models.
+        dimension: of the models.
+        scheduled: whether the noise's scales are fixed in advance.
+        gradient_deviation: sG, or None.
+        hessian_deviation: sH, or None.
+        curvature: s of a public regulariser (s/2)|x|^2, whose gradient is added without noise.
+        extent: the largest |x| on the domain.
+    """
+
+    mechanism: RunningSum
+    grid: Grid
+    power: float
+    lipschitz: float
+    smoothness: float
+    diameter: float
+    batch: int
+    short: float
+    norm: Norm
+    dimension: int
+    scheduled: bool
+    gradient_deviation: float | None
+    hessian_deviation: float | None
+    curvature: float
+    extent: float
+
+    @property
+    def slope(self) -> float:
+        """The largest norm of a gradient, the regulariser's included."""
+        return self.lipschitz + self.curvature * self.extent
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the errors in expectation assume because it was declared."""
+        gradient, hessian = self.gradient_deviation, self.hessian_deviation
+        return (
+            *([] if gradient is None else [f"E|grad l - grad L|^2 <= {gradient:g}^2, as declared"]),
+            *([] if hessian is None else [f"E|change of it|^2 <= {hessian:g}^2 |x - x'|^2, as declared"]),
+        )
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """beta_t of every iterate, the last one included."""
+        return weights(self.mechanism.steps + 1, self.power)
+
+    @cached_property
+    def clips(self) -> FloatArray:
+        """The largest C_t that can occur."""
+        return self._norms(self.lipschitz, self.smoothness)
+
+    @cached_property
+    def errors(self) -> ConversionErrors:
+        """Bounds in expectation, for T = steps + 1 iterates.
+
+        The last iterate's gradient is virtual: nobody draws it. What a lattice moves is no noise of mean 0: it counts
+        among the noise for sizes and changes, and as a bias.
+        """
+        steps, moved, missing = self.mechanism.steps, self._moved, self._missing
+        noise = self._size * self._deviations
+        jumps = np.concatenate([[noise[0]], noise[1:] + noise[:-1]])
+        if self.mechanism.steady and steps:
+            # A Toeplitz decoder has b_0 = 1 and falls, so the squares of its increments sum to at most 2.
+            fresh = self._size * self._scale * np.append(self._growing, self._growing[-1])
+            jumps = np.minimum(jumps, np.sqrt(2.0) * fresh)
+        changes = self.clips + self._norms(self.curvature * self.extent, self.curvature) + jumps + moved
+        changes[-1] += missing  # the virtual gradient makes up for what the last batch lacks
+        return ConversionErrors(
+            weights=self.weights,
+            lipschitz=self.slope,
+            sampling=self._sampling,
+            noise=noise + moved,
+            changes=changes,
+            bias=missing + float(np.sum(moved)),
+        )
+
+    @property
+    def always_bounded(self) -> bool:
+        """Whether `largest_errors` is proved."""
+        return self.norm.power == 2.0 and self.mechanism.noise == "gaussian"
+
+    def largest_errors(self, failure: float) -> FloatArray:
+        """What |error_t| exceeds at no t, except with probability `failure`."""
+        count, d = self.weights.size, self.dimension
+        sampling = 2 * np.sqrt(2 * log(4 * count / failure) * np.cumsum(self.clips**2) / self.batch)
+        found = np.asarray(sampling + self._quantile(d, failure / (2 * count)) * self._deviations + self._moved)
+        if self.mechanism.steps:
+            found[-2] += self._missing
+        return found
+
+    def _quantile(self, dimension: int, tail: float) -> float:
+        """What the norm of the noise, in units of its deviation, exceeds with probability at most `tail`."""
+        if self.scheduled and not self.grid.units:
+            return float(np.sqrt(chi2.isf(tail, dimension)))
+        level = log(1 / tail)
+        return sqrt(dimension + 2 * sqrt(dimension * level) + 2 * level)
+
+    @property
+    def _scale(self) -> float:
+        return self.grid.scale / self.batch
+
+    @property
+    def _size(self) -> float:
+        """sqrt(E|z|_q^2) of a fresh noise of scale 1, and the constant of sums of them."""
+        norm, d, rate = self.norm, self.dimension, self.grid.rate
+        if self.mechanism.noise != "laplace":
+            size = norm.gaussian_size(d)
+        else:
+            size = norm.geometric_size(d, rate) if rate else norm.exponential_size(d)
+        return size * sqrt(norm.martingale)
+
+    @cached_property
+    def _growing(self) -> FloatArray:
+        """The largest sensitivity that can occur, per side, at each step."""
+        return np.asarray(self.grid.admissible(np.maximum.accumulate(self.clips[:-1]) * ROUND_UP))
+
+    @cached_property
+    def _deviations(self) -> FloatArray:
+        """Of one coordinate of the noise at each iterate; the last one has that of the step before."""
+        return self._with_last(lambda: growing_deviations(self.mechanism, self._scale * self._growing))
+
+    @cached_property
+    def _moved(self) -> FloatArray:
+        return self._with_last(lambda: lattice_bias(self.mechanism, self.grid, self._growing, self.batch))
+
+    def _with_last(self, steps: Callable[[], FloatArray]) -> FloatArray:
+        found = steps() if self.mechanism.steps else np.zeros(1)
+        return np.append(found, found[-1]) if self.mechanism.steps else found
+
+    @property
+    def _missing(self) -> float:
+        """What a short last batch, which is divided by a whole one's size, takes from the sum."""
+        return self.short * float(self.clips[-2]) if self.mechanism.steps else 0.0
+
+    @cached_property
+    def _sampling(self) -> FloatArray:
+        """Centring is a projection in l_2 only: elsewhere it may double a norm."""
+        sides = 1.0 if self.norm.power == 2.0 else 2.0
+        spread = self._norms(
+            _least(sides * self.lipschitz, self.gradient_deviation),
+            _least(sides * self.smoothness, self.hessian_deviation),
+        )
+        return np.asarray(np.sqrt(self.norm.martingale * np.cumsum(spread**2) / self.batch))
+
+    def _norms(self, lipschitz: float, smoothness: float) -> FloatArray:
+        return clipping_norms(self.weights.size, self.power, lipschitz, smoothness, self.diameter)
+
+
+def _least(enforced: float, declared: float | None) -> float:
+    return enforced if declared is None else min(enforced, declared)
