@@ -17,7 +17,9 @@ from tacit.auditing.neighbours import Alphabet
 from tacit.errors import InvalidInput
 from tacit.learners.plan import Attack, Plan, SmallInstance
 from tacit.losses.base import LossFamily
+from tacit.losses.bent import QuadraticFormLoss
 from tacit.losses.linear_models import LinkLoss
+from tacit.losses.several import SeveralLinks
 from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Stochastic
 from tacit.validation import FloatArray
 
@@ -120,4 +122,14 @@ def _data(loss: LossFamily, dimension: int) -> Alphabet:
         # Labels far outside are pulled into their public range: its ends.
         low, high = loss.clip_labels(np.array([-FAR_LABEL, FAR_LABEL])).tolist()
         return Alphabet((*((row, high) for row in rows), *((row, low) for row in reversed(rows))), (nothing, low))
+    if isinstance(loss, SeveralLinks):
+        low, high = loss.link.clip_labels(np.array([-FAR_LABEL, FAR_LABEL])).tolist()
+        blocks = [np.array([rows[(place + step) % len(rows)] for step in range(loss.count)]) for place in (0, 1, -1)]
+        ends = [(block, np.full(loss.count, label)) for block in blocks for label in (low, high)]
+        return Alphabet(tuple(ends), (np.zeros((loss.count, dimension)), np.full(loss.count, low)))
+    if isinstance(loss, QuadraticFormLoss):
+        # Eigenvalues far above the bound, and below 0: clipping is enforced, so it is attacked.
+        forms = [TOO_LONG * loss.largest_curvature * sign * np.eye(dimension) for sign in (1, -1)]
+        ends = [(form, sign * row) for form in forms for row in (rows[0], rows[-1]) for sign in (1, -1)]
+        return Alphabet(tuple(ends), (np.zeros((dimension, dimension)), nothing))
     return Alphabet((*rows, *(-row for row in reversed(rows))), nothing)

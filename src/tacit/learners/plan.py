@@ -358,6 +358,11 @@ class PrivatePlan(Plan):
         """What proves it."""
 
     @property
+    def assumed(self) -> str:
+        """What privacy rests on that nobody can check (empty: nothing)."""
+        return ""
+
+    @property
     def stated_numerics(self) -> str:
         """What the contract says about its numerics."""
         return IDEALIZED
@@ -374,6 +379,7 @@ class PrivatePlan(Plan):
             unit=self.unit,
             rounds_per_person=self.rounds_per_person,
             numerics=self.stated_numerics,
+            assumed=self.assumed,
         )
 
 

@@ -38,7 +38,7 @@ from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.online_learners import default_norm, default_power, named_learner
 from tacit.learners.stochastic.weighting import clipping_norms, conversion_errors
 from tacit.learners.target import RegretBound, Target
-from tacit.losses.base import Loss, RowLoss
+from tacit.losses.base import Loss, asks_user
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import check_mechanism
 from tacit.mechanisms.running_sums.lattice_sums import Grid
@@ -305,7 +305,7 @@ class OnlineToBatchLearner(Learner):
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the models."""
-        return not isinstance(self.plan.problem.loss, RowLoss)
+        return asks_user(self.plan.problem.loss)
 
     def _check(self, record: Any) -> Any:
         """The record, and the batch's sum of differences if it ends a batch: a user's loss is asked only here."""
