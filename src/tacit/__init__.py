@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
     from tacit.learners.l2p_convex import L2PConvex
     from tacit.learners.learner import Learner
-    from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
+    from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
     from tacit.learners.plan import Plan
     from tacit.learners.slots import Decision
     from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from tacit.planning import Choice, plan
     from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
     from tacit.privacy.ledger import Ledger
-    from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
+    from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, StochasticLipschitz, Tracking
     from tacit.randomness import Randomness
     from tacit.simulation.loop import Simulation, simulate
     from tacit.simulation.records import Sweep
@@ -118,7 +118,7 @@ _HOMES = {
     "learners.experts": "L2P HedgeOnSums LazyExperts ScheduledExperts",
     "learners.l2p_convex": "L2PConvex",
     "learners.learner": "Learner",
-    "learners.lipschitz": "LipschitzGrid LipschitzNet",
+    "learners.lipschitz": "LipschitzGrid LipschitzNet LipschitzOnePass",
     "learners.plan": "Plan",
     "learners.slots": "Decision",
     "learners.stochastic": "AveragedFTRL ObjectivePerturbation OnlineToBatch",
@@ -130,7 +130,7 @@ _HOMES = {
     "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
     "privacy.ledger": "Ledger",
-    "problems": "Arms Bandit Convex Experts Lipschitz Stochastic Tracking",
+    "problems": "Arms Bandit Convex Experts Lipschitz Stochastic StochasticLipschitz Tracking",
     "randomness": "Randomness",
     "simulation.loop": "Simulation simulate",
     "simulation.records": "Sweep",
@@ -194,6 +194,7 @@ __all__ = [
     "Lipschitz",
     "LipschitzGrid",
     "LipschitzNet",
+    "LipschitzOnePass",
     "Live",
     "LoggedArms",
     "LogisticLoss",
@@ -238,6 +239,7 @@ __all__ = [
     "SpanningTrees",
     "SquaredLoss",
     "Stochastic",
+    "StochasticLipschitz",
     "Store",
     "StoreError",
     "SubmodularBase",

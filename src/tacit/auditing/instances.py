@@ -20,7 +20,7 @@ from tacit.losses.base import LossFamily
 from tacit.losses.bent import QuadraticFormLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.losses.several import SeveralLinks
-from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Stochastic
+from tacit.problems import Arms, Bandit, Convex, Experts, LipschitzLosses, Problem, Stochastic
 from tacit.validation import FloatArray
 
 # Data of this many times the allowed size: longer data are clipped, that is enforced, so it is attacked.
@@ -90,11 +90,12 @@ def _values(problem: Bandit) -> Alphabet:
 
 
 @extremes.register
-def _functions(problem: Lipschitz) -> Alphabet:
+def _functions(problem: LipschitzLosses) -> Alphabet:
     # Steeper than allowed: clipping is enforced, so it is attacked.
     slope = 3 * problem.lipschitz
     shapes = ((1, 0.5), (1, 0.0), (1, 1.0), (-1, 1.0), (-1, 0.0), (-1, 0.5))
-    functions = [_distance(sign * slope, problem.low + share * problem.side) for sign, share in shapes]
+    low = problem.low
+    functions = [_distance(sign * slope, low + share * problem.side) for sign, share in shapes]
     return Alphabet(tuple(functions), _distance(0.0, 0.0))
 
 
