@@ -125,7 +125,9 @@ def _data(loss: LossFamily, dimension: int) -> Alphabet:
         return Alphabet((*((row, high) for row in rows), *((row, low) for row in reversed(rows))), (nothing, low))
     if isinstance(loss, SeveralLinks):
         low, high = loss.link.clip_labels(np.array([-FAR_LABEL, FAR_LABEL])).tolist()
-        blocks = [np.array([rows[(place + step) % len(rows)] for step in range(loss.count)]) for place in (0, 1, -1)]
+        # All rows along one axis add up; along several they bend the loss in as many directions.
+        blocks = [np.tile(rows[place], (loss.count, 1)) for place in (0, -1)]
+        blocks.append(np.array([rows[place % len(rows)] for place in range(loss.count)]))
         ends = [(block, np.full(loss.count, label)) for block in blocks for label in (low, high)]
         return Alphabet(tuple(ends), (np.zeros((loss.count, dimension)), np.full(loss.count, low)))
     if isinstance(loss, QuadraticFormLoss):

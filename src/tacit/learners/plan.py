@@ -262,8 +262,7 @@ class Plan(ABC):
         The state of a secret learner holds no keys, and the learner that is restored from it draws fresh noise. Given
         the state, what a learner draws later is independent of what it drew before, so that a continued run has the
         law of one that was never interrupted. Continuing one state twice spends twice: what both continuations show
-        leaks at most what two runs do. The state of a replayable learner continues bit for bit, and stays
-        replayable.
+        leaks at most what two runs do. That of a replayable learner continues bit for bit, and stays replayable.
         """
         learner = self._learner(Randomness.secret())
         learner.load_state_dict(state)

@@ -27,7 +27,7 @@ from tacit.validation import FloatArray, check_integer, check_positive, invalid,
 
 # Tables of more entries are refused: every node costs memory in every process.
 _MOST_ENTRIES = 1 << 22
-# Difference quotients are computed in float64: this much of the declared curvature is left to their rounding.
+# Slopes and their quotients are computed in float64: this share of the declared bounds is left to their rounding.
 _ROUNDING = 1e-9
 _UNIT = 2.0**-53
 
@@ -80,19 +80,19 @@ class TabulatedLoss(LinkLoss):
         # Clipping keeps growth and quotients: the integral of what is clipped is the Huberised loss.
         slopes = np.clip(slopes, -self.largest_slope, self.largest_slope)
         object.__setattr__(self, "labels", read_only(labels))
-        object.__setattr__(self, "slopes", read_only(slopes))
-        self._check_quotients()
+        # A slope that is constant may fall by its last digits: those are lifted, so that none falls.
+        object.__setattr__(self, "slopes", read_only(np.maximum.accumulate(slopes, axis=1)))
+        self._check_quotients(slopes)
 
-    def _check_quotients(self) -> None:
-        quotients = self._quotients
-        where = f"between margins {self.largest_margin / (self._table.shape[1] - 1) * 2:g} apart"
-        if np.any(quotients < 0):
+    def _check_quotients(self, given: FloatArray) -> None:
+        where = f"between margins {self._width:g} apart"
+        if np.any(self._table - given > _ROUNDING * self.largest_slope):
             raise InvalidInput(
                 f"The slopes of this link fall {where}: it is not convex, and a method that minimises needs a convex "
                 "loss."
             )
-        steepest = float(quotients.max()) * (1 + _ROUNDING)
-        if steepest > self.largest_curvature:
+        steepest = float(self._quotients.max())
+        if steepest > self.largest_curvature * (1 + _ROUNDING):
             raise InvalidInput(
                 f"The slopes of this link grow by {steepest:.6g} a unit of margin {where}, more than the declared "
                 f"curvature {self.largest_curvature:g}: declare at least that."
@@ -162,8 +162,8 @@ class TabulatedLoss(LinkLoss):
         return self._mixed(labels, at)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """As declared: the table has both bounds everywhere."""
-        return self.largest_slope, self.largest_curvature
+        """As declared, with room for the rounding of quotients: the table has both bounds everywhere."""
+        return self.largest_slope, self.largest_curvature * (1 + 2 * _ROUNDING)
 
     @property
     def _nodes(self) -> FloatArray:

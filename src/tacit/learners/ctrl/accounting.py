@@ -6,9 +6,8 @@ N(-grad J(x); 0, sigma^2) det(hess J(x)), so between neighbours the log ratio z 
     M = offset + slope * chi,    offset = ld + k^2 G^2/(2 sigma^2),    slope = k G/sigma,
 
 where chi is the norm of a standard Gaussian vector (generalised linear losses: of a standard Gaussian number,
-by convexity over the feature vectors; with j links a round, of a vector of min(j, d) numbers), ld bounds the log
-determinants, and k G is how far one person moves the gradient: k = 2m if m rounds are replaced, m if they are zeroed
-out. Since E[e^z] = 1, for alpha = a > 1
+by convexity over the feature vectors, however many a round has), ld bounds the log determinants, and k G is how far
+one person moves the gradient: k = 2m if m rounds are replaced, m if they are zeroed out. Since E[e^z] = 1, for a > 1
 
     E[e^{az}] = 1 + E[phi(z)],   phi(z) = e^{az} - 1 - a(e^z - 1) >= 0,
 
@@ -106,13 +105,13 @@ def ctrl_chain(
     sides = relation.sides
     move = sides * m * lipschitz / sigma
     if linear_model:
-        degrees, spread = directions(dimension, terms), 1
-        growth = m * log_growth(eta * smoothness, degrees)
+        degrees = 1
+        growth = m * log_growth(eta * smoothness, directions(dimension, terms))
     else:
-        degrees = spread = dimension
+        degrees = dimension
         growth = dimension * float(np.log1p(m * eta * smoothness))
     draw = PerturbedMinimiser(degrees, float(growth + move**2 / 2), move, shift)
-    drift = m * (sides * (lipschitz / sigma) ** 2 + (eta * smoothness) ** 2 * spread)
+    drift = m * (sides * (lipschitz / sigma) ** 2 + (eta * smoothness) ** 2 * degrees)
     return LazyChain.of_hazards(
         decisions=rounds - 1,
         least=-float(np.log1p(-force)),

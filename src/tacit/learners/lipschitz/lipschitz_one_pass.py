@@ -24,6 +24,8 @@ from tacit.learners.lipschitz.lipschitz_net import LipschitzNet
 from tacit.learners.plan import Plan, SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
+from tacit.mechanisms.running_sums import RunningSum
+from tacit.mechanisms.running_sums.lattice_sums import Grid
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Lipschitz, Problem, StochasticLipschitz
 from tacit.randomness import Randomness
@@ -76,6 +78,32 @@ class LipschitzOnePass(Plan):
         """That of the learner, record by record."""
         online = self.online.guarantee
         return replace(online, unit="one record", released=f"{online.released}, hence every model of the pass")
+
+    @property
+    def _sums(self) -> LipschitzGrid:
+        if not isinstance(self.online, LipschitzGrid):
+            raise AttributeError(f"{self.online.algorithm} has no running sum.")
+        return self.online
+
+    @property
+    def mechanism(self) -> RunningSum:
+        """The running sum of a grid."""
+        return self._sums.mechanism
+
+    @property
+    def privacy(self) -> float:
+        """Its mu."""
+        return self._sums.privacy
+
+    @property
+    def grid(self) -> Grid:
+        """Its lattice."""
+        return self._sums.grid
+
+    @property
+    def privacy_per_stream(self) -> float:
+        """Its mu: it has one stream of noise."""
+        return self._sums.privacy_per_stream
 
     @property
     def certified_against(self) -> tuple[str, ...]:

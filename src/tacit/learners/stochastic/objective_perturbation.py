@@ -40,11 +40,10 @@ from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy
 from tacit.learners.stochastic.model_noise import SHRUNK, FloatModelNoise, LatticeModelNoise, ModelNoise
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
+from tacit.learners.stochastic.objective_losses import check_loss, one_sided
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
-from tacit.losses.base import LossFamily, largest_norm
-from tacit.losses.bent import QuadraticFormLoss
-from tacit.losses.linear_models import LinkLoss, LogisticLoss, SmoothedHingeLoss
-from tacit.losses.trust import refuse_unchecked
+from tacit.losses.base import largest_norm
+from tacit.losses.linear_models import LinkLoss, LogisticLoss
 from tacit.numerics.bounds import GaussianSlack
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Pure, SamplerError
@@ -217,7 +216,7 @@ class ObjectivePerturbation(PrivatePlan):
         """
         refuse_many_rounds("ObjectivePerturbation", target)
         constants = problem.loss.constants(None)
-        _check_loss(problem.loss)
+        check_loss(problem.loss)
         check_integer("ObjectivePerturbation", "releases", releases, at_most=MOST_RELEASES)
         if isinstance(regularisation, str):
             check_choice("ObjectivePerturbation", "regularisation", regularisation, RULES)
@@ -361,32 +360,6 @@ class ObjectivePerturbationLearner(Learner):
         features = hull_rows(self._loss, None, rows)
         features[:, : self._dimension] *= SHRUNK
         return features
-
-
-def _check_loss(loss: LossFamily) -> None:
-    """Refuse losses without a bounded slope and curvature on the whole space, or with several links a record."""
-    constants = loss.constants(None)
-    if isinstance(loss, QuadraticFormLoss):
-        raise PrivacyError(
-            "ObjectivePerturbation minimises over the whole space, without a domain, and there the slope of a "
-            "QuadraticFormLoss has no bound: use OnlineToBatch or AveragedFTRL on a bounded domain."
-        )
-    if loss.family != "glm" or not np.isfinite([constants.lipschitz, constants.smoothness]).all():
-        raise PrivacyError(
-            "ObjectivePerturbation needs a generalised linear loss of bounded slope and curvature by construction "
-            f"(LogisticLoss, SmoothedHingeLoss, HuberLoss, TabulatedLoss). Got {loss!r} instead."
-        )
-    if loss.terms > 1:
-        raise PrivacyError(
-            f"ObjectivePerturbation is proved for one link a record, not for {loss.terms}: use OnlineToBatch or "
-            "AveragedFTRL."
-        )
-    refuse_unchecked(loss, "ObjectivePerturbation")
-
-
-def one_sided(loss: Any) -> bool:
-    """Whether the label fixes the sign of the slope."""
-    return isinstance(loss, LogisticLoss | SmoothedHingeLoss)
 
 
 def excess_risk(problem: Stochastic, ridge: float, square_noise: float) -> float:
