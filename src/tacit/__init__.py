@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
     from tacit.learners.l2p_convex import L2PConvex
     from tacit.learners.learner import Learner
-    from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
+    from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
     from tacit.learners.plan import Plan
     from tacit.learners.slots import Decision
     from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
@@ -70,20 +70,25 @@ if TYPE_CHECKING:
         AbsoluteLoss,
         ConvexFamily,
         CustomLoss,
+        DeclaredLoss,
         HingeLoss,
         HuberLoss,
         LinearLoss,
+        LinkLoss,
         LogisticLoss,
+        QuadraticFormLoss,
         QuadraticLoss,
         QuantileLoss,
         RegularisedLoss,
+        SeveralLinks,
         SmoothedHingeLoss,
         SquaredLoss,
+        TabulatedLoss,
     )
     from tacit.planning import Choice, plan
     from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
     from tacit.privacy.ledger import Ledger
-    from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
+    from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, StochasticLipschitz, Tracking
     from tacit.randomness import Randomness
     from tacit.simulation.loop import Simulation, simulate
     from tacit.simulation.records import Sweep
@@ -114,19 +119,20 @@ _HOMES = {
     "learners.experts": "L2P HedgeOnSums LazyExperts ScheduledExperts",
     "learners.l2p_convex": "L2PConvex",
     "learners.learner": "Learner",
-    "learners.lipschitz": "LipschitzGrid LipschitzNet",
+    "learners.lipschitz": "LipschitzGrid LipschitzNet LipschitzOnePass",
     "learners.plan": "Plan",
     "learners.slots": "Decision",
     "learners.stochastic": "AveragedFTRL ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
     "SampledFixedShare TrackingOnSums",
-    "losses": "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LogisticLoss QuadraticLoss "
-    "QuantileLoss RegularisedLoss SmoothedHingeLoss SquaredLoss",
+    "losses": "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss LogisticLoss "
+    "QuadraticFormLoss QuadraticLoss QuantileLoss RegularisedLoss SeveralLinks SmoothedHingeLoss SquaredLoss "
+    "TabulatedLoss",
     "planning": "Choice plan",
     "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
     "privacy.ledger": "Ledger",
-    "problems": "Arms Bandit Convex Experts Lipschitz Stochastic Tracking",
+    "problems": "Arms Bandit Convex Experts Lipschitz Stochastic StochasticLipschitz Tracking",
     "randomness": "Randomness",
     "simulation.loop": "Simulation simulate",
     "simulation.records": "Sweep",
@@ -164,6 +170,7 @@ __all__ = [
     "ConvexFamily",
     "CustomLoss",
     "Decision",
+    "DeclaredLoss",
     "DecoyArms",
     "DriftingArms",
     "DriftingLosses",
@@ -185,9 +192,11 @@ __all__ = [
     "Ledger",
     "LimitedUpdates",
     "LinearLoss",
+    "LinkLoss",
     "Lipschitz",
     "LipschitzGrid",
     "LipschitzNet",
+    "LipschitzOnePass",
     "Live",
     "LoggedArms",
     "LogisticLoss",
@@ -209,6 +218,7 @@ __all__ = [
     "PrivacyError",
     "PrivateFTRL",
     "ProtocolError",
+    "QuadraticFormLoss",
     "QuadraticLoss",
     "QuantileLoss",
     "Randomness",
@@ -223,6 +233,7 @@ __all__ = [
     "Routing",
     "SampledFixedShare",
     "ScheduledExperts",
+    "SeveralLinks",
     "ShiftingBernoulli",
     "SignFlips",
     "Simplex",
@@ -231,11 +242,13 @@ __all__ = [
     "SpanningTrees",
     "SquaredLoss",
     "Stochastic",
+    "StochasticLipschitz",
     "Store",
     "StoreError",
     "SubmodularBase",
     "Sweep",
     "SwitchingAdversary",
+    "TabulatedLoss",
     "TacitError",
     "Tracking",
     "TrackingOnSums",

@@ -13,7 +13,7 @@ from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.l2p_convex import L2PConvex
-from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
+from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
 from tacit.learners.tracking import (
@@ -25,7 +25,17 @@ from tacit.learners.tracking import (
     SampledFixedShare,
     TrackingOnSums,
 )
-from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Stochastic, Tracking
+from tacit.problems import (
+    Arms,
+    Bandit,
+    Convex,
+    Experts,
+    Lipschitz,
+    Problem,
+    Stochastic,
+    StochasticLipschitz,
+    Tracking,
+)
 from tacit.validation import invalid
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
@@ -43,6 +53,7 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Lipschitz: (LipschitzGrid, LipschitzNet),
     Bandit: (BanditFW,),
     Arms: (PhasedArms, BatchedTsallis),
+    StochasticLipschitz: (LipschitzOnePass,),
     Stochastic: (ObjectivePerturbation, OnlineToBatch, AveragedFTRL),
 }
 """Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""

@@ -17,8 +17,10 @@ from tacit.auditing.neighbours import Alphabet
 from tacit.errors import InvalidInput
 from tacit.learners.plan import Attack, Plan, SmallInstance
 from tacit.losses.base import LossFamily
+from tacit.losses.bent import QuadraticFormLoss
 from tacit.losses.linear_models import LinkLoss
-from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Stochastic
+from tacit.losses.several import SeveralLinks
+from tacit.problems import Arms, Bandit, Convex, Experts, LipschitzLosses, Problem, Stochastic
 from tacit.validation import FloatArray
 
 # Data of this many times the allowed size: longer data are clipped, that is enforced, so it is attacked.
@@ -88,11 +90,12 @@ def _values(problem: Bandit) -> Alphabet:
 
 
 @extremes.register
-def _functions(problem: Lipschitz) -> Alphabet:
+def _functions(problem: LipschitzLosses) -> Alphabet:
     # Steeper than allowed: clipping is enforced, so it is attacked.
     slope = 3 * problem.lipschitz
     shapes = ((1, 0.5), (1, 0.0), (1, 1.0), (-1, 1.0), (-1, 0.0), (-1, 0.5))
-    functions = [_distance(sign * slope, problem.low + share * problem.side) for sign, share in shapes]
+    low = problem.low
+    functions = [_distance(sign * slope, low + share * problem.side) for sign, share in shapes]
     return Alphabet(tuple(functions), _distance(0.0, 0.0))
 
 
@@ -120,4 +123,16 @@ def _data(loss: LossFamily, dimension: int) -> Alphabet:
         # Labels far outside are pulled into their public range: its ends.
         low, high = loss.clip_labels(np.array([-FAR_LABEL, FAR_LABEL])).tolist()
         return Alphabet((*((row, high) for row in rows), *((row, low) for row in reversed(rows))), (nothing, low))
+    if isinstance(loss, SeveralLinks):
+        low, high = loss.link.clip_labels(np.array([-FAR_LABEL, FAR_LABEL])).tolist()
+        # All rows along one axis add up; along several they bend the loss in as many directions.
+        blocks = [np.tile(rows[place], (loss.count, 1)) for place in (0, -1)]
+        blocks.append(np.array([rows[place % len(rows)] for place in range(loss.count)]))
+        ends = [(block, np.full(loss.count, label)) for block in blocks for label in (low, high)]
+        return Alphabet(tuple(ends), (np.zeros((loss.count, dimension)), np.full(loss.count, low)))
+    if isinstance(loss, QuadraticFormLoss):
+        # Eigenvalues far above the bound, and below 0: clipping is enforced, so it is attacked.
+        forms = [TOO_LONG * loss.largest_curvature * sign * np.eye(dimension) for sign in (1, -1)]
+        ends = [(form, sign * row) for form in forms for row in (rows[0], rows[-1]) for sign in (1, -1)]
+        return Alphabet(tuple(ends), (np.zeros((dimension, dimension)), nothing))
     return Alphabet((*rows, *(-row for row in reversed(rows))), nothing)

@@ -47,6 +47,7 @@ KINDS = (
     problems.bandit,
     problems.arms,
     problems.stochastic,
+    problems.stochastic_lipschitz,
 )
 add_commands(app, attack, KINDS)
 

@@ -28,5 +28,6 @@ KINDS = (
     problems.bandit,
     problems.arms,
     problems.stochastic,
+    problems.stochastic_lipschitz,
 )
 add_commands(app, plan, KINDS)

@@ -48,6 +48,10 @@ Improper = Annotated[
     typer.Option("--improper", help="Decisions may leave the domain, with which regret is compared (prediction)."),
 ]
 
+InBox = Annotated[
+    str | None, typer.Option("--domain", help="A set in place of the box: ball, l1-ball, box or simplex.")
+]
+
 
 def experts(
     n: options.Number,
@@ -125,10 +129,37 @@ def lipschitz(
     low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
     high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
     lipschitz: options.Lipschitz = 1.0,
+    domain: InBox = None,
+    radius: Radius = 1.0,
     delay: options.Delay = 0,
 ) -> tacit.Lipschitz:
     """Choose one or two numbers; the whole loss is seen, convex or not."""
-    return tacit.Lipschitz(dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz, delay=delay)
+    points = None if domain is None else domain_of(domain, dim, radius)
+    return tacit.Lipschitz(
+        dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz, domain=points, delay=delay
+    )
+
+
+def stochastic_lipschitz(
+    horizon: Annotated[int, typer.Option(help="Number of records.")],
+    dim: Annotated[int, typer.Option("--dim", help="How many numbers are learned: 1 or 2.")] = 1,
+    low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
+    high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
+    lipschitz: options.Lipschitz = 1.0,
+    domain: InBox = None,
+    radius: Radius = 1.0,
+    convex: Annotated[bool, typer.Option("--convex", help="The expected loss is convex: decisions are averaged.")] = (
+        False
+    ),
+) -> tacit.StochasticLipschitz:
+    """Learn one or two numbers from records, each seen once; losses need not be convex."""
+    points = None if domain is None else domain_of(domain, dim, radius)
+    return tacit.StochasticLipschitz(
+        dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz, domain=points, convex=convex
+    )
+
+
+stochastic_lipschitz.__name__ = "stochastic-lipschitz"
 
 
 def bandit(

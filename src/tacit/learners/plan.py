@@ -262,8 +262,7 @@ class Plan(ABC):
         The state of a secret learner holds no keys, and the learner that is restored from it draws fresh noise. Given
         the state, what a learner draws later is independent of what it drew before, so that a continued run has the
         law of one that was never interrupted. Continuing one state twice spends twice: what both continuations show
-        leaks at most what two runs do. The state of a replayable learner continues bit for bit, and stays
-        replayable.
+        leaks at most what two runs do. That of a replayable learner continues bit for bit, and stays replayable.
         """
         learner = self._learner(Randomness.secret())
         learner.load_state_dict(state)
@@ -358,6 +357,11 @@ class PrivatePlan(Plan):
         """What proves it."""
 
     @property
+    def assumed(self) -> str:
+        """What privacy rests on that nobody can check (empty: nothing)."""
+        return ""
+
+    @property
     def stated_numerics(self) -> str:
         """What the contract says about its numerics."""
         return IDEALIZED
@@ -374,6 +378,7 @@ class PrivatePlan(Plan):
             unit=self.unit,
             rounds_per_person=self.rounds_per_person,
             numerics=self.stated_numerics,
+            assumed=self.assumed,
         )
 
 

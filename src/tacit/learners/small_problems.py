@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tacit.geometry import Ball, Box, L1Ball, Simplex
-from tacit.losses.base import RowLoss
+from tacit.losses.base import asks_user
 from tacit.losses.linear_models import LinearLoss, LogisticLoss
 from tacit.problems import Convex, Problem, Stochastic
 
@@ -28,14 +28,14 @@ def few_rounds(problem: AnyProblem, most: int = FEW_ROUNDS) -> AnyProblem:
 
 def clipped_losses(problem: AnyLoss) -> AnyLoss:
     """Where any loss may be given its gradients are clipped: linear losses reach the clip."""
-    if isinstance(problem.loss, RowLoss):
+    if not asks_user(problem.loss):
         return problem
     return replace(problem, loss=LinearLoss(problem.loss.constants(problem.domain).lipschitz))
 
 
 def playable_losses(problem: Convex) -> Convex:
-    """Where only constants were given, the logistic loss stands for all losses that have them."""
-    return problem if isinstance(problem.loss, RowLoss) else replace(problem, loss=LogisticLoss())
+    """Where only constants or functions were given, the logistic loss stands for all losses that have them."""
+    return replace(problem, loss=LogisticLoss()) if asks_user(problem.loss) else problem
 
 
 def on_interval(problem: Convex, rounds: int = 3) -> Convex:

@@ -21,6 +21,9 @@ from tacit.validation import LARGEST, FloatArray, check_choice, check_level, che
 CONSTRUCTED = ("linear", "glm", "general")
 """Families whose convexity and constants hold by construction."""
 
+DECLARED = "convex, G, beta as declared by you"
+"""What is assumed of a loss whose constants nobody can check."""
+
 
 @dataclass(frozen=True)
 class Constants:
@@ -58,6 +61,23 @@ class LossFamily(ABC):
     def height(self, domain: ConvexSet) -> float:
         """How far a loss on the domain may lie above its smallest value anywhere (infinite: nobody knows)."""
         return float("inf")
+
+    def gradient_rounding(self, dimension: int) -> float:
+        """By how much a computed gradient may be off beyond 8 units in its own last place and in that of its margin."""
+        return 0.0
+
+    @property
+    def terms(self) -> int:
+        """How many links one round of a generalised linear loss sums."""
+        return 1
+
+    @property
+    def assumed(self) -> str:
+        """What a method that minimises or samples must believe of this loss (empty: all of it holds by construction).
+
+        Nobody checked a class from outside of tacit, nor what it overrides.
+        """
+        return "" if type(self).__module__.startswith("tacit.") else DECLARED
 
 
 @dataclass(frozen=True)
@@ -117,6 +137,9 @@ class RowLoss(Loss):
     `x` may be one point, or one point for each round. Subclasses give `pack`, `values` and `gradients`.
     """
 
+    asks: ClassVar[bool] = False
+    """Whether functions of the user's are asked about points."""
+
     @abstractmethod
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
         """Rows of checked and clipped data, of shape (rounds, width); bad data raise."""
@@ -161,6 +184,11 @@ class RowLoss(Loss):
 
     def _holds_many(self, data: Any) -> bool:
         return depth(data) == 2
+
+
+def asks_user(loss: object) -> bool:
+    """Whether functions of the user's see the points at which this loss is taken."""
+    return not isinstance(loss, RowLoss) or loss.asks
 
 
 def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: bool) -> FloatArray:

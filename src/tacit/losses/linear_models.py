@@ -55,6 +55,9 @@ class LinearLoss(RowLoss):
 class LinkLoss(RowLoss):
     """A generalised linear loss: data are pairs (features, label), or arrays of both.
 
+    For a link of your own give `link`, `slope`, `curvature`, `link_constants` and a `label_range`. Methods that clip
+    gradients take it as it is; for those that minimise or sample make a `TabulatedLoss` of it, which is checked.
+
     Attributes:
         data_norm: public bound on the norm of a feature vector; longer ones are scaled down.
     """
@@ -83,6 +86,15 @@ class LinkLoss(RowLoss):
     @abstractmethod
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
         """(sup|f'|, sup f'') over margins up to `largest_margin` and all labels."""
+
+    @property
+    def slope_rounding(self) -> float:
+        """By how much a computed slope may be off beyond 8 units in its own last place."""
+        return 0.0
+
+    def gradient_rounding(self, dimension: int) -> float:
+        """That of the slope, times the features."""
+        return self.data_norm * self.slope_rounding
 
     def clip_labels(self, labels: FloatArray) -> FloatArray:
         """Labels pulled into their public range."""

@@ -64,6 +64,7 @@ class Guarantee:
         numerics: "exact", "exact up to an extra epsilon of <number>" (which the curve contains), or
             "idealized: float64 samplers".
         randomness: where the noise comes from; a replayable source is stamped as not private.
+        assumed: what the proof rests on that nobody can check (empty: nothing).
     """
 
     curve: Curve
@@ -76,6 +77,7 @@ class Guarantee:
     adversary: str = "adaptive"
     numerics: str = IDEALIZED
     randomness: str = "computational"
+    assumed: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.curve, Curve):
@@ -83,7 +85,7 @@ class Guarantee:
         check_number("Guarantee", "at_delta", self.at_delta, above=0.0, below=1.0, closed_low=True)
         object.__setattr__(self, "relation", as_relation("Guarantee", self.relation))
         check_integer("Guarantee", "rounds_per_person", self.rounds_per_person)
-        for name in ("released", "theorem", "unit", "adversary", "numerics", "randomness"):
+        for name in ("released", "theorem", "unit", "adversary", "numerics", "randomness", "assumed"):
             if not isinstance(getattr(self, name), str):
                 raise invalid("Guarantee", name, "a text", getattr(self, name))
         extra_epsilon(self.numerics)  # refuses other words
@@ -148,6 +150,7 @@ class Guarantee:
             adversary=self.adversary if len({g.adversary for g in everyone}) == 1 else "oblivious",
             numerics=composed_numerics(g.numerics for g in everyone),
             randomness=next((g.randomness for g in everyone if not g.private), self.randomness),
+            assumed="; ".join(dict.fromkeys(g.assumed for g in everyone if g.assumed)),
         )
 
     def __str__(self) -> str:
@@ -164,6 +167,7 @@ class Guarantee:
             f"  numerics:   {self.numerics}",
             f"  randomness: {self.randomness}",
         ]
+        lines += [f"  assumed:    {self.assumed}"] if self.assumed else []
         return "\n".join(lines)
 
     def to_json(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.geometry.base import BarrierSet, ConvexSet, ProjectableSet
-from tacit.losses import LinearLoss, LinkLoss, QuadraticLoss, RowLoss
+from tacit.losses import BentLoss, LinearLoss, LinkLoss, QuadraticLoss, RowLoss, SeveralLinks
 from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.newton import constrained_minimum
 from tacit.validation import FloatArray, check_positive
@@ -55,8 +55,8 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
         gradient = np.sum(loss.gradients(point, rows), axis=0)
         # The smallest loss is proved by the linear oracle, up to the rounding of these sums.
         gap = max(0.0, float(gradient @ (point - domain.minimize_linear(gradient)))) + 1e-14 * scale
-    elif isinstance(loss, LinkLoss) and isinstance(domain, BarrierSet):
-        losses = loss_sum(loss, domain.hull_dimension)
+    elif isinstance(loss, LinkLoss | SeveralLinks | BentLoss) and isinstance(domain, BarrierSet):
+        losses = loss_sum(loss, domain.hull_dimension, domain)
         losses.add(hull_rows(loss, domain, rows))
         found, gap = constrained_minimum(losses, domain, tolerance * scale)
         point = domain.from_hull(found)

@@ -220,12 +220,13 @@ def lipschitz_game(
     checkpoints: IntArray,
     mask: Absent | None = None,
 ) -> Outcome:
-    """Regret against the best point of a fine grid of the box, for losses that need not be convex."""
+    """Regret against the best point of a fine grid of the set, for losses that need not be convex."""
     problem = _problem_of(learner, Lipschitz)
     losses = environment.functions(generator)
     points = learner.run(losses, mask)
-    axis = np.linspace(problem.low, problem.high, GRID[problem.dimension])
-    grid = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1).reshape(-1, problem.dimension)
+    axis = np.linspace(0.0, 1.0, GRID[problem.dimension])
+    shares = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1)
+    grid = problem.place(shares.reshape(-1, problem.dimension))
     paid = np.array([float(loss(point[None])[0]) for loss, point in zip(losses, points, strict=True)])
     best = grid[np.argmin(sum(loss(grid) for loss in losses))][None]
     regret = np.cumsum(paid - np.array([float(loss(best)[0]) for loss in losses]))

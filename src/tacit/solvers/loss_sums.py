@@ -14,8 +14,10 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.geometry.base import ConvexSet, FullDimensionalSet
 from tacit.losses.base import Loss, RowLoss
+from tacit.losses.bent import BentLoss
 from tacit.losses.linear_models import LinearLoss, LinkLoss
 from tacit.losses.quadratic import QuadraticLoss
+from tacit.losses.several import SeveralLinks
 from tacit.validation import FloatArray
 
 UNIT = 2.0**-53
@@ -141,11 +143,12 @@ class QuadraticSum(CompensatedSum):
 
 
 class LinkSum(LossSum):
-    """A sum of f(<v, x> + o, y): rows of hull features v, offset o and label y."""
+    """A sum of f(<v, x> + o, y), `terms` of them a round: rows of hull features v, offset o and label y."""
 
-    def __init__(self, dimension: int, loss: LinkLoss) -> None:
+    def __init__(self, dimension: int, loss: LinkLoss, terms: int = 1) -> None:
         super().__init__(dimension)
         self._loss = loss
+        self._terms = terms
         self._rows = np.empty((0, dimension + 2))
 
     @property
@@ -155,13 +158,13 @@ class LinkSum(LossSum):
 
     def add(self, rows: FloatArray) -> None:
         """Keep the rows; memory doubles when it is full."""
-        needed = self.count + len(rows)
-        if needed > len(self._rows):
-            grown = np.empty((max(needed, 2 * len(self._rows), 256), self.dimension + 2))
-            grown[: self.count] = self._rows[: self.count]
+        used, more = self.count * self._terms, len(rows) * self._terms
+        if used + more > len(self._rows):
+            grown = np.empty((max(used + more, 2 * len(self._rows), 256), self.dimension + 2))
+            grown[:used] = self._rows[:used]
             self._rows = grown
-        self._rows[self.count : needed] = rows
-        self.count = needed
+        self._rows[used : used + more] = rows.reshape(more, self.dimension + 2)
+        self.count += len(rows)
 
     def value(self, x: FloatArray) -> float:
         """The sum of the losses."""
@@ -174,10 +177,16 @@ class LinkSum(LossSum):
         slopes = self._loss.slope(margins, labels)
         norm, d = self._loss.data_norm, self.dimension
         total = _weighted_sum(slopes, features)
-        reach = norm * float(np.sqrt(x @ x)) + float(np.max(np.abs(self._rows[: self.count, -2]), initial=0.0))
+        offsets = np.abs(self._rows[: len(slopes), -2])
+        reach = norm * float(np.sqrt(x @ x)) + float(np.max(offsets, initial=0.0))
         curvature = self._loss.link_constants(reach)[1]
-        size = float(np.sum(np.abs(slopes)))
-        error = norm * ((SUM_ERROR + 8 * UNIT) * size + self.count * curvature * (d + 4) * UNIT * reach)
+        if self._terms == 1:
+            sizes, moved, norms = norm * float(np.sum(np.abs(slopes))), norm * self.count * reach, norm * self.count
+        else:  # features of a round share their norm: one bound for each of them would add up to more
+            each = np.sqrt(np.add.reduce(features * features, axis=1))
+            sizes, norms = float(np.abs(slopes) @ each), float(np.sum(each))
+            moved = float(each @ (each * float(np.sqrt(x @ x)) + offsets))
+        error = (SUM_ERROR + 8 * UNIT) * sizes + curvature * (d + 4) * UNIT * moved + self._loss.slope_rounding * norms
         return total, error * np.sqrt(d)
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
@@ -192,7 +201,7 @@ class LinkSum(LossSum):
         return total
 
     def _at(self, x: FloatArray, since: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
-        rows = self._rows[since : self.count]
+        rows = self._rows[since * self._terms : self.count * self._terms]
         features = rows[:, :-2]
         blocks, rest = _blocks(features)
         margins = np.concatenate([np.matmul(blocks, x).ravel(), rest @ x]) + rows[:, -2]
@@ -200,13 +209,70 @@ class LinkSum(LossSum):
 
     def state_dict(self) -> dict[str, Any]:
         """The rows that are in use. PRIVATE."""
+        return {"count": self.count, "_rows": self._rows[: self.count * self._terms].copy()}
+
+
+class BentSum(LossSum):
+    """A sum of losses with whole Hessians: packed rows, asked anew at every point."""
+
+    def __init__(self, loss: BentLoss, domain: ConvexSet) -> None:
+        super().__init__(domain.hull_dimension)
+        self._loss = loss
+        self._domain = domain
+        self._most = loss.constants(domain)
+        self._rows = np.empty((0, loss.neutral(domain.dimension).shape[1]))
+
+    @property
+    def smoothness(self) -> float:
+        """The largest curvature of a round, times their number."""
+        return self.count * self._most.smoothness
+
+    def add(self, rows: FloatArray) -> None:
+        """Keep the rows."""
+        needed = self.count + len(rows)
+        if needed > len(self._rows):
+            self._rows = np.resize(self._rows[: self.count], (max(needed, 2 * self.count, 256), rows.shape[1]))
+        self._rows[self.count : needed] = rows
+        self.count = needed
+
+    def value(self, x: FloatArray) -> float:
+        """The sum of the losses."""
+        return float(np.sum(self._loss.values(self._domain.from_hull(x), self._rows[: self.count])))
+
+    def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
+        """The sum of the gradients. Errors: of the sum, of each gradient, and of the point times the curvature."""
+        d, point = self.dimension, self._domain.from_hull(x)
+        gradients = self._domain.restrict(self._loss.gradients(point, self._rows[: self.count]))
+        size = float(np.sum(np.sqrt(np.add.reduce(gradients * gradients, axis=1))))
+        reach = float(np.sqrt(x @ x)) + float(np.linalg.norm(self._domain.centre))
+        moved = self.count * self._most.smoothness * (d + 4) * UNIT * reach
+        own = self.count * self._loss.gradient_rounding(self._domain.dimension)
+        error = np.sqrt(d) * ((SUM_ERROR + 8 * UNIT) * size + moved) + own
+        return np.asarray(np.add.reduce(np.ascontiguousarray(gradients.T), axis=1)), float(error)
+
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
+        """The sum of the Hessians, a cache's worth at a time."""
+        point, basis = self._domain.from_hull(x), self._domain.hull_basis
+        total = np.zeros((self._domain.dimension, self._domain.dimension))
+        for first in range(since, self.count, _CHUNK):
+            matrices = self._loss.hessians(point, self._rows[first : min(first + _CHUNK, self.count)])
+            flat = np.ascontiguousarray(matrices.reshape(len(matrices), -1).T)  # contiguous sums are pairwise
+            total += np.add.reduce(flat, axis=1).reshape(total.shape)
+        return np.asarray(basis.T @ total @ basis)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The rows that are in use. PRIVATE."""
         return {"count": self.count, "_rows": self._rows[: self.count].copy()}
 
 
-def loss_sum(loss: Loss, dimension: int) -> LossSum:
-    """An empty sum of this loss in `dimension` hull coordinates."""
+def loss_sum(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> LossSum:
+    """An empty sum of this loss in `dimension` hull coordinates; losses with whole Hessians need the domain."""
     if isinstance(loss, LinkLoss):
         return LinkSum(dimension, loss)
+    if isinstance(loss, SeveralLinks):
+        return LinkSum(dimension, loss.link, loss.terms)
+    if isinstance(loss, BentLoss) and domain is not None:
+        return BentSum(loss, domain)
     if isinstance(loss, QuadraticLoss):
         return QuadraticSum(dimension, loss.strength)
     if isinstance(loss, LinearLoss):
@@ -218,7 +284,11 @@ def loss_sum(loss: Loss, dimension: int) -> LossSum:
 
 
 def hull_rows(loss: RowLoss, domain: ConvexSet | None, rows: FloatArray) -> FloatArray:
-    """Packed rows in hull coordinates: gradients, targets, or (features, offset, label)."""
+    """Packed rows in hull coordinates: gradients, targets, or (features, offset, label); bent losses keep theirs."""
+    if isinstance(loss, SeveralLinks):
+        return hull_rows(loss.link, domain, loss.single(rows)).reshape(len(rows), -1)
+    if isinstance(loss, BentLoss):
+        return rows
     if isinstance(loss, LinkLoss):
         features = rows[:, :-1]
         centre = np.zeros(features.shape[1]) if domain is None else domain.centre

@@ -14,7 +14,7 @@ KINDS: dict[str, type[Problem]] = {"experts": Experts, "tracking": Tracking, "ar
 def problem_to_dict(problem: object) -> dict[str, Any] | None:
     """The problem as JSON can hold it; None if it has parts that JSON cannot describe, such as a loss."""
     for kind, made in KINDS.items():
-        if type(problem) is made:
+        if type(problem) is made and getattr(problem, "domain", None) is None:
             return {"kind": kind, **{field.name: getattr(problem, field.name) for field in fields(problem)}}
     return None
 

@@ -1,6 +1,6 @@
 """L2P on regularised multiplicative weights."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log, sqrt
 
 import numpy as np
@@ -12,29 +12,10 @@ from tacit.learners.l2p_convex.accounting import clip_errors, gibbs_regret
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.l2p_convex.measure import History, IntervalMeasure, rounded_count
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains
-from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LinkLoss, LogisticLoss, QuadraticLoss
+from tacit.losses import AbsoluteLoss, ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.privacy.curves import Gaussian
 from tacit.problems import Convex
 from tacit.randomness import Randomness
-
-
-@dataclass(frozen=True)
-class AbsoluteLoss(LinkLoss):
-    """|<v, x> - y|: convex with a kink, Lipschitz by construction."""
-
-    label_range = (-1.0, 1.0)
-
-    def link(self, margins, labels):
-        return np.abs(margins - labels)
-
-    def slope(self, margins, labels):
-        return np.sign(margins - labels)
-
-    def curvature(self, margins, labels):
-        return np.zeros_like(margins)
-
-    def link_constants(self, largest_margin):
-        return 1.0, float("inf")
 
 
 def problem(dimension=1, horizon=60, loss=None):

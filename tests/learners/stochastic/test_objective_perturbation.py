@@ -11,7 +11,8 @@ from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.model_noise import LatticeModelNoise
-from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, one_sided
+from tacit.learners.stochastic.objective_losses import one_sided
+from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner
 from tacit.losses import ConvexFamily, CustomLoss, HuberLoss, LogisticLoss, SmoothedHingeLoss, SquaredLoss
 from tacit.numerics.bounds import GAUSSIAN_SIGMA
 from tacit.numerics.discrete_gaussian import DiscreteGaussian

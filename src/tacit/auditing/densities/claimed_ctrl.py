@@ -21,8 +21,10 @@ import numpy as np
 
 from tacit.learners.ctrl.ctrl import CTRL
 from tacit.losses.base import RowLoss
+from tacit.losses.bent import BentLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.losses.quadratic import QuadraticLoss
+from tacit.losses.several import SeveralLinks
 from tacit.problems import Convex
 from tacit.validation import FloatArray
 
@@ -118,12 +120,20 @@ class PerturbedMinimiser(Claim):
 
     def _hessians(self, point: FloatArray, size: int) -> FloatArray:
         if isinstance(self.loss, LinkLoss):
-            features = self.rows[:, :-1]
-            inner = self.plan.domain.restrict(features)
-            curvature = self.loss.curvature(features @ point, self.rows[:, -1])
-            return np.asarray(curvature[:, None, None] * inner[:, :, None] * inner[:, None, :])
+            return self._of_links(self.loss, self.rows, point)
+        if isinstance(self.loss, SeveralLinks):
+            single = self._of_links(self.loss.link, self.rows.reshape(-1, point.size + 1), point)
+            return np.asarray(single.reshape(len(self.rows), -1, size, size).sum(axis=1))
+        if isinstance(self.loss, BentLoss):
+            basis = self.plan.domain.hull_basis
+            return np.asarray([basis.T @ matrix @ basis for matrix in self.loss.hessians(point, self.rows)])
         strength = self.loss.strength if isinstance(self.loss, QuadraticLoss) else 0.0
         return np.broadcast_to(strength * np.eye(size), (len(self.rows), size, size))
+
+    def _of_links(self, loss: LinkLoss, rows: FloatArray, point: FloatArray) -> FloatArray:
+        inner = self.plan.domain.restrict(rows[:, :-1])
+        curvature = loss.curvature(rows[:, :-1] @ point, rows[:, -1])
+        return np.asarray(curvature[:, None, None] * inner[:, :, None] * inner[:, None, :])
 
     def _origin(self, draw: Draw) -> FloatArray:
         return self.plan.domain.to_hull(draw.point) if draw.minimiser is None else draw.minimiser

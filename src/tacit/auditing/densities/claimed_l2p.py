@@ -73,7 +73,7 @@ class Gibbs(Claim):
                 margins = points @ row[:-1]
                 total += loss.link(margins, np.full_like(margins, row[-1]))
             else:  # one row for every point: values are taken pairwise
-                total += loss.values(points, np.broadcast_to(row, points.shape))
+                total += loss.values(points, np.broadcast_to(row, (len(points), row.size)))
         return np.asarray(self.plan.rate * total)
 
     def normals(self, draws: Sequence[Draw]) -> FloatArray:

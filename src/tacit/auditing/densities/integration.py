@@ -101,10 +101,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
     swaps = (
         (measure.IntervalMeasure, "sample", sample),
         (coupled.CoupledLearner, "_draw", draw),
-        *(
-            (kind, "scan", asked(kind.scan))
-            for kind in (held_point.HeldLinear, held_point.HeldQuadratic, held_point.HeldLink)
-        ),
+        *((kind, "scan", asked(kind.scan)) for kind in held_point.KINDS),
         (Stream, "standard_exponential", clocks),
     )
     with swapped(*swaps):

@@ -68,8 +68,7 @@ def metered(hazards: list[float]) -> Iterator[None]:
 
         return scan
 
-    kinds: tuple[Any, ...] = (held_point.HeldLinear, held_point.HeldQuadratic, held_point.HeldLink)
-    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in kinds)):
+    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in held_point.KINDS)):
         yield
 
 

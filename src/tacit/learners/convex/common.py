@@ -11,7 +11,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
-from tacit.losses.base import Loss, RowLoss
+from tacit.losses.base import Loss, RowLoss, asks_user
 from tacit.problems import Convex, Problem
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray
@@ -64,7 +64,7 @@ class ConvexLearner(Learner):
     @property
     def _shows(self) -> bool:
         """A loss made of callables is asked about the points that were played."""
-        return not isinstance(self._loss, RowLoss)
+        return asks_user(self._loss)
 
     def _check(self, feedback: Any) -> Any:
         if isinstance(self._loss, RowLoss):
@@ -72,7 +72,7 @@ class ConvexLearner(Learner):
         return [feedback]
 
     def _check_many(self, feedback: Any) -> Any:
-        if isinstance(self._loss, RowLoss):
+        if isinstance(self._loss, RowLoss) and not self._shows:
             return self._loss.pack(feedback, self._domain.dimension, many=True)
         return list(feedback)
 

@@ -6,8 +6,8 @@ N(-grad J(x); 0, sigma^2) det(hess J(x)), so between neighbours the log ratio z 
     M = offset + slope * chi,    offset = ld + k^2 G^2/(2 sigma^2),    slope = k G/sigma,
 
 where chi is the norm of a standard Gaussian vector (generalised linear losses: of a standard Gaussian number,
-by convexity over the feature vectors), ld bounds the log determinants, and k G is how far one person moves the
-gradient: k = 2m if m rounds are replaced, m if they are zeroed out. Since E[e^z] = 1, for alpha = a > 1
+by convexity over the feature vectors, however many a round has), ld bounds the log determinants, and k G is how far
+one person moves the gradient: k = 2m if m rounds are replaced, m if they are zeroed out. Since E[e^z] = 1, for a > 1
 
     E[e^{az}] = 1 + E[phi(z)],   phi(z) = e^{az} - 1 - a(e^z - 1) >= 0,
 
@@ -92,18 +92,24 @@ def ctrl_chain(
     relation: Relation,
     rounds_per_person: int,
     coin_error: float = 0.0,
+    terms: int = 1,
 ) -> LazyChain:
     """The chain of CTRL: coins in (1-p)[Phi^-2, 1]; later coins drift by the second-order bound.
 
     The coin of a changed round may move over its whole range, 2 log Phi. Later coins see the change only in
     grad J and hess J: by at most m s2 = m (k/m)(G/sigma)^2 + m eta^2 beta^2 d (d = 1 for linear models), and by
-    what is wrong with the two coins themselves, `coin_error` each.
+    what is wrong with the two coins themselves, `coin_error` each. Linear models may sum several `terms` a round, whose
+    Hessians have a trace of at most beta together.
     """
     m = rounds_per_person
     sides = relation.sides
-    degrees = 1 if linear_model else dimension
     move = sides * m * lipschitz / sigma
-    growth = m * np.log1p(eta * smoothness) if linear_model else dimension * np.log1p(m * eta * smoothness)
+    if linear_model:
+        degrees = 1
+        growth = m * log_growth(eta * smoothness, directions(dimension, terms))
+    else:
+        degrees = dimension
+        growth = dimension * float(np.log1p(m * eta * smoothness))
     draw = PerturbedMinimiser(degrees, float(growth + move**2 / 2), move, shift)
     drift = m * (sides * (lipschitz / sigma) ** 2 + (eta * smoothness) ** 2 * degrees)
     return LazyChain.of_hazards(
@@ -117,14 +123,37 @@ def ctrl_chain(
     )
 
 
+def directions(dimension: int, terms: int) -> int:
+    """The rank of what one round of a linear model with so many terms adds to the Hessian."""
+    return min(dimension, terms)
+
+
+def log_growth(trace: float, rank: int) -> float:
+    """The most by which a matrix of this rank and trace (in units of the ridge) moves a log determinant.
+
+    Eigenvalues l_1, ..., l_r >= 0 with a sum of at most the trace: sum ln(1 + l_i) is largest if they are equal.
+    """
+    return float(rank * np.log1p(trace / rank))
+
+
 def coin_range(
-    *, dimension: int, linear_model: bool, lipschitz: float, smoothness: float, eta: float, sigma: float, miss: float
+    *,
+    dimension: int,
+    linear_model: bool,
+    lipschitz: float,
+    smoothness: float,
+    eta: float,
+    sigma: float,
+    miss: float,
+    terms: int = 1,
 ) -> float:
     """A log Phi that the log ratio of consecutive laws exceeds with probability at most `miss`."""
+    rank = directions(dimension, terms) if linear_model else dimension
+    quantile = chi_quantile(rank, miss) if rank > 1 or not linear_model else -float(ndtri(miss / 2))
     if linear_model:
-        quantile, growth = -float(ndtri(miss / 2)), np.log1p(eta * smoothness)
+        growth = log_growth(eta * smoothness, rank)
     else:
-        quantile, growth = chi_quantile(dimension, miss), dimension * np.log1p(eta * smoothness)
+        growth = dimension * float(np.log1p(eta * smoothness))
     ratio = lipschitz / sigma
     return float(growth + ratio**2 / 2 + ratio * quantile)
 

@@ -7,9 +7,9 @@ m the strong convexity, w the barrier's weight and u the unit roundoff:
 - the barrier's Hessian stands at the minimiser that was found. In the barrier's local norm that is within
   rho = 2.5 tau sqrt(m/w) of the exact one (2 from the certificate, the rest for rounding), so it is wrong by factors
   of at most (1-rho)^-2, and a coin by nu_1 = 2 |ln(1-rho)| k eta beta/(1 + eta beta);
-- rounding: nu_2 = u [(d + T + 3)(sigma q + G T) G/sigma^2
-  + k eta beta (8 d^2 eta H + 8 d^2 N (1 + eta beta N)^3 + (200 + T/N)(1 + eta beta T))], where inverses are computed
-  anew after N held rounds, H bounds the Hessian, and q sigma the noise.
+- rounding: nu_2 = u [(d + T + 2 + j)(sigma q + G T) G/sigma^2
+  + k eta beta (8 d^2 eta H + 8 d^2 N j (1 + eta beta N)^3 + (200 + T/N)(1 + eta beta T))], where inverses are computed
+  anew after N held rounds, H bounds the Hessian, q sigma the noise, and a round has j links (1 in most losses).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ import numpy as np
 from scipy.special import gammaincc
 
 from tacit.geometry.base import BarrierSet
-from tacit.learners.ctrl.accounting import chi_mean, coin_range, ctrl_chain
+from tacit.learners.ctrl.accounting import chi_mean, coin_range, ctrl_chain, directions, log_growth
 from tacit.learners.ctrl.coupled import RENEWAL, barrier_domain, barrier_weight
 from tacit.losses.linear_models import LinkLoss
+from tacit.losses.several import SeveralLinks
 from tacit.privacy.guarantee import Relation
 from tacit.privacy.lazy import LazyChain
 from tacit.problems import Convex
@@ -82,10 +83,20 @@ class Facts:
         """Whether a loss bends along one direction only."""
         return self.problem.loss.family != "general"
 
+    @property
+    def terms(self) -> int:
+        """How many links one round sums."""
+        return self.problem.loss.terms
+
     @cached_property
     def degrees(self) -> int:
         """Along how many directions a loss bends: k."""
-        return 1 if self.linear_model else self.dimension
+        return directions(self.dimension, self.terms) if self.linear_model else self.dimension
+
+    def log_growth(self, eta: float) -> float:
+        """The most by which one round moves the log determinant."""
+        trace = eta * self.smoothness
+        return log_growth(trace if self.linear_model else trace * self.degrees, self.degrees)
 
     @cached_property
     def longest_noise(self) -> float:
@@ -100,13 +111,14 @@ class Facts:
     @property
     def features(self) -> float:
         """A bound on the norm of features."""
-        return self.problem.loss.data_norm if isinstance(self.problem.loss, LinkLoss) else 1.0
+        loss = self.problem.loss
+        return loss.data_norm if isinstance(loss, LinkLoss | SeveralLinks) else 1.0
 
     def log_range(self, eta: float, sigma: float, miss: float) -> float:
         """The log Phi that consecutive laws leave with probability at most `miss`."""
         return coin_range(
             dimension=self.dimension, linear_model=self.linear_model, lipschitz=self.lipschitz,
-            smoothness=self.smoothness, eta=eta, sigma=sigma, miss=miss,
+            smoothness=self.smoothness, eta=eta, sigma=sigma, miss=miss, terms=self.terms,
         )  # fmt: skip
 
 
@@ -141,6 +153,7 @@ class Certificate:
             noise=self.sigma * facts.longest_noise,
             domain=facts.domain,
             weight=facts.weight,
+            gradient_rounding=facts.problem.loss.gradient_rounding(facts.domain.dimension),
         )
 
     @property
@@ -195,10 +208,10 @@ class Certificate:
         """nu_1 + nu_2: how far the logarithm of a keep probability is from that of exact arithmetic."""
         facts, growth = self.facts, self.eta * self.facts.smoothness
         d, t, g, n = facts.dimension, facts.rounds, facts.lipschitz, min(facts.rounds, RENEWAL)
-        rounding = (d + t + 3) * (self.sigma * facts.longest_noise + g * t) * g / self.sigma**2
+        rounding = (d + t + 2 + facts.terms) * (self.sigma * facts.longest_noise + g * t) * g / self.sigma**2
         if growth == 0:
             return UNIT * rounding
-        inverse = 8 * d**2 * (self.eta * self.largest_curvature + n * (1 + growth * n) ** 3)
+        inverse = 8 * d**2 * (self.eta * self.largest_curvature + n * facts.terms * (1 + growth * n) ** 3)
         rounding += facts.degrees * growth * (inverse + (200 + t / n) * (1 + growth * t))
         barrier = -2 * log1p(-min(self.local_distance, 0.5)) * facts.degrees * growth / (1 + growth)
         return barrier + UNIT * rounding
@@ -211,7 +224,7 @@ class Certificate:
             rounds=facts.rounds, dimension=facts.dimension, linear_model=facts.linear_model,
             lipschitz=facts.lipschitz, smoothness=facts.smoothness, eta=self.eta, sigma=self.sigma, force=self.force,
             log_phi=self.log_phi, shift=self.shift, relation=facts.relation,
-            rounds_per_person=facts.rounds_per_person, coin_error=self.coin_error,
+            rounds_per_person=facts.rounds_per_person, coin_error=self.coin_error, terms=facts.terms,
         )  # fmt: skip
 
     @property
@@ -219,7 +232,7 @@ class Certificate:
         """The probability with which a coin's log ratio leaves its range."""
         facts = self.facts
         ratio, d = facts.lipschitz / self.sigma, facts.degrees
-        quantile = (self.log_phi - d * log1p(self.eta * facts.smoothness) - ratio**2 / 2) / ratio
+        quantile = (self.log_phi - facts.log_growth(self.eta) - ratio**2 / 2) / ratio
         if quantile <= 0:
             return 1.0
         return float(gammaincc(d / 2, quantile**2 / 2)) if d > 1 else erfc(quantile / sqrt(2))

@@ -13,6 +13,7 @@ from tacit.geometry.base import BarrierSet
 from tacit.learners.convex.common import ConvexLearner, ConvexPlan
 from tacit.learners.ctrl.held_point import Coins, held_point
 from tacit.losses.base import CONSTRUCTED, RowLoss
+from tacit.losses.trust import refuse_unchecked
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
@@ -40,8 +41,8 @@ class CoupledLearner(ConvexLearner):
         self._set = barrier_domain(plan.problem, plan.algorithm)
         self._ridge, self._weight, self._accuracy, self._blur = ridge, weight, accuracy, blur
         dimension = self._set.hull_dimension
-        self._sums = loss_sum(self._loss, dimension)
-        self._held = held_point(self._loss, dimension)
+        self._sums = loss_sum(self._loss, dimension, self._set)
+        self._held = held_point(self._loss, dimension, self._set)
         self._minimiser = np.zeros(dimension)  # of the last draw, before its release noise
         self._curvature = np.eye(dimension)  # of ridge and losses at what is held, after `_renewed` rounds
         self._renewed = 0
@@ -138,12 +139,16 @@ def barrier_domain(problem: Convex, algorithm: str) -> BarrierSet:
 
 
 def refuse_unconstructed(problem: Convex, algorithm: str) -> None:
-    """Refuse losses whose convexity and smoothness do not hold by construction."""
+    """Refuse losses whose convexity and smoothness neither hold by construction nor were declared on trust."""
     if problem.loss.family not in CONSTRUCTED or not problem.smoothness < np.inf:
+        # Minimising <clipped gradient at the decision, x> in its place would be private, but the linear losses would
+        # then depend on the noise that is held, and nothing bounds the regret.
         raise PrivacyError(
             f"{algorithm} minimises its losses, so they must be convex and smooth by construction; "
-            f"{problem.loss!r} is not. Use PrivateFTRL, which clips gradients."
+            f"{problem.loss!r} is not, and to linearise it would keep privacy and lose the regret bound. Use "
+            "PrivateFTRL, which clips gradients."
         )
+    refuse_unchecked(problem.loss, algorithm)
 
 
 def barrier_weight(domain: BarrierSet, lipschitz: float, rounds: int) -> float:

@@ -45,8 +45,9 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
     curve `PerturbedMinimiser`; adaptive adversaries; delta pays for noise that is cut off, 1e-30 a round, and for no
-    other event. Enforced: losses of tacit's own families only (convexity, G and beta by construction), features
-    clipped, minimisation certified for all data, its residue covered by release noise, errors of coins paid for.
+    other event. Enforced: convexity, G and beta by construction (losses of tacit's own, or a `TabulatedLoss`; of a
+    `DeclaredLoss` they are assumed, and the contract says so), features clipped, minimisation certified for all data,
+    its residue covered by release noise, errors of coins paid for.
     Numerics: idealized. Inexact minimisers are covered by noise and charged; the last digits of that noise, and of the
     coins' log ratios, are float64.
     Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + G D T min(T/2, 1/p)(P[clip] + kappa) + 2 G D
@@ -120,6 +121,11 @@ class CTRL(ConvexPlan, PrivatePlan):
     def release_scale(self) -> float:
         """Standard deviation of the noise that covers inexact minimisation."""
         return self.certificate.release_scale
+
+    @property
+    def assumed(self) -> str:
+        """What is believed of the losses that are minimised."""
+        return self.problem.loss.assumed
 
     @property
     def chain(self) -> LazyChain:

@@ -7,7 +7,7 @@ v to v' (CTRL: v = v'), the law of the minimiser changes there by the log ratio
 
 (the paper has the sign of 2<g, u> wrong). The coin keeps x with probability (1-p) exp(clip(log ratio - log Phi,
 -2 log Phi, 0)). Only differences are ever computed: 2<g, u> + |u|^2, and ln(1 + f'' v.H^-1 v) with a rank-one
-update of H^-1 for generalised linear losses. The same sums are made whether rounds come alone or in blocks.
+update of H^-1 for each link of generalised linear losses. The same sums are made whether rounds come alone or not.
 
 u and E are those of the released point x, which is public; g starts at minus the noise of the draw, which is the
 gradient at the exact minimiser, and H has its barrier at the minimiser that was found. None of them is looked at near
@@ -25,9 +25,12 @@ import numpy as np
 import scipy
 
 from tacit.errors import PrivacyError
+from tacit.geometry.base import ConvexSet
 from tacit.losses.base import Loss
+from tacit.losses.bent import BentLoss
 from tacit.losses.linear_models import LinearLoss, LinkLoss
 from tacit.losses.quadratic import QuadraticLoss
+from tacit.losses.several import SeveralLinks
 from tacit.validation import FloatArray
 
 
@@ -144,11 +147,12 @@ class HeldQuadratic(Held):
 
 
 class HeldLink(Held):
-    """Generalised linear losses: one rank-one update of the inverse Hessian a round, O(d^2)."""
+    """Generalised linear losses: one rank-one update of the inverse Hessian for each of a round's links, O(d^2)."""
 
-    def __init__(self, dimension: int, loss: LinkLoss) -> None:
+    def __init__(self, dimension: int, loss: LinkLoss, terms: int = 1) -> None:
         super().__init__(dimension)
         self._loss = loss
+        self._terms = terms
         self._inverse = np.asfortranarray(np.eye(dimension))
 
     def renew(self, curvature: FloatArray) -> None:
@@ -159,33 +163,88 @@ class HeldLink(Held):
 
     def scan(self, rows: FloatArray, coins: Coins) -> int:
         """Slopes and gradients of the block at once; the inverse round by round."""
-        features, labels = np.ascontiguousarray(rows[:, :-2]), rows[:, -1]
-        margins = np.add.reduce(features * self.x, axis=1) + rows[:, -2]
-        slopes = self._loss.slope(margins, labels)
-        log_ratios, path = self._gaussian_part(slopes[:, None] * features, coins)
+        terms, single = self._terms, rows.reshape(len(rows) * self._terms, -1)
+        features, labels = np.ascontiguousarray(single[:, :-2]), single[:, -1]
+        margins = np.add.reduce(features * self.x, axis=1) + single[:, -2]
+        gradients = self._loss.slope(margins, labels)[:, None] * features
+        if terms > 1:
+            gradients = np.add.reduce(gradients.reshape(len(rows), terms, -1), axis=1)
+        log_ratios, path = self._gaussian_part(gradients, coins)
         curvatures = self._loss.curvature(margins, labels).tolist()
         starts, ranges, clocks = log_ratios.tolist(), coins.log_phi.tolist(), (coins.clocks - coins.hazard).tolist()
         inverse, kept = self._inverse, len(rows)
-        for index, feature in enumerate(features):
-            curvature = curvatures[index]
-            image = scipy.linalg.blas.dsymv(1.0, inverse, feature, lower=1)
-            growth = curvature * float(feature.dot(image))
+        for index in range(len(rows)):
+            grown = 0.0
+            for place in range(index * terms, (index + 1) * terms):
+                image = scipy.linalg.blas.dsymv(1.0, inverse, features[place], lower=1)
+                growth = curvatures[place] * float(features[place].dot(image))
+                grown += log1p(growth)
+                if curvatures[place]:
+                    share = -curvatures[place] / (1.0 + growth)
+                    inverse = scipy.linalg.blas.dsyr(share, image, lower=1, a=inverse, overwrite_a=1)
             log_phi = ranges[index]
-            gap = log_phi - starts[index] - log1p(growth)
+            gap = log_phi - starts[index] - grown
             if clocks[index] <= min(max(gap, 0.0), 2 * log_phi):
-                kept = index
+                kept = index  # a draw follows, and with it another Hessian
                 break
-            if curvature:
-                inverse = scipy.linalg.blas.dsyr(-curvature / (1.0 + growth), image, lower=1, a=inverse, overwrite_a=1)
         self._inverse = inverse
         self._gradient = path[kept].copy()
         return kept
 
 
-def held_point(loss: Loss, dimension: int) -> Held:
-    """Where a perturbed minimiser of this loss is held."""
+class HeldBent(Held):
+    """Losses with whole Hessians: one factorisation a round, O(d^3)."""
+
+    def __init__(self, loss: BentLoss, domain: ConvexSet) -> None:
+        super().__init__(domain.hull_dimension)
+        self._loss = loss
+        self._domain = domain
+        self._hessian = np.eye(domain.hull_dimension)
+
+    def renew(self, curvature: FloatArray) -> None:
+        """Take the Hessian as it is."""
+        self._hessian = np.array(curvature)
+
+    def scan(self, rows: FloatArray, coins: Coins) -> int:
+        """The determinants grow by sum ln(1 + eigenvalues of L^-1 E L^-T), H = L L^T."""
+        point, basis = self._domain.from_hull(self.x), self._domain.hull_basis
+        gradients = self._domain.restrict(self._loss.gradients(point, rows))
+        log_ratios, path = self._gaussian_part(gradients, coins)
+        matrices = self._loss.hessians(point, rows)
+        kept = len(rows)
+        for index in range(len(rows)):
+            bend = basis.T @ matrices[index] @ basis
+            one = coins.part(index, index + 1)
+            if not _first_ring(log_ratios[index : index + 1] + log_bend(self._hessian, bend), one):
+                kept = index
+                break
+            self._hessian = self._hessian + bend
+        self._gradient = path[kept].copy()
+        return kept
+
+
+def log_bend(hessian: FloatArray, bend: FloatArray) -> float:
+    """By how much a log determinant grows with `bend`, without the cancellation of two determinants."""
+    root, failed = scipy.linalg.lapack.dpotrf(hessian, lower=1)
+    if failed:  # plans refuse what could not be factored
+        return 0.0
+    half, _ = scipy.linalg.lapack.dtrtrs(root, bend, lower=1)
+    whole, _ = scipy.linalg.lapack.dtrtrs(root, np.ascontiguousarray(half.T), lower=1)
+    return float(np.sum(np.log1p(np.maximum(np.linalg.eigvalsh((whole + whole.T) / 2), -0.5))))
+
+
+KINDS: tuple[type[Held], ...] = (HeldLinear, HeldQuadratic, HeldLink, HeldBent)
+"""Every way to hold a point."""
+
+
+def held_point(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> Held:
+    """Where a perturbed minimiser of this loss is held; losses with whole Hessians need the domain."""
     if isinstance(loss, LinkLoss):
         return HeldLink(dimension, loss)
+    if isinstance(loss, SeveralLinks):
+        return HeldLink(dimension, loss.link, loss.terms)
+    if isinstance(loss, BentLoss) and domain is not None:
+        return HeldBent(loss, domain)
     if isinstance(loss, QuadraticLoss):
         return HeldQuadratic(dimension, loss.strength)
     if isinstance(loss, LinearLoss):

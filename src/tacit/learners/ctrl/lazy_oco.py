@@ -228,6 +228,7 @@ class LazyOCOLearner(CoupledLearner):
             noise=plan.sigma * (sqrt(rounds) if plan.grows else 1.0) * truncated_norm(d),
             domain=domain,
             weight=weight,
+            gradient_rounding=problem.loss.gradient_rounding(domain.dimension),
         )
         super().__init__(
             plan, randomness, ridge=0.0 if plan.grows else 1 / plan.eta, weight=weight, accuracy=accuracy, blur=0.0

@@ -12,6 +12,7 @@ from tacit.geometry import Ball, Box
 from tacit.learners.search import tosses
 from tacit.learners.two_chains import two_chains_curve
 from tacit.losses.base import CONSTRUCTED
+from tacit.losses.trust import refuse_unchecked
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian
 from tacit.privacy.guarantee import Relation
 from tacit.problems import Convex
@@ -80,6 +81,7 @@ def check_samplable(problem: Convex) -> None:
             "L2PConvex samples, and needs losses that are convex and Lipschitz by construction; "
             f"{problem.loss!r} is not: use PrivateFTRL, which clips gradients."
         )
+    refuse_unchecked(problem.loss, "L2PConvex")
     if not 0 < problem.lipschitz < float("inf"):
         raise PrivacyError(
             f"L2PConvex needs a finite Lipschitz constant. Got {problem.lipschitz!r} on this domain instead."

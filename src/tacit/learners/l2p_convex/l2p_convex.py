@@ -47,7 +47,7 @@ from tacit.learners.search import tosses
 from tacit.learners.small_problems import described, few_dimensions, on_interval
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains
-from tacit.losses.base import RowLoss
+from tacit.losses.base import RowLoss, asks_user
 from tacit.privacy.curves import Curve, SamplerError
 from tacit.problems import Convex
 from tacit.randomness import Randomness
@@ -129,6 +129,11 @@ class L2PConvex(ConvexPlan, PrivatePlan):
             return float(self.rounds + interval_nodes(self.problem, self.rate, self.regularisation))
         sampler = sampler_after(self.problem, self.rate, self.regularisation, self.sampler_distance, self.rounds)
         return sampler.work * self.rounds
+
+    @property
+    def assumed(self) -> str:
+        """What is believed of the losses that measures are made of."""
+        return self.problem.loss.assumed
 
     @property
     def theorem(self) -> str:
@@ -285,8 +290,13 @@ class L2PConvexLearner(Learner):
         row: FloatArray = self._loss.neutral(self._dimension)[0]
         return row
 
-    def _check_many(self, feedback: Any) -> FloatArray:
-        return self._loss.pack(feedback, self._dimension, many=True)
+    def _check_many(self, feedback: Any) -> Any:
+        return list(feedback) if self._shows else self._loss.pack(feedback, self._dimension, many=True)
+
+    @property
+    def _shows(self) -> bool:
+        """A loss made of callables is asked about the points that were played."""
+        return asks_user(self._loss)
 
     def _run(self, rows: FloatArray) -> FloatArray:
         points = np.empty((len(rows), self._dimension))

@@ -7,7 +7,8 @@ and 1e5 in two; on shorter streams that is `LipschitzNet`, which also switches f
 
 What differs from the print: the constants C_1 and C_2 and the factor 2 of replacing a loss (the print adds up to
 sqrt(6) times too little noise); a grid of fewer bits is allowed, its discretisation error being in the
-bound; noise enters Hedge's regret once, through its last variance. Coefficients are clipped to G times their distance,
+bound; noise enters Hedge's regret once, through its last variance; sets other than boxes are played through the
+projection from the cube around them. Coefficients are clipped to G times their distance,
 so privacy never rests on the losses being Lipschitz.
 """
 
@@ -49,7 +50,8 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     2 G D sqrt(C). Adaptive adversaries. Enforced: each coefficient is clipped to G times its distance. Numerics:
     exact up to an epsilon that the contract states.
     Regret (oblivious, G-Lipschitz losses): W (ln N/eta' + eta' T/8) + eta k sigma_T^2/2 + T G diagonal/2^{k+1},
-    W = G diagonal, eta' = eta W, N grid points; k + 1 in place of k on the noise in two dimensions.
+    W = G diagonal (of a domain: G diameter, if that is less), eta' = eta W, N grid points; k + 1 in place of k on the
+    noise in two dimensions.
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
@@ -103,7 +105,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         value = grid_regret(self.problem, self.eta, self.transform, self.mechanism, self.scale) + self._lattice_cost
         return RegretBound(
             value,
-            "ln(N)/eta + eta (T W^2/8 + depth sigma_T^2/2) + T W/2^(k+1)",
+            "ln(N)/eta + eta (T W^2/8 + depth sigma_T^2/2) + T G diagonal/2^(k+1)",
             ("oblivious adversary", "expectation over all draws", "Lipschitz losses"),
         )
 
@@ -178,7 +180,7 @@ class LipschitzGridLearner(LipschitzLearner):
         super().__init__(plan, randomness)
         problem = plan.problem
         self._transform = plan.transform
-        self.points = read_only(problem.low + problem.side * self._transform.points)
+        self.points = read_only(problem.place(self._transform.points))
         self._limits = problem.lipschitz * problem.side * self._transform.distances
         size = self._transform.size
         self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
@@ -219,4 +221,5 @@ def grid_regret(problem: Lipschitz, eta: float, transform: Multiscale, mechanism
     rounds, width = problem.horizon or 1, problem.width
     noise = scale * sqrt(transform.depth) / width
     value = width * hedge_regret(eta * width, transform.size, rounds, mechanism, noise)
-    return value + rounds * width / 2.0 ** (transform.bits + 1)  # the nearest point is half a cell's diagonal away
+    # The nearest point is half a cell's diagonal away.
+    return value + rounds * problem.lipschitz * problem.diagonal / 2.0 ** (transform.bits + 1)

@@ -9,6 +9,7 @@ Online Convex Optimization", COLT 2023) does not have.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil, sqrt
 from typing import Any, ClassVar
 
@@ -31,7 +32,8 @@ class LipschitzNet(LipschitzPlan):
 
     Privacy contract, numerics: those of `LazyExperts`. Enforced: a round's losses are taken relative to the smallest
     one on the net and clipped to the range that a G-Lipschitz loss has there.
-    Regret (oblivious, G-Lipschitz losses): that of the experts, plus T G diagonal/(2 cells).
+    Regret (oblivious, G-Lipschitz losses): that of the experts, plus T G diagonal/(2 cells), the diagonal that of the
+    cube around a domain; cells whose centres are nearest to the same point of it are one expert.
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
@@ -75,8 +77,9 @@ class LipschitzNet(LipschitzPlan):
     def regret_bound(self) -> RegretBound:
         """The experts' bound, plus half a cell's diagonal in each round."""
         bound = self.experts.regret_bound
-        value = float(bound) + self.rounds * self.problem.width / (2 * self.cells)
-        return RegretBound(value, f"W ({bound.formula}) + T W/(2 cells)", (*bound.assumptions, "Lipschitz losses"))
+        value = float(bound) + self.rounds * self.problem.lipschitz * self.problem.diagonal / (2 * self.cells)
+        formula = f"W ({bound.formula}) + T G diagonal/(2 cells)"
+        return RegretBound(value, formula, (*bound.assumptions, "Lipschitz losses"))
 
     @property
     def expected_switches(self) -> float:
@@ -111,7 +114,7 @@ class LipschitzNet(LipschitzPlan):
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """A net of two points, loud."""
-        problem = replace(self.problem, horizon=5, dimension=1)
+        problem = replace(self.problem, horizon=5, dimension=1, domain=None)
         experts = replace(self.experts, problem=net_experts(problem, 2), eta=0.3, force=0.3, batch=1)
         small = replace(self, problem=problem, cells=2, experts=experts)
         return (SmallInstance("enumeration", "loud parameters, a net of two points, T=5", small),)
@@ -128,10 +131,7 @@ class LipschitzNetLearner(LipschitzLearner):
 
     def __init__(self, plan: LipschitzNet, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        problem = plan.problem
-        axis = problem.low + problem.side * (np.arange(plan.cells) + 0.5) / plan.cells
-        rows = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1)
-        self.points = read_only(np.ascontiguousarray(rows.reshape(-1, problem.dimension)))
+        self.points = net_points(plan.problem, plan.cells)
         self._most = plan.experts.problem.width
         self._experts = plan.experts.start(randomness)
 
@@ -161,5 +161,15 @@ class LipschitzNetLearner(LipschitzLearner):
 
 def net_experts(problem: Lipschitz, cells: int) -> Experts:
     """The experts' problem on the centres of cells: the farthest two are (1 - 1/cells) of the diagonal apart."""
-    width = problem.width * (1 - 1 / cells) if cells > 1 else problem.width
-    return Experts(n=cells**problem.dimension, horizon=problem.horizon, loss_range=(0.0, width))
+    width = problem.lipschitz * problem.diagonal * (1 - 1 / cells) if cells > 1 else problem.width
+    count = cells**problem.dimension if problem.domain is None else len(net_points(problem, cells))
+    return Experts(n=count, horizon=problem.horizon, loss_range=(0.0, min(width, problem.width)))
+
+
+@lru_cache(maxsize=8)
+def net_points(problem: Lipschitz, cells: int) -> FloatArray:
+    """The centres of the cells; in a domain the points next to them, each of them once."""
+    axis = (np.arange(cells) + 0.5) / cells
+    rows = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1)
+    points = problem.place(rows.reshape(-1, problem.dimension))
+    return read_only(np.ascontiguousarray(points if problem.domain is None else np.unique(points, axis=0)))

@@ -15,13 +15,13 @@ from tacit.solvers.objective import attainable_accuracy
 def largest_model(problem: Stochastic, ridge: float, sigma: float, pure: bool) -> float:
     """A public bound on the norm of the minimiser, whatever the data.
 
-    At most |Z|/lambda + sqrt((|Z|/lambda)^2 + 2 n f(0)/lambda), by comparing values with those at 0, and
-    (n G + |Z|)/lambda, by comparing gradients.
+    At most (n G + |Z|)/lambda, by comparing gradients, and for losses that are never negative
+    |Z|/lambda + sqrt((|Z|/lambda)^2 + 2 n f(0)/lambda), by comparing values with those at 0.
     """
     loss, n = problem.loss, problem.records
     noise = largest_noise(problem, sigma, pure)
     reach = (loss.constants(None).lipschitz * n + noise) / ridge
-    if isinstance(loss, LinkLoss):
+    if isinstance(loss, LinkLoss) and loss.never_negative:
         labels = loss.clip_labels(np.array([-1e300, 1e300]))
         at_zero = float(np.max(loss.link(np.zeros(2), labels)))
         reach = min(reach, noise / ridge + sqrt((noise / ridge) ** 2 + 2 * n * at_zero / ridge))
@@ -46,6 +46,7 @@ def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) 
         noise=largest_noise(problem, sigma, pure),
         domain=None,
         reach=largest_model(problem, ridge, sigma, pure),
+        gradient_rounding=problem.loss.gradient_rounding(problem.domain.dimension),
     )
 
 

@@ -40,9 +40,10 @@ from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy
 from tacit.learners.stochastic.model_noise import SHRUNK, FloatModelNoise, LatticeModelNoise, ModelNoise
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
+from tacit.learners.stochastic.objective_losses import check_loss, one_sided
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.losses.base import largest_norm
-from tacit.losses.linear_models import LinkLoss, LogisticLoss, SmoothedHingeLoss
+from tacit.losses.linear_models import LinkLoss, LogisticLoss
 from tacit.numerics.bounds import GaussianSlack
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Pure, SamplerError
@@ -215,11 +216,7 @@ class ObjectivePerturbation(PrivatePlan):
         """
         refuse_many_rounds("ObjectivePerturbation", target)
         constants = problem.loss.constants(None)
-        if problem.loss.family != "glm" or not np.isfinite([constants.lipschitz, constants.smoothness]).all():
-            raise PrivacyError(
-                "ObjectivePerturbation needs a generalised linear loss of bounded slope and curvature by construction "
-                f"(LogisticLoss, SmoothedHingeLoss, HuberLoss). Got {problem.loss!r} instead."
-            )
+        check_loss(problem.loss)
         check_integer("ObjectivePerturbation", "releases", releases, at_most=MOST_RELEASES)
         if isinstance(regularisation, str):
             check_choice("ObjectivePerturbation", "regularisation", regularisation, RULES)
@@ -363,11 +360,6 @@ class ObjectivePerturbationLearner(Learner):
         features = hull_rows(self._loss, None, rows)
         features[:, : self._dimension] *= SHRUNK
         return features
-
-
-def one_sided(loss: Any) -> bool:
-    """Whether the label fixes the sign of the slope."""
-    return isinstance(loss, LogisticLoss | SmoothedHingeLoss)
 
 
 def excess_risk(problem: Stochastic, ridge: float, square_noise: float) -> float:

@@ -39,7 +39,7 @@ from tacit.learners.stochastic.difference_sums import difference_grid, start_dif
 from tacit.learners.stochastic.norms import Norm
 from tacit.learners.stochastic.weighting import clipping_norms
 from tacit.learners.target import RegretBound, Target
-from tacit.losses.base import Loss, RowLoss, largest_norm
+from tacit.losses.base import Loss, asks_user, largest_norm
 from tacit.losses.regularised import parted
 from tacit.mechanisms.running_sums import RunningSum
 from tacit.mechanisms.running_sums.base import check_mechanism
@@ -299,7 +299,7 @@ class OnlineToBatchLearner(Learner):
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the models."""
-        return not isinstance(self.plan.problem.loss, RowLoss)
+        return asks_user(self.plan.problem.loss)
 
     def _check(self, record: Any) -> Any:
         """The record, and the batch's sum of differences if it ends a batch: a user's loss is asked only here."""

@@ -1,0 +1,17 @@
+"""Whose constants a method that minimises or samples may rest its privacy on."""
+
+from __future__ import annotations
+
+from tacit.errors import PrivacyError
+from tacit.losses.base import LossFamily
+from tacit.losses.bent import DeclaredLoss
+
+
+def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
+    """Refuse a class from outside of tacit unless its constants were declared on trust."""
+    if loss.assumed and not isinstance(loss, DeclaredLoss):
+        raise PrivacyError(
+            f"{algorithm} is private only if its losses are convex with the constants that they declare, and nobody "
+            f"checked those of {loss!r}: make a TabulatedLoss of a link of your own, say trust=True in a DeclaredLoss, "
+            "or use PrivateFTRL, which clips gradients."
+        )

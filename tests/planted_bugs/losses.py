@@ -1,0 +1,116 @@
+"""Planted bugs in losses that users bring, and in one pass over Lipschitz losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planted_bugs.catalogue import Control, swap
+from planted_bugs.convex import PRIVACY
+from planted_bugs.sums import replayed
+from tacit.auditing.instances import extremes
+from tacit.auditing.report import Finding
+from tacit.errors import InvalidInput
+from tacit.geometry import Ball
+from tacit.learners.lipschitz import lipschitz_one_pass
+from tacit.learners.plan import Plan
+from tacit.losses import bent, several, tabulated
+from tacit.losses.base import RowLoss
+from tacit.losses.linear_models import LogisticLoss
+from tacit.problems import Convex, StochasticLipschitz
+from tacit.randomness import Randomness
+
+
+def constants(loss: RowLoss) -> Finding:
+    """Search for a round whose gradient, or whose change of it, breaks the constants that the loss declares."""
+    domain, generator = Ball(2), Randomness.replayable(11).stream("controls")
+    problem = Convex(domain=domain, loss=loss, horizon=3)
+    declared, seen = loss.constants(domain), [0.0]
+    for data in extremes(problem).symbols:
+        row = loss.pack(data, 2, many=False)
+        for x in domain.radius * generator.uniform(-0.7, 0.7, (40, 2)):
+            y = x + 0.01 * generator.standard_normal(2)
+            y = domain.project(y)
+            one, two = loss.gradients(x, row)[0], loss.gradients(y, row)[0]
+            bend = float((one - two) @ (x - y)) / float((x - y) @ (x - y))
+            seen.append(float(np.linalg.norm(one)) / declared.lipschitz)
+            seen.append(bend / declared.smoothness)
+            seen.append(1.0 - bend * 1e9 if bend < -1e-9 else 0.0)  # not convex
+    worst = max(seen)
+    return Finding("search", repr(loss), "share of the declared constants", 1.0, worst, worst > 1 + 1e-9)
+
+
+def steep_link() -> Finding:
+    """A link that is a hundred times as steep as it declares; the shipped class refuses it."""
+    slopes = np.clip(np.linspace(-1.0, 1.0, 401) * 100.0, -1.0, 1.0)
+    try:
+        loss = tabulated.TabulatedLoss(1.0, 1.0, (0.0,), slopes[None], 1.0, 1.0)
+    except InvalidInput:
+        loss = tabulated.TabulatedLoss.of(LogisticLoss(), 1.0)
+    return constants(loss)
+
+
+def one_pass() -> Plan:
+    """A random round of Hedge on a grid."""
+    return lipschitz_one_pass.LipschitzOnePass.calibrate(StochasticLipschitz(horizon=10_000), **PRIVACY)
+
+
+def short_pass() -> Plan:
+    """Ten records of it."""
+    return one_pass().small_instances(10)[0].plan
+
+
+def _symmetric_only(honest: Any) -> Any:
+    return lambda matrices, largest: (matrices + matrices.transpose(0, 2, 1)) / 2
+
+
+def _one_by_one(honest: Any) -> Any:
+    """Every row of a round may be as long as all of them together."""
+
+    def pack(self: several.SeveralLinks, data: Any, dimension: int, *, many: bool) -> Any:
+        parts = [self.link.pack((row, label), dimension, many=many) for row, label in zip(*data, strict=True)]
+        return np.concatenate(parts, axis=1)
+
+    return pack
+
+
+def _one_link(honest: Any) -> Any:
+    return lambda self, domain: self.link.constants(domain)
+
+
+def _picks_the_best(honest: Any) -> Any:
+    """The round that is kept is not random: a record that likes its decision keeps it."""
+
+    def absorb(self: Any, losses: Any) -> None:
+        likes = losses[0] < losses[-1]
+        honest(self, losses)
+        self._action = self._inner.points[0] if likes else self._inner.points[-1]
+
+    return absorb
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "difference quotients not checked (tabulated link)", "losses",
+        swap(tabulated.TabulatedLoss, "_check_quotients", lambda _: lambda self, given: None), steep_link,
+    ),
+    Control(
+        "eigenvalues not clipped (quadratic form)", "losses",
+        swap(bent, "_clipped_forms", _symmetric_only), lambda: constants(bent.QuadraticFormLoss(0.3)),
+    ),
+    Control(
+        "slope of one link for two (several links)", "losses",
+        swap(several.SeveralLinks, "constants", _one_link),
+        lambda: constants(several.SeveralLinks(LogisticLoss(), 2)),
+    ),
+    Control(
+        "rows of a round clipped one by one (several links)", "losses",
+        swap(several.SeveralLinks, "pack", _one_by_one), lambda: constants(several.SeveralLinks(LogisticLoss(), 2)),
+    ),
+    Control(
+        "a record picks the round that is kept (Lipschitz, one pass)", "stochastic",
+        swap(lipschitz_one_pass.LipschitzOnePassLearner, "_absorb", _picks_the_best),
+        lambda: replayed(short_pass()),
+    ),
+)  # fmt: skip
