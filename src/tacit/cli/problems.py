@@ -92,11 +92,12 @@ def convex_constants(
     lipschitz: options.Lipschitz = 1.0,
     smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
     family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
+    strong_convexity: Annotated[float, typer.Option(help="Smallest curvature of a loss.")] = 0.0,
     improper: Improper = False,
     delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan."""
-    constants = tacit.ConvexFamily(lipschitz, smoothness, family)
+    constants = tacit.ConvexFamily(lipschitz, smoothness, family, strong_convexity)
     points = domain_of(domain, dim, radius)
     return tacit.Convex(domain=points, loss=constants, horizon=horizon, proper=not improper, delay=delay)
 
