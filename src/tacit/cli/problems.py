@@ -125,11 +125,14 @@ def bandit(
     chosen: Chosen = 1,
     value_range: options.ValueRange = (0.0, 1.0),
     lipschitz: options.Lipschitz = 1.0,
+    margin: Annotated[float, typer.Option(help="How far beyond the set losses are defined; 0: only on it.")] = 0.0,
     delay: options.Delay = 0,
 ) -> tacit.Bandit:
     """Choose a point of a convex set; only the loss of that point is seen."""
     points = domain_of(domain, dim, radius, chosen)
-    return tacit.Bandit(domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz, delay=delay)
+    return tacit.Bandit(
+        domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz, margin=margin, delay=delay
+    )
 
 
 def stochastic(
