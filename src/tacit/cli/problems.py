@@ -70,25 +70,27 @@ def arms(
 
 
 def convex(
-    dim: Dimension,
+    dim: Dimension = None,
     horizon: options.Horizon = None,
     domain: DomainName = "ball",
     radius: Radius = 1.0,
+    chosen: Chosen = 1,
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
     improper: Improper = False,
     delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen."""
-    points, seen = domain_of(domain, dim, radius), loss_of(loss, data_norm)
+    points, seen = domain_of(domain, dim, radius, chosen), loss_of(loss, data_norm)
     return tacit.Convex(domain=points, loss=seen, horizon=horizon, proper=not improper, delay=delay)
 
 
 def convex_constants(
-    dim: Dimension,
+    dim: Dimension = None,
     horizon: options.Horizon = None,
     domain: DomainName = "ball",
     radius: Radius = 1.0,
+    chosen: Chosen = 1,
     lipschitz: options.Lipschitz = 1.0,
     smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
     family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
@@ -98,7 +100,7 @@ def convex_constants(
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan."""
     constants = tacit.ConvexFamily(lipschitz, smoothness, family, strong_convexity)
-    points = domain_of(domain, dim, radius)
+    points = domain_of(domain, dim, radius, chosen)
     return tacit.Convex(domain=points, loss=constants, horizon=horizon, proper=not improper, delay=delay)
 
 
@@ -118,7 +120,7 @@ def lipschitz(
 
 
 def bandit(
-    dim: Dimension,
+    dim: Dimension = None,
     horizon: options.Horizon = None,
     domain: DomainName = "ball",
     radius: Radius = 1.0,
@@ -136,15 +138,17 @@ def bandit(
 
 
 def stochastic(
-    dim: Dimension,
     horizon: Annotated[int, typer.Option(help="Number of records.")],
+    dim: Dimension = None,
     domain: DomainName = "ball",
     radius: Radius = 1.0,
+    chosen: Chosen = 1,
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
 ) -> tacit.Stochastic:
     """Learn one model from records, each seen once."""
-    return tacit.Stochastic(domain=domain_of(domain, dim, radius), loss=loss_of(loss, data_norm), horizon=horizon)
+    points = domain_of(domain, dim, radius, chosen)
+    return tacit.Stochastic(domain=points, loss=loss_of(loss, data_norm), horizon=horizon)
 
 
 def loss_of(name: str, data_norm: float) -> RowLoss:
