@@ -10,7 +10,7 @@ from tacit.errors import InvalidInput
 from tacit.learners.arms import BatchedTsallis, PhasedArms
 from tacit.learners.bandit import BanditFW
 from tacit.learners.convex import PrivateFTRL
-from tacit.learners.ctrl import CTRL
+from tacit.learners.ctrl import CTRL, LazyOCO
 from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.learners.l2p_convex import L2PConvex
 from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
@@ -61,6 +61,9 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
 FOR_INDEPENDENT_LOSSES: dict[type[Problem], tuple[type[Plan], ...]] = {Experts: (LimitedUpdates,)}
 """Which algorithms apply, too, if a problem that names no adversary is planned for `adversary="stochastic"`."""
 
+FOR_LIMITED_SWITCHES: dict[type[Problem], tuple[type[Plan], ...]] = {Convex: (LazyOCO,)}
+"""Which algorithms are named, too, if switches are limited. They are NOT private: no finite epsilon chooses them."""
+
 _Algorithm = TypeVar("_Algorithm", bound=type[Plan])
 
 
@@ -83,9 +86,15 @@ def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
 
 
 def algorithms_for(
-    problem: Problem, wanted: Sequence[type[Plan] | str] | None = None, adversary: str | None = None
+    problem: Problem,
+    wanted: Sequence[type[Plan] | str] | None = None,
+    adversary: str | None = None,
+    limited: bool = False,
 ) -> tuple[type[Plan], ...]:
-    """The algorithms that are compared on a problem: the wanted ones, or all that are known for its kind and losses."""
+    """The algorithms that are compared on a problem: the wanted ones, or all that are known for its kind and losses.
+
+    `limited`: whether switches are limited, or no privacy is asked for.
+    """
     if wanted is not None:
         if not isinstance(problem, Problem):
             raise invalid("plan", "problem", "a problem such as Experts(n=, horizon=)", problem)
@@ -100,12 +109,13 @@ def algorithms_for(
     if known is None:
         kinds = ", ".join(kind.__name__ for kind in CATALOGUE)
         raise InvalidInput(f"The 'problem' parameter of plan must be one of {kinds}. Got {problem!r} instead.")
-    return (*known, *FOR_INDEPENDENT_LOSSES.get(type(problem), ())) if adversary == "stochastic" else known
+    independent = FOR_INDEPENDENT_LOSSES.get(type(problem), ()) if adversary == "stochastic" else ()
+    return (*known, *independent, *(FOR_LIMITED_SWITCHES.get(type(problem), ()) if limited else ()))
 
 
 def _named(problem: Problem, name: str) -> type[Plan]:
     """The algorithm of this name among those that are known for a kind of problem."""
-    known = {algorithm.__name__: algorithm for algorithm in algorithms_for(problem, adversary="stochastic")}
+    known = {algorithm.__name__: algorithm for algorithm in algorithms_for(problem, None, "stochastic", limited=True)}
     if name not in known:
         raise invalid("plan", "algorithms", f"made of {', '.join(known)}", name)
     return known[name]

@@ -30,11 +30,13 @@ class Candidate:
         algorithm: its name.
         plan: its plan, or None.
         reason: why it has none.
+        private: whether the algorithm has a privacy contract at all.
     """
 
     algorithm: str
     plan: Plan | None
     reason: str = ""
+    private: bool = True
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -70,7 +72,8 @@ class Candidate:
         }
         if self.plan:
             guarantee = self.plan.guarantee
-            content["epsilon"], content["delta"] = guarantee.epsilon(), guarantee.at_delta
+            epsilon = guarantee.epsilon()
+            content["epsilon"], content["delta"] = epsilon if epsilon < float("inf") else None, guarantee.at_delta
             content["expected_switches"] = self.plan.expected_switches
             content["parameters"] = {name: _plain(value) for name, value in self.plan.parameters.items()}
         if self.reason:
@@ -144,7 +147,8 @@ class Comparison:
     def explain(self) -> str:
         """The comparison as a table, then the chosen plan and its contract; coloured in a terminal if rich is there."""
         head = (
-            f"{self.problem}\nepsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
+            f"{self.problem}\n{'' if self.target.private else 'no privacy is asked for: '}"
+            f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
             f"regret against the {self.target.adversary} adversary\n"
         )
         notes = [*self._cost_of_delay(), *(_because(candidate) for candidate in self.candidates if candidate.reason)]
@@ -189,12 +193,18 @@ class Comparison:
         ]
         for candidate in self.candidates:
             if candidate.plan is None:
-                rows.append((candidate.algorithm, "-", "-", "not applicable"))
+                rows.append((candidate.algorithm, "-", "-", "not applicable" if candidate.private else "NOT PRIVATE"))
                 continue
             switches = candidate.plan.expected_switches
             note = "vacuous: no better than deciding blindly" if candidate.vacuous else ""
             condition = candidate.regret_bound.condition
-            parts = ["chosen" if candidate.plan is self.plan else "", note, f"if {condition}" if condition else ""]
+            open_to_all = "" if candidate.private else "NOT PRIVATE"
+            parts = [
+                "chosen" if candidate.plan is self.plan else "",
+                open_to_all,
+                note,
+                f"if {condition}" if condition else "",
+            ]
             note = "; ".join(part for part in parts if part)
             shown = "-" if switches is None else f"<= {ceil(switches):,}"
             rows.append((candidate.algorithm, rounded_up(float(candidate.regret_bound), thousands=True), shown, note))

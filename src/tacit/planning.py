@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from tacit.catalogue import CATALOGUE, algorithms_for, register
 from tacit.comparison import Candidate, Comparison
@@ -50,14 +51,16 @@ def plan(
 
     Args:
         problem: what is to be decided.
-        epsilon: the privacy budget for the whole run.
+        epsilon: the privacy budget for the whole run; `math.inf` asks for no privacy at all, and only algorithms
+            that are NOT private are then planned (`LazyOCO`, for convex problems with `max_switches`).
         delta: the failure probability; 0 asks for pure differential privacy.
         adversary: who makes the losses, for the regret bound: "oblivious" (fixed in advance, the default) or
             "adaptive" (may react to your decisions), or "stochastic" (independent, from one distribution);
             `Tracking` and `Arms` name their own. Privacy holds against all of them.
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
-        max_switches: a hard limit on how often the decision may change.
+        max_switches: a hard limit on how often the decision may change. The comparison then names algorithms that
+            are lazy but NOT private as well, and says what they would certify; no finite epsilon chooses them.
         numerics: "exact", on integers wherever that is proved (each contract says), or "float": float64 samplers, for
             simulation only.
         confidence: the probability, at least 1/2, with which a single run must meet the certified regret (default: its
@@ -65,16 +68,18 @@ def plan(
         algorithms: the algorithms to compare, classes or names (default: all that apply, and those you registered).
         progress: show which algorithm is being calibrated (default: only in a terminal).
     """
-    compared = algorithms_for(problem, algorithms, adversary)
+    compared = algorithms_for(problem, algorithms, adversary, max_switches is not None or epsilon == inf)
     against = _adversary(problem, adversary)
     related = as_relation("plan", relation)
     target = Target(epsilon, delta, related, rounds_per_person, max_switches, against, numerics, confidence)
+    if not target.private and all(algorithm.private for algorithm in compared):
+        raise invalid("plan", "epsilon", "finite: none of the algorithms of this comparison does without it", epsilon)
     candidates = []
     with Progress("calibrating", progress) as shown:
         for index, algorithm in enumerate(compared, 1):
             shown.say(f"{algorithm.__name__} ({index} of {len(compared)})")
             candidates.append(_candidate(algorithm, problem, target))
-    warning = lower_bound_warning(problem, target.epsilon)
+    warning = lower_bound_warning(problem, target.epsilon) if target.private else None
     return Comparison(problem, target, candidates, [warning] if warning else [], floor(problem, target))
 
 
@@ -84,8 +89,8 @@ def _candidate(algorithm: type[Plan], problem: Problem, target: Target) -> Candi
         made = algorithm.calibrate_for(problem, target)
         reason = _refusal(made, target)
     except TacitError as error:
-        return Candidate(algorithm.__name__, None, str(error))
-    return Candidate(algorithm.__name__, None if reason else made, reason)
+        return Candidate(algorithm.__name__, None, str(error), algorithm.private)
+    return Candidate(algorithm.__name__, None if reason else made, reason, algorithm.private)
 
 
 def _refusal(made: Plan, target: Target) -> str:

@@ -202,11 +202,14 @@ class Bandit(Problem):
         horizon: number of rounds, or None if it is not known.
         value_range: public bounds of a value; values outside are clipped, which is all that privacy needs.
         lipschitz: how fast a loss may change per unit of distance; regret bounds need it, privacy does not.
+        margin: how far beyond the set, in its affine hull, losses are defined too, with all that is said of them
+            here; points may then be played there, and exploring needs no room inside the set. 0: only on the set.
     """
 
     domain: ConvexSet
     value_range: tuple[float, float] = (0.0, 1.0)
     lipschitz: float = 1.0
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -214,6 +217,7 @@ class Bandit(Problem):
             raise invalid("Bandit", "domain", "a convex set such as Ball(2)", self.domain)
         object.__setattr__(self, "value_range", check_range("Bandit", "value_range", self.value_range))
         object.__setattr__(self, "lipschitz", check_positive("Bandit", "lipschitz", self.lipschitz))
+        object.__setattr__(self, "margin", check_level("Bandit", "margin", self.margin, at_least=0.0))
 
     @property
     def width(self) -> float:

@@ -55,12 +55,12 @@ CONSTRUCTORS = {
         "privacy": 1.0, "adversary": one_of("oblivious", "adaptive"), "streams": one_of(1, 2),
         "projected": one_of(True, False), "rate": one_of("certified", "practical", "given"),
     },
-    tacit.CTRL: {"problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5},
+    tacit.CTRL: {"problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5, "max_switches": one_of(None, 2)},
     tacit.L2PConvex: {
         "problem": INTERVAL, "rate": 0.1, "regularisation": 1.0, "force": 0.2, "clip": 0.5, "batch": 1,
         "reference_force": 0.1, "sampler_distance": 0.0, "work_limit": 1e6,
     },
-    tacit.LazyOCO: {"problem": LOGISTIC, "sigma": 3.0, "eta": one_of(0.5, math.inf), "switches": 20.0},
+    tacit.LazyOCO: {"problem": LOGISTIC, "sigma": 3.0, "eta": one_of(0.5, math.inf), "switches": 20.0, "max_switches": 3},
     tacit.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
     tacit.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
     tacit.PhasedArms: {

@@ -21,7 +21,7 @@ from tacit.geometry import Ball
 from tacit.learners.bandit import bandit_fw
 from tacit.learners.bandit.common import BanditLearner
 from tacit.learners.convex import private_ftrl
-from tacit.learners.ctrl import ctrl
+from tacit.learners.ctrl import coupled, ctrl
 from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.lipschitz import lipschitz_grid
 from tacit.learners.lipschitz.multiscale import Multiscale
@@ -90,6 +90,13 @@ def perturbed() -> Finding:
     return integrated(ctrl.CTRL(line, eta=0.5, sigma=20.0, force=0.3, log_phi=0.1), ((0, 0, 0), (3, 0, 0)))
 
 
+def limited() -> Finding:
+    """The same with a limit of one switch, and quiet noise: what is left to hide are the coins."""
+    line = Convex(domain=Ball(1), loss=LinearLoss(), horizon=3)
+    plan = ctrl.CTRL(line, eta=0.5, sigma=200.0, force=0.1, log_phi=0.005, max_switches=1)
+    return integrated(plan, ((0, 0, 0), (3, 0, 0)))
+
+
 def gibbs() -> Finding:
     """Regularised multiplicative weights on an interval, with a tight clip."""
     line = Convex(domain=Ball(1), loss=LogisticLoss(), horizon=2)
@@ -123,6 +130,11 @@ def _gives_up(honest: Any) -> Any:
         raise PrivacyError("The minimiser could not be certified.")
 
     return certified
+
+
+def _stops_by_the_losses(honest: Any) -> Any:
+    """No coin is tossed any more once the losses add up to a slope."""
+    return property(lambda self: bool(self._sums.gradient(np.zeros(1))[0][0] > 0.5))
 
 
 def _uncertified(honest: Any) -> Any:
@@ -347,6 +359,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "linear term quartered (objective perturbation)", "convex",
         swap(model_noise.LatticeModelNoise, "linear_term", _quarter_term), one_model, fast=False,
+    ),
+    Control(
+        "a limit on switches that reads the losses (CTRL)", "convex",
+        swap(coupled.CoupledLearner, "_stopped", _stops_by_the_losses), limited,
     ),
     Control("an iterate without certificate", "convex", swap(minimum, "_certified", _uncertified), at_the_kinks),
     Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", _no_limit), gibbs, fast=False),

@@ -15,7 +15,12 @@ import typer
 from tacit.errors import InvalidInput
 
 Number = Annotated[int, typer.Option(help="Number of experts.")]
-Epsilon = Annotated[float, typer.Option(help="Privacy budget of the whole run: smaller is more private.")]
+Epsilon = Annotated[
+    float,
+    typer.Option(
+        help="Privacy budget of the whole run: smaller is more private; inf: none asked for (LazyOCO, NOT private)."
+    ),
+]
 Delta = Annotated[float, typer.Option(help="Failure probability of the privacy; 0 asks for pure differential privacy.")]
 Horizon = Annotated[
     int | None, typer.Option(help="Number of rounds; left out: unknown (restarts at doubling lengths).")

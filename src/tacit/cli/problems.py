@@ -89,34 +89,37 @@ def arms(
 
 
 def convex(
-    dim: Dimension,
+    dim: Dimension = None,
     horizon: options.Horizon = None,
     domain: DomainName = "ball",
     radius: Radius = 1.0,
+    chosen: Chosen = 1,
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
     improper: Improper = False,
     delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen."""
-    points, seen = domain_of(domain, dim, radius), loss_of(loss, data_norm)
+    points, seen = domain_of(domain, dim, radius, chosen), loss_of(loss, data_norm)
     return tacit.Convex(domain=points, loss=seen, horizon=horizon, proper=not improper, delay=delay)
 
 
 def convex_constants(
-    dim: Dimension,
+    dim: Dimension = None,
     horizon: options.Horizon = None,
     domain: DomainName = "ball",
     radius: Radius = 1.0,
+    chosen: Chosen = 1,
     lipschitz: options.Lipschitz = 1.0,
     smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
     family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
+    strong_convexity: Annotated[float, typer.Option(help="Smallest curvature of a loss.")] = 0.0,
     improper: Improper = False,
     delay: options.Delay = 0,
 ) -> tacit.Convex:
     """Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan."""
-    constants = tacit.ConvexFamily(lipschitz, smoothness, family)
-    points = domain_of(domain, dim, radius)
+    constants = tacit.ConvexFamily(lipschitz, smoothness, family, strong_convexity)
+    points = domain_of(domain, dim, radius, chosen)
     return tacit.Convex(domain=points, loss=constants, horizon=horizon, proper=not improper, delay=delay)
 
 
@@ -163,25 +166,29 @@ stochastic_lipschitz.__name__ = "stochastic-lipschitz"
 
 
 def bandit(
-    dim: Dimension,
+    dim: Dimension = None,
     horizon: options.Horizon = None,
     domain: DomainName = "ball",
     radius: Radius = 1.0,
     chosen: Chosen = 1,
     value_range: options.ValueRange = (0.0, 1.0),
     lipschitz: options.Lipschitz = 1.0,
+    margin: Annotated[float, typer.Option(help="How far beyond the set losses are defined; 0: only on it.")] = 0.0,
     delay: options.Delay = 0,
 ) -> tacit.Bandit:
     """Choose a point of a convex set; only the loss of that point is seen."""
     points = domain_of(domain, dim, radius, chosen)
-    return tacit.Bandit(domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz, delay=delay)
+    return tacit.Bandit(
+        domain=points, horizon=horizon, value_range=value_range, lipschitz=lipschitz, margin=margin, delay=delay
+    )
 
 
 def stochastic(
-    dim: Dimension,
     horizon: Annotated[int, typer.Option(help="Number of records.")],
+    dim: Dimension = None,
     domain: DomainName = "ball",
     radius: Radius = 1.0,
+    chosen: Chosen = 1,
     loss: LossName = "logistic",
     data_norm: DataNorm = 1.0,
     regularisation: Regularisation = None,
@@ -192,7 +199,7 @@ def stochastic(
     """Learn one model from records, each seen once."""
     seen = loss_of(loss, data_norm)
     return tacit.Stochastic(
-        domain=domain_of(domain, dim, radius),
+        domain=domain_of(domain, dim, radius, chosen),
         loss=seen if regularisation is None else tacit.RegularisedLoss(seen, regularisation),
         horizon=horizon,
         initial=None if initial is None else point_of(initial),

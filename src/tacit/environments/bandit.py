@@ -93,12 +93,14 @@ class MovingTarget:
         horizon: number of rounds.
         distance: how far from the centre the place is, at most the inner radius.
         spread: standard deviation of the jumps, in each direction of the hull.
+        margin: how far beyond the domain points may be played; distances are defined everywhere.
     """
 
     domain: ConvexSet
     horizon: int
     distance: float = 0.3
     spread: float = 0.1
+    margin: float = 0.0
     adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -109,12 +111,13 @@ class MovingTarget:
         inner = self.domain.inner_radius
         check_number("MovingTarget", "distance", self.distance, above=0, below=inner, closed_low=True, closed_high=True)
         check_positive("MovingTarget", "spread", self.spread)
+        check_number("MovingTarget", "margin", self.margin, above=0.0, closed_low=True)
 
     @property
     def problem(self) -> Bandit:
-        """Distances are 1-Lipschitz and at most the radius plus the inner radius."""
-        reach = self.domain.radius + self.domain.inner_radius
-        return Bandit(domain=self.domain, horizon=self.horizon, value_range=(0.0, reach))
+        """Distances are 1-Lipschitz and at most the radius plus the inner radius, and the margin."""
+        reach = self.domain.radius + self.domain.inner_radius + self.margin
+        return Bandit(domain=self.domain, horizon=self.horizon, value_range=(0.0, reach), margin=self.margin)
 
     def start(self, generator: np.random.Generator) -> MovingTargetOpponent:
         """One draw of the targets."""

@@ -65,7 +65,7 @@ def flipping(problem: Convex, horizon: int) -> SignFlips:
 def moving(problem: Bandit, horizon: int) -> MovingTarget:
     """The distance to a target that jumps about a fixed place."""
     domain = problem.domain
-    environment = MovingTarget(domain, horizon, distance=min(0.3, domain.inner_radius))
+    environment = MovingTarget(domain, horizon, distance=min(0.3, domain.inner_radius), margin=problem.margin)
     low, high = environment.problem.value_range
     if problem.value_range[0] > low or problem.value_range[1] < high:
         raise InvalidInput(

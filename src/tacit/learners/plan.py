@@ -69,6 +69,8 @@ class Plan(ABC):
     _takes: ClassVar[type[Problem]] = Problem
     _no_delay: ClassVar[str] = "no regret bound is proved for it with late feedback"
     """Why a problem with delay > 0 is refused (empty: it is not)."""
+    private: ClassVar[bool] = True
+    """Whether there is a privacy contract; algorithms without one are never chosen where privacy is asked for."""
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -217,6 +219,8 @@ class Plan(ABC):
     def calibrate_for(cls, problem: Problem, target: Target, **options: Any) -> Plan:
         """As `calibrate`, for a target that was packed already."""
         cls._check_problem(problem)
+        if cls.private and not target.private:
+            raise InvalidInput(f"{cls.__name__} is private: the 'epsilon' of its target must be finite.")
         check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
         make = partial(_calibrated, cls, target, options)
         return make(problem) if problem.horizon is not None else Plan._restarted(problem, target, make)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from tacit.errors import PrivacyError
@@ -53,6 +54,7 @@ class RegretBound:
 class Target:
     """What is asked of a plan: its privacy, the limit on switches, and whom its regret bound must hold against.
 
+    `epsilon`: infinite if no privacy is asked for, which only algorithms that are not private take.
     `confidence`: the probability with which a single run must meet the bound (None: the expectation is bounded).
     """
 
@@ -67,7 +69,8 @@ class Target:
 
     def __post_init__(self) -> None:
         plain_fields(self)
-        epsilon, delta = check_privacy("the target", self.epsilon, self.delta)
+        finite, delta = check_privacy("the target", 1.0 if self.epsilon == inf else self.epsilon, self.delta)
+        epsilon = inf if self.epsilon == inf else finite
         check_choice("the target", "adversary", self.adversary, ADVERSARIES)
         check_choice("the target", "numerics", self.numerics, NUMERICS)
         check_integer("the target", "rounds_per_person", self.rounds_per_person)
@@ -77,6 +80,11 @@ class Target:
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "relation", as_relation("the target", self.relation))
+
+    @property
+    def private(self) -> bool:
+        """Whether any privacy is asked for."""
+        return self.epsilon < inf
 
     @property
     def contract(self) -> dict[str, Any]:

@@ -137,8 +137,10 @@ class RowLoss(Loss):
     `x` may be one point, or one point for each round. Subclasses give `pack`, `values` and `gradients`.
     """
 
-    asks: ClassVar[bool] = False
-    """Whether functions of the user's are asked about points."""
+    @property
+    def asks(self) -> bool:
+        """Whether functions of the user's are asked about points."""
+        return False
 
     @abstractmethod
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:

@@ -142,7 +142,6 @@ class DeclaredLoss(BentLoss):
     smoothness: float
     trust: bool = False
     bend: ClassVar[float | None] = None
-    asks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("value_of", "gradient_of", "hessian_of"):
@@ -162,6 +161,10 @@ class DeclaredLoss(BentLoss):
     def assumed(self) -> str:
         """Everything that was declared."""
         return DECLARED
+
+    @property
+    def asks(self) -> bool:
+        return True
 
     def constants(self, domain: ConvexSet | None) -> Constants:
         """As declared."""

@@ -39,6 +39,10 @@ class RegularisedLoss(RowLoss):
             raise invalid("RegularisedLoss", "loss", "a loss of rows such as LogisticLoss()", self.loss)
         check_positive("RegularisedLoss", "strength", self.strength)
 
+    @property
+    def asks(self) -> bool:
+        return self.loss.asks
+
     def constants(self, domain: ConvexSet | None) -> Constants:
         """Those of the loss, plus s max|x|, s and s."""
         known, added = self.loss.constants(domain), self.strength

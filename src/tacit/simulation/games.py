@@ -43,6 +43,8 @@ class Outcome:
     switches: int
     detail: dict[str, Any] = field(default_factory=dict)
     missing: int = 0
+    oracle_calls: int | None = None
+    """Calls of the linear oracle, where the learner counts them."""
 
 
 class Play(Protocol):
@@ -194,7 +196,7 @@ def bandit_game(
         learner.run(Rounds(opponent.values, stop - first, first, keep=False))
         regret.append(opponent.regret)
         first = stop
-    return Outcome(np.array(regret), learner.switches)
+    return Outcome(np.array(regret), learner.switches, oracle_calls=getattr(learner, "oracle_calls", None))
 
 
 def convex_game(

@@ -292,7 +292,7 @@ class TestErrors:
         with pytest.raises(InvalidInput, match="'calibration' parameter"):
             planned(calibration="guess")
         with pytest.raises(
-            InvalidInput, match=r"'zeta' parameter of BanditFW must be below the set's inner radius 0.5"
+            InvalidInput, match=r"'zeta' parameter of BanditFW must be below 0.5, the set's inner radius"
         ):
             planned(zeta=0.5)
         with pytest.raises(InvalidInput, match="'baseline' parameter"):

@@ -3,6 +3,7 @@ import pytest
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.geometry import Ball
+from tacit.learners.bandit.mirror_maps import EntropicMap
 from tacit.learners.bandit.noisy_oco import ExactSums, NoisyOCO, noisy_regret
 from tacit.mechanisms.running_sums import Buffered
 from tacit.randomness import Randomness
@@ -28,7 +29,7 @@ def test_without_constraints_the_bound_is_an_identity():
     best = -eta * rows.sum(axis=0)
     regret = np.sum(rows * (points - best))
     bound = noisy_regret(
-        eta=eta, steps=50, radius=float(np.linalg.norm(best)), second_moment=float((rows**2).sum() / 50),
+        eta=eta, steps=50, spread=float(best @ best) / 2, second_moment=float((rows**2).sum() / 50),
         mean_norm=1.0, map_error=0.0,
     )  # fmt: skip
     assert regret == pytest.approx(bound, rel=1e-12)
@@ -41,7 +42,7 @@ def test_exact_leaders_meet_the_bound_for_any_vectors(eta):
     points = run(core, rows)
     best = ball.minimize_linear(rows.sum(axis=0))
     bound = noisy_regret(
-        eta=eta, steps=400, radius=0.5, second_moment=float((rows**2).sum() / 400), mean_norm=1.0, map_error=0.0
+        eta=eta, steps=400, spread=0.125, second_moment=float((rows**2).sum() / 400), mean_norm=1.0, map_error=0.0
     )
     assert np.sum(rows * (points - best)) <= bound
 
@@ -66,10 +67,48 @@ def test_noise_delay_and_a_rough_map_cost_what_the_bound_says(delay):
     error = np.sum(np.linalg.norm(rows, axis=1) * np.linalg.norm(points - exact, axis=1))
     best = ball.minimize_linear(rows.sum(axis=0))
     bound = noisy_regret(
-        eta=eta, steps=steps, radius=0.5, second_moment=float((rows**2).sum() / steps), mean_norm=1.0, map_error=error
+        eta=eta, steps=steps, spread=0.125, second_moment=float((rows**2).sum() / steps), mean_norm=1.0, map_error=error
     )
     assert error > 0
     assert np.sum(rows * (points - best)) <= bound
+
+
+@pytest.mark.parametrize("eta", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("delay", [0, 2])
+def test_the_entropic_map_meets_the_same_bound_in_its_own_norms(eta, delay):
+    steps, mirror = 300, EntropicMap(5)
+    rows = gradients(steps, 5) + np.array([0.3, 0.0, -0.1, 0.0, 0.2])
+    core = NoisyOCO(
+        steps=steps, dimension=5, eta=eta, leader=mirror.leader, sums=ExactSums(5), delay=delay, start=mirror.start
+    )
+    points = run(core, rows)
+    exact = np.array([mirror.leader(eta * s) for s in np.vstack([np.zeros((1, 5)), np.cumsum(rows, axis=0)[:-1]])])
+    sizes = np.abs(rows).max(axis=1)
+    error = float(np.sum(sizes * np.abs(points - exact).sum(axis=1)))
+    assert (error > 0) == (delay > 0)
+    best = np.eye(5)[rows.sum(axis=0).argmin()]
+    bound = noisy_regret(
+        eta=eta, steps=steps, spread=mirror.spread, second_moment=float(np.mean(sizes**2)), mean_norm=1.0,
+        map_error=error,
+    )  # fmt: skip
+    assert np.sum(rows * (points - best)) <= bound
+
+
+def test_the_entropic_map_is_no_better_than_its_bound_says():
+    # Two experts that take turns: at eta = .1 the bound without its second term is broken.
+    rows = np.tile(np.array([[1.0, -1.0], [-1.0, 1.0]]), (50, 1))
+    mirror = EntropicMap(2)
+    core = NoisyOCO(steps=100, dimension=2, eta=0.5, leader=mirror.leader, sums=ExactSums(2), start=mirror.start)
+    regret = float(np.sum(rows * (run(core, rows) - mirror.start)))
+    assert mirror.spread / 0.5 < regret <= mirror.spread / 0.5 + 0.25 * 100
+
+
+def test_bad_starts_are_refused():
+    for bad in (np.zeros(3), np.array([np.nan, 0.0])):
+        with pytest.raises(InvalidInput, match="start"):
+            NoisyOCO(steps=3, dimension=2, eta=1.0, leader=lambda s: -s, sums=ExactSums(2), start=bad)
+    with pytest.raises(InvalidInput, match="dimension"):
+        EntropicMap(1)
 
 
 @pytest.mark.parametrize("delay", [0, 1, 2])

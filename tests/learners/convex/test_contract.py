@@ -43,6 +43,7 @@ MAKERS = {
     "CTRL linear box": lambda: CTRL(LINEAR, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
     "CTRL quadratic": lambda: CTRL(QUADRATIC, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
     "CTRL simplex": lambda: CTRL(SIMPLEX, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3),
+    "CTRL limited": lambda: CTRL(LOGISTIC, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3, max_switches=3),
     "lazy logistic": lambda: LazyOCO.for_budget(LOGISTIC, switches=40),
     "lazy strongly convex": lambda: LazyOCO(QUADRATIC, sigma=5.0, eta=float("inf"), switches=150.0),
 }

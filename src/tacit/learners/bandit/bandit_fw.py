@@ -12,7 +12,8 @@ What differs from the print:
   adds 50 (pure) to thousands of times (Gaussian) the noise that is needed. `calibration="paper"` uses the printed
   scales on the papers' tree, without the padding noise that privacy does not need, and states the privacy they give.
 - Values are clipped to their public range (or no noise suffices) and centred at a public baseline.
-- Points stay in the set by shrinking (Appendix D); sets without interior are handled in their affine hull, of
+- Points stay in the set by shrinking (Appendix D), except where the problem says that losses are defined beyond it
+  (`Bandit.margin`): as far as that, nothing is shrunk. Sets without interior are handled in their affine hull, of
   dimension n, where the directions, the sums and the noise live.
 - The last two batches' sums are never formed: no point depends on them. Rounds left over by the batches play the last
   leader itself.
@@ -39,6 +40,8 @@ from tacit.learners.bandit.search import (
     paper_enough,
     paper_parameters,
     paper_scale,
+    reach,
+    room,
     too_short,
 )
 from tacit.learners.on_sums import RunningSumPlan
@@ -77,7 +80,7 @@ class BanditFW(RunningSumPlan):
     https://arxiv.org/abs/2012.12138.
 
     Attributes:
-        zeta: smoothing radius, below the inner radius of the set.
+        zeta: smoothing radius, below the inner radius of the set plus the margin of the problem.
         eta: learning rate.
         mechanism: the running sum, of floor(sqrt(T)) - 2 batches.
         privacy: mu for Gaussian mechanisms, epsilon for Laplace ones.
@@ -108,10 +111,10 @@ class BanditFW(RunningSumPlan):
         check_positive("BanditFW", "zeta", self.zeta)
         check_positive("BanditFW", "eta", self.eta)
         check_positive("BanditFW", "privacy", self.privacy)
-        if not self.zeta < self.problem.domain.inner_radius:
+        if not self.zeta < reach(self.problem):
             raise InvalidInput(
-                f"The 'zeta' parameter of BanditFW must be below the set's inner radius "
-                f"{self.problem.domain.inner_radius:g}. Got {self.zeta!r} instead."
+                f"The 'zeta' parameter of BanditFW must be below {reach(self.problem):g}, the set's inner radius with "
+                f"the margin that is of use. Got {self.zeta!r} instead."
             )
         check_mechanism("BanditFW", self.mechanism, self.batches - 1 - DELAY)
         low, high = self.problem.value_range
@@ -147,6 +150,11 @@ class BanditFW(RunningSumPlan):
         return float(self.baseline) if self.baseline is not None else sum(self.problem.value_range) / 2
 
     @property
+    def shrink(self) -> float:
+        """The share by which leaders are shrunk so that exploring stays where losses are defined."""
+        return room(self.problem, self.zeta)[1]
+
+    @property
     def records(self) -> SummedRecords:
         """A round's gradient estimate, of norm n |value - baseline|/zeta; a batch adds up those of its rounds.
 
@@ -170,7 +178,8 @@ class BanditFW(RunningSumPlan):
             "R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum lag + (N-2) D/sqrt(2B)) + smoothing + rounds left over",
             (
                 "oblivious adversary",
-                "convex losses, Lipschitz as stated, within the value range on the whole set",
+                "convex losses, Lipschitz as stated, within the value range on the whole set"
+                + (f" and as far as {self.problem.margin:g} beyond it" if self.problem.margin else ""),
                 "expectation over all draws",
             ),
         )
@@ -184,6 +193,11 @@ class BanditFW(RunningSumPlan):
     def oracle_calls_per_round(self) -> float:
         """A bound on the calls of the linear oracle, per round; `BanditFWLearner.oracle_calls` counts them."""
         return self.solver().most_calls / self.batch_length
+
+    @property
+    def most_oracle_calls(self) -> int:
+        """The certified number of calls of the linear oracle in the whole run, whatever the losses."""
+        return self.mechanism.steps * self.solver().most_calls
 
     def solver(self) -> FrankWolfe:
         """A fresh Frank-Wolfe solver at this plan's tolerance."""
@@ -223,7 +237,7 @@ class BanditFW(RunningSumPlan):
         plan = probe(rounds)
         paper = paper_parameters(problem, rounds)
         if calibration == "paper":
-            if zeta is None and not paper[0] < problem.domain.inner_radius:
+            if zeta is None and not paper[0] < reach(problem):
                 raise too_short(problem, rounds, paper[0], paper_enough(problem))
             return _as_printed(
                 replace(plan, zeta=paper[0] if zeta is None else zeta, eta=paper[1] if eta is None else eta), target
@@ -311,7 +325,7 @@ class BanditFWLearner(BanditLearner):
         if self._done < explored:
             size = min(most, plan.batch_length - self._done % plan.batch_length)
             self._directions = on_sphere(self._streams["directions"].standard_normal((size, self._n)))
-            leader = (1 - plan.zeta / domain.inner_radius) * self._core.point
+            leader = (1 - plan.shrink) * self._core.point
             self._points = domain.from_hull(leader + plan.zeta * self._directions)
         else:
             size = min(most, plan.rounds - explored)

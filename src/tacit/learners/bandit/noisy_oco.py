@@ -8,6 +8,10 @@ mean, sums are noisy and may be late, and the map is approximate. The analysis c
 where G_t is the conditional mean of the gradient g_t and exact_t the exact leader on the exact sums. Both x_t and
 exact_t are known before g_t is drawn, so the last term takes the norm of the mean, where the print (Lemma 4.1) takes
 that of the gradient itself. An exact leader on exact sums of any vectors meets the bound without expectations.
+
+This is the Euclidean mirror map |x|^2/2. Any other map that is 1-strongly convex in some norm has the same bound with
+its spread over the set (largest minus smallest value) in place of |x*|^2/2, distances in its norm, and gradients in the
+dual one: its conjugate is 1-smooth there, which is all that the proof asks of it. `mirror_maps` has the entropy.
 """
 
 from __future__ import annotations
@@ -74,9 +78,10 @@ class NoisyOCO:
         steps: how many points will be played.
         dimension: their dimension.
         eta: learning rate.
-        leader: slope -> the minimiser of |x|^2/2 + <slope, x>, exact or approximate.
+        leader: slope -> the minimiser of |x|^2/2 + <slope, x>, exact or approximate, or that of another mirror map.
         sums: exact sums, or those of a private mechanism.
         delay: how many steps the map may take: the point of step t uses the sum of step t - 1 - delay.
+        start: the leader of nothing, played first (None: 0, which is that of |x|^2/2).
 
     >>> core = NoisyOCO(steps=3, dimension=1, eta=0.5, leader=lambda slope: -slope, sums=ExactSums(1))
     >>> core.observe(np.array([2.0]))
@@ -93,6 +98,7 @@ class NoisyOCO:
         leader: Callable[[FloatArray], FloatArray],
         sums: Sums,
         delay: int = 0,
+        start: FloatArray | None = None,
     ) -> None:
         self._steps = check_integer("NoisyOCO", "steps", steps)
         self._eta = check_positive("NoisyOCO", "eta", eta)
@@ -106,8 +112,11 @@ class NoisyOCO:
         self._leader = leader
         self._sums = sums
         self._step = 0
-        # The first 1 + delay points are the leader of nothing: the centre.
-        self._next = [np.zeros(size) for _ in range(1 + self._delay)]
+        first = np.zeros(size) if start is None else real_array("NoisyOCO", "start", start, (size,))
+        if not np.isfinite(first).all():
+            raise InvalidInput("The 'start' of NoisyOCO must have finite entries.")
+        # The first 1 + delay points are the leader of nothing.
+        self._next = [first.copy() for _ in range(1 + self._delay)]
 
     @property
     def step(self) -> int:
@@ -158,16 +167,16 @@ class NoisyOCO:
 
 
 def noisy_regret(
-    *, eta: float, steps: int, radius: float, second_moment: float, mean_norm: float, map_error: float
+    *, eta: float, steps: int, spread: float, second_moment: float, mean_norm: float, map_error: float
 ) -> float:
     """The bound above with its constants.
 
     Args:
         eta: learning rate.
         steps: number of steps.
-        radius: largest norm of a comparator.
-        second_moment: bound on the expected squared norm of a gradient.
-        mean_norm: bound on the norm of a gradient's conditional mean.
+        spread: the mirror map's largest minus its smallest value on the set: half the squared radius for |x|^2/2.
+        second_moment: bound on the expected squared (dual) norm of a gradient.
+        mean_norm: bound on the (dual) norm of a gradient's conditional mean.
         map_error: bound on the sum over all steps of the expected distance from the exact leader.
     """
-    return radius**2 / (2 * eta) + eta / 2 * steps * second_moment + mean_norm * map_error
+    return spread / eta + eta / 2 * steps * second_moment + mean_norm * map_error

@@ -4,15 +4,19 @@ With N = floor(sqrt T) batches of B = floor(T/N) rounds, hull dimension n, L-Lip
 [lo, hi] on the set, |value - baseline| <= w, inner radius r, radius R about the centre:
 
     R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum_R lag_R + (N - 2) D/sqrt(2B))
-        + N B zeta (L/(n+1) + min(L sqrt(R^2 + r^2 n/(n+2)), W)/r) + (T - N B) min(L D, W)
+        + N B (zeta L/(n+1) + s min(L sqrt(R^2 + r^2 n/(n+2)), W) + m L n/(n+1)) + (T - N B) min(L D, W)
 
 - k^2 = B (n w/zeta)^2 + B (B-1) L^2 bounds the second moment of a batch's gradient.
 - lag_R^2 = B (n w/zeta)^2 + (sigma_{R-2} + B L)^2: the point of batch R misses the last gradient and has the noise of
   root mean square sigma_{R-2}; the fluctuation of the last gradient is independent of both, so squares add.
 - D/sqrt(2B) is the distance that the gap D^2/(2B) of Frank-Wolfe certifies.
 - Smoothing: the sphere costs at most zeta L/(n+1) more than the ball (couple them along rays); by convexity the
-  smoothed loss at the shrunk comparator is at most the loss at the comparator, with weight 1 - zeta/r, and the mean
-  loss over the inner ball, with weight zeta/r. That shrinking also shrinks the linearised regret is not used.
+  smoothed loss at the shrunk comparator is at most the loss at the comparator, with weight 1 - s, and the mean
+  loss over the inner ball, with weight s. That shrinking also shrinks the linearised regret is not used.
+- m is how far points may leave the set, at most the margin of the problem, and s = (zeta - m)/r the share by which
+  leaders are shrunk: (1-s) x + zeta u = [(1-s) x + s r u] + m u, where the bracket is in the set. The step m u costs
+  m L n/(n+1) at the comparator, n/(n+1) being the mean length of a point of the unit ball. No margin: m = 0 and
+  s = zeta/r; zeta within the margin: s = 0, nothing is shrunk and smoothing costs zeta L in all.
 
 The print (Lemma 3.1) gives the order only; Appendix D's smoothing terms 2 T zeta L + T (zeta/r) L D are larger.
 """
@@ -66,7 +70,7 @@ class CertifiedRegret:
         mirror = noisy_regret(
             eta=eta,
             steps=batches,
-            radius=domain.radius,
+            spread=domain.radius**2 / 2,
             second_moment=second_moment,
             mean_norm=length * (lipschitz + self.lost / zeta),
             map_error=eta * lag + (batches - 2) * sqrt(gap_tolerance(self.problem, self.rounds)),
@@ -84,22 +88,46 @@ class CertifiedRegret:
 
     def best_zeta(self) -> float:
         """The smoothing radius that minimises the regret; it may not fit the set."""
-        inner = self.problem.domain.inner_radius
-        return minimise(lambda zeta: self.regret(zeta, self.best_eta(zeta)), 1e-9 * inner, 1e3 * inner)
+        widest = reach(self.problem)
+        return minimise(lambda zeta: self.regret(zeta, self.best_eta(zeta)), 1e-9 * widest, 1e3 * widest)
 
     def _terms(self, zeta: float) -> tuple[float, float, float]:
         """(k^2, sum of the lags, all that smoothing costs)."""
         batches, length = batches_of(self.rounds)
         domain, lipschitz = self.problem.domain, self.problem.lipschitz
-        n, inner = domain.hull_dimension, domain.inner_radius
+        n = domain.hull_dimension
+        beyond, share = room(self.problem, zeta)
         variance = length * ((n * self.deviation + self.lost) / zeta) ** 2
         steepest = lipschitz + self.lost / zeta
         second_moment = variance + length * (length - 1) * steepest**2
         noise = np.append(0.0, self.noise / zeta)
         lag = float(np.sqrt(variance + (noise + length * steepest) ** 2).sum())
-        inside = min(lipschitz * sqrt(domain.radius**2 + inner**2 * n / (n + 2)), self.problem.width)
-        smoothing = batches * length * zeta * (lipschitz / (n + 1) + inside / inner)
-        return second_moment, lag, smoothing
+        smoothing = zeta * lipschitz / (n + 1) + share * inside(self.problem) + beyond * lipschitz * n / (n + 1)
+        return second_moment, lag, batches * length * smoothing
+
+
+def inside(problem: Bandit) -> float:
+    """A bound on what the mean of a loss over the inner ball exceeds its value at a point of the set by."""
+    domain, n = problem.domain, problem.domain.hull_dimension
+    return min(problem.lipschitz * sqrt(domain.radius**2 + domain.inner_radius**2 * n / (n + 2)), problem.width)
+
+
+def usable_margin(problem: Bandit) -> float:
+    """The margin, as far as leaving the set is cheaper than shrinking within it; more than the diameter is no use."""
+    n = problem.domain.hull_dimension
+    cheaper = problem.lipschitz * n / (n + 1) <= inside(problem) / problem.domain.inner_radius
+    return min(problem.margin, problem.domain.diameter) if cheaper else 0.0
+
+
+def reach(problem: Bandit) -> float:
+    """What smoothing radii must stay below."""
+    return problem.domain.inner_radius + usable_margin(problem)
+
+
+def room(problem: Bandit, zeta: float) -> tuple[float, float]:
+    """(m, s): how far points leave the set, and by which share leaders are shrunk."""
+    beyond = min(zeta, usable_margin(problem))
+    return beyond, (zeta - beyond) / problem.domain.inner_radius
 
 
 def batches_of(rounds: int) -> tuple[int, int]:
@@ -146,25 +174,26 @@ def too_short(problem: Bandit, rounds: int, zeta: float, enough: int) -> Privacy
     """The refusal of a horizon at which the smoothing radius does not fit the set."""
     return PrivacyError(
         f"BanditFW with T={rounds} rounds needs a smoothing radius of {zeta:.3g}, but a ball of radius only "
-        f"{problem.domain.inner_radius:.3g} fits into the set: T={enough} would be enough."
+        f"{reach(problem):.3g} fits into the set{' and its margin' if problem.margin else ''}: "
+        f"T={enough} would be enough."
     )
 
 
 def paper_enough(problem: Bandit) -> int:
-    """The smallest horizon at which the paper's smoothing radius is below the inner radius."""
-    ratio = problem.domain.diameter * sqrt(problem.domain.hull_dimension) / problem.domain.inner_radius
+    """The smallest horizon at which the paper's smoothing radius has room."""
+    ratio = problem.domain.diameter * sqrt(problem.domain.hull_dimension) / reach(problem)
     enough = max(FEWEST_ROUNDS, ceil(ratio**4))
-    while not paper_parameters(problem, enough)[0] < problem.domain.inner_radius:
+    while not paper_parameters(problem, enough)[0] < reach(problem):
         enough += ceil(1e-12 * enough)
     return enough
 
 
 def _fitting(certified: CertifiedRegret) -> list[tuple[float, float]]:
     """The optimised parameters and the paper's, where they fit."""
-    inner = certified.problem.domain.inner_radius
+    widest = reach(certified.problem)
     paper = paper_parameters(certified.problem, certified.rounds)
     zeta = certified.best_zeta()
-    return [pair for pair in (paper, (zeta, certified.best_eta(zeta))) if pair[0] < inner]
+    return [pair for pair in (paper, (zeta, certified.best_eta(zeta))) if pair[0] < widest]
 
 
 def _enough(make: Callable[[int], CertifiedRegret], low: int) -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import erfc, exp, inf, log1p, sqrt
+from math import erfc, expm1, inf, log1p, sqrt
 
 import numpy as np
 from scipy.special import gammaincc
@@ -24,6 +24,7 @@ from scipy.special import gammaincc
 from tacit.geometry.base import BarrierSet
 from tacit.learners.ctrl.accounting import chi_mean, coin_range, ctrl_chain, directions, log_growth
 from tacit.learners.ctrl.coupled import RENEWAL, barrier_domain, barrier_weight
+from tacit.learners.ctrl.switching import overrun
 from tacit.losses.linear_models import LinkLoss
 from tacit.losses.several import SeveralLinks
 from tacit.privacy.guarantee import Relation
@@ -132,6 +133,7 @@ class Certificate:
         sigma: standard deviation of the perturbation.
         force: probability p of a forced redraw.
         log_phi: half the range of a coin, in logarithm.
+        limit: hard limit on redraws (None: none).
     """
 
     facts: Facts
@@ -139,6 +141,7 @@ class Certificate:
     sigma: float
     force: float
     log_phi: float
+    limit: int | None = None
 
     @cached_property
     def accuracy(self) -> float:
@@ -260,9 +263,15 @@ class Certificate:
         g, t, radius, diameter = facts.lipschitz, facts.rounds, facts.domain.radius, facts.domain.diameter
         value = radius**2 / (2 * self.eta) + g**2 * self.eta * t + self.sigma * facts.chi * radius
         value += g * diameter * t * min(t / 2, self.longest_hold) * (miss + self.coin_bias)
+        value += g * diameter * t * self.overrun
         return value + 2 * g * diameter + g * self.displacement * t
 
     @property
     def switches(self) -> float:
         """Each toss redraws with probability at most 1 - (1-p)/Phi^2."""
-        return (self.facts.rounds - 1) * (1 - (1 - self.force) * exp(-2 * self.log_phi))
+        return (self.facts.rounds - 1) * -expm1(log1p(-self.force) - 2 * self.log_phi)
+
+    @property
+    def overrun(self) -> float:
+        """A bound on the probability with which the limit on redraws refuses one."""
+        return 0.0 if self.limit is None else overrun(self.facts.rounds - 1, self.switches, self.limit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from math import log
 from typing import ClassVar
 
@@ -31,13 +32,23 @@ class CoupledLearner(ConvexLearner):
 
     _stream_names: ClassVar[tuple[str, ...]] = ("noise", "keep", "release")
     _state: ClassVar[tuple[str, ...]] = (
-        "_sums", "_held", "_minimiser", "_curvature", "_renewed", "_substitutes",
+        "_sums", "_held", "_minimiser", "_curvature", "_renewed", "_substitutes", "_redraws",
     )  # fmt: skip
 
     def __init__(
-        self, plan: ConvexPlan, randomness: Randomness, *, ridge: float, weight: float, accuracy: float, blur: float
+        self,
+        plan: ConvexPlan,
+        randomness: Randomness,
+        *,
+        ridge: float,
+        weight: float,
+        accuracy: float,
+        blur: float,
+        limit: int | None,
     ) -> None:
         super().__init__(plan, randomness)
+        self._limit = limit
+        self._redraws = 0
         self._set = barrier_domain(plan.problem, plan.algorithm)
         self._ridge, self._weight, self._accuracy, self._blur = ridge, weight, accuracy, blur
         dimension = self._set.hull_dimension
@@ -49,7 +60,12 @@ class CoupledLearner(ConvexLearner):
         self._substitutes = 0  # minimisers without the losses: none, unless the solver is broken
 
     def _consistent(self) -> bool:
-        return self._sums.count == self._round
+        return self._sums.count == self._round and (self._limit is None or self._redraws <= self._limit)
+
+    @property
+    def _stopped(self) -> bool:
+        """Whether the limit on redraws is reached: no coin is tossed any more, which the transcript itself shows."""
+        return self._limit is not None and self._redraws >= self._limit
 
     @abstractmethod
     def _deviation(self, rounds: int) -> float:
@@ -119,6 +135,8 @@ class CoupledLearner(ConvexLearner):
         done = 0
         while done < len(block):
             last = min(len(block), done + RENEWAL - (self._sums.count - self._renewed))
+            if self._stopped:
+                coins = replace(coins, clocks=np.full(len(block), np.inf))
             kept = self._held.scan(block[done:last], coins.part(done, last))
             drawn = done + kept < last
             following = done + kept + drawn
@@ -126,6 +144,7 @@ class CoupledLearner(ConvexLearner):
             self._sums.add(block[done:following])
             if drawn:
                 self._draw()
+                self._redraws += 1
             elif self._sums.count - self._renewed == RENEWAL:
                 self._renew()
             done = following

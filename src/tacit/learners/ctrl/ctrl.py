@@ -28,6 +28,7 @@ from tacit.learners.ctrl.certificate import Certificate, Facts
 from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, refuse_unconstructed
 from tacit.learners.ctrl.held_point import Coins
 from tacit.learners.ctrl.search import best_parameters, paper_parameters
+from tacit.learners.ctrl.switching import most_switches
 from tacit.learners.plan import PrivatePlan, SmallInstance
 from tacit.learners.small_problems import described, few_dimensions, on_interval
 from tacit.learners.target import RegretBound, Target
@@ -36,7 +37,7 @@ from tacit.privacy.lazy import LazyChain
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.solvers.minimum import TRUNCATION
-from tacit.validation import FloatArray, check_choice, check_number, check_positive
+from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
     curve `PerturbedMinimiser`; adaptive adversaries; delta pays for noise that is cut off, 1e-30 a round, and for no
-    other event. Enforced: convexity, G and beta by construction (losses of tacit's own, or a `TabulatedLoss`; of a
-    `DeclaredLoss` they are assumed, and the contract says so), features clipped, minimisation certified for all data,
-    its residue covered by release noise, errors of coins paid for.
+    other event. A limit on switches looks at nothing but what was released, and costs no privacy. Enforced: convexity,
+    G and beta by construction (losses of tacit's own, or a `TabulatedLoss`; of a `DeclaredLoss` they are assumed, and
+    the contract says so), features clipped, minimisation certified for all data, its residue covered by release noise,
+    errors of coins paid for.
     Numerics: idealized. Inexact minimisers are covered by noise and charged; the last digits of that noise, and of the
     coins' log ratios, are float64.
     Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + G D T min(T/2, 1/p)(P[clip] + kappa) + 2 G D
@@ -62,6 +64,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         force: probability p of a forced redraw.
         log_phi: half the range of a coin, in logarithm.
         calibration: "numerical", or "paper" for the parameters and the regret bound as printed.
+        max_switches: hard limit on redraws, hence on switches; after it the point is held.
 
     >>> from tacit.geometry import Ball
     >>> from tacit.losses import ConvexFamily
@@ -76,6 +79,7 @@ class CTRL(ConvexPlan, PrivatePlan):
     force: float
     log_phi: float
     calibration: str = "numerical"
+    max_switches: int | None = None
     released_streams: ClassVar[tuple[str, ...]] = ("noise",)
     released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "CTRL, clipped coins and random-draw Renyi composition"
@@ -87,6 +91,8 @@ class CTRL(ConvexPlan, PrivatePlan):
         check_number("CTRL", "log_phi", self.log_phi, above=0.0)
         check_number("CTRL", "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_choice("CTRL", "calibration", self.calibration, ("numerical", "paper"))
+        if self.max_switches is not None:
+            check_integer("CTRL", "max_switches", self.max_switches)
         refuse_unconstructed(self.problem, "CTRL")
         barrier_domain(self.problem, "CTRL")
         if self.problem.horizon is not None and not self.certificate.representable:
@@ -105,7 +111,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         """All certified numbers."""
         _ = self.rounds  # raises if they are not known
         facts = Facts(self.problem, self.relation, self.rounds_per_person)
-        return Certificate(facts, self.eta, self.sigma, self.force, self.log_phi)
+        return Certificate(facts, self.eta, self.sigma, self.force, self.log_phi, self.max_switches)
 
     @property
     def barrier_weight(self) -> float:
@@ -150,11 +156,13 @@ class CTRL(ConvexPlan, PrivatePlan):
             g, t, d, big = self.problem.lipschitz, self.rounds, self.domain.hull_dimension, self.domain.diameter
             value = big**2 / (2 * self.eta) + 2 * g**2 * self.eta * t + self.sigma * sqrt(d) * big
             value += 6 * g * big * self.clip_probability * t**2 + 2 * g * big
+            value += g * big * t * self.certificate.overrun
             formula = "D^2/(2 eta) + 2 G^2 eta T + sigma sqrt(d) D + 6 G D delta' T^2 + 2 G D (Theorem 4 as printed)"
             if value >= self.blind_regret:
                 assumptions.append("VACUOUS: at least the regret G R T of always playing the centre")
             return RegretBound(value, formula, tuple(assumptions))
         formula = "R^2/(2 eta) + G^2 eta T + sigma E[chi] R + G D T min(T/2, 1/p)(P[clip] + kappa) + 2 G D + G Delta T"
+        formula += " + G D T P[limit hit]" if self.max_switches is not None else ""
         if self.problem.smoothness > 0 and self.problem.loss.bend is None:
             assumptions.append("second derivatives without jumps (not proved for losses that have them)")
         return RegretBound(self.certificate.regret, formula, tuple(assumptions))
@@ -162,7 +170,13 @@ class CTRL(ConvexPlan, PrivatePlan):
     @property
     def expected_switches(self) -> float:
         """Each toss redraws with probability at most 1 - (1-p)/Phi^2."""
-        return self.certificate.switches
+        mean = self.certificate.switches
+        return mean if self.max_switches is None else min(mean, self.max_switches)
+
+    def most_switches(self, confidence: float) -> int:
+        """A number of switches that a run keeps with this probability, whatever the losses (Lemma 5)."""
+        most = most_switches(self.rounds - 1, self.certificate.switches, confidence)
+        return most if self.max_switches is None else min(most, self.max_switches)
 
     @classmethod
     def _calibrate(cls, problem: Convex, target: Target, *, calibration: str = "numerical") -> CTRL:
@@ -170,16 +184,22 @@ class CTRL(ConvexPlan, PrivatePlan):
         barrier_domain(problem, "CTRL")
         if target.delta <= 0:
             raise PrivacyError("CTRL has Gaussian noise and needs delta > 0.")
-        if target.max_switches is not None:
-            raise PrivacyError("CTRL cannot promise a limit on switches: its plan bounds only their expected number.")
+        if target.max_switches == 0:
+            raise PrivacyError(
+                "CTRL needs one switch at least to learn anything: max_switches=0 holds its first point."
+            )
         check_choice("CTRL.calibrate", "calibration", calibration, ("numerical", "paper"))
         search = paper_parameters if calibration == "paper" else best_parameters
         found = search(Facts(problem, target.relation, target.rounds_per_person), target)
-        return cls(problem, found.eta, found.sigma, found.force, found.log_phi, calibration, **target.contract)
+        tuned = (found.eta, found.sigma, found.force, found.log_phi)
+        return cls(problem, *tuned, calibration, target.max_switches, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """An interval, where draws are integrated; few dimensions, where draws and coins are tested; sharp ratios."""
-        line = replace(self, problem=on_interval(self.problem), eta=0.5, sigma=20.0, force=0.3, log_phi=0.1)
+        limit = None if self.max_switches is None else 1  # it binds
+        line = replace(
+            self, problem=on_interval(self.problem), eta=0.5, sigma=20.0, force=0.3, log_phi=0.1, max_switches=limit
+        )
         # Wide coins, noise of the size of two gradients, a regulariser that leaves curvature to the losses. The longer
         # the horizon, the less the barrier weighs; a few of its rounds are played.
         loud = self._loud(min(1_000, max(6, self.rounds)), eta=4.0, sigma=2.0, force=0.1, log_phi=0.5)
@@ -197,7 +217,8 @@ class CTRL(ConvexPlan, PrivatePlan):
         """In few dimensions, with parameters in units of the domain and of a gradient."""
         problem = few_dimensions(self.problem, rounds)
         size, slope = problem.domain.radius, problem.lipschitz
-        return replace(self, problem=problem, eta=eta * size / slope, sigma=sigma * slope, **coins)
+        loud = {"eta": eta * size / slope, "sigma": sigma * slope, "max_switches": None, **coins}
+        return replace(self, problem=problem, **loud)
 
     def _learner(self, randomness: Randomness) -> CTRLLearner:
         return CTRLLearner(self, randomness)
@@ -211,7 +232,7 @@ class CTRLLearner(CoupledLearner):
     def __init__(self, plan: CTRL, randomness: Randomness) -> None:
         super().__init__(
             plan, randomness, ridge=1 / plan.eta, weight=plan.barrier_weight,
-            accuracy=plan.accuracy, blur=plan.release_scale,
+            accuracy=plan.accuracy, blur=plan.release_scale, limit=plan.max_switches,
         )  # fmt: skip
         self._hazard = -log1p(-plan.force)
         self._draw()

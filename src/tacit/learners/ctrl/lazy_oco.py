@@ -28,15 +28,17 @@ from tacit.learners.ctrl.accounting import chi_mean, chi_quantile
 from tacit.learners.ctrl.certificate import Facts
 from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
 from tacit.learners.ctrl.held_point import Coins
+from tacit.learners.ctrl.switching import overrun
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.calibration import minimise, smallest
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import REPLACE, Guarantee
+from tacit.privacy.rounding import rounded_up
 from tacit.problems import Convex
 from tacit.randomness import Randomness
 from tacit.solvers.minimum import truncated_norm
 from tacit.solvers.objective import attainable_accuracy
-from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
 # Rounds up to which expected switches are summed one by one.
 _STRETCHED = 4096
@@ -64,7 +66,8 @@ class NotPrivate(Curve):
 class LazyOCO(ConvexPlan):
     """Follow a perturbed leader that rarely moves. NOT PRIVATE: a budget on switches, nothing more.
 
-    Made by `LazyOCO.for_budget(problem, switches=...)`; `calibrate` refuses, because no epsilon is ever met.
+    Made by `LazyOCO.for_budget(problem, switches=...)`, or by `tacit.plan` with `epsilon=math.inf` and `max_switches`;
+    a finite epsilon is refused, because none is ever met.
     Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses.
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
@@ -74,6 +77,7 @@ class LazyOCO(ConvexPlan):
         sigma: standard deviation of the noise (of the first round's, if it grows).
         eta: inverse strength of the quadratic regulariser (infinite: none, strongly convex losses).
         switches: the budget that the expected number of switches keeps.
+        max_switches: hard limit on switches; after it the point is held (None: none).
 
     >>> from tacit.geometry import Ball
     >>> from tacit.losses import QuadraticLoss
@@ -87,11 +91,15 @@ class LazyOCO(ConvexPlan):
     sigma: float
     eta: float
     switches: float
+    max_switches: int | None = None
+    private: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("LazyOCO", "sigma", self.sigma)
         check_positive("LazyOCO", "switches", self.switches)
+        if self.max_switches is not None:
+            check_integer("LazyOCO", "max_switches", self.max_switches)
         if self.eta != float("inf"):
             check_positive("LazyOCO", "eta", self.eta)
         refuse_unconstructed(self.problem, "LazyOCO")
@@ -126,8 +134,18 @@ class LazyOCO(ConvexPlan):
             return np.full(decisions, self._log_phi)
         return growing_ranges(self.problem, self.sigma, np.arange(1, decisions + 1), decisions)
 
-    @cached_property
+    @property
     def expected_switches(self) -> float:
+        """A bound on the mean number of switches."""
+        return self.redraws if self.max_switches is None else min(self.redraws, self.max_switches)
+
+    @property
+    def overrun(self) -> float:
+        """A bound on the probability with which the limit refuses a redraw."""
+        return 0.0 if self.max_switches is None else overrun(self.rounds - 1, self.redraws, self.max_switches)
+
+    @cached_property
+    def redraws(self) -> float:
         """The sum over coins of 1 - 1/Phi^2, for growing noise rounded up by at most 0.1%."""
         decisions = max(self.rounds - 1, 0)
         if not self.grows:
@@ -156,15 +174,26 @@ class LazyOCO(ConvexPlan):
         else:
             value += domain.radius**2 / (2 * self.eta) + g**2 * self.eta * t + self.sigma * chi_mean(d) * domain.radius
             formula = "R^2/(2 eta) + G^2 eta T + sigma E[chi] R + 3.5 G D"
+        if self.max_switches is not None:
+            value += g * domain.diameter * t * self.overrun
+            formula += " + G D T P[limit hit]"
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @classmethod
-    def for_budget(cls, problem: Convex, *, switches: float, calibration: str = "numerical") -> LazyOCO:
+    def for_budget(
+        cls, problem: Convex, *, switches: float, hard: bool = False, calibration: str = "numerical"
+    ) -> LazyOCO:
         """The plan of smallest certified regret whose expected number of switches is at most `switches`.
 
-        With calibration="paper" the regulariser is that of Theorems 9 and 12; the noise is found by bisection.
+        Args:
+            problem: what is to be decided.
+            switches: the budget.
+            hard: whether every run keeps it (a whole number then), not only their mean.
+            calibration: "numerical", or "paper" for the regulariser of Theorems 9 and 12; the noise is found by
+                bisection.
         """
         check_positive("LazyOCO.for_budget", "switches", switches)
+        limit = check_integer("LazyOCO.for_budget", "switches", switches) if hard else None
         check_choice("LazyOCO.for_budget", "calibration", calibration, ("numerical", "paper"))
         refuse_unconstructed(problem, "LazyOCO")
         barrier_domain(problem, "LazyOCO")
@@ -172,14 +201,15 @@ class LazyOCO(ConvexPlan):
 
         def fitted(eta: float) -> LazyOCO | None:
             def fits(sigma: float) -> bool:
-                return cls(problem, sigma, eta, switches).expected_switches <= switches
+                tried = cls(problem, sigma, eta, switches, limit)
+                return tried.redraws <= switches and tried.overrun <= 1 / rounds
 
             if not fits(1e12 * g):
                 return None
             low = 1e-3 * g
             while fits(low) and low > 1e-12 * g:
                 low /= 1e3
-            return cls(problem, smallest(fits, low, 1e12 * g, 1e-6), eta, switches)
+            return cls(problem, smallest(fits, low, 1e12 * g, 1e-6), eta, switches, limit)
 
         def cost(eta: float) -> float:
             plan = fitted(eta)
@@ -201,10 +231,18 @@ class LazyOCO(ConvexPlan):
         return min(plans, key=lambda plan: float(plan.regret_bound))
 
     @classmethod
-    def _calibrate(cls, problem: Convex, target: Target) -> LazyOCO:
-        raise PrivacyError(
-            "LazyOCO is not private and meets no epsilon: use LazyOCO.for_budget(problem, switches=...) or CTRL."
-        )
+    def _calibrate(cls, problem: Convex, target: Target, *, calibration: str = "numerical") -> LazyOCO:
+        if target.max_switches is None:
+            raise PrivacyError("LazyOCO is not private and meets no epsilon; without privacy it needs max_switches.")
+        if target.max_switches == 0:
+            raise PrivacyError("LazyOCO needs one switch at least to learn anything: max_switches=0 holds one point.")
+        made = cls.for_budget(problem, switches=target.max_switches, hard=True, calibration=calibration)
+        if target.private:
+            raise PrivacyError(
+                "LazyOCO is not private and meets no epsilon; with epsilon=inf, no privacy at all, it would certify "
+                f"{rounded_up(float(made.regret_bound))}."
+            )
+        return made
 
     def _learner(self, randomness: Randomness) -> LazyOCOLearner:
         return LazyOCOLearner(self, randomness)
@@ -231,7 +269,13 @@ class LazyOCOLearner(CoupledLearner):
             gradient_rounding=problem.loss.gradient_rounding(domain.dimension),
         )
         super().__init__(
-            plan, randomness, ridge=0.0 if plan.grows else 1 / plan.eta, weight=weight, accuracy=accuracy, blur=0.0
+            plan,
+            randomness,
+            ridge=0.0 if plan.grows else 1 / plan.eta,
+            weight=weight,
+            accuracy=accuracy,
+            blur=0.0,
+            limit=plan.max_switches,
         )
         if plan.grows:
             # No losses and no noise yet: the barrier alone, held at the centre.

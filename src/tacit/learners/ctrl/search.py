@@ -24,22 +24,30 @@ from tacit.validation import FloatArray
 _BELOW = 1 - 1e-7
 # The range of the force, and that of the probability with which a coin leaves its own range.
 _FORCE, _MISS = (1e-4, 0.7), (1e-8, 1e-4)
+_FIRST_FORCE = 0.03
 
 
 def best_parameters(facts: Facts, target: Target) -> Certificate:
     """Minimise the certified regret over eta, force and clipping; the noise is the smallest that meets the target."""
     search = _Search(facts, target)
     widest = facts.domain.radius / (facts.lipschitz * sqrt(2 * facts.rounds))  # the best eta without privacy
-    low = np.log([widest * 1e-4, _FORCE[0], _MISS[0]])
+    first_force = min(_FIRST_FORCE, 0.3 * search.most_redraws / facts.rounds)
+    low = np.log([widest * 1e-4, min(_FORCE[0], first_force / 30), _MISS[0]])
     high = np.log([widest, _FORCE[1], _MISS[1]])
 
     def regret(logs: FloatArray) -> float:
         eta, force, miss = np.exp(np.clip(logs, low, high)).tolist()
         outside = float(np.sum(np.abs(logs - np.clip(logs, low, high))))  # leads back into the box
         found = search.least_noise(eta, force, miss, 2e-3)
-        return (log(found.regret) if found is not None and found.regret < inf else 100.0 - log(eta)) + outside
+        if found is not None and found.regret < inf:
+            return log(found.regret) + outside
+        # Without a limit on switches a wider eta may be of use, with one the way leads to fewer redraws.
+        return 100.0 + (search.excess(eta, force) or -log(eta)) + outside
 
-    starts = [np.log([widest * share, 0.03, 1e-6]) for share in (0.3, 0.02)]
+    starts = [np.log([widest * share, first_force, 1e-6]) for share in (0.3, 0.02)]
+    if search.most_redraws < facts.rounds and facts.smoothness > 0:
+        growth = 0.1 * search.most_redraws / facts.rounds / facts.degrees / facts.smoothness
+        starts.append(np.clip(np.log([growth, first_force, 1e-6]), low, high))
     start = min(starts, key=regret)
     simplex = np.vstack([start, start + np.diag([0.7, 0.7, 1.5])])
     best = scipy.optimize.minimize(
@@ -52,7 +60,8 @@ def best_parameters(facts: Facts, target: Target) -> Certificate:
     rough = search.least_noise(eta, force, miss, 1e-3)
     if rough is None:
         raise PrivacyError(
-            f"CTRL finds no parameters for epsilon={target.epsilon:g}, delta={target.delta:g}, {facts.rounds} rounds."
+            f"CTRL finds no parameters for epsilon={target.epsilon:g}, delta={target.delta:g}, {facts.rounds} rounds"
+            f"{'' if target.max_switches is None else f' and at most {target.max_switches} switches'}."
         )
     return search.refined(rough, miss)
 
@@ -81,7 +90,7 @@ def paper_parameters(facts: Facts, target: Target) -> Certificate:
     tail = sqrt(2 * d * log(2 / miss))
     log_phi = 2 * (2 * eta * beta * d + (9 * g**2 + 6 * g * sigma * tail) / (2 * sigma**2))
     log_phi = max(log_phi, facts.log_range(eta, sigma, miss))
-    printed = Certificate(facts, eta, sigma, rounds ** (-1 / 3), log_phi)
+    printed = Certificate(facts, eta, sigma, rounds ** (-1 / 3), log_phi, target.max_switches)
     spent = printed.chain.epsilon(_Search(facts, target).delta)
     if spent > epsilon:
         raise PrivacyError(
@@ -96,6 +105,8 @@ class _Search:
 
     def __init__(self, facts: Facts, target: Target) -> None:
         self._facts, self._epsilon = facts, target.epsilon * _BELOW
+        self._limit = target.max_switches
+        self.most_redraws = facts.rounds if self._limit is None else min(self._limit, facts.rounds)
         self.delta = target.delta - (1 + exp(min(target.epsilon, 700.0))) * facts.rounds * TRUNCATION * (1 + 1e-9)
         if not self.delta > 0:
             raise PrivacyError(
@@ -111,7 +122,9 @@ class _Search:
 
         def cost(inverse: float) -> float:
             tried = self._at(eta, 1 / inverse, force, miss)
-            return renyi_epsilon(tried.chain.renyi, self.delta, self._orders) if tried.representable else inf
+            if not self._allowed(tried):
+                return inf
+            return renyi_epsilon(tried.chain.renyi, self.delta, self._orders)
 
         low, high = self._start / 1.2, self._start * 1.2
         floor, ceiling = 1e-12 / self._facts.lipschitz, 10 / self._facts.lipschitz
@@ -131,11 +144,22 @@ class _Search:
 
         def price(inverse: float) -> float:
             tried = self._at(rough.eta, 1 / inverse, rough.force, miss)
-            return tried.chain.epsilon(self.delta) if tried.representable else inf
+            return tried.chain.epsilon(self.delta) if self._allowed(tried) else inf
 
         around = 1 / rough.sigma
         inverse = largest(price, self._epsilon, around * 0.99, around * 1.05, 1e-4)
         return self._at(rough.eta, 1 / inverse, rough.force, miss)
 
+    def excess(self, eta: float, force: float) -> float:
+        """By how much redraws exceed their limit without any noise's help, in logarithm (0: they do not)."""
+        if self._limit is None:
+            return 0.0
+        least = force + 2 * self._facts.degrees * eta * self._facts.smoothness
+        return max(0.0, log(self._facts.rounds * least / self.most_redraws))
+
+    def _allowed(self, tried: Certificate) -> bool:
+        """Whether float64 holds its coins, and a limit on switches refuses a redraw in one of T runs at most."""
+        return tried.overrun <= 1 / self._facts.rounds and tried.representable
+
     def _at(self, eta: float, sigma: float, force: float, miss: float) -> Certificate:
-        return Certificate(self._facts, eta, sigma, force, self._facts.log_range(eta, sigma, miss))
+        return Certificate(self._facts, eta, sigma, force, self._facts.log_range(eta, sigma, miss), self._limit)
