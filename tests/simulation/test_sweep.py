@@ -323,7 +323,7 @@ MODELS = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horiz
         ({"environments": []}, "sweep is empty"),
         ({"privacies": [1.0]}, "pairs"),
         ({"privacies": [(-1.0, 0.0)]}, "'epsilon'"),
-        ({"environments": "nowhere"}, "'gap' or 'switching'"),
+        ({"environments": "nowhere"}, "'gap', 'switching', 'perfect' or 'fair'"),
         ({"problems": Pricing(100).problem}, "Bandit simulations must be 'moving'"),
         ({"problems": MODELS}, "Stochastic has no environments by name"),
         ({"problems": Experts(n=2, horizon=None)}, "needs a number of rounds"),
@@ -350,7 +350,7 @@ def broken_files(folder):
     (folder / "text.parquet").write_text("not Parquet")
     pq.write_table(pa.table({"a": [1]}), folder / "foreign.parquet")
     pq.write_table(pa.table({"tacit_schema": [99]}), folder / "newer.parquet")
-    pq.write_table(pa.table({"tacit_schema": [1]}), folder / "short.parquet")
+    pq.write_table(pa.table({"tacit_schema": [records.SCHEMA_VERSION]}), folder / "short.parquet")
     (folder / "empty.parquet").mkdir()
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, IntArray, invalid, require
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _COLUMNS = {
     "cell": "string",  # hash of everything but the run: problem, plan, privacy, environment, seed
@@ -47,6 +47,8 @@ _COLUMNS = {
     "bound": "float64",
     "bound_condition": "string",
     "vacuous": "bool",
+    "floor": "float64",  # the regret that no learner escapes on some losses (null: none is proved), and why
+    "floor_reason": "string",
     "switches": "int64",
     "seconds": "float64",
     "checkpoints": "list<int64>",

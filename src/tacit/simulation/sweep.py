@@ -219,6 +219,7 @@ def _facts(choice: Comparison, chosen: Plan, environment: Environment, seed: int
     domain = getattr(choice.problem, "domain", None)
     candidates = [c for c in choice.candidates if c.plan is not None]
     inside = describe(chosen.parameters)
+    floor = choice.floor if choice.problem.horizon == rounds else None  # of so many rounds
     return {
         "cell": digest(SCHEMA_VERSION, problem, chosen.algorithm, inside, target.epsilon, target.delta, against, seed),
         "seed": seed,
@@ -240,6 +241,8 @@ def _facts(choice: Comparison, chosen: Plan, environment: Environment, seed: int
         "bound": _bound(chosen, rounds),
         "bound_condition": chosen.regret_bound.condition,
         "vacuous": chosen.vacuous,
+        "floor": None if floor is None else float(floor),
+        "floor_reason": "" if floor is None else floor.reason,
         "candidates": [c.algorithm for c in candidates],
         "candidate_bounds": [_bound(c.plan, rounds) for c in candidates if c.plan is not None],
     }

@@ -143,7 +143,8 @@ def test_scales_that_follow_the_noise_need_another_quantile():
     plan = calibrated(200, confidence=0.95)
     followed = plan.conversion._quantile(1, tail)
     fixed = float(np.sqrt(chi2.isf(tail, 1)))
-    assert replace(plan, scheduled=True, numerics="float").conversion._quantile(1, tail) == fixed
+    gaussian = replace(plan, scheduled=True, numerics="float").conversion
+    assert gaussian._quantile(1, tail) == pytest.approx(fixed, rel=1e-9)
     level = log(1 / tail)
     assert followed == sqrt(1 + 2 * sqrt(level) + 2 * level)
     walks = np.cumsum(Randomness.replayable(4).stream("walks").standard_normal((runs, steps)), axis=1) / sqrt(steps)
