@@ -62,6 +62,9 @@ _COLUMNS = {
 }
 
 
+_SINCE_2 = ("floor", "floor_reason")
+
+
 def schema() -> Any:
     """The Arrow schema of a row."""
     pa = require("pyarrow", "cli")
@@ -96,8 +99,12 @@ def _checked(table: Any, file: Path) -> Any:
     if "tacit_schema" not in table.column_names:
         raise InvalidInput(f"{file} was not written by a sweep: it has no column 'tacit_schema'.")
     versions = set(table["tacit_schema"].unique().to_pylist())
-    if versions - {SCHEMA_VERSION}:
-        raise InvalidInput(f"{file} has rows of schema {sorted(versions)}; this tacit reads {SCHEMA_VERSION}.")
+    if versions - {1, SCHEMA_VERSION}:
+        raise InvalidInput(f"{file} has rows of schema {sorted(versions)}; this tacit reads 1 to {SCHEMA_VERSION}.")
+    for name in _SINCE_2 if 1 in versions else ():
+        if name not in table.column_names:
+            nothing = require("pyarrow", "cli").nulls(len(table), schema().field(name).type)
+            table = table.append_column(name, nothing)
     missing = set(_COLUMNS) - set(table.column_names)
     if missing:
         raise InvalidInput(f"{file} lacks the columns {sorted(missing)}.")

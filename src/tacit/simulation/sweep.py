@@ -29,6 +29,7 @@ from tacit.comparison import Candidate, Comparison
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
+from tacit.floors import Floor
 from tacit.learners.doubling import Doubling
 from tacit.learners.plan import Plan
 from tacit.learners.target import Target
@@ -321,11 +322,11 @@ class _Pool:
 
 def _candidates(
     problem: Problem, epsilon: float, delta: float, algorithms: tuple[type[Plan], ...]
-) -> tuple[Target, list[Candidate], tuple[str, ...]]:
+) -> tuple[Target, list[Candidate], tuple[str, ...], Floor | None]:
     """What the planner found, without cached values, so that it can come back from another process."""
     made = plan(problem, epsilon=epsilon, delta=delta, algorithms=algorithms, progress=False)
     bare = [replace(c, plan=None if c.plan is None else replace(c.plan)) for c in made.candidates]
-    return made.target, bare, made.warnings
+    return made.target, bare, made.warnings, made.floor
 
 
 def _store_all(store: Store, rows: Iterator[Any]) -> None:
