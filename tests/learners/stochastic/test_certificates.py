@@ -306,6 +306,13 @@ def test_a_missing_record_adds_nothing():
     assert both == pytest.approx([-0.1, 0.0])
 
 
+def test_plans_with_regularisers_and_confidence_are_audited():
+    for options in ({"loss": RegularisedLoss(LogisticLoss(), 0.5)}, {"initial": (0.1, 0, 0, 0, 0), "confidence": 0.9}):
+        report = tacit.audit(calibrated(50, **options), budget=0.1)
+        assert report.findings
+        assert not any(finding.violation for finding in report.findings)
+
+
 def test_a_regulariser_needs_no_noise():
     start = np.array([0.2, 0.0, 0.0, 0.0, -0.3])
     plan = calibrated(60, RegularisedLoss(LogisticLoss(), 2.0), initial=start, numerics="float", batch=1)
