@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 import tacit
+from tacit.privacy.rounding import rounded_down, rounded_up
 from tacit.problems import Problem
 from tacit.report.style import legend_below, save_figure, start_figure
 
@@ -85,9 +86,10 @@ def table() -> str:
         per_round = 1 if isinstance(problem, tacit.Stochastic) else problem.horizon or 1
         shown = "none says anything yet" if best.vacuous else f"`{best.algorithm}`"
         condition = best.regret_bound.condition
-        value = f"{float(best.regret_bound) / per_round:.3g}" + (f", if {condition}" if condition else "")
-        following = f"`{usable[0].algorithm}` {float(usable[0].regret_bound) / per_round:.3g}" if usable else "-"
-        floor = "-" if choice.floor is None else f"{float(choice.floor) / per_round:.2g}"
+        value = rounded_up(float(best.regret_bound) / per_round, 3) + (f", if {condition}" if condition else "")
+        second = usable[0] if usable else None
+        following = f"`{second.algorithm}` {rounded_up(float(second.regret_bound) / per_round, 3)}" if second else "-"
+        floor = "-" if choice.floor is None else rounded_down(float(choice.floor) / per_round, 2)
         cells = (adversary, size, f"{problem.horizon:,}", f"{epsilon:g}", shown, value, following, floor)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines).strip()

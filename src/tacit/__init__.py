@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
     from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
     from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
+    from tacit.environments.floors import FairCoins, PerfectExpert, RandomSigns
     from tacit.environments.lipschitz import PricingCurve
     from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
     from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, StoreError, TacitError
@@ -106,6 +107,7 @@ _HOMES = {
     "environments.bandit": "Assignment MovingTarget Pricing Routing",
     "environments.convex": "DriftingQuadratic LogisticStream ReplayData SignFlips",
     "environments.experts": "BernoulliGap Replay SwitchingAdversary",
+    "environments.floors": "FairCoins PerfectExpert RandomSigns",
     "environments.lipschitz": "PricingCurve",
     "environments.tracking": "DriftingLosses ShiftingBernoulli",
     "errors": "InvalidInput MissingExtra PrivacyError ProtocolError StoreError TacitError",
@@ -176,6 +178,7 @@ __all__ = [
     "DriftingLosses",
     "DriftingQuadratic",
     "Experts",
+    "FairCoins",
     "Floor",
     "Guarantee",
     "HedgeOnSums",
@@ -210,6 +213,7 @@ __all__ = [
     "ObjectivePerturbation",
     "OnlineToBatch",
     "Paths",
+    "PerfectExpert",
     "PhasedArms",
     "Plan",
     "Polytope",
@@ -221,6 +225,7 @@ __all__ = [
     "QuadraticFormLoss",
     "QuadraticLoss",
     "QuantileLoss",
+    "RandomSigns",
     "Randomness",
     "RecentLeader",
     "RegretBound",

@@ -30,7 +30,7 @@ from tacit.geometry import Ball, Box, Simplex
 from tacit.learners.target import Target
 from tacit.losses.base import ConvexFamily
 from tacit.privacy.guarantee import REPLACE
-from tacit.privacy.rounding import rounded_up
+from tacit.privacy.rounding import rounded_down
 from tacit.problems import Arms, Convex, Experts, Problem, Tracking
 from tacit.validation import FloatArray
 
@@ -59,8 +59,7 @@ class Floor:
         return self.value
 
     def __str__(self) -> str:
-        shown = rounded_up(-self.value, 3).removeprefix("-")  # never above the value
-        return f"{shown} by {self.reason}: on some losses no learner has less ({self.assumptions})"
+        return f"{rounded_down(self.value)} by {self.reason}: on some losses no learner has less ({self.assumptions})"
 
 
 def floor(problem: Problem, target: Target) -> Floor | None:

@@ -43,6 +43,8 @@ def test_simulate(kind, capsys):
         (("convex", "--dim", "2", "--loss", "quadratic"), "DriftingQuadratic"),
         (("convex", "--dim", "2", "--loss", "linear"), "SignFlips"),
         (("experts", "--n", "3", "--environment", "switching"), "SwitchingAdversary"),
+        (("experts", "--n", "3", "--environment", "perfect"), "PerfectExpert"),
+        (("convex", "--dim", "2", "--loss", "linear", "--environment", "signs"), "RandomSigns"),
     ],
 )
 def test_simulate_in_the_environment_that_fits(arguments, environment, capsys):
@@ -89,7 +91,7 @@ def test_audit(kind, capsys):
         (("simulate", "bandit", "--dim", "2", "--value-range", "0", "0.5"), "'moving' has values from 0 to 2"),
         (("simulate", "lipschitz", "--lipschitz", "1"), "lipschitz at least 6"),
         (("simulate", "lipschitz", "--dim", "2", "--lipschitz", "9"), "one dimension"),
-        (("simulate", "experts", "--n", "3", "--environment", "moving"), "'gap' or 'switching'"),
+        (("simulate", "experts", "--n", "3", "--environment", "moving"), "'gap', 'switching', 'perfect' or 'fair'"),
     ],
 )
 def test_what_does_not_fit_gets_one_sentence(arguments, words, capsys):

@@ -57,7 +57,7 @@ def test_tracking(tmp_path):
     [
         (["--horizons", "50;100"], "--horizons must be whole numbers"),
         (["--epsilons", "one"], "--epsilons must be numbers"),
-        (["--environments", "nowhere"], "'gap' or 'switching'"),
+        (["--environments", "nowhere"], "'gap', 'switching', 'perfect' or 'fair'"),
         (["--algorithms", "Magic"], "'Magic'"),
     ],
 )

@@ -55,6 +55,8 @@ def test_points_and_directions(name, data, tolerance):
         reach = 1.0 if nearest is REFUSED else float(np.abs(np.asarray(point)).max())
         assert nearest is REFUSED or domain.contains(nearest, slack * min(max(1.0, reach), 1e25))
     assert attempt(lambda: domain.contains(point), *inputs) in (True, False, REFUSED)
+    inside = attempt(lambda: domain.member("fuzz", "point", point), *inputs)
+    assert inside is REFUSED or domain.contains(inside)
     assert attempt(lambda: domain.contains(domain.centre, tolerance)) in (True, False, REFUSED)
 
 

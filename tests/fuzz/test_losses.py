@@ -36,6 +36,7 @@ LOSSES = {
         tacit.HingeLoss(),
         tacit.AbsoluteLoss(label_bound=1e30),
         tacit.QuantileLoss(level=1e-12),
+        tacit.RegularisedLoss(tacit.LogisticLoss(), 0.5),
         tacit.CustomLoss(distance, sign, lipschitz=1.0),
     )
 }
@@ -53,6 +54,7 @@ MAKERS = {
     tacit.HingeLoss: nearly(data_norm=1.0),
     tacit.AbsoluteLoss: nearly(data_norm=1.0, label_bound=1.0),
     tacit.QuantileLoss: nearly(data_norm=1.0, level=0.5, label_bound=1.0),
+    tacit.RegularisedLoss: nearly(loss=one_of(tacit.LogisticLoss(), tacit.QuadraticLoss()), strength=1.0),
 }
 
 

@@ -193,6 +193,9 @@ def test_small_methods(value):
     for name in ("LazyFixedShare", "SampledFixedShare", "NoisyMirrorDescent", "LimitedUpdates"):
         window = attempt(lambda name=name: made(name).window_regret(value))
         assert window is REFUSED or float(window) >= 0
+    sure = attempt(lambda: made("LimitedUpdates").window_regret(5, confidence=value))
+    assert sure is REFUSED or float(sure) >= 0
+    assert attempt(lambda: made("OnlineToBatch").risk_within(value)) is REFUSED  # no confidence was asked for
     bound = attempt(lambda: made("doubling").regret_bound_at(value))
     assert bound is REFUSED or float(bound) >= 0
     budget = attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=value))

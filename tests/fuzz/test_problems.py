@@ -45,7 +45,15 @@ PROBLEMS = {
         lipschitz=1.0,
     ),
     tacit.Lipschitz: nearly(horizon=ROUNDS, delay=DELAYS, dimension=one_of(1, 2), low=0.0, high=1.0, lipschitz=1.0),
-    tacit.Stochastic: nearly(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=ROUNDS, delay=DELAYS),
+    tacit.Stochastic: nearly(
+        domain=tacit.Ball(2),
+        loss=tacit.LogisticLoss(),
+        horizon=ROUNDS,
+        delay=DELAYS,
+        initial=one_of(None, (0.1, -0.2), [2.0, 0.0]),
+        gradient_deviation=one_of(None, 0.5),
+        hessian_deviation=one_of(None, 0.1),
+    ),
 }
 SIZES = ("width", "lipschitz", "smoothness", "strong_convexity", "side", "diagonal", "records")
 

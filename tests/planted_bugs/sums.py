@@ -19,8 +19,9 @@ from tacit.learners.convex import PrivateFTRL
 from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import OnlineToBatch
+from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
-from tacit.losses import LinearLoss, LogisticLoss
+from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.mechanisms import noisy_vectors
 from tacit.mechanisms.noisy_vectors import NoisyVectors
 from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
@@ -187,6 +188,28 @@ def growing() -> Finding:
     return attacks.lattice(plan, Randomness.replayable(12).stream("controls"), pairs=6)
 
 
+def emptied() -> Finding:
+    """How far an emptied record is from one of the data, in a pass under zero-out that clips hard."""
+    problem = Stochastic(domain=Ball(1), loss=QuadraticLoss(), horizon=4, initial=(0.5,))
+    plan = OnlineToBatch.calibrate(
+        problem, epsilon=1.0, delta=1e-6, lipschitz=0.1, batch=1, relation="zero-out", numerics="float"
+    )
+    learner = plan.start(Randomness.replayable(13))
+    without, there = (float(learner._check(record)[1][0]) for record in (None, np.array([1.0])))
+    moved = abs(without - there) / plan.lipschitz
+    allowed = float(plan.relation.sides)
+    return Finding("emptied record", repr(plan.problem), "clipped norms", allowed, moved, moved > allowed * (1 + 1e-9))
+
+
+def _row_of_zeros(honest: Any) -> Any:
+    """A missing record counts like a target at the origin, whose gradient is not 0."""
+
+    def pack(self: ClippedDifferences, record: Any) -> Any:
+        return honest(self, record if record is not None else np.zeros(self._dimension))
+
+    return pack
+
+
 def _second_release(honest: Any) -> Any:
     """The same losses are summed twice, with fresh noise, at the full budget each time."""
 
@@ -314,6 +337,9 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "nodes in steps of the first record", "sums", swap(GrowingTreeAccumulator, "_node", _first_length), growing,
+    ),
+    Control(
+        "a missing record has a gradient", "sums", swap(ClippedDifferences, "pack", _row_of_zeros), emptied,
     ),
     Control(
         "floor after the sum", "sums", swap(Accumulator, "_inputs", _floored_sums), lambda: moved(Tree(STEPS)),

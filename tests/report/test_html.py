@@ -98,6 +98,8 @@ def test_every_number_is_in_the_parquet_file(text, results):
         number = float(read.replace(",", ""))
         if found["data-column"] == "bound":  # certified: rounded up
             assert value <= number <= max(value * 1.0011, value + (value >= 1000))
+        elif found["data-column"] == "floor":  # certified from below: rounded down
+            assert value * 0.9989 <= number <= value
         else:
             assert number == pytest.approx(value, rel=6e-4, abs=0.5 if value >= 1000 else 0)
     # Numbers in running text are facts of the rows as well: inside one of their strings, or a number of runs.

@@ -109,10 +109,11 @@ def test_every_named_environment_is_of_the_kind_that_its_problem_takes():
         for name in NAMED[kind]:
             environment = named_environment(name, problem)
             assert game_for(problem, environment) is GAMES[kind]
-    for name, loss in (("logistic", "LogisticLoss"), ("circling", "QuadraticLoss"), ("flipping", "LinearLoss")):
+    losses = {"logistic": "LogisticLoss", "circling": "QuadraticLoss", "flipping": "LinearLoss", "signs": "LinearLoss"}
+    for name, loss in losses.items():
         problem = tacit.Convex(domain=tacit.Ball(2), loss=getattr(tacit, loss)(), horizon=9)
         assert game_for(problem, named_environment(name, problem)) is GAMES[tacit.Convex]
-    assert set(NAMED[tacit.Convex]) == {"logistic", "circling", "flipping"}
+    assert set(NAMED[tacit.Convex]) == set(losses)
 
 
 def test_an_environment_of_another_kind_is_refused_in_one_sentence():

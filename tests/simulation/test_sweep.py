@@ -323,7 +323,7 @@ MODELS = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horiz
         ({"environments": []}, "sweep is empty"),
         ({"privacies": [1.0]}, "pairs"),
         ({"privacies": [(-1.0, 0.0)]}, "'epsilon'"),
-        ({"environments": "nowhere"}, "'gap' or 'switching'"),
+        ({"environments": "nowhere"}, "'gap', 'switching', 'perfect' or 'fair'"),
         ({"problems": Pricing(100).problem}, "Bandit simulations must be 'moving'"),
         ({"problems": MODELS}, "Stochastic has no environments by name"),
         ({"problems": Experts(n=2, horizon=None)}, "needs a number of rounds"),
@@ -346,11 +346,24 @@ def test_missing_joblib_names_the_extra(monkeypatch):
         sweep(EXPERTS, [PRIVATE], "gap")
 
 
+def test_sweeps_of_the_first_schema_have_no_floors(tmp_path):
+    made = sweep(EXPERTS, [PRIVATE], "gap", runs=1, path=tmp_path / "new")
+    [floor] = [summary["floor"] for summary in made.summaries()]
+    assert floor == float(tacit.plan(EXPERTS, epsilon=PRIVATE[0], delta=PRIVATE[1]).floor)
+    [file] = (tmp_path / "new").glob("part-*.parquet")
+    old = pq.read_table(file).drop_columns(["floor", "floor_reason"])
+    old = old.set_column(old.column_names.index("tacit_schema"), "tacit_schema", pa.array([1] * len(old)))
+    pq.write_table(old, tmp_path / "old.parquet")
+    [summary] = Sweep.read(tmp_path / "old.parquet").summaries()
+    assert summary["floor"] is None
+    assert write_report(Sweep.read(tmp_path / "old.parquet"), tmp_path / "old.html").exists()
+
+
 def broken_files(folder):
     (folder / "text.parquet").write_text("not Parquet")
     pq.write_table(pa.table({"a": [1]}), folder / "foreign.parquet")
     pq.write_table(pa.table({"tacit_schema": [99]}), folder / "newer.parquet")
-    pq.write_table(pa.table({"tacit_schema": [1]}), folder / "short.parquet")
+    pq.write_table(pa.table({"tacit_schema": [records.SCHEMA_VERSION]}), folder / "short.parquet")
     (folder / "empty.parquet").mkdir()
 
 

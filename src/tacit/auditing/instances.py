@@ -19,6 +19,7 @@ from tacit.learners.plan import Attack, Plan, SmallInstance
 from tacit.losses.base import LossFamily
 from tacit.losses.bent import QuadraticFormLoss
 from tacit.losses.linear_models import LinkLoss
+from tacit.losses.regularised import parted
 from tacit.losses.several import SeveralLinks
 from tacit.problems import Arms, Bandit, Convex, Experts, LipschitzLosses, Problem, Stochastic
 from tacit.validation import FloatArray
@@ -115,6 +116,7 @@ def _records(problem: Stochastic) -> Alphabet:
 
 def _data(loss: LossFamily, dimension: int) -> Alphabet:
     """Data along the axes, as long as allowed and longer."""
+    loss, _ = parted(loss)
     axes = list(np.eye(dimension)[:3])
     nothing = np.zeros(dimension)
     norm = getattr(loss, "data_norm", getattr(loss, "lipschitz", 1.0))

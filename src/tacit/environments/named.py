@@ -12,13 +12,14 @@ from tacit.environments.bandit import MovingTarget
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.environments.environment import Environment
 from tacit.environments.experts import BernoulliGap, SwitchingAdversary
+from tacit.environments.floors import FairCoins, PerfectExpert, RandomSigns
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
 from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.validation import check_choice, check_integer
 
-Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips)
+Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips, RandomSigns)
 
 
 def gap(problem: Experts, horizon: int) -> BernoulliGap:
@@ -29,6 +30,16 @@ def gap(problem: Experts, horizon: int) -> BernoulliGap:
 def switching(problem: Experts, horizon: int) -> SwitchingAdversary:
     """Two groups of experts take turns at being wrong."""
     return SwitchingAdversary(problem.n, horizon)
+
+
+def perfect(problem: Experts, horizon: int) -> PerfectExpert:
+    """One expert is perfect and the others always wrong: the world of the floor by privacy, one for each phase."""
+    return PerfectExpert(problem.n, horizon, phases=min(horizon, _phases(problem)))
+
+
+def fair(problem: Experts, horizon: int) -> FairCoins:
+    """Fair coins: the world of the floor by chance."""
+    return FairCoins(problem.n, horizon)
 
 
 def shifting(problem: Tracking, horizon: int) -> ShiftingBernoulli:
@@ -60,6 +71,11 @@ def circling(problem: Convex, horizon: int) -> DriftingQuadratic:
 def flipping(problem: Convex, horizon: int) -> SignFlips:
     """Linear losses that turn round at random times."""
     return _same_loss(problem, SignFlips(problem.domain.dimension, horizon))
+
+
+def signs(problem: Convex, horizon: int) -> RandomSigns:
+    """Linear losses of random signs along a diameter: the world of the floor by chance."""
+    return _same_loss(problem, RandomSigns(problem.domain, horizon, problem.lipschitz))
 
 
 def moving(problem: Bandit, horizon: int) -> MovingTarget:
@@ -103,9 +119,15 @@ def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
 
 
 NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Environment]]] = {
-    Experts: {"gap": gap, "switching": switching},
-    Tracking: {"shifting": shifting, "drifting": drifting, "penalising": penalising},
-    Convex: {"logistic": logistic, "circling": circling, "flipping": flipping},
+    Experts: {"gap": gap, "switching": switching, "perfect": perfect, "fair": fair},
+    Tracking: {
+        "shifting": shifting,
+        "drifting": drifting,
+        "penalising": penalising,
+        "perfect": perfect,
+        "fair": fair,
+    },
+    Convex: {"logistic": logistic, "circling": circling, "flipping": flipping, "signs": signs},
     Bandit: {"moving": moving},
     Arms: {"coins": coins, "decoy": decoy, "rotating": rotating},
     Lipschitz: {"pricing": pricing},
@@ -149,6 +171,10 @@ def _known(problem: Problem) -> dict[str, Callable[[Any, int], Environment]]:
     if known is None:
         raise InvalidInput(f"{type(problem).__name__} has no environments by name: give a function that makes one.")
     return known
+
+
+def _phases(problem: Experts) -> int:
+    return problem.switches + 1 if isinstance(problem, Tracking) else 1
 
 
 def _same_loss(problem: Convex, environment: Stream) -> Stream:

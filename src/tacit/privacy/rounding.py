@@ -23,6 +23,15 @@ def rounded_up(value: float, digits: int = 4, *, thousands: bool = False) -> str
     return f"{shown:,.{digits}g}" if thousands else f"{shown:.{digits}g}"
 
 
+def rounded_down(value: float, digits: int = 3, *, thousands: bool = False) -> str:
+    """`value` in so many significant digits, never above it: for what is certified from below.
+
+    >>> rounded_down(24.69), rounded_down(396.99), rounded_down(0.00399, 2)
+    ('24.6', '396', '0.0039')
+    """
+    return rounded_up(-value, digits, thousands=thousands).removeprefix("-")
+
+
 def sum_up(values: Iterable[float]) -> float:
     """The sum, exact if a float can be, and otherwise the next float above it."""
     listed = list(values)

@@ -83,7 +83,9 @@ def _head(sweep: Sweep, summaries: Sequence[Summary], heading: str) -> str:
     return (
         f"<h1>{escape(heading)}</h1>\n"
         f"<p>{runs} simulated runs of {cells} plans, made by tacit {versions}. Regret is what the learner lost beyond "
-        "the best decisions in hindsight; the certified bound was known before the first round. Simulations use "
+        "the best decisions in hindsight; the certified bound was known before the first round. "
+        "The proved floor is the regret that every learner has in "
+        "some world, not necessarily in the one that was simulated. Simulations use "
         "replayable randomness, so their own numbers are not private; the contracts are those of the plans.</p>"
     )
 

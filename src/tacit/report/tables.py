@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.privacy.rounding import rounded_up
+from tacit.privacy.rounding import rounded_down, rounded_up
 from tacit.simulation.records import Summary
 from tacit.validation import check_all
 
@@ -67,7 +67,7 @@ def summary_table(summaries: Sequence[Summary], *, environment: bool = True) -> 
     """What was run and what was measured, one row for each cell (its environment can be left out)."""
     heads = (
         "environment", "rounds", "epsilon", "delta", "algorithm", "runs", "mean regret", "standard error",
-        "regret per round", "certified bound", "mean switches", "mean seconds",
+        "regret per round", "certified bound", "proved floor", "mean switches", "mean seconds",
     )  # fmt: skip
     cells = check_all("summary_table", "summaries", summaries, Summary)
     first = 0 if environment else 1
@@ -86,6 +86,7 @@ def _row(s: Summary) -> tuple[Value, ...]:
         _value(s, "regret", "standard error", s.standard_error),
         _value(s, "regret_per_round", "mean", s.per_round),
         _bound(s),
+        _floor(s),
         _value(s, "switches", "mean", float(np.mean(s.switches))),
         _value(s, "seconds", "mean", float(np.mean(s.seconds))),
     )
@@ -117,6 +118,20 @@ def _bound(summary: Summary) -> Value:
     elif summary["bound_condition"]:
         shown += f" if {summary['bound_condition']}"
     return Value(shown, bound, summary["cell"], "bound", "value")
+
+
+def _floor(summary: Summary) -> Value:
+    """What no learner escapes, in some world: never shown above its value."""
+    floor = summary["floor"]
+    if floor is None:
+        return Value("none")
+    return Value(
+        f"{rounded_down(floor, 4, thousands=True)} by {summary['floor_reason']}",
+        floor,
+        summary["cell"],
+        "floor",
+        "value",
+    )
 
 
 def show(number: float) -> str:

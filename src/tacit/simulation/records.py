@@ -20,7 +20,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, IntArray, invalid, require
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _COLUMNS = {
     "cell": "string",  # hash of everything but the run: problem, plan, privacy, environment, seed
@@ -47,6 +47,8 @@ _COLUMNS = {
     "bound": "float64",
     "bound_condition": "string",
     "vacuous": "bool",
+    "floor": "float64",  # the regret that no learner escapes on some losses (null: none is proved), and why
+    "floor_reason": "string",
     "switches": "int64",
     "seconds": "float64",
     "checkpoints": "list<int64>",
@@ -58,6 +60,9 @@ _COLUMNS = {
     "candidates": "list<string>",  # every algorithm that met the contract, with its certified regret
     "candidate_bounds": "list<float64>",
 }
+
+
+_SINCE_2 = ("floor", "floor_reason")
 
 
 def schema() -> Any:
@@ -94,8 +99,12 @@ def _checked(table: Any, file: Path) -> Any:
     if "tacit_schema" not in table.column_names:
         raise InvalidInput(f"{file} was not written by a sweep: it has no column 'tacit_schema'.")
     versions = set(table["tacit_schema"].unique().to_pylist())
-    if versions - {SCHEMA_VERSION}:
-        raise InvalidInput(f"{file} has rows of schema {sorted(versions)}; this tacit reads {SCHEMA_VERSION}.")
+    if versions - {1, SCHEMA_VERSION}:
+        raise InvalidInput(f"{file} has rows of schema {sorted(versions)}; this tacit reads 1 to {SCHEMA_VERSION}.")
+    for name in _SINCE_2 if 1 in versions else ():
+        if name not in table.column_names:
+            nothing = require("pyarrow", "cli").nulls(len(table), schema().field(name).type)
+            table = table.append_column(name, nothing)
     missing = set(_COLUMNS) - set(table.column_names)
     if missing:
         raise InvalidInput(f"{file} lacks the columns {sorted(missing)}.")

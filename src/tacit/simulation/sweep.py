@@ -29,6 +29,7 @@ from tacit.comparison import Candidate, Comparison
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
+from tacit.floors import Floor
 from tacit.learners.doubling import Doubling
 from tacit.learners.plan import Plan
 from tacit.learners.target import Target
@@ -219,6 +220,7 @@ def _facts(choice: Comparison, chosen: Plan, environment: Environment, seed: int
     domain = getattr(choice.problem, "domain", None)
     candidates = [c for c in choice.candidates if c.plan is not None]
     inside = describe(chosen.parameters)
+    floor = choice.floor if choice.problem.horizon == rounds else None  # of so many rounds
     return {
         "cell": digest(SCHEMA_VERSION, problem, chosen.algorithm, inside, target.epsilon, target.delta, against, seed),
         "seed": seed,
@@ -240,6 +242,8 @@ def _facts(choice: Comparison, chosen: Plan, environment: Environment, seed: int
         "bound": _bound(chosen, rounds),
         "bound_condition": chosen.regret_bound.condition,
         "vacuous": chosen.vacuous,
+        "floor": None if floor is None else float(floor),
+        "floor_reason": "" if floor is None else floor.reason,
         "candidates": [c.algorithm for c in candidates],
         "candidate_bounds": [_bound(c.plan, rounds) for c in candidates if c.plan is not None],
     }
@@ -318,11 +322,11 @@ class _Pool:
 
 def _candidates(
     problem: Problem, epsilon: float, delta: float, algorithms: tuple[type[Plan], ...]
-) -> tuple[Target, list[Candidate], tuple[str, ...]]:
+) -> tuple[Target, list[Candidate], tuple[str, ...], Floor | None]:
     """What the planner found, without cached values, so that it can come back from another process."""
     made = plan(problem, epsilon=epsilon, delta=delta, algorithms=algorithms, progress=False)
     bare = [replace(c, plan=None if c.plan is None else replace(c.plan)) for c in made.candidates]
-    return made.target, bare, made.warnings
+    return made.target, bare, made.warnings, made.floor
 
 
 def _store_all(store: Store, rows: Iterator[Any]) -> None:

@@ -143,7 +143,8 @@ def test_scales_that_follow_the_noise_need_another_quantile():
     plan = calibrated(200, confidence=0.95)
     followed = plan.conversion._quantile(1, tail)
     fixed = float(np.sqrt(chi2.isf(tail, 1)))
-    assert replace(plan, scheduled=True, numerics="float").conversion._quantile(1, tail) == fixed
+    gaussian = replace(plan, scheduled=True, numerics="float").conversion
+    assert gaussian._quantile(1, tail) == pytest.approx(fixed, rel=1e-9)
     level = log(1 / tail)
     assert followed == sqrt(1 + 2 * sqrt(level) + 2 * level)
     walks = np.cumsum(Randomness.replayable(4).stream("walks").standard_normal((runs, steps)), axis=1) / sqrt(steps)
@@ -303,6 +304,13 @@ def test_a_missing_record_adds_nothing():
     assert np.array_equal(differences.total(differences.stack([absent]), x, previous, 1.0, 0.0, 0.1), np.zeros(2))
     both = differences.total(differences.stack([absent, there]), x, previous, 1.0, 0.0, 0.1)
     assert both == pytest.approx([-0.1, 0.0])
+
+
+def test_plans_with_regularisers_and_confidence_are_audited():
+    for options in ({"loss": RegularisedLoss(LogisticLoss(), 0.5)}, {"initial": (0.1, 0, 0, 0, 0), "confidence": 0.9}):
+        report = tacit.audit(calibrated(50, **options), budget=0.1)
+        assert report.findings
+        assert not any(finding.violation for finding in report.findings)
 
 
 def test_a_regulariser_needs_no_noise():

@@ -79,10 +79,11 @@ class ClippedDifferences:
         if isinstance(self._loss, LinkLoss):
             return self._link_total(self._loss, records, x, previous, weight, before, clip, each)
         with np.errstate(over="ignore", invalid="ignore"):  # differences too large to be squared have share 0
-            differences = weight * self._gradients(x, records)
+            known, absent = self._known(records)
+            differences = weight * self._gradients(x, known)
             if before:
-                differences -= before * self._gradients(previous, records)
-            differences[~np.isfinite(differences).all(axis=1)] = 0.0
+                differences -= before * self._gradients(previous, known)
+            differences[absent | ~np.isfinite(differences).all(axis=1)] = 0.0
             sizes = self._norm.dual_sizes(differences)
         return _weighted(_shares(sizes, clip), differences, each)
 
@@ -103,13 +104,18 @@ class ClippedDifferences:
         sizes = np.abs(slopes) * self._norm.dual_sizes(features)
         return _weighted(slopes * _shares(sizes, clip), features, each)
 
+    def _known(self, records: Any) -> tuple[Any, Any]:
+        """Records with public rows in place of absent ones, and which those are."""
+        if not isinstance(self._loss, RowLoss):
+            return records, False
+        absent = np.isnan(np.add.reduce(records, axis=1))  # whole rows are marked, and others are finite
+        if not absent.any():
+            return records, False
+        return np.where(absent[:, None], self._loss.neutral(self._dimension), records), absent
+
     def _gradients(self, x: FloatArray, records: Any) -> FloatArray:
         if isinstance(self._loss, RowLoss):
-            absent = np.isnan(records).any(axis=1)
-            if not absent.any():
-                return np.asarray(self._loss.gradients(x, records))
-            known = np.where(absent[:, None], self._loss.neutral(self._dimension), records)
-            return np.where(absent[:, None], 0.0, self._loss.gradients(x, known))
+            return np.asarray(self._loss.gradients(x, records))
         return np.array([self._gradient(x, record) for record in records])
 
     def _gradient(self, x: FloatArray, record: Any) -> FloatArray:

@@ -25,7 +25,7 @@ from functools import cached_property
 from math import log, sqrt
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammainccinv
 
 from tacit.learners.stochastic.common import ConversionErrors
 from tacit.learners.stochastic.norms import Norm
@@ -140,7 +140,7 @@ class Conversion:
     def _quantile(self, dimension: int, tail: float) -> float:
         """What the norm of the noise, in units of its deviation, exceeds with probability at most `tail`."""
         if self.scheduled and not self.grid.units:
-            return float(np.sqrt(chi2.isf(tail, dimension)))
+            return float(np.sqrt(2 * gammainccinv(dimension / 2, tail)))
         level = log(1 / tail)
         return sqrt(dimension + 2 * sqrt(dimension * level) + 2 * level)
 

@@ -1,0 +1,124 @@
+"""The worlds of the lower bounds: in them every learner has at least the floor, on average over their draws.
+
+`tacit.floors` has the theorems. *Perfect expert*: one expert, drawn in secret, loses nothing and the others lose 1: a
+private learner cannot know it soon. *Fair coins*: nothing is to be learned, and the best of N experts is lucky. *Random
+signs*: the same for points of a convex set, along a diameter. With S switches there are S+1 phases of floor(T/(S+1))
+rounds, each with a draw of its own; the rounds that are left over belong to the last one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from tacit.geometry import Ball, Box, ConvexSet, Simplex
+from tacit.losses import LinearLoss
+from tacit.validation import FloatArray, check_integer, check_positive, check_table, invalid, plain_fields
+
+
+@dataclass(frozen=True)
+class PerfectExpert:
+    """One expert loses nothing and all others lose 1; which one it is is drawn anew in each phase.
+
+    Attributes:
+        n: number of experts.
+        horizon: number of rounds.
+        phases: number of phases; at most `horizon`.
+    """
+
+    n: int
+    horizon: int
+    phases: int = 1
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer("PerfectExpert", "n", self.n)
+        check_integer("PerfectExpert", "horizon", self.horizon)
+        check_integer("PerfectExpert", "phases", self.phases, at_most=self.horizon)
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One stream, shape (horizon, n)."""
+        check_table("PerfectExpert", self.horizon, self.n)
+        perfect = generator.integers(self.n, size=self.phases)
+        phase = np.minimum(np.arange(self.horizon) // (self.horizon // self.phases), self.phases - 1)
+        return np.asarray(1.0 - (np.arange(self.n) == perfect[phase][:, None]))
+
+
+@dataclass(frozen=True)
+class FairCoins:
+    """Every loss is a fair coin: no learner loses less than 1/2 a round on average, the best of N experts does.
+
+    Attributes:
+        n: number of experts.
+        horizon: number of rounds.
+    """
+
+    n: int
+    horizon: int
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer("FairCoins", "n", self.n)
+        check_integer("FairCoins", "horizon", self.horizon)
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One stream, shape (horizon, n)."""
+        check_table("FairCoins", self.horizon, self.n)
+        return generator.integers(0, 2, size=(self.horizon, self.n)).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class RandomSigns:
+    """Linear losses +-G<v, x>, v along a diameter of the domain, the signs fair coins.
+
+    Attributes:
+        domain: a ball, a box or a simplex, whose diameters are known.
+        horizon: number of rounds.
+        lipschitz: G, the slope.
+
+    >>> RandomSigns(Ball(2), 3).data(np.random.default_rng(1)).shape
+    (3, 2)
+    """
+
+    domain: ConvexSet
+    horizon: int
+    lipschitz: float = 1.0
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer("RandomSigns", "horizon", self.horizon)
+        check_positive("RandomSigns", "lipschitz", self.lipschitz)
+        if not isinstance(self.domain, Ball | Box | Simplex):
+            raise invalid("RandomSigns", "domain", "a Ball, a Box or a Simplex", self.domain)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a point."""
+        return self.domain.dimension
+
+    @cached_property
+    def loss(self) -> LinearLoss:
+        """Gradients of norm at most G."""
+        return LinearLoss(lipschitz=self.lipschitz)
+
+    @cached_property
+    def direction(self) -> FloatArray:
+        """The unit vector along a diameter: between opposite corners, or two vertices of the simplex."""
+        ends = np.eye(self.dimension)
+        if isinstance(self.domain, Box):
+            along = self.domain.high - self.domain.low
+        else:
+            along = ends[0] - ends[1] if isinstance(self.domain, Simplex) else ends[0]
+        return np.asarray(along / np.linalg.norm(along))
+
+    def data(self, generator: np.random.Generator) -> FloatArray:
+        """Gradients of shape (horizon, dimension)."""
+        check_table("RandomSigns", self.horizon, self.dimension)
+        signs = 2.0 * generator.integers(0, 2, size=self.horizon) - 1.0
+        return np.asarray(self.lipschitz * signs[:, None] * self.direction)
