@@ -44,7 +44,24 @@ PROBLEMS = {
         value_range=st.tuples(values, values) | one_of((0, 1)),
         lipschitz=1.0,
     ),
-    tacit.Lipschitz: nearly(horizon=ROUNDS, delay=DELAYS, dimension=one_of(1, 2), low=0.0, high=1.0, lipschitz=1.0),
+    tacit.Lipschitz: nearly(
+        horizon=ROUNDS,
+        delay=DELAYS,
+        dimension=one_of(1, 2),
+        low=0.0,
+        high=1.0,
+        lipschitz=1.0,
+        domain=one_of(None, tacit.Ball(2), tacit.Simplex(3)),
+    ),
+    tacit.StochasticLipschitz: nearly(
+        horizon=ROUNDS,
+        dimension=one_of(1, 2),
+        low=0.0,
+        high=1.0,
+        lipschitz=1.0,
+        convex=one_of(True, False),
+        domain=one_of(None, tacit.Ball(1), tacit.L1Ball(2)),
+    ),
     tacit.Stochastic: nearly(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=ROUNDS, delay=DELAYS),
 }
 SIZES = ("width", "lipschitz", "smoothness", "strong_convexity", "side", "diagonal", "records")
