@@ -81,7 +81,7 @@ class QuadraticFormLoss(BentLoss):
         if len(matrices) != len(targets):
             raise InvalidInput("The data of QuadraticFormLoss must have a target for each matrix.")
         rows = np.empty((len(targets), dimension**2 + dimension))
-        rows[:, : dimension**2] = _clipped_forms(matrices, self.largest_curvature).reshape(len(targets), -1)
+        rows[:, : dimension**2] = _clipped_forms(matrices, self.largest_curvature).reshape(len(targets), dimension**2)
         rows[:, dimension**2 :] = clip_rows(targets, self.data_norm)
         return rows
 
