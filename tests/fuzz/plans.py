@@ -28,6 +28,8 @@ CUSTOM = Convex(
 RECORDS = Stochastic(domain=Ball(N), loss=LogisticLoss(), horizon=ROUNDS)
 BANDIT = Bandit(domain=Ball(N, radius=0.5), horizon=400)
 CURVES = Lipschitz(horizon=ROUNDS)
+PASS = tacit.StochasticLipschitz(horizon=ROUNDS)
+TABLE = Convex(domain=Ball(N), loss=tacit.TabulatedLoss.of(LogisticLoss(), 2.0), horizon=ROUNDS)
 ARMS = tacit.Arms(n=N, horizon=ROUNDS, adversary="stochastic")
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -60,6 +62,8 @@ OTHER_PLANS = {
     "L2PConvex": lambda: tacit.L2PConvex.calibrate(INTERVAL, epsilon=4.0, delta=1e-4),
     "LipschitzGrid": lambda: tacit.LipschitzGrid.calibrate(CURVES, bits=1, **PRIVACY),
     "LipschitzNet": lambda: tacit.LipschitzNet.calibrate(CURVES, cells=2, **PRIVACY),
+    "LipschitzOnePass": lambda: tacit.LipschitzOnePass.calibrate(PASS, **PRIVACY),
+    "CTRL, table": lambda: tacit.CTRL(TABLE, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
     "BanditFW": lambda: tacit.BanditFW.calibrate(BANDIT, **PRIVACY),
     "PhasedArms": lambda: tacit.PhasedArms(ARMS, epsilon=1.0, first=4),
     "BatchedTsallis": lambda: tacit.BatchedTsallis(ARMS, epsilon=1.0, batch=2, power=0.5, eta=0.1, kappa=0.1),
@@ -90,7 +94,7 @@ def good_rows(name):
         return [0.2, None, 1, 0.0]
     if isinstance(problem, Bandit):
         return [0.2, 0.7, 0.5, 1.5]
-    if isinstance(problem, Lipschitz):
+    if isinstance(problem, Lipschitz | tacit.StochasticLipschitz):
         return [tent] * 4
     rows = np.array([[0.5, 0.1, 0.0], [0.0, -0.3, 0.2], [1e300, 0.0, 1.0], [0.0, 0.0, 0.0]])
     rows = rows[:, : problem.domain.dimension]

@@ -21,6 +21,7 @@ CLAIMS = {
     "CTRL": PLANS, "L2P": PLANS, "PhasedArms": PLANS, "BatchedTsallis": PLANS,
     "BanditFW": PLANS, "HedgeOnSums": PLANS, "L2PConvex": PLANS, "LazyExperts": PLANS,
     "LazyFixedShare": PLANS, "LazyOCO": PLANS, "LimitedUpdates": PLANS, "LipschitzGrid": PLANS, "LipschitzNet": PLANS,
+    "LipschitzOnePass": PLANS,
     "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
     "AveragedFTRL": PLANS,
     "RecentLeader": PLANS, "TrackingOnSums": PLANS,
@@ -39,7 +40,8 @@ CLAIMS = {
     "ConvexFamily": "test_losses.test_losses_are_made_or_refused",
     "AbsoluteLoss": LOSSES, "HingeLoss": LOSSES, "QuantileLoss": LOSSES, "Floor": "test_planner.test_planner",
     "CustomLoss": LOSSES, "HuberLoss": LOSSES, "LinearLoss": LOSSES, "LogisticLoss": LOSSES, "QuadraticLoss": LOSSES,
-    "SmoothedHingeLoss": LOSSES, "SquaredLoss": LOSSES, "RegularisedLoss": LOSSES,
+    "SmoothedHingeLoss": LOSSES, "SquaredLoss": LOSSES, "LinkLoss": LOSSES, "TabulatedLoss": LOSSES,
+    "SeveralLinks": LOSSES, "QuadraticFormLoss": LOSSES, "DeclaredLoss": LOSSES, "RegularisedLoss": LOSSES,
     "BernoulliGap": STREAMS, "BernoulliArms": STREAMS, "DecoyArms": STREAMS, "DriftingArms": STREAMS,
     "LoggedArms": "test_environments.test_logs",
     "DriftingLosses": STREAMS, "DriftingQuadratic": STREAMS, "LogisticStream": STREAMS,
@@ -49,6 +51,7 @@ CLAIMS = {
     "Assignment": OPPONENTS, "MovingTarget": OPPONENTS, "Pricing": OPPONENTS, "Routing": OPPONENTS,
     "Arms": PROBLEMS,
     "Bandit": PROBLEMS, "Convex": PROBLEMS, "Experts": PROBLEMS, "Lipschitz": PROBLEMS, "Stochastic": PROBLEMS,
+    "StochasticLipschitz": PROBLEMS,
     "Tracking": PROBLEMS,
     "Randomness": "test_randomness.test_randomness", "Ledger": "test_estimators.test_ledgers",
     "simulate": "test_simulation.test_simulate", "Simulation": "test_simulation.test_simulate",
@@ -101,6 +104,8 @@ METHODS = {
 INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "neutral", "barrier_stiffness"}
 # A decision is a tuple.
 INNER |= {"count", "index"}
+# The parts of losses that are minimised, and the points of a Lipschitz problem.
+INNER |= {"gradient_rounding", "hessians", "single", "of", "place"}
 
 
 def exists(claim):

@@ -24,6 +24,21 @@ def sign(x, z):
     return [1.0 if x[0] > z else -1.0] * len(x)
 
 
+def distances(x, z):
+    """The value of a declared loss."""
+    return float(np.abs(x - z).sum())
+
+
+def signs(x, z):
+    """Its gradient."""
+    return np.sign(x - z)
+
+
+def flat(x, z):
+    """Its Hessian."""
+    return np.zeros((x.size, x.size))
+
+
 LOSSES = {
     type(loss).__name__: loss
     for loss in (
@@ -38,8 +53,13 @@ LOSSES = {
         tacit.QuantileLoss(level=1e-12),
         tacit.RegularisedLoss(tacit.LogisticLoss(), 0.5),
         tacit.CustomLoss(distance, sign, lipschitz=1.0),
+        tacit.TabulatedLoss.of(tacit.LogisticLoss(), 2.0, nodes=17),
+        tacit.SeveralLinks(tacit.HuberLoss(), 2),
+        tacit.QuadraticFormLoss(largest_curvature=1e-30),
+        tacit.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
     )
 }
+PAIRS = LinkLoss | tacit.SeveralLinks | tacit.QuadraticFormLoss
 MAKERS = {
     tacit.ConvexFamily: nearly(
         lipschitz=1.0, smoothness=one_of(1.0, math.inf, 0.0), family=one_of("general", "glm"), strong_convexity=0.0
@@ -55,6 +75,25 @@ MAKERS = {
     tacit.AbsoluteLoss: nearly(data_norm=1.0, label_bound=1.0),
     tacit.QuantileLoss: nearly(data_norm=1.0, level=0.5, label_bound=1.0),
     tacit.RegularisedLoss: nearly(loss=one_of(tacit.LogisticLoss(), tacit.QuadraticLoss()), strength=1.0),
+    tacit.TabulatedLoss: nearly(
+        data_norm=1.0,
+        largest_margin=1.0,
+        labels=one_of((-1.0, 1.0)),
+        slopes=one_of(((-1.0, 0.0), (0.0, 1.0))),
+        largest_slope=1.0,
+        largest_curvature=1.0,
+    ),
+    tacit.SeveralLinks: nearly(link=one_of(tacit.LogisticLoss()), count=2),
+    tacit.QuadraticFormLoss: nearly(largest_curvature=1.0, data_norm=1.0),
+    tacit.DeclaredLoss: nearly(
+        value_of=one_of(distances),
+        gradient_of=one_of(signs),
+        hessian_of=one_of(flat),
+        width=2,
+        lipschitz=1.0,
+        smoothness=1.0,
+        trust=one_of(True),
+    ),
 }
 
 
@@ -81,7 +120,7 @@ def test_losses_are_made_or_refused(maker, data, radius):
 @given(data=odd_arrays(dimensions=(1, 1, 2)), label=values | odd_arrays(columns=1, dimensions=(1,)), x=odd_arrays())
 def test_values_and_gradients(name, data, label, x):
     loss = LOSSES[name]
-    records = [(data, label), label] if isinstance(loss, LinkLoss) else [data, label]
+    records = [(data, label), label] if isinstance(loss, PAIRS) else [data, label]
     inputs = [entry for entry in (data, label) if isinstance(entry, np.ndarray)]
     # What a function of the user's raises in `value` is the user's; `gradient` is what learners call.
     also = (
@@ -105,7 +144,7 @@ def test_values_and_gradients(name, data, label, x):
 @given(data=odd_arrays(), label=values | odd_arrays(columns=1, dimensions=(1,)), many=st.booleans())
 def test_packed_rows(name, data, label, many):
     loss = LOSSES[name]
-    record = (data, label) if isinstance(loss, LinkLoss) else data
+    record = (data, label) if isinstance(loss, PAIRS) else data
     rows = attempt(lambda: loss.pack(record, N, many=many))
     if rows is not REFUSED:
         assert np.all(np.isfinite(rows))

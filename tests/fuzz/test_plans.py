@@ -17,6 +17,7 @@ from fuzz.plans import (
     INTERVAL,
     LINEAR,
     LOGISTIC,
+    PASS,
     PLANS,
     QUADRATIC,
     RECORDS,
@@ -63,6 +64,7 @@ CONSTRUCTORS = {
     tacit.LazyOCO: {"problem": LOGISTIC, "sigma": 3.0, "eta": one_of(0.5, math.inf), "switches": 20.0, "max_switches": 3},
     tacit.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
     tacit.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
+    tacit.LipschitzOnePass: {"problem": PASS, "online": made("LipschitzGrid")},
     tacit.PhasedArms: {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "ratio": 1.5, "level": 3.0,
         "noise": one_of("geometric", "gaussian"), "delta": 1e-6,
@@ -83,7 +85,7 @@ CONSTRUCTORS = {
     },
 }  # fmt: skip
 WITHOUT_PEOPLE = (tacit.ObjectivePerturbation,)
-WITHOUT_RELATION = (tacit.LazyOCO, tacit.LipschitzNet)
+WITHOUT_RELATION = (tacit.LazyOCO, tacit.LipschitzNet, tacit.LipschitzOnePass)
 
 
 def look(plan):
@@ -135,6 +137,7 @@ TARGETS = {
     tacit.LazyOCO: LINEAR,
     tacit.LipschitzGrid: CURVES,
     tacit.LipschitzNet: CURVES,
+    tacit.LipschitzOnePass: PASS,
     tacit.BanditFW: BANDIT,
     tacit.PhasedArms: ARMS,
     tacit.BatchedTsallis: ARMS,

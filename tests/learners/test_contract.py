@@ -1,5 +1,6 @@
 """The contract of learners for bandits, Lipschitz losses and one-pass training (the others have files of their own)."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,10 +14,12 @@ from tacit import (
     Lipschitz,
     LipschitzGrid,
     LipschitzNet,
+    LipschitzOnePass,
     LogisticLoss,
     ObjectivePerturbation,
     OnlineToBatch,
     Stochastic,
+    StochasticLipschitz,
 )
 from tacit.learners.stochastic.online_learners import LEARNERS
 
@@ -26,6 +29,7 @@ TARGET = {"epsilon": 1.0, "delta": 1e-6}
 PURE = {"epsilon": 1.0, "delta": 0.0}
 BANDIT = Bandit(domain=Ball(2), lipschitz=1.0, value_range=(-1.0, 1.0), horizon=40)
 LINE = Lipschitz(horizon=40)
+PASS = StochasticLipschitz(horizon=40)
 LOGISTIC = Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=40)
 CUSTOM = Stochastic(
     domain=Ball(2), loss=CustomLoss(lambda x, z: 0.0, lambda x, z: np.sign(x - z), lipschitz=1.0), horizon=40
@@ -55,6 +59,9 @@ class TestLipschitz(LearnerContract):
         "grid, fresh": lambda: (LipschitzGrid.calibrate(LINE, hold=False, bits=1, **TARGET), losses(3)),
         "net, functions": lambda: (LipschitzNet.calibrate(LINE, **TARGET), functions()),
         "net": lambda: (LipschitzNet.calibrate(LINE, cells=3, **TARGET), losses(3)),
+        "disc": lambda: (LipschitzGrid.calibrate(Lipschitz(domain=Ball(2), horizon=40), **TARGET), functions()),
+        "one pass": lambda: (LipschitzOnePass.calibrate(PASS, **TARGET), functions()),
+        "one pass, average": lambda: (LipschitzOnePass.calibrate(replace(PASS, convex=True), **TARGET), functions()),
     }
 
 

@@ -64,7 +64,7 @@ def bandit() -> Plan:
 
 def grid() -> Plan:
     """Hedge on multiscale differences."""
-    return lipschitz_grid.LipschitzGrid.calibrate(Lipschitz(horizon=12), bits=3, **SIMULATED)
+    return lipschitz_grid.LipschitzGrid.calibrate(Lipschitz(horizon=12), bits=3, coordinates="multiscale", **SIMULATED)
 
 
 def one_pass() -> Plan:

@@ -11,8 +11,9 @@ from planted_bugs.convex import PRIVACY
 from planted_bugs.sums import replayed
 from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball
+from tacit.learners.ctrl import coupled
 from tacit.learners.lipschitz import lipschitz_one_pass
 from tacit.learners.plan import Plan
 from tacit.losses import bent, several, tabulated
@@ -48,6 +49,23 @@ def steep_link() -> Finding:
         loss = tabulated.TabulatedLoss(1.0, 1.0, (0.0,), slopes[None], 1.0, 1.0)
     except InvalidInput:
         loss = tabulated.TabulatedLoss.of(LogisticLoss(), 1.0)
+    return constants(loss)
+
+
+class Liar(LogisticLoss):
+    """A logistic loss ten times as steep as its class declares."""
+
+    def slope(self, margins: Any, labels: Any) -> Any:
+        return 10.0 * super().slope(margins, labels)
+
+
+def liar() -> Finding:
+    """A class of the user's own goes to a method that minimises; the shipped one refuses it."""
+    loss: RowLoss = Liar()
+    try:
+        coupled.refuse_unconstructed(Convex(domain=Ball(2), loss=loss, horizon=3), "CTRL")
+    except PrivacyError:
+        loss = LogisticLoss()
     return constants(loss)
 
 
@@ -94,6 +112,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "difference quotients not checked (tabulated link)", "losses",
         swap(tabulated.TabulatedLoss, "_check_quotients", lambda _: lambda self, given: None), steep_link,
+    ),
+    Control(
+        "a class that nobody checked is minimised (CTRL)", "losses",
+        swap(coupled, "refuse_unchecked", lambda _: lambda loss, algorithm: None), liar,
     ),
     Control(
         "eigenvalues not clipped (quadratic form)", "losses",

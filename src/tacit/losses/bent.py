@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry.base import ConvexSet
 from tacit.losses.base import DECLARED, Constants, RowLoss, clip_rows, depth, finite_rows, largest_norm
-from tacit.validation import FloatArray, check_integer, check_level, check_positive, invalid
+from tacit.validation import FloatArray, check_integer, check_level, check_positive, invalid, real_array
 
 # Matrices are put together again from clipped eigenvalues: this much of the largest one is left to rounding.
 _ROUNDING = 1e-12
@@ -72,14 +72,16 @@ class QuadraticFormLoss(BentLoss):
         """Rows (A, z), A with its eigenvalues clipped, z with its norm."""
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise InvalidInput("The data of QuadraticFormLoss must be a pair (matrix, target).")
-        shape = (-1, dimension, dimension)
-        flat = np.reshape(np.asarray(data[0], dtype=np.float64), (-1, dimension**2) if many else -1)
-        matrices = finite_rows("QuadraticFormLoss", "matrices", flat, dimension**2, many=many).reshape(shape)
+        shape = (None, dimension, dimension)
+        matrices = real_array("QuadraticFormLoss", "matrices", data[0], shape if many else shape[1:])
+        matrices = matrices.reshape(-1, dimension, dimension)
+        if not np.isfinite(matrices).all():
+            raise InvalidInput("The 'matrices' of QuadraticFormLoss must be finite numbers.")
         targets = finite_rows("QuadraticFormLoss", "targets", data[1], dimension, many=many)
         if len(matrices) != len(targets):
             raise InvalidInput("The data of QuadraticFormLoss must have a target for each matrix.")
         rows = np.empty((len(targets), dimension**2 + dimension))
-        rows[:, : dimension**2] = _clipped_forms(matrices, self.largest_curvature).reshape(len(targets), -1)
+        rows[:, : dimension**2] = _clipped_forms(matrices, self.largest_curvature).reshape(len(targets), dimension**2)
         rows[:, dimension**2 :] = clip_rows(targets, self.data_norm)
         return rows
 

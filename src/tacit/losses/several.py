@@ -88,10 +88,12 @@ class SeveralLinks(RowLoss):
         if not (np.isfinite(features).all() and np.isfinite(labels).all()):
             raise InvalidInput("The features and labels of SeveralLinks must be finite numbers.")
         packed = np.zeros((rounds, self.count, dimension + 1))
-        packed[:, :rows, :-1] = clip_rows(features.reshape(rounds, -1), self.data_norm).reshape(features.shape)
+        packed[:, :rows, :-1] = clip_rows(features.reshape(rounds, rows * dimension), self.data_norm).reshape(
+            features.shape
+        )
         packed[:, :rows, -1] = labels
         packed[:, :, -1] = self.link.clip_labels(packed[:, :, -1])
-        return packed.reshape(rounds, -1)
+        return packed.reshape(rounds, self.count * (dimension + 1))
 
     def neutral(self, dimension: int) -> FloatArray:
         """No features: the same loss everywhere."""
@@ -99,7 +101,7 @@ class SeveralLinks(RowLoss):
 
     def single(self, rows: FloatArray) -> FloatArray:
         """One row (features, label) for each link, of shape (rounds * count, dimension + 1)."""
-        return rows.reshape(len(rows) * self.count, -1)
+        return rows.reshape(len(rows) * self.count, rows.shape[1] // self.count)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """The sum of f(<v, x>, y) for each round."""
@@ -112,7 +114,7 @@ class SeveralLinks(RowLoss):
         return np.asarray(np.add.reduce(self.link.slope(margins, labels)[:, :, None] * features, axis=1))
 
     def _margins(self, x: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        split = rows.reshape(len(rows), self.count, -1)
+        split = rows.reshape(len(rows), self.count, rows.shape[1] // self.count)
         features = split[:, :, :-1]
         return np.add.reduce(features * x[..., None, :], axis=2), split[:, :, -1], features
 

@@ -286,7 +286,8 @@ def loss_sum(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> Los
 def hull_rows(loss: RowLoss, domain: ConvexSet | None, rows: FloatArray) -> FloatArray:
     """Packed rows in hull coordinates: gradients, targets, or (features, offset, label); bent losses keep theirs."""
     if isinstance(loss, SeveralLinks):
-        return hull_rows(loss.link, domain, loss.single(rows)).reshape(len(rows), -1)
+        single = hull_rows(loss.link, domain, loss.single(rows))
+        return single.reshape(len(rows), loss.count * single.shape[1])
     if isinstance(loss, BentLoss):
         return rows
     if isinstance(loss, LinkLoss):

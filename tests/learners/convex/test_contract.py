@@ -12,7 +12,17 @@ from tacit.geometry import Ball, Box, Simplex
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL, LazyOCO
 from tacit.learners.l2p_convex import L2PConvex
-from tacit.losses import CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
+from tacit.losses import (
+    CustomLoss,
+    DeclaredLoss,
+    LinearLoss,
+    LogisticLoss,
+    QuadraticFormLoss,
+    QuadraticLoss,
+    SeveralLinks,
+    SquaredLoss,
+    TabulatedLoss,
+)
 from tacit.mechanisms.running_sums import LaplaceTree, Tree
 from tacit.problems import Convex
 from tacit.randomness import Randomness
@@ -29,6 +39,32 @@ CUSTOM = Convex(
     loss=CustomLoss(lambda x, z: float(np.abs(x - z).sum()), lambda x, z: np.sign(x - z), lipschitz=1.0),
     horizon=ROUNDS,
 )
+
+LOUD = {"eta": 0.1, "sigma": 10.0, "force": 0.2, "log_phi": 0.3}
+SEVERAL = Convex(domain=Ball(2), loss=SeveralLinks(LogisticLoss(), 2), horizon=ROUNDS)
+FORMS = Convex(domain=Ball(2), loss=QuadraticFormLoss(), horizon=ROUNDS)
+TABLE = Convex(domain=Ball(3), loss=TabulatedLoss.of(LogisticLoss(), 2.0, nodes=129), horizon=ROUNDS)
+DECLARED = Convex(
+    domain=Ball(2),
+    loss=DeclaredLoss(
+        lambda x, z: float(np.sum(np.log(np.cosh(x - z)))), lambda x, z: np.tanh(x - z),
+        lambda x, z: np.diag(1 / np.cosh(x - z) ** 2),
+        width=2, lipschitz=2**0.5, smoothness=1.0, trust=True,
+    ),
+    horizon=ROUNDS,
+)  # fmt: skip
+
+
+def several(dimension, rounds):
+    """Two rows of features a round, with a label each."""
+    first, second = pairs(dimension, rounds), pairs(dimension, 2 * rounds)[rounds:]
+    return [(np.array([a, b]), np.array([y, z])) for (a, y), (b, z) in zip(first, second, strict=True)]
+
+
+def forms(dimension, rounds):
+    """A matrix and a target a round."""
+    return [(np.outer(z, z) - 0.1, z) for z in vectors(dimension, rounds)]
+
 
 MAKERS = {
     "FTRL logistic": lambda: PrivateFTRL.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6, streams=1),
@@ -75,6 +111,10 @@ class TestContract(LearnerContract):
         ),
         "CTRL": lambda: (CTRL(short(LOGISTIC), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), pairs(3, 12)),
         "CTRL, linear": lambda: (CTRL(short(LINEAR), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), vectors(2, 12)),
+        "CTRL, several links": lambda: (CTRL(short(SEVERAL), **LOUD), several(2, 12)),
+        "CTRL, forms": lambda: (CTRL(short(FORMS), **LOUD), forms(2, 12)),
+        "CTRL, table": lambda: (CTRL(short(TABLE), **LOUD), pairs(3, 12)),
+        "CTRL, declared": lambda: (CTRL(short(DECLARED), **LOUD), vectors(2, 12)),
         "lazy": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=6), pairs(3, 12)),
         "lazy, strongly convex": lambda: (
             LazyOCO(short(QUADRATIC), sigma=5.0, eta=float("inf"), switches=12.0),

@@ -6,7 +6,16 @@ import pytest
 from tacit.errors import PrivacyError
 from tacit.geometry import Ball, Simplex
 from tacit.learners.ctrl.held_point import Coins, held_point
-from tacit.losses import ConvexFamily, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
+from tacit.losses import (
+    ConvexFamily,
+    DeclaredLoss,
+    LinearLoss,
+    LogisticLoss,
+    QuadraticFormLoss,
+    QuadraticLoss,
+    SeveralLinks,
+    SquaredLoss,
+)
 from tacit.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.minimum import perturbed_minimum
@@ -47,7 +56,7 @@ def density(losses, domain, x, sigma):
 
 
 def held_at(loss, losses, domain, x):
-    held = held_point(loss, losses.dimension)
+    held = held_point(loss, losses.dimension, domain)
     barrier = domain.hull_barrier
     gradient = losses.gradient(x)[0] + RIDGE * x + WEIGHT * barrier.gradient(x)
     curvature = losses.hessian(x) + WEIGHT * barrier.hessian(x) + RIDGE * np.eye(losses.dimension)
@@ -70,15 +79,38 @@ def log_ratio(loss, losses, domain, x, rows, sigma, following=None):
     return 10.0 - low
 
 
+def rounds_of(loss, vectors, generator):
+    """Data of the loss made of these vectors."""
+    count, n = vectors.shape
+    if isinstance(loss, SeveralLinks):
+        return generator.standard_normal((count, loss.count, n)), np.sign(
+            generator.standard_normal((count, loss.count))
+        )
+    if isinstance(loss, QuadraticFormLoss):
+        return 2 * generator.standard_normal((count, n, n)), vectors
+    return (vectors, np.sign(generator.standard_normal(count))) if loss.family == "glm" else vectors
+
+
+def log_cosh(width):
+    return DeclaredLoss(
+        lambda x, z: float(np.sum(np.log(np.cosh(x - z)))), lambda x, z: np.tanh(x - z),
+        lambda x, z: np.diag(1 / np.cosh(x - z) ** 2),
+        width=width, lipschitz=width**0.5, smoothness=1.0, trust=True,
+    )  # fmt: skip
+
+
+OWN = [SeveralLinks(LogisticLoss(), 2), QuadraticFormLoss(0.8), "log cosh"]
+
+
 @pytest.mark.parametrize("domain", [Ball(1), Ball(2), Simplex(3)], ids=repr)
-@pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(), LinearLoss(), QuadraticLoss(0.5)], ids=repr)
+@pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(), LinearLoss(), QuadraticLoss(0.5), *OWN], ids=repr)
 def test_coins_know_the_density_ratio(loss, domain):
     generator = Randomness.replayable(3).stream("ratio")
     n = domain.dimension
+    loss = log_cosh(n) if loss == "log cosh" else loss
     vectors = generator.standard_normal((9, n))
-    data = (vectors, np.sign(generator.standard_normal(9))) if loss.family == "glm" else vectors
-    rows = hull_rows(loss, domain, loss.pack(data, n, many=True))
-    sums = [loss_sum(loss, domain.hull_dimension) for _ in range(3)]
+    rows = hull_rows(loss, domain, loss.pack(rounds_of(loss, vectors, generator), n, many=True))
+    sums = [loss_sum(loss, domain.hull_dimension, domain) for _ in range(3)]
     for total, count in zip(sums, (5, 8, 9), strict=True):
         total.add(rows[:count])
     x = 0.1 * generator.standard_normal(domain.hull_dimension)
@@ -90,14 +122,13 @@ def test_coins_know_the_density_ratio(loss, domain):
         assert abs(found) > 1e-3
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), LinearLoss(), QuadraticLoss()], ids=repr)
+@pytest.mark.parametrize("loss", [LogisticLoss(), LinearLoss(), QuadraticLoss(), *OWN[:2]], ids=repr)
 def test_blocks_equal_single_rounds_to_the_bit(loss):
     generator = Randomness.replayable(4).stream("blocks")
     domain, d = Ball(7), 7
     vectors = generator.standard_normal((200, d))
-    data = (vectors, np.sign(vectors[:, 0])) if loss.family == "glm" else vectors
-    rows = hull_rows(loss, domain, loss.pack(data, d, many=True))
-    losses = loss_sum(loss, d)
+    rows = hull_rows(loss, domain, loss.pack(rounds_of(loss, vectors, generator), d, many=True))
+    losses = loss_sum(loss, d, domain)
     one, many = (held_at(loss, losses, domain, np.full(d, 0.05)) for _ in range(2))
     clocks = np.full(200, np.inf)
     assert many.scan(rows, coins(clocks, 0.5, 30.0)) == 200

@@ -42,15 +42,27 @@ def test_calibrated_plans_meet_the_target_and_the_better_one_depends_on_the_hori
         assert plan.guarantee.epsilon(1e-6) <= 1.0
         assert not plan.vacuous
     bounds = {key: float(plan.regret_bound) for key, plan in plans.items()}
-    assert bounds[LipschitzNet, 1000] < bounds[LipschitzGrid, 1000] < 200
-    assert bounds[LipschitzGrid, 100_000] < 900 < 1300 < bounds[LipschitzNet, 100_000] < 1400
+    paper = {
+        p.horizon: float(LipschitzGrid.calibrate(p, coordinates="multiscale", **PRIVACY).regret_bound)
+        for p in (short, long)
+    }
+    assert bounds[LipschitzGrid, 1000] < 101 < 135 < bounds[LipschitzNet, 1000] < paper[1000] < 200
+    assert bounds[LipschitzGrid, 100_000] < 660 < 850 < paper[100_000] < 900
+    assert 1300 < bounds[LipschitzNet, 100_000] < 1400
+    assert plans[LipschitzGrid, 1000].coordinates == "differences"
+    square = Lipschitz(dimension=2, horizon=1000)
+    grids = LipschitzGrid.calibrate(square, **PRIVACY)
+    assert grids.coordinates == "multiscale"
+    assert float(LipschitzNet.calibrate(square, **PRIVACY).regret_bound) < float(grids.regret_bound)
+    with pytest.raises(InvalidInput, match="coordinates"):
+        LipschitzGrid.calibrate(square, coordinates="differences", **PRIVACY)
 
 
-@pytest.mark.parametrize("dimension", [1, 2])
-def test_no_two_losses_move_the_coefficients_by_more_than_the_sensitivity(dimension):
+@pytest.mark.parametrize(("dimension", "coordinates"), [(1, "multiscale"), (2, "multiscale"), (1, "differences")])
+def test_no_two_losses_move_the_coefficients_by_more_than_the_sensitivity(dimension, coordinates):
     problem = Lipschitz(dimension=dimension, low=-1.0, high=2.0, lipschitz=0.7, horizon=3)
     generator = Randomness.replayable(3).stream("x")
-    learner = grid(problem).start(Randomness.replayable(1))
+    learner = grid(problem, coordinates=coordinates).start(Randomness.replayable(1))
     declared = 2 * 0.7 * 3.0 * np.sqrt(learner.plan.transform.squared_norm)
     assert learner.plan.scale >= declared * learner.plan.mechanism.column_norm / 0.5
 
@@ -70,10 +82,10 @@ def test_no_two_losses_move_the_coefficients_by_more_than_the_sensitivity(dimens
     assert dimension == 2 or slope == pytest.approx(declared, rel=1e-12)
 
 
-@pytest.mark.parametrize("dimension", [1, 2])
-def test_without_noise_the_grid_finds_the_best_point(dimension):
+@pytest.mark.parametrize(("dimension", "coordinates"), [(1, "multiscale"), (2, "multiscale"), (1, "differences")])
+def test_without_noise_the_grid_finds_the_best_point(dimension, coordinates):
     problem = Lipschitz(dimension=dimension, horizon=300)
-    plan = LipschitzGrid(problem, 5.0, 4, best_gaussian(299), privacy=1e9)
+    plan = LipschitzGrid(problem, 5.0, 4, best_gaussian(299), privacy=1e9, coordinates=coordinates)
     learner = plan.start(Randomness.replayable(1))
     best = np.full(dimension, 0.3)
     played = learner.run([lambda points: np.linalg.norm(points - best, axis=1)] * 300)

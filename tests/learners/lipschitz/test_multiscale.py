@@ -1,11 +1,13 @@
 """The multiscale transform: exact constants, exact inverse."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
+from tacit.learners.lipschitz.differences import Differences
 from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.randomness import Randomness
 
@@ -75,3 +77,41 @@ def test_errors():
         Multiscale(-1)
     with pytest.raises(InvalidInput, match="'dimension' parameter of Multiscale"):
         Multiscale(3, 3)
+
+
+def test_no_matrix_hides_losses_with_much_less_noise():
+    # Neighbours differ by a 2-Lipschitz function; |M(l - l')| is convex, so the largest is at one of these zigzags.
+    bits, points = 3, 8
+    steps = 2 * np.array(list(product((-1.0, 1.0), repeat=points))) / points
+    differences = np.cumsum(steps, axis=1)  # values at 1/8, ..., 1, relative to that at 0
+
+    def noise(matrix):
+        sensitivity = np.linalg.norm(differences @ matrix.T, axis=1).max()
+        return sensitivity * np.linalg.norm(np.linalg.inv(matrix), axis=1).max()
+
+    transform = Multiscale(bits)
+    multiscale = np.array([transform.transform(np.append(0.0, row))[1:] for row in np.eye(points)]).T
+    generator = Randomness.replayable(8).stream("matrices")
+    others = [generator.standard_normal((points, points)) for _ in range(200)]
+    assert 2 < noise(multiscale) <= 2 * np.sqrt(1.5 * bits) < min(noise(matrix) for matrix in others)
+    steps_of = Differences(bits)
+    first = np.array([steps_of.transform(np.append(0.0, row))[1:] for row in np.eye(points)]).T
+    assert noise(first) == pytest.approx(2.0, rel=1e-12)  # no matrix has less
+    assert steps_of.squared_norm * steps_of.depth == 1
+
+
+@pytest.mark.parametrize("bits", [0, 1, 4])
+def test_first_differences_are_taken_back_exactly(bits):
+    transform = Differences(bits)
+    values = Randomness.replayable(9).stream("values").integers(-50, 50, transform.size).astype(float)
+    coefficients = transform.transform(values)
+    np.testing.assert_array_equal(transform.inverse(coefficients), values - values[0])
+    # Whatever stands in the place of the origin, a noise for one, is left out.
+    np.testing.assert_array_equal(
+        transform.inverse(coefficients + 7 * (np.arange(values.size) == 0)), values - values[0]
+    )
+    line = transform.transform(transform.points[:, 0])
+    np.testing.assert_allclose(line, transform.distances)
+    assert line @ line == pytest.approx(transform.squared_norm)
+    with pytest.raises(InvalidInput):
+        Differences(-1)

@@ -163,12 +163,12 @@ class HeldLink(Held):
 
     def scan(self, rows: FloatArray, coins: Coins) -> int:
         """Slopes and gradients of the block at once; the inverse round by round."""
-        terms, single = self._terms, rows.reshape(len(rows) * self._terms, -1)
+        terms, single = self._terms, rows.reshape(len(rows) * self._terms, rows.shape[1] // self._terms)
         features, labels = np.ascontiguousarray(single[:, :-2]), single[:, -1]
         margins = np.add.reduce(features * self.x, axis=1) + single[:, -2]
         gradients = self._loss.slope(margins, labels)[:, None] * features
         if terms > 1:
-            gradients = np.add.reduce(gradients.reshape(len(rows), terms, -1), axis=1)
+            gradients = np.add.reduce(gradients.reshape(len(rows), terms, self.x.size), axis=1)
         log_ratios, path = self._gaussian_part(gradients, coins)
         curvatures = self._loss.curvature(margins, labels).tolist()
         starts, ranges, clocks = log_ratios.tolist(), coins.log_phi.tolist(), (coins.clocks - coins.hazard).tolist()

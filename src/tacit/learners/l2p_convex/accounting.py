@@ -81,7 +81,6 @@ def check_samplable(problem: Convex) -> None:
             "L2PConvex samples, and needs losses that are convex and Lipschitz by construction; "
             f"{problem.loss!r} is not: use PrivateFTRL, which clips gradients."
         )
-    refuse_unchecked(problem.loss, "L2PConvex")
     if not 0 < problem.lipschitz < float("inf"):
         raise PrivacyError(
             f"L2PConvex needs a finite Lipschitz constant. Got {problem.lipschitz!r} on this domain instead."
@@ -90,6 +89,7 @@ def check_samplable(problem: Convex) -> None:
         raise PrivacyError(
             f"L2PConvex draws from balls and boxes (and intervals), not from a {type(problem.domain).__name__}."
         )
+    refuse_unchecked(problem.loss, "L2PConvex")
 
 
 def gibbs_regret(problem: Convex, rate: float, regularisation: float, batch: int) -> float:

@@ -15,6 +15,8 @@ from tacit.validation import FloatArray, real_array
 
 # The largest set of points that a search proposes: 20 bits in one dimension, 10 in two.
 MAX_POINTS = 1_100_000
+# The largest net of a set that a search proposes: its points are projected one by one, for every net that is tried.
+MAX_PLACED = 20_000
 
 
 @dataclass(frozen=True)

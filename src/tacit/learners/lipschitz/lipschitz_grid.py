@@ -1,9 +1,10 @@
 """Online Lipschitz learning in one or two dimensions, losses not necessarily convex.
 
 Paper: "Differentially Private and Lazy Online Convex Optimization" (COLT 2023), Section 4, Theorem 14.
-`LipschitzGrid` sums the multiscale coefficients of the losses privately (`tacit.learners.lipschitz.multiscale`) and
-plays Hedge on the reconstruction. At epsilon = 1 its bound is the better one from about T = 1e4 on in one dimension
-and 1e5 in two; on shorter streams that is `LipschitzNet`, which also switches far less.
+`LipschitzGrid` sums the multiscale coefficients of the losses privately (`tacit.learners.lipschitz.multiscale`), or on
+an interval their first differences (`tacit.learners.lipschitz.differences`), and plays Hedge on the reconstruction. At
+epsilon = 1 its bound is the better one from a few hundred rounds on in one dimension, and from about T = 1e5 on in two;
+on shorter streams that is `LipschitzNet`, which also switches far less.
 
 What differs from the print: the constants C_1 and C_2 and the factor 2 of replacing a loss (the print adds up to
 sqrt(6) times too little noise); a grid of fewer bits is allowed, its discretisation error being in the
@@ -25,6 +26,7 @@ from tacit.errors import PrivacyError
 from tacit.geometry.base import read_only
 from tacit.learners.experts.hedge_on_sums import hedge_regret, tilted_loss
 from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
+from tacit.learners.lipschitz.differences import Differences
 from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.learners.on_sums import RunningSumPlan, private_sum
 from tacit.learners.plan import SmallInstance
@@ -36,22 +38,25 @@ from tacit.mechanisms.running_sums.records import VectorRecords
 from tacit.privacy.guarantee import Relation
 from tacit.problems import Lipschitz
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_integer, check_positive, invalid
+from tacit.validation import FloatArray, check_choice, check_integer, check_positive, invalid
 
 # A smaller grid is preferred if its bound is this close to the best one: rounds cost time in proportion.
 CLOSE = 1.005
 
+Transform = Multiscale | Differences
+"""Coordinates in which losses are summed: differences along a tree of grid points, and back."""
+
 
 @dataclass(frozen=True)
 class LipschitzGrid(LipschitzPlan, RunningSumPlan):
-    """Hedge on privately summed multiscale differences.
+    """Hedge on privately summed differences.
 
     Privacy contract: every noisy sum of coefficients, hence every decision: mu-Gaussian DP, l2 sensitivity
-    2 G D sqrt(C). Adaptive adversaries. Enforced: each coefficient is clipped to G times its distance. Numerics:
-    exact up to an epsilon that the contract states.
+    2 G D sqrt(C), C of the coordinates. Adaptive adversaries. Enforced: each coefficient is clipped to G times its
+    distance. Numerics: exact up to an epsilon that the contract states.
     Regret (oblivious, G-Lipschitz losses): W (ln N/eta' + eta' T/8) + eta k sigma_T^2/2 + T G diagonal/2^{k+1},
     W = G diagonal (of a domain: G diameter, if that is less), eta' = eta W, N grid points; k + 1 in place of k on the
-    noise in two dimensions.
+    noise in two dimensions, 2^k for first differences (whose sigma_T is that much smaller).
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
@@ -62,6 +67,8 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         mechanism: the running sum, for horizon - 1 steps (the last loss is never used).
         privacy: mu.
         hold: perturb with one Gumbel vector for all rounds (few switches) instead of a fresh draw a round.
+        coordinates: which differences are summed: "multiscale" (the paper's), or in one dimension "differences" of
+            neighbouring points, which need less noise; `calibrate` takes what has the smaller bound.
 
     >>> plan = LipschitzGrid.calibrate(Lipschitz(horizon=1000), epsilon=1.0, delta=1e-6)
     >>> learner = plan.start(Randomness.replayable(1))
@@ -74,8 +81,9 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     mechanism: RunningSum
     privacy: float
     hold: bool = True
+    coordinates: str = "multiscale"
     released_streams: ClassVar[tuple[str, ...]] = ()
-    released: ClassVar[str] = "every noisy sum of multiscale differences, hence every decision"
+    released: ClassVar[str] = "every noisy sum of differences, hence every decision"
     theorem: ClassVar[str] = "private running sum; reconstruction, weights and draws are post-processing"
 
     def __post_init__(self) -> None:
@@ -83,6 +91,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         check_positive("LipschitzGrid", "eta", self.eta)
         check_integer("LipschitzGrid", "bits", self.bits, at_least=0)
         check_positive("LipschitzGrid", "privacy", self.privacy)
+        check_choice("LipschitzGrid", "coordinates", self.coordinates, _coordinates(self.problem))
         check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
         if self.mechanism.noise != "gaussian" or not self.mechanism.steady:
             raise invalid(
@@ -90,9 +99,9 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
             )
 
     @cached_property
-    def transform(self) -> Multiscale:
+    def transform(self) -> Transform:
         """The transform on the unit box."""
-        return Multiscale(self.bits, self.problem.dimension)
+        return _transform(self.coordinates, self.bits, self.problem)
 
     @property
     def records(self) -> VectorRecords:
@@ -139,6 +148,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         max_points: int = MAX_POINTS,
         bits: int | None = None,
         hold: bool = True,
+        coordinates: str | None = None,
     ) -> LipschitzGrid:
         if target.delta == 0 or target.max_switches is not None:
             raise PrivacyError(
@@ -147,19 +157,22 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         rounds = problem.horizon or 1
         sums, privacy = private_sum(rounds - 1, target, mechanism)
 
-        def probe(depth: int) -> tuple[float, float, int]:
-            transform = Multiscale(depth, problem.dimension)
+        def probe(kind: str, depth: int) -> tuple[float, float, int, str]:
+            transform = _transform(kind, depth, problem)
             records = grid_records(problem, transform, target.relation, target.rounds_per_person)
             scale = sums.grid(privacy, records, numerics=target.numerics).scale
             spread = rounds * problem.width**2 / 8 + transform.depth * (scale * sums.largest_row_norm) ** 2 / 2
             eta = sqrt(log(transform.size) / spread)
-            return grid_regret(problem, eta, transform, sums, scale), eta, depth
+            return grid_regret(problem, eta, transform, sums, scale), eta, depth, kind
 
+        if coordinates is not None:
+            check_choice("LipschitzGrid.calibrate", "coordinates", coordinates, _coordinates(problem))
+        kinds = _coordinates(problem) if coordinates is None else (coordinates,)
         depths = range(max(1, ceil(log2(max(2, rounds)))) + 1) if bits is None else [bits]
         fitting = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= max_points]
-        found = [probe(depth) for depth in fitting or depths[:1]]
-        _, eta, depth = next(answer for answer in found if answer[0] <= CLOSE * min(found)[0])
-        return cls(problem, eta, depth, sums, privacy, hold, **target.contract)
+        found = [probe(kind, depth) for depth in fitting or depths[:1] for kind in kinds]
+        _, eta, depth, kind = next(answer for answer in found if answer[0] <= CLOSE * min(found)[0])
+        return cls(problem, eta, depth, sums, privacy, hold, kind, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds at its own privacy."""
@@ -208,15 +221,22 @@ class LipschitzGridLearner(LipschitzLearner):
         self._index = index
 
 
-def grid_records(
-    problem: Lipschitz, transform: Multiscale, relation: Relation, rounds_per_person: int
-) -> VectorRecords:
+def _coordinates(problem: Lipschitz) -> tuple[str, ...]:
+    """In which coordinates sums can be hidden."""
+    return ("multiscale", "differences") if problem.dimension == 1 else ("multiscale",)
+
+
+def _transform(kind: str, bits: int, problem: Lipschitz) -> Transform:
+    return Differences(bits) if kind == "differences" else Multiscale(bits, problem.dimension)
+
+
+def grid_records(problem: Lipschitz, transform: Transform, relation: Relation, rounds_per_person: int) -> VectorRecords:
     """The coefficients of a loss, each clipped to G times its distance."""
     norm = problem.lipschitz * problem.side * sqrt(transform.squared_norm)
     return VectorRecords(transform.size, relation.sides, rounds_per_person, norm)
 
 
-def grid_regret(problem: Lipschitz, eta: float, transform: Multiscale, mechanism: RunningSum, scale: float) -> float:
+def grid_regret(problem: Lipschitz, eta: float, transform: Transform, mechanism: RunningSum, scale: float) -> float:
     """Hedge's bound with the noise of a reconstructed value, plus the discretisation."""
     rounds, width = problem.horizon or 1, problem.width
     noise = scale * sqrt(transform.depth) / width

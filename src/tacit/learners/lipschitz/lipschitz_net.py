@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.geometry.base import read_only
 from tacit.learners.experts.lazy_experts import LazyExperts
-from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
+from tacit.learners.lipschitz.common import MAX_PLACED, MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.learners.plan import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
@@ -89,7 +89,7 @@ class LipschitzNet(LipschitzPlan):
     @classmethod
     def _calibrate(cls, problem: Lipschitz, target: Target, *, cells: int | None = None) -> LipschitzNet:
         rounds, dimension = problem.horizon or 1, problem.dimension
-        most = round(MAX_POINTS ** (1 / dimension))
+        most = round((MAX_POINTS if problem.domain is None else MAX_PLACED) ** (1 / dimension))
 
         def make(cells: int) -> LipschitzNet:
             experts = LazyExperts._calibrate(net_experts(problem, cells), target)

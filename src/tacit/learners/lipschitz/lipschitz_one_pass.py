@@ -50,7 +50,7 @@ class LipschitzOnePass(Plan):
 
     >>> plan = LipschitzOnePass.calibrate(StochasticLipschitz(horizon=10_000), epsilon=1.0, delta=1e-6)
     >>> round(float(plan.regret_bound), 3)
-    0.04
+    0.022
     """
 
     problem: StochasticLipschitz

@@ -1,0 +1,131 @@
+"""Whatever the planner offers can start: every candidate plays two rounds, or is a row with its reason."""
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import PrivacyError
+from tacit.randomness import Randomness
+
+
+class OwnLink(tacit.LinkLoss):
+    """Nobody checked it."""
+
+    label_range = (-1.0, 1.0)
+
+    def link(self, margins, labels):
+        return np.logaddexp(0.0, -labels * margins)
+
+    def slope(self, margins, labels):
+        return -labels / (1 + np.exp(labels * margins))
+
+    def curvature(self, margins, labels):
+        return labels**2 / (2 + 2 * np.cosh(margins))
+
+    def link_constants(self, largest_margin):
+        return 1.0, 0.25
+
+
+def log_cosh(dimension):
+    return tacit.DeclaredLoss(
+        lambda x, z: float(np.sum(np.log(np.cosh(x - z)))), lambda x, z: np.tanh(x - z),
+        lambda x, z: np.diag(1 / np.cosh(x - z) ** 2),
+        width=dimension, lipschitz=dimension**0.5, smoothness=1.0, trust=True,
+    )  # fmt: skip
+
+
+LOSSES = {
+    "logistic": lambda d: tacit.LogisticLoss(),
+    "squared": lambda d: tacit.SquaredLoss(),
+    "huber": lambda d: tacit.HuberLoss(),
+    "smoothed hinge": lambda d: tacit.SmoothedHingeLoss(),
+    "hinge": lambda d: tacit.HingeLoss(),
+    "absolute": lambda d: tacit.AbsoluteLoss(),
+    "quantile": lambda d: tacit.QuantileLoss(level=0.8),
+    "linear": lambda d: tacit.LinearLoss(),
+    "quadratic": lambda d: tacit.QuadraticLoss(),
+    "own link": lambda d: OwnLink(),
+    "table": lambda d: tacit.TabulatedLoss.of(OwnLink(), 3.0),
+    "several": lambda d: tacit.SeveralLinks(tacit.LogisticLoss(), 3),
+    "several kinks": lambda d: tacit.SeveralLinks(tacit.HingeLoss(), 2),
+    "form": lambda d: tacit.QuadraticFormLoss(),
+    "declared": log_cosh,
+    "custom": lambda d: tacit.CustomLoss(lambda x, z: abs(x[0]), lambda x, z: np.sign(x) / 9, lipschitz=1.0),
+}
+SETS = {
+    "ball": lambda d: tacit.Ball(d, radius=2.0),
+    "box": lambda d: tacit.Box(np.linspace(-1, 0, d), np.linspace(0.5, 1, d)),
+    "simplex": lambda d: tacit.Simplex(d + 1),
+    "l1 ball": lambda d: tacit.L1Ball(d),
+    "polytope": lambda d: tacit.Polytope(np.vstack([np.eye(d), -np.ones((1, d))]), np.ones(d + 1)),
+    "k-subsets": lambda d: tacit.KSubsets(d + 1, 1),
+}
+
+
+def rounds_of(loss, dimension):
+    """The data of two rounds."""
+    vectors = np.array([np.linspace(-1, 1, dimension), np.full(dimension, 3.0)])
+    if isinstance(loss, tacit.SeveralLinks):
+        return [(np.tile(vector, (loss.count, 1)), np.ones(loss.count)) for vector in vectors]
+    if isinstance(loss, tacit.QuadraticFormLoss):
+        return [(np.diag(vector), vector) for vector in vectors]
+    return [(vector, 1.0) for vector in vectors] if loss.family == "glm" else list(vectors)
+
+
+def functions():
+    return [lambda points: np.abs(points[:, 0] - 0.2), lambda points: 9 * points[:, -1] ** 2]
+
+
+def drawn(seed):
+    """A problem with the data of two rounds, and a target."""
+    draw = Randomness.replayable(seed).stream("problems")
+    d, horizon = int(draw.integers(1, 4)), int(draw.choice([2, 9, 40]))
+    domain = SETS[draw.choice(list(SETS))](d)
+    target = {"epsilon": 1.0, "delta": float(draw.choice([1e-6, 1e-6, 0.0]))}
+    kind = draw.choice(["convex", "convex", "stochastic", "lipschitz"])
+    if kind == "lipschitz" and isinstance(domain, tacit.KSubsets):
+        kind = "convex"
+    if kind == "lipschitz":
+        made = draw.choice([tacit.Lipschitz, tacit.StochasticLipschitz])
+        inside = domain if domain.hull_dimension <= 2 else None
+        return made(domain=inside, dimension=min(d, 2), horizon=horizon), functions(), target
+    name = draw.choice(list(LOSSES))
+    loss = LOSSES[name](domain.dimension)
+    if kind == "stochastic":
+        problem = tacit.Stochastic(domain=domain, loss=loss, horizon=horizon)
+    else:
+        target["adversary"] = str(draw.choice(["oblivious", "adaptive"]))
+        problem = tacit.Convex(domain=domain, loss=loss, horizon=horizon)
+    return problem, rounds_of(loss, domain.dimension), target
+
+
+def check(seed):
+    problem, data, target = drawn(seed)
+    refusal, candidates, started = "", (), 0
+    try:
+        candidates = tacit.plan(problem, **target, progress=False).candidates
+    except PrivacyError as error:
+        refusal = str(error)
+    assert candidates or refusal.startswith("No algorithm meets this target. ")  # and every row has its reason
+    for candidate in candidates:
+        if candidate.plan is None:
+            assert candidate.reason
+            continue
+        learner = candidate.plan.start(Randomness.replayable(seed))
+        for feedback in data:
+            learner.play()
+            learner.observe(feedback)
+        started += 1
+    assert started or refusal
+    return started
+
+
+def test_every_candidate_starts_or_says_why_not():
+    assert sum(check(seed) for seed in range(20, 32)) > 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 300, 20))
+def test_many_candidates_start_or_say_why_not(first):
+    for seed in range(first, first + 20):
+        check(seed)
