@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tacit.learners.ctrl import CTRL, LazyOCO
     from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
     from tacit.learners.l2p_convex import L2PConvex
+    from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure
     from tacit.learners.learner import Learner
     from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
     from tacit.learners.plan import Plan
@@ -112,6 +113,7 @@ _HOMES = {
     "learners.ctrl": "CTRL LazyOCO",
     "learners.experts": "L2P HedgeOnSums LazyExperts ScheduledExperts",
     "learners.l2p_convex": "L2PConvex",
+    "learners.l2p_measure": "L2PMeasure OwnMeasure",
     "learners.learner": "Learner",
     "learners.lipschitz": "LipschitzGrid LipschitzNet",
     "learners.plan": "Plan",
@@ -177,6 +179,7 @@ __all__ = [
     "KSubsets",
     "L1Ball",
     "L2PConvex",
+    "L2PMeasure",
     "LazyExperts",
     "LazyFixedShare",
     "LazyOCO",
@@ -199,6 +202,7 @@ __all__ = [
     "NuclearBall",
     "ObjectivePerturbation",
     "OnlineToBatch",
+    "OwnMeasure",
     "Paths",
     "PhasedArms",
     "Plan",

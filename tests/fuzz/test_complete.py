@@ -20,6 +20,7 @@ ERRORS = "test_harness.test_flaws_are_caught"
 CLAIMS = {
     "CTRL": PLANS, "L2P": PLANS, "PhasedArms": PLANS, "BatchedTsallis": PLANS,
     "BanditFW": PLANS, "HedgeOnSums": PLANS, "L2PConvex": PLANS, "LazyExperts": PLANS,
+    "L2PMeasure": PLANS, "OwnMeasure": "test_plans.test_small_methods",
     "LazyFixedShare": PLANS, "LazyOCO": PLANS, "LimitedUpdates": PLANS, "LipschitzGrid": PLANS, "LipschitzNet": PLANS,
     "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
     "AveragedFTRL": PLANS,
@@ -76,6 +77,7 @@ METHODS = {
         "explain",
         "playable_loss",
         "for_budget",
+        "most_switches",
         "solver",
         "regret_after",
         "window_regret",
@@ -99,6 +101,8 @@ METHODS = {
 INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "neutral", "barrier_stiffness"}
 # A decision is a tuple.
 INNER |= {"count", "index"}
+# Reached through plans: what a measure of one's own answers.
+INNER |= {"log_factor", "sample", "draw_curve", "regret"}
 
 
 def exists(claim):
