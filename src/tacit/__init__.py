@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from tacit.learners.ctrl import CTRL, LazyOCO
     from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
     from tacit.learners.l2p_convex import L2PConvex
+    from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure
     from tacit.learners.learner import Learner
     from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
     from tacit.learners.plan import Plan
@@ -120,6 +121,7 @@ _HOMES = {
     "learners.ctrl": "CTRL LazyOCO",
     "learners.experts": "L2P HedgeOnSums LazyExperts ScheduledExperts",
     "learners.l2p_convex": "L2PConvex",
+    "learners.l2p_measure": "L2PMeasure OwnMeasure",
     "learners.learner": "Learner",
     "learners.lipschitz": "LipschitzGrid LipschitzNet LipschitzOnePass",
     "learners.plan": "Plan",
@@ -188,6 +190,7 @@ __all__ = [
     "KSubsets",
     "L1Ball",
     "L2PConvex",
+    "L2PMeasure",
     "LazyExperts",
     "LazyFixedShare",
     "LazyOCO",
@@ -212,6 +215,7 @@ __all__ = [
     "NuclearBall",
     "ObjectivePerturbation",
     "OnlineToBatch",
+    "OwnMeasure",
     "Paths",
     "PerfectExpert",
     "PhasedArms",

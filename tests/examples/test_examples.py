@@ -25,12 +25,17 @@ def load(name):
 
 
 def test_every_example_is_here():
-    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "stream_from_disk", "live_decisions"}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "stream_from_disk", "live_decisions", "own_measure"}
 
 
 def test_stream_from_disk(capsys):
     load("stream_from_disk").main(rows=4000)
     assert "4,000 rows" in capsys.readouterr().out
+
+
+def test_own_measure(capsys):
+    load("own_measure").main(rounds=2_000)
+    assert "keeps the contract" in capsys.readouterr().out
 
 
 def test_live_decisions():

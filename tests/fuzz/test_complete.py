@@ -20,6 +20,7 @@ ERRORS = "test_harness.test_flaws_are_caught"
 CLAIMS = {
     "CTRL": PLANS, "L2P": PLANS, "PhasedArms": PLANS, "BatchedTsallis": PLANS,
     "BanditFW": PLANS, "HedgeOnSums": PLANS, "L2PConvex": PLANS, "LazyExperts": PLANS,
+    "L2PMeasure": PLANS, "OwnMeasure": "test_plans.test_small_methods",
     "LazyFixedShare": PLANS, "LazyOCO": PLANS, "LimitedUpdates": PLANS, "LipschitzGrid": PLANS, "LipschitzNet": PLANS,
     "LipschitzOnePass": PLANS,
     "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
@@ -80,6 +81,7 @@ METHODS = {
         "explain",
         "playable_loss",
         "for_budget",
+        "most_switches",
         "solver",
         "regret_after",
         "window_regret",
@@ -106,6 +108,8 @@ INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "neutral
 INNER |= {"count", "index"}
 # The parts of losses that are minimised, and the points of a Lipschitz problem.
 INNER |= {"gradient_rounding", "hessians", "single", "of", "place"}
+# Reached through plans: what a measure of one's own answers.
+INNER |= {"log_factor", "sample", "draw_curve", "regret"}
 
 
 def exists(claim):

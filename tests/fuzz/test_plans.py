@@ -25,6 +25,7 @@ from fuzz.plans import (
     made,
 )
 from fuzz.strategies import examples, nearly, one_of, privacy, values
+from learners.l2p_measure.measures import ThreeNames
 from tacit.learners.stochastic import MirrorDescent
 from tacit.mechanisms.running_sums import Buffered, LaplaceTree, Tree
 
@@ -56,12 +57,19 @@ CONSTRUCTORS = {
         "privacy": 1.0, "adversary": one_of("oblivious", "adaptive"), "streams": one_of(1, 2),
         "projected": one_of(True, False), "rate": one_of("certified", "practical", "given"),
     },
-    tacit.CTRL: {"problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5, "max_switches": one_of(None, 2)},
+    tacit.CTRL: {
+        "problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5, "max_switches": one_of(None, 2),
+    },
     tacit.L2PConvex: {
         "problem": INTERVAL, "rate": 0.1, "regularisation": 1.0, "force": 0.2, "clip": 0.5, "batch": 1,
         "reference_force": 0.1, "sampler_distance": 0.0, "work_limit": 1e6,
     },
-    tacit.LazyOCO: {"problem": LOGISTIC, "sigma": 3.0, "eta": one_of(0.5, math.inf), "switches": 20.0, "max_switches": 3},
+    tacit.L2PMeasure: {
+        "problem": EXPERTS, "measure": ThreeNames(0.3), "force": 0.2, "batch": 2, "reference_force": 0.1,
+    },
+    tacit.LazyOCO: {
+        "problem": LOGISTIC, "sigma": 3.0, "eta": one_of(0.5, math.inf), "switches": 20.0, "max_switches": 3,
+    },
     tacit.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
     tacit.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
     tacit.LipschitzOnePass: {"problem": PASS, "online": made("LipschitzGrid")},
@@ -201,6 +209,11 @@ def test_small_methods(value):
     assert attempt(lambda: made("OnlineToBatch").risk_within(value)) is REFUSED  # no confidence was asked for
     bound = attempt(lambda: made("doubling").regret_bound_at(value))
     assert bound is REFUSED or float(bound) >= 0
+    most = attempt(lambda: made("CTRL").most_switches(value))
+    assert most is REFUSED or 0 <= most < made("CTRL").rounds
+    assert isinstance(ThreeNames(0.3), tacit.OwnMeasure)
+    wanted = attempt(lambda: tacit.L2PMeasure.calibrate(EXPERTS, epsilon=1.0, delta=1e-6, measure=lambda rate: value))
+    assert wanted is REFUSED or isinstance(value, tacit.OwnMeasure)
     budget = attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=value))
     assert budget is REFUSED or budget.switches == value
     assert attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=20, calibration=value)) is REFUSED

@@ -79,9 +79,13 @@ def all_controls() -> tuple[Control, ...]:
         experts,
         life_of_noise,
         losses,
+        measures,
         sums,
         tracking,
     )
 
-    parts = (sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses)
+    parts = (
+        *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
+        measures,
+    )
     return tuple(control for part in parts for control in part.CONTROLS)

@@ -15,6 +15,7 @@ import numpy as np
 
 from tacit.auditing.neighbours import Alphabet
 from tacit.errors import InvalidInput
+from tacit.learners.l2p_measure import L2PMeasure
 from tacit.learners.plan import Attack, Plan, SmallInstance
 from tacit.losses.base import LossFamily
 from tacit.losses.bent import QuadraticFormLoss
@@ -51,8 +52,8 @@ def instances(plan: Plan, attack: Attack, most_rounds: int = 1_000) -> list[Inst
 
 
 def alphabet(plan: Plan) -> Alphabet:
-    """Extreme feedback for the plan's problem."""
-    return extremes(plan.problem)
+    """Extreme feedback for the plan's problem, or what a measure of one's own says is extreme."""
+    return Alphabet(*plan.extreme_feedback) if isinstance(plan, L2PMeasure) else extremes(plan.problem)
 
 
 @singledispatch

@@ -116,3 +116,19 @@ def test_refusals():
             NotPrivate().epsilon(bad)
         with pytest.raises(InvalidInput):
             NotPrivate().delta(bad)
+
+
+def test_the_printed_noise_of_the_strongly_convex_theorem():
+    problem = Convex(domain=Ball(1), loss=ConvexFamily(1.0, 1.0, "general", strong_convexity=1.0), horizon=10**4)
+    printed = LazyOCO.for_budget(problem, switches=5000, calibration="theorem-13")
+    assert printed.sigma == pytest.approx(16 * np.sqrt(1e4 * np.log(1e4)) / 5000)
+    assert printed.grows
+    assert printed.expected_switches <= 5000
+    ours = LazyOCO.for_budget(problem, switches=5000)
+    assert float(ours.regret_bound) < float(printed.regret_bound) < 2 * float(ours.regret_bound)
+    with pytest.raises(PrivacyError, match="does not keep 100 switches"):
+        LazyOCO.for_budget(problem, switches=100, calibration="theorem-13")
+    with pytest.raises(PrivacyError, match="strongly convex"):
+        LazyOCO.for_budget(
+            Convex(domain=Ball(1), loss=LogisticLoss(), horizon=100), switches=50, calibration="theorem-13"
+        )

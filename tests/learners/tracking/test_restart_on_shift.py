@@ -370,8 +370,18 @@ def test_refusals():
         LimitedUpdates.calibrate(stochastic(), epsilon=1.0, delta=0.0, max_switches=3)
     assert LimitedUpdates.calibrate(stochastic(), epsilon=1.0, delta=0.0, max_switches=14).expected_switches == 14
     with pytest.raises(InvalidInput, match="thresholds"):
-        RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0, thresholds="printed")
+        RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0, thresholds="magic")
     with pytest.raises(InvalidInput, match="Tracking problem"):
         RestartOnShift.calibrate(Experts(n=3, horizon=100), epsilon=1.0, delta=0.0)
     with pytest.raises(InvalidInput, match="restarts"):
         RestartOnShift.calibrate(stochastic(), epsilon=1.0, delta=0.0).regret_after(-1)
+
+
+def test_printed_thresholds_are_private_and_out_of_reach():
+    plan = RestartOnShift.calibrate(stochastic(10, 10_000, 2), epsilon=1.0, delta=0.0, thresholds="paper")
+    spread = np.log(10 * 1e4**2)
+    assert plan.slope == pytest.approx(9 * np.sqrt(spread))
+    assert plan.margin == pytest.approx(16 * spread * np.log(1e4) + 16 * (2 * np.log(1e4) + np.log(2e4)) + 1)
+    assert plan.guarantee.epsilon(0.0) <= 1.0
+    # A window of 5,000 rounds, half of the horizon, with a gap of .9 in every one of them stays below.
+    assert plan.margin + plan.slope * np.sqrt(5_000) > 0.9 * 5_000

@@ -189,12 +189,12 @@ class LazyOCO(ConvexPlan):
             problem: what is to be decided.
             switches: the budget.
             hard: whether every run keeps it (a whole number then), not only their mean.
-            calibration: "numerical", or "paper" for the regulariser of Theorems 9 and 12; the noise is found by
-                bisection.
+            calibration: "numerical", "paper" for the regulariser of Theorems 9 and 12 (the noise is found by
+                bisection), or "theorem-13" for the noise of Theorem 13, with the ranges that are right.
         """
         check_positive("LazyOCO.for_budget", "switches", switches)
         limit = check_integer("LazyOCO.for_budget", "switches", switches) if hard else None
-        check_choice("LazyOCO.for_budget", "calibration", calibration, ("numerical", "paper"))
+        check_choice("LazyOCO.for_budget", "calibration", calibration, ("numerical", "paper", "theorem-13"))
         refuse_unconstructed(problem, "LazyOCO")
         barrier_domain(problem, "LazyOCO")
         g, rounds = problem.lipschitz, problem.horizon or 1
@@ -216,6 +216,8 @@ class LazyOCO(ConvexPlan):
             return float(plan.regret_bound) if plan else 1e300 * eta
 
         candidates: list[LazyOCO | None] = []
+        if calibration == "theorem-13":
+            return _as_printed(cls(problem, _printed_noise(problem, switches), inf, switches, limit))
         if calibration == "paper":
             spread = problem.smoothness * (problem.domain.hull_dimension if problem.loss.family == "general" else 1)
             eta = problem.domain.diameter / (2 * g * sqrt(rounds))
@@ -303,6 +305,22 @@ class LazyOCOLearner(CoupledLearner):
         return Coins(
             clocks, 0.0, log_phi, 1 / (variance * t), (1 / before - 1 / t) / variance, d / 2 * np.log(t / before)
         )
+
+
+def _printed_noise(problem: Convex, switches: float) -> float:
+    """Theorem 13: sigma = 16 G sqrt(d T ln T)/S."""
+    rounds = problem.horizon or 1
+    return 16 * problem.lipschitz * sqrt(problem.domain.hull_dimension * rounds * log(max(rounds, 3))) / switches
+
+
+def _as_printed(plan: LazyOCO) -> LazyOCO:
+    """The plan with the printed noise, if its budget is kept once the coins' ranges are right."""
+    if plan.redraws > plan.switches:
+        raise PrivacyError(
+            f"Theorem 13's noise {plan.sigma:.3g} does not keep {plan.switches:g} switches: with the exponential that "
+            f"its ranges lack there are up to {plan.redraws:,.0f}. Use calibration='numerical'."
+        )
+    return plan
 
 
 def growing_ranges(problem: Convex, sigma: float, rounds: IntArray, decisions: int) -> FloatArray:

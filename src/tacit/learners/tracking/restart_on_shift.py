@@ -33,6 +33,7 @@ from tacit.learners.tracking.thresholds import (
     certified,
     certified_margin,
     expected_stretches_regret,
+    printed,
     stretches_regret,
     tuned,
 )
@@ -183,7 +184,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         shares: tuple[float, float, float] = SHARES,
     ) -> RestartOnShift:
         refuse_max_switches(cls.__name__, target, "each restart may add as many as the first epoch has")
-        check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified"))
+        check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified", "paper"))
         rounds = problem.horizon or 1
         between = min(LONGEST_INTERVAL, max(1, round(sqrt(rounds) / 4))) if interval is None else interval
 
@@ -193,6 +194,8 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         detector = make(1.0, 0.0).detector
         if thresholds == "certified":
             return make(*certified(detector, _pieces(problem.switches)))
+        if thresholds == "paper":
+            return make(*printed(detector.n, rounds, target.epsilon))
         return make(*tuned(detector))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:

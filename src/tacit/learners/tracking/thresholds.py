@@ -89,6 +89,16 @@ def certified(detector: Detector, pieces: float) -> tuple[float, float]:
     return slope, certified_margin(detector, slope)
 
 
+def printed(experts: int, rounds: int, epsilon: float) -> tuple[float, float]:
+    """(slope, margin) of the printed Algorithm 2, beta = 1/T: Reg_w + alpha + 1.
+
+    Its thresholds mix epsilon and epsilon/2, which costs utility alone: no choice of them costs privacy.
+    """
+    spread, length = log(experts * rounds**2), log(rounds)
+    margin = 16 * spread * length / epsilon + 16 * (2 * length + log(2 * rounds)) / epsilon + 1
+    return 9 * sqrt(spread), margin
+
+
 def certified_margin(detector: Detector, slope: float) -> float:
     """The margin at which an epoch without a shift raises an alarm with probability at most 5%.
 

@@ -1,0 +1,157 @@
+"""L2P on a measure of one's own: its law, its contract, and what is taken on trust."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import tacit
+from learners.l2p_measure.measures import Direction, ThreeNames
+from tacit.auditing.scripted.enumeration import transcript_law
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure, weighted_regret
+from tacit.privacy.curves import Gaussian
+from tacit.problems import Experts, Problem
+from tacit.randomness import Randomness
+from tacit.testing import check_learner
+
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+ROUNDS = [np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])]
+
+
+def small(**changes):
+    plan = L2PMeasure(Problem(horizon=4), ThreeNames(0.7), force=0.2)
+    return replace(plan, **changes)
+
+
+@pytest.mark.parametrize(("rounds", "batch", "reference_force"), [(4, 1, 0.0), (4, 2, 0.4), (2, 1, 0.4)])
+def test_every_decision_has_the_law_of_a_fresh_draw(rounds, batch, reference_force):
+    plan = small(problem=Problem(horizon=rounds), batch=batch, reference_force=reference_force)
+    law = transcript_law(plan, ROUNDS[:rounds])
+    marginals = np.zeros((rounds, 3))
+    for transcript, chance in law.items():
+        for number, decision in enumerate(transcript[::2]):
+            marginals[number, decision] += chance
+    for number in range(rounds):
+        drawn_at = number - number % batch
+        np.testing.assert_allclose(marginals[number], plan.measure.weights(np.array(ROUNDS[:drawn_at]).reshape(-1, 3)))
+
+
+@pytest.mark.parametrize(
+    "plan", [small(), small(reference_force=0.3, batch=2, rounds_per_person=2)], ids=["one", "two"]
+)
+def test_the_audit_finds_nothing(plan):
+    assert not tacit.audit(plan, budget=0.05, seed=1).violation
+
+
+@pytest.mark.parametrize("measure", [ThreeNames(0.1), Direction(0.1)], ids=repr)
+def test_the_contract_of_learners(measure):
+    plan = L2PMeasure(Problem(horizon=40), measure, force=0.3, reference_force=0.1, batch=2)
+    generator = Randomness.replayable(1).stream("feedback")
+    check_learner(plan, list(generator.random((40, *measure.feedback_shape))))
+
+
+def test_decisions_may_be_vectors():
+    @dataclass(frozen=True)
+    class Shifted(OwnMeasure):
+        limit: float = 0.2
+        feedback_shape: tuple = (2,)
+
+        def log_factor(self, decision, feedback):
+            return 0.1 * float(np.tanh(decision @ feedback))
+
+        def sample(self, history, generator):
+            return generator.standard_normal(2)
+
+    plan = L2PMeasure(Problem(horizon=30), Shifted(), force=0.3)
+    check_learner(plan, list(np.linspace(-1, 1, 60).reshape(30, 2)))
+    assert plan.regret_bound.value == np.inf
+    assert "not certified" in plan.regret_bound.formula
+
+
+def test_calibration_meets_its_target_and_the_bound_holds():
+    plan = L2PMeasure.calibrate(Problem(horizon=5_000), **TARGET, measure=Direction)
+    assert 0.99 <= plan.guarantee.epsilon(1e-6) <= 1.0
+    assert "ASSUMED" in str(plan.guarantee)
+    assert "Direction" in str(plan.guarantee)
+    generator = Randomness.replayable(2).stream("angles")
+    angles = generator.vonmises(2.0, 1.5, 5_000)
+    points = plan.start(Randomness.replayable(3)).run(angles)
+    paid = np.sum(1 - np.cos(points - angles)) / 2
+    best = (5_000 - abs(np.sum(np.exp(1j * angles)))) / 2
+    assert paid - best <= float(plan.regret_bound) < 1_000
+    switches = plan.start(Randomness.replayable(4))
+    switches.run(angles)
+    assert switches.switches <= plan.expected_switches + 4 * plan.expected_switches**0.5
+
+
+def test_it_is_the_accounting_of_experts():
+    names = L2PMeasure.calibrate(Problem(horizon=5_000), **TARGET, measure=ThreeNames)
+    experts = tacit.L2P.calibrate(Experts(n=5, horizon=5_000), **TARGET)  # mass 1/5
+    assert float(names.regret_bound) == pytest.approx(float(experts.regret_bound), rel=0.01)
+
+
+def test_a_curve_of_ones_own_and_a_sampler_that_errs():
+    @dataclass(frozen=True)
+    class Known(ThreeNames):
+        @property
+        def sampler_distance(self):
+            return 1e-9
+
+        def draw_curve(self, relation, rounds_per_person):
+            return Gaussian(0.01)
+
+    plan = small(measure=Known(0.7))
+    assert plan.guarantee.epsilon(1e-6) < small().guarantee.epsilon(1e-6)
+    exact = replace(plan, measure=replace(plan.measure)).curve
+    assert exact.delta(2.0) >= 3 * 1e-9  # one chain, three draws
+    with pytest.raises(PrivacyError, match="leaves no room"):
+        L2PMeasure.calibrate(Problem(horizon=100), epsilon=1.0, delta=1e-8, measure=Known)
+
+
+def test_what_is_enforced():
+    plan = small()
+    learner = plan.start(Randomness.replayable(1))
+    learner.play()
+    for bad in (np.zeros(2), np.array([np.nan, 0.0, 0.0]), "x", [[0.0, 0.0, 0.0]]):
+        with pytest.raises(InvalidInput, match="feedback"):
+            learner.observe(bad)
+    history = learner._history
+    assert history.log_ratio(0, np.array([1.0, 0.0, 0.0])) == -0.7
+    assert history.log_ratio(0, plan.measure.neutral) == 0.0
+    assert history.log_ratio(7, np.array([1.0, 0.0, 0.0])) == 0.0  # it raises: coins take any number
+    chains = learner._chains
+    chains._measure = type("Steep", (), {"log_ratio": lambda self, x, f: 50.0 * x, "absorb": lambda self, f: None})()
+    chains.decision, chains._reference = 1, 0
+    chains.absorb(ROUNDS[0])
+    assert chains._ratio == plan.measure.limit
+
+
+def test_what_is_refused():
+    problem = Problem(horizon=50)
+    with pytest.raises(InvalidInput, match="OwnMeasure"):
+        L2PMeasure(problem, None, force=0.1)
+    with pytest.raises(InvalidInput, match="function that makes"):
+        L2PMeasure.calibrate(problem, **TARGET)
+    with pytest.raises(PrivacyError, match="pure form"):
+        L2PMeasure.calibrate(problem, epsilon=1.0, delta=0.0, measure=ThreeNames)
+    with pytest.raises(InvalidInput, match="extremes"):
+        tacit.audit(L2PMeasure(problem, Direction(0.1), force=0.2))
+    with pytest.raises(InvalidInput, match="limit"):
+        L2PMeasure(problem, ThreeNames(-1.0), force=0.1)
+    with pytest.raises(InvalidInput, match="mass"):
+        weighted_regret(10, 1, rate=1.0, limit=1.0, mass=0.0)
+
+    class Nameless(ThreeNames):
+        __repr__ = object.__repr__
+
+    with pytest.raises(InvalidInput, match="frozen dataclass"):
+        L2PMeasure(problem, Nameless(0.1), force=0.1)
+
+    @dataclass(frozen=True)
+    class Uncertified(ThreeNames):
+        def regret(self, rounds, batch):
+            return np.inf
+
+    with pytest.raises(PrivacyError, match="give the measure a `regret`"):
+        L2PMeasure.calibrate(problem, **TARGET, measure=Uncertified)

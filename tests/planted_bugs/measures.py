@@ -1,0 +1,96 @@
+"""Planted bugs in L2P on a measure of one's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from planted_bugs.catalogue import Control, swap
+from planted_bugs.experts import searched
+from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure, l2p_measure
+from tacit.learners.l2p_measure.own_measure import History
+from tacit.learners.two_chains import TwoChains
+from tacit.problems import Problem
+
+
+@dataclass(frozen=True)
+class TwoNames(OwnMeasure):
+    """Exponential weights on two names; its log factors may be steeper than what it declares and draws by."""
+
+    steep: float = 1.0
+    limit: float = 0.3
+    feedback_shape: tuple[int, ...] = (2,)
+
+    @property
+    def extremes(self) -> tuple[Any, ...]:
+        """Every pair of losses."""
+        return tuple(np.array(row, dtype=float) for row in np.ndindex(2, 2))
+
+    def log_factor(self, decision: Any, feedback: Any) -> float:
+        """Minus the loss."""
+        return -self.steep * self.limit * float(feedback[decision])
+
+    def sample(self, history: Any, generator: Any) -> int:
+        """By one uniform number."""
+        total = history.sum(axis=0)
+        return int(not generator.random() < 1 / (1 + exp(self.limit * float(total[0] - total[1]))))
+
+
+HONEST = L2PMeasure(Problem(horizon=3), TwoNames(), force=0.3)
+STEEP = L2PMeasure(Problem(horizon=3), TwoNames(steep=9.0), force=0.3)
+
+
+def _counted_thrice(honest: Any) -> Any:
+    """Draws see every round three times."""
+
+    def sample(self: History, source: Any) -> Any:
+        rows = np.repeat(self._rows[: self.count], 3, axis=0)
+        return self._measure.sample(rows, source)
+
+    return sample
+
+
+def _unlimited(honest: Any) -> Any:
+    """Log ratios are believed, however large."""
+
+    def absorb(self: TwoChains, feedback: Any) -> None:
+        self._limit, limit = 100.0, self._limit
+        honest(self, feedback)
+        self._limit = limit
+
+    return absorb
+
+
+def _half_range(honest: Any) -> Any:
+    """Coins and draws are accounted for as if a person had one side only."""
+
+    def curve(measure: Any, rounds: int, tuned: Any, reference_force: float, relation: Any, people: int) -> Any:
+        from tacit.privacy.guarantee import ZERO_OUT
+
+        return honest(measure, rounds, tuned, reference_force, ZERO_OUT, people)
+
+    return curve
+
+
+def fresh(plan: L2PMeasure) -> L2PMeasure:
+    """The same plan with nothing computed yet."""
+    return L2PMeasure(plan.problem, plan.measure, plan.force)
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "draws that see every round three times (a measure of one's own)", "experts",
+        swap(History, "sample", _counted_thrice), lambda: searched(fresh(HONEST), 8),
+    ),
+    Control(
+        "ratios not clipped (a measure of one's own)", "experts",
+        swap(TwoChains, "absorb", _unlimited), lambda: searched(fresh(STEEP), 8),
+    ),
+    Control(
+        "a person moves a measure by one side only", "accounting",
+        swap(l2p_measure, "measure_curve", _half_range), lambda: searched(fresh(HONEST), 8),
+    ),
+)  # fmt: skip
