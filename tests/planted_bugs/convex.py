@@ -251,7 +251,7 @@ def _gaussian_direction(honest: Any) -> Any:
     return source
 
 
-def _no_limit(honest: Any) -> Any:
+def no_limit(honest: Any) -> Any:
     def absorb(self: TwoChains, feedback: Any) -> None:
         self._limit, limit = 100.0, self._limit
         honest(self, feedback)
@@ -365,7 +365,7 @@ CONTROLS: tuple[Control, ...] = (
         swap(coupled.CoupledLearner, "_stopped", _stops_by_the_losses), limited,
     ),
     Control("an iterate without certificate", "convex", swap(minimum, "_certified", _uncertified), at_the_kinks),
-    Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", _no_limit), gibbs, fast=False),
+    Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", no_limit), gibbs, fast=False),
     Control(
         "values not clipped (bandit)", "bandit", swap(BanditLearner, "_check", _raw_value),
         lambda: replayed(bandit()),

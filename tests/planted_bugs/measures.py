@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
+from planted_bugs.convex import no_limit
 from planted_bugs.experts import searched
 from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure, l2p_measure
 from tacit.learners.l2p_measure.own_measure import History
@@ -53,17 +54,6 @@ def _counted_thrice(honest: Any) -> Any:
     return sample
 
 
-def _unlimited(honest: Any) -> Any:
-    """Log ratios are believed, however large."""
-
-    def absorb(self: TwoChains, feedback: Any) -> None:
-        self._limit, limit = 100.0, self._limit
-        honest(self, feedback)
-        self._limit = limit
-
-    return absorb
-
-
 def _half_range(honest: Any) -> Any:
     """Coins and draws are accounted for as if a person had one side only."""
 
@@ -87,7 +77,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "ratios not clipped (a measure of one's own)", "experts",
-        swap(TwoChains, "absorb", _unlimited), lambda: searched(fresh(STEEP), 8),
+        swap(TwoChains, "absorb", no_limit), lambda: searched(fresh(STEEP), 8),
     ),
     Control(
         "a person moves a measure by one side only", "accounting",
