@@ -221,6 +221,12 @@ def test_a_sealed_batch_repeats_and_every_part_of_it_counts():
 OTHER = {"plan": "plans", "learner": b"shops", "first": 8, "rows": b"row", "state": b""}
 
 
+def test_fresh_keys_are_fresh():
+    keys = {Randomness.fresh_key() for _ in range(3)}
+    assert len(keys) == 3
+    assert len({Randomness.sealed(key).fingerprint for key in keys}) == 3
+
+
 def test_parts_of_a_sealed_batch_do_not_run_into_each_other():
     """Two batches whose parts make the same bytes when they are put together are two batches."""
     source = Randomness.sealed(KEY)

@@ -74,6 +74,11 @@ class Randomness:
         """The same draws for the same batch of the same learner; private while the 32 bytes of `key` are secret."""
         return Sealed(key)
 
+    @staticmethod
+    def fresh_key() -> bytes:
+        """32 bytes of the operating system, for `sealed`: whoever has them can undo the privacy."""
+        return os.urandom(32)
+
     @property
     def private(self) -> bool:
         """Whether nobody without a secret key can make these draws again."""

@@ -25,7 +25,7 @@ def load(name):
 
 
 def test_every_example_is_here():
-    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "stream_from_disk", "live_decisions"}
+    assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, "stream_from_disk", "live_decisions", "fleet_of_shops"}
 
 
 def test_stream_from_disk(capsys):

@@ -224,3 +224,12 @@ def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
         shops.run(decide(shops.stream(spark, few), shops.PLAN, root=f"file:{place}/other", **shops.COLUMNS), folder)
     shops.run(query, folder)
     assert len(spark.read.parquet(f"{folder}/out").toPandas()) == before + 20 * shops.ROUNDS
+
+
+def test_the_example(place):
+    """In a process of its own, since it starts a Spark of its own."""
+    program = Path(__file__).parents[2] / "examples" / "fleet_of_shops.py"
+    command = [sys.executable, str(program), "30", "6"]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, timeout=200, cwd=place).stdout
+    assert "Nobody stands under two keys" in answer
+    assert "210 decisions for 30 shops" in answer
