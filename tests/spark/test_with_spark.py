@@ -226,6 +226,16 @@ def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
     assert len(spark.read.parquet(f"{folder}/out").toPandas()) == before + 20 * shops.ROUNDS
 
 
+def test_sweeps_through_joblib_make_the_same_rows(spark):
+    joblib, joblibspark = pytest.importorskip("joblib"), pytest.importorskip("joblibspark")
+    joblibspark.register_spark()
+    job = {"problem": shops.tacit.Experts(n=3, horizon=100), "targets": [(1.0, 1e-6)], "environment": "gap"}
+    here = shops.tacit.sweep(*job.values(), runs=2, command="x")
+    with joblib.parallel_config("spark", n_jobs=1):
+        there = shops.tacit.sweep(*job.values(), runs=2, command="x")
+    assert there.table["regret"].to_pylist() == here.table["regret"].to_pylist()
+
+
 def test_the_example(place):
     """In a process of its own, since it starts a Spark of its own."""
     program = Path(__file__).parents[2] / "examples" / "fleet_of_shops.py"

@@ -120,11 +120,11 @@ def feedback_columns(problem: Options) -> int:
 
 
 def _answers(rows: Rows, shown: int, report: Report) -> Rows:
-    """Without replies of arms that were not shown before this batch: whoever sent them has played something else."""
+    """Without replies to decisions that no earlier batch has shown: whoever sent them has played something else."""
     early = rows.told & (rows.rounds >= shown)
     if early.any():
         report.refuse(int(early.sum()), int(rows.rounds[early][0]), "Replies of arms must follow their decisions")
-    return rows.where(~early)
+    return Rows(rows.rounds, rows.told & ~early, np.where(early[:, None], 0.0, rows.losses))
 
 
 def _play_now(learner: Learner, rows: Rows, decided: int) -> list[int]:
