@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Spark holds pandas back: an environment of its own.
+SPARK := .venv-spark
 
-.PHONY: setup check test test-all demo bench bench-peers mutants faults attacks docs clean
+.PHONY: setup check test test-all test-spark demo bench bench-peers mutants faults attacks docs clean
 
 setup: $(READY)
 
@@ -26,6 +28,17 @@ test: $(READY)
 
 test-all: $(READY)
 	$(BIN)/pytest -n 2 -q
+
+$(SPARK)/.ready: pyproject.toml constraints-spark.txt
+	$(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -c constraints-spark.txt pip
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-spark.txt --editable '.[spark]' --group spark
+	touch $@
+
+# A fleet on a local Spark; it needs Java 17 or newer.
+test-spark: $(SPARK)/.ready
+	java -version
+	$(SPARK)/bin/pytest -q tests/spark
 
 demo: $(READY)
 	$(BIN)/tacit demo
@@ -51,4 +64,4 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(SPARK) build dist .mypy_cache .ruff_cache .pytest_cache

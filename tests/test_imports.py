@@ -12,7 +12,7 @@ import tacit
 
 HEAVY = {
     "dp_accounting", "joblib", "matplotlib", "networkx", "pyarrow", "rich", "sklearn", "typer",
-    "sqlalchemy", "psycopg",
+    "sqlalchemy", "psycopg", "pandas", "pyspark",
     "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal",
     "scipy.sparse", "scipy.spatial", "scipy.stats",
 }  # fmt: skip

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from tacit import InvalidInput, Randomness
-from tacit.randomness import COMPUTATIONAL, REPLAYABLE, Process, Stream
+from tacit import Experts, InvalidInput, LazyExperts, Randomness
+from tacit.randomness import COMPUTATIONAL, REPLAYABLE, SEALED, Process, Stream
 
 
 def forked(answer):
@@ -202,3 +202,107 @@ def test_positions_are_copies_and_streams_change_their_kind_with_them():
 def test_bad_seeds(seed):
     with pytest.raises(InvalidInput, match="'seed'"):
         Randomness.replayable(seed)
+
+
+KEY = bytes(range(100, 132))
+BATCH = {"plan": "plan", "learner": b"shop", "first": 7, "rows": b"rows", "state": b"state"}
+
+
+def test_a_sealed_batch_repeats_and_every_part_of_it_counts():
+    source = Randomness.sealed(KEY)
+    wanted = bits(source.batch(**BATCH).stream("a"))
+    assert bits(Randomness.sealed(KEY).batch(**BATCH).stream("a")) == wanted
+    others = [source.batch(**{**BATCH, name: value}) for name, value in OTHER.items()]
+    others += [Randomness.sealed(KEY[::-1]).batch(**BATCH), source.batch(**BATCH).child(0)]
+    drawn = {tuple(bits(batch.stream("a"))) for batch in others}
+    assert len(drawn | {tuple(wanted), tuple(bits(source.batch(**BATCH).stream("b")))}) == len(others) + 2
+
+
+OTHER = {"plan": "plans", "learner": b"shops", "first": 8, "rows": b"row", "state": b""}
+
+
+def test_fresh_keys_are_fresh():
+    keys = {Randomness.fresh_key() for _ in range(3)}
+    assert len(keys) == 3
+    assert len({Randomness.sealed(key).fingerprint for key in keys}) == 3
+
+
+def test_parts_of_a_sealed_batch_do_not_run_into_each_other():
+    """Two batches whose parts make the same bytes when they are put together are two batches."""
+    source = Randomness.sealed(KEY)
+    pairs = [{"plan": "ab", "learner": b"c"}, {"plan": "a", "learner": b"bc"}, {"plan": "abc", "learner": b""}]
+    assert len({tuple(bits(source.batch(**{**BATCH, **pair}).stream("a"))) for pair in pairs}) == 3
+
+
+def test_a_sealed_batch_never_gives_the_same_noise_twice():
+    batch, again = (Randomness.sealed(KEY).batch(**BATCH) for _ in range(2))
+    first = [batch.stream("a"), batch.stream("a"), batch.child(0).stream("a"), batch.child(0).stream("a")]
+    drawn = [bits(stream) for stream in first]
+    first[0].renew()
+    drawn.append(bits(first[0]))
+    assert len({tuple(entry) for entry in drawn}) == len(drawn)
+    # The same requests in the same order give the same bytes.
+    second = [again.stream("a"), again.stream("a"), again.child(0).stream("a"), again.child(0).stream("a")]
+    repeated = [bits(stream) for stream in second]
+    second[0].renew()
+    assert [*repeated, bits(second[0])] == drawn
+
+
+def test_sealed_draws_are_uniform_over_learners():
+    source = Randomness.sealed(KEY)
+    drawn = [source.batch(**{**BATCH, "learner": b"%d" % shop}).stream("a").random() for shop in range(4000)]
+    assert kstest(drawn, "uniform").pvalue > 1e-6
+    assert kstest(np.square(drawn), "uniform").pvalue < 1e-6
+
+
+def test_a_sealed_source_is_private_and_silent():
+    source = Randomness.sealed(KEY)
+    batch = source.batch(**BATCH)
+    for each in (source, batch):
+        assert each.private
+        assert each.label == SEALED
+        assert each.state_dict() == {}
+        for make in COPIES.values():
+            with pytest.raises(InvalidInput, match="copied or pickled"):
+                make(each)
+        values = [getattr(each, name) for name in ("_key", "_hash")]
+        for text in (repr(each), str(each), repr(values), each.label, source.fingerprint):
+            assert KEY.hex() not in text
+            assert repr(KEY) not in text
+    assert source.fingerprint == Randomness.sealed(KEY).fingerprint != Randomness.sealed(KEY[::-1]).fingerprint
+    assert source.tag(b"a", b"b") != source.tag(b"ab") != source.tag(b"a", b"b", b"")
+
+
+def test_a_sealed_source_draws_only_for_a_batch():
+    plan = LazyExperts(Experts(n=2, horizon=20), eta=0.1, force=0.1)
+    for draw in (lambda source: source.stream("a"), lambda source: source.child(0), plan.start):
+        with pytest.raises(InvalidInput, match="one batch of one learner"):
+            draw(Randomness.sealed(KEY))
+    contract = plan.start(Randomness.sealed(KEY).batch(**BATCH)).guarantee
+    assert contract.private
+    assert contract.randomness == SEALED
+
+
+@pytest.mark.parametrize("key", [b"", b"short", bytes(32), b"x" * 32, bytes(31), "0" * 32, None, bytearray(KEY)])
+def test_bad_sealed_keys(key):
+    with pytest.raises(InvalidInput, match="32 secret random bytes") as error:
+        Randomness.sealed(key)
+    assert "short" not in str(error.value)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_may_begin_a_sealed_batch_and_not_go_on_with_one():
+    source = Randomness.sealed(KEY)
+    batch = source.batch(**BATCH)
+    stream = batch.stream("a")
+
+    def tried():
+        try:
+            batch.stream("b")
+        except InvalidInput as error:
+            return [str(error), bits(stream), bits(source.batch(**BATCH).stream("b"))]
+
+    message, left, begun = forked(tried)
+    assert "begin it again" in message
+    assert left != bits(stream)
+    assert begun == bits(batch.stream("b"))

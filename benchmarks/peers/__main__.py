@@ -19,7 +19,7 @@ from benchmarks.__main__ import PEERS, write_page
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ENVIRONMENTS = ROOT / "build" / "peers"
-NAMES = ("jax_privacy", "arms", "river", "mabwiser", "vowpal_wabbit", "scikit_learn", "diffprivlib", "opacus")
+NAMES = ("jax_privacy", "arms", "river", "mabwiser", "vowpal_wabbit", "scikit_learn", "diffprivlib", "opacus", "spark")
 
 
 def main() -> None:

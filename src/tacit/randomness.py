@@ -3,9 +3,11 @@
 `Randomness.secret()` is a capability without a key: every stream that is made from it takes 32 fresh bytes from the
 operating system, so one secret source may be shared by any number of learners and fits and no two of them share noise.
 `Randomness.replayable(seed)` derives everything from a seed: for tests and simulations, and everything made
-from it is stamped as not private. From either, `stream(name)` gives a generator that is independent of
-every other name, so that a learner which draws its coins from one stream and its samples from another
-makes the same draws whether rounds arrive one by one or as an array.
+from it is stamped as not private. `Randomness.sealed(key)` is for engines that run a step again after a failure:
+private, with draws that are a function of a secret key and of all that the step depends on, so that the same step
+gives the same bytes and another one independent bytes. From each, `stream(name)` gives a generator that is independent
+of every other name, so that a learner which draws its coins from one stream and its samples from another makes the
+same draws whether rounds arrive one by one or as an array.
 
 Noise is used once. A secret stream refuses to be copied or pickled, and a process that is forked finds all its secret
 streams under new keys, so that neither process can see what the other draws.
@@ -32,6 +34,8 @@ from tacit.validation import check_integer, invalid
 
 REPLAYABLE = "replayable: not private"
 COMPUTATIONAL = "computational: AES-128-CTR keyed by the operating system"
+SEALED = "computational: AES-128-CTR keyed by BLAKE2b of each batch under a sealed key, if both are pseudorandom"
+_FEWEST_VALUES = 8  # of 32 random bytes fewer differ with probability 1e-36
 
 
 class Randomness:
@@ -65,9 +69,19 @@ class Randomness:
         number = check_integer("Randomness.replayable", "seed", seed, at_least=0)
         return cls(_hash(b"tacit replayable", str(number).encode()))
 
+    @classmethod
+    def sealed(cls, key: bytes) -> Sealed:
+        """The same draws for the same batch of the same learner; private while the 32 bytes of `key` are secret."""
+        return Sealed(key)
+
+    @staticmethod
+    def fresh_key() -> bytes:
+        """32 bytes of the operating system, for `sealed`: whoever has them can undo the privacy."""
+        return os.urandom(32)
+
     @property
     def private(self) -> bool:
-        """Whether nobody can make these draws again."""
+        """Whether nobody without a secret key can make these draws again."""
         return self._key is None
 
     @property
@@ -100,6 +114,10 @@ class Randomness:
         except (TypeError, KeyError, ValueError):
             raise InvalidInput(allowed) from None
 
+    def continued(self, state: dict[str, Any]) -> Randomness:
+        """The source with which a learner goes on that was started from this one and loads what `state_dict` gave."""
+        return Randomness.restore(state)
+
     def __repr__(self) -> str:
         return "Randomness.secret()" if self.private else "Randomness.replayable(...)"
 
@@ -107,12 +125,124 @@ class Randomness:
         return (Randomness, (self._key,))
 
 
+class Sealed(Randomness):
+    """A secret key, from which `batch` makes a source for one batch of one learner; nothing is drawn without one.
+
+    The key is kept only inside a hash function: it is not printed, copied, pickled or saved. Like a secret source, a
+    sealed one may be shared and used after a fork: the same batch has the same draws wherever it is run, by design.
+    """
+
+    __slots__ = ("_hash",)
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(None)
+        if not isinstance(key, bytes) or len(key) != 32 or len(set(key)) < _FEWEST_VALUES:
+            raise InvalidInput("The 'key' parameter of Randomness.sealed must be 32 secret random bytes.")
+        self._hash = hashlib.blake2b(key=key, digest_size=32, person=b"tacit sealed")
+
+    def batch(self, *, plan: str, learner: bytes, first: int, rows: bytes, state: bytes) -> SealedBatch:
+        """The source of one batch: a pseudorandom function of the key and of everything that the batch depends on.
+
+        Args:
+            plan: the plan's signature and the version of the program, so that no other algorithm has the same draws.
+            learner: which learner it is.
+            first: the first round of the batch.
+            rows: all that is absorbed in it, in order.
+            state: the learner's state before it (empty: there is none).
+        """
+        return SealedBatch(self._named(b"batch", plan.encode(), learner, b"%d" % first, _digest(rows), _digest(state)))
+
+    def tag(self, *parts: bytes) -> bytes:
+        """A code of 16 bytes which nobody without the key can make for other parts: states carry it."""
+        return self._named(b"tag", *parts)[:16]
+
+    @property
+    def fingerprint(self) -> str:
+        """Says whether two sealed sources have the same key, and nothing about the key. Public."""
+        return self._named(b"fingerprint").hex()[:16]
+
+    def _named(self, *parts: bytes) -> bytes:
+        keyed = self._hash.copy()
+        for part in parts:
+            keyed.update(len(part).to_bytes(8, "little"))
+            keyed.update(part)
+        return keyed.digest()
+
+    @property
+    def label(self) -> str:
+        return SEALED
+
+    def child(self, name: str | int) -> Randomness:
+        raise _unbound()
+
+    def stream(self, name: str) -> Stream:
+        raise _unbound()
+
+    def __repr__(self) -> str:
+        return "Randomness.sealed(...)"
+
+    def __reduce__(self) -> Any:
+        raise InvalidInput("A sealed source cannot be copied or pickled: read its key again where it is needed.")
+
+
+class SealedBatch(Randomness):
+    """The draws of one batch of one learner, made by `Sealed.batch`.
+
+    It counts what it gives out: asked again for a name, it gives an independent stream, so that no noise is used twice
+    inside a batch; and the same requests in the same order give the same bytes, so that a batch can be run again.
+    """
+
+    __slots__ = ("_given", "_hash", "_process")
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__(None)
+        self._hash = hashlib.blake2b(key=key, digest_size=32)
+        self._given: dict[bytes, int] = {}
+        self._process = Process.number
+
+    @property
+    def label(self) -> str:
+        return SEALED
+
+    def child(self, name: str | int) -> SealedBatch:
+        return SealedBatch(self._next(b"child " + _bytes("child", str(name))))
+
+    def stream(self, name: str) -> Stream:
+        message = b"stream " + _bytes("stream", name)
+        return Stream(self.generator(message), private=True, sealed=(self, message))
+
+    def generator(self, message: bytes) -> Any:
+        """The next generator of this name."""
+        return AESCounter(key=int.from_bytes(self._next(message)[:16], "little"))
+
+    def _next(self, message: bytes) -> bytes:
+        if self._process != Process.number:
+            raise InvalidInput(
+                "The draws of a sealed batch are made in the process that began it: begin it again there."
+            )
+        count = self._given.get(message, 0)
+        self._given[message] = count + 1
+        keyed = self._hash.copy()
+        keyed.update(b"%d " % count + message)
+        return keyed.digest()
+
+    def continued(self, state: dict[str, Any]) -> Randomness:
+        return self if state == {} else Randomness.restore(state)
+
+    def __repr__(self) -> str:
+        return "Randomness.sealed(...).batch(...)"
+
+    def __reduce__(self) -> Any:
+        raise InvalidInput("The draws of a sealed batch cannot be copied or pickled, because they would be used twice.")
+
+
 class Stream(np.random.Generator):
     """A generator that knows whether its key is secret; then it is neither copied nor pickled."""
 
-    def __init__(self, bits: Any, *, private: bool) -> None:
+    def __init__(self, bits: Any, *, private: bool, sealed: tuple[SealedBatch, bytes] | None = None) -> None:
         super().__init__(bits)
         self.private = private
+        self._sealed = sealed
         if private:
             _SECRET.add(self)
 
@@ -129,10 +259,16 @@ class Stream(np.random.Generator):
         _SECRET.discard(self)
 
     def renew(self) -> None:
-        """Continue under a fresh key of the operating system: secret from now on."""
-        self.bit_generator.state = _generator(None, b"renewed").state
+        """Continue under a fresh key, of the operating system or of the sealed batch: secret from now on."""
+        fresh = _generator(None, b"renewed") if self._sealed is None else self._sealed[0].generator(self._sealed[1])
+        self.bit_generator.state = fresh.state
         self.private = True
         _SECRET.add(self)
+
+    def unseal(self) -> None:
+        """Continue under a fresh key of the operating system, whatever this stream was made from."""
+        self._sealed = None
+        self.renew()
 
     def __reduce__(self) -> Any:
         if self.private:
@@ -153,7 +289,7 @@ def _forked() -> None:
     """In a forked process: another number, and no stream that the parent goes on with."""
     Process.number = int.from_bytes(os.urandom(8), "little")
     for stream in list(_SECRET):
-        stream.renew()
+        stream.unseal()
 
 
 if hasattr(os, "register_at_fork"):
@@ -176,6 +312,14 @@ def _bytes(owner: str, name: str) -> bytes:
         return name.encode()
     except (AttributeError, UnicodeEncodeError):
         raise invalid(f"Randomness.{owner}", "name", "a text that can be encoded", name) from None
+
+
+def _unbound() -> InvalidInput:
+    return InvalidInput("A sealed source draws for one batch of one learner at a time: tacit.spark.decide begins them.")
+
+
+def _digest(message: bytes) -> bytes:
+    return hashlib.blake2b(message, digest_size=32).digest()
 
 
 def _hash(key: bytes, message: bytes) -> bytes:

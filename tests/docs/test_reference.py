@@ -6,6 +6,7 @@ from pathlib import Path
 import tacit
 import tacit.estimators
 import tacit.report
+import tacit.spark
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +26,8 @@ def test_every_public_name_is_in_the_reference():
         "tacit.estimators.Ledger",
     }
     assert all(f"`{name}`" in text for name in said)
-    public = {f"{m.__name__}.{name}" for m in (tacit, tacit.report, tacit.estimators) for name in m.__all__}
+    homes = (tacit, tacit.report, tacit.estimators, tacit.spark)
+    public = {f"{home.__name__}.{name}" for home in homes for name in home.__all__}
     assert {*listed, *said} - {"tacit.auditing.run.audit"} == public
 
 

@@ -77,6 +77,7 @@ def all_controls() -> tuple[Control, ...]:
         densities,
         errors,
         experts,
+        fleet,
         life_of_noise,
         losses,
         measures,
@@ -86,6 +87,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        measures,
+        *(measures, fleet),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

@@ -331,12 +331,13 @@ class DoublingLearner(Learner):
 
     def _scatter(self, content: dict[str, Any]) -> None:
         index = check_integer("load_state_dict", "epoch", content["epoch"], at_least=0, at_most=63)
-        inner = self._inner if index == self._index else self.plan.epoch(index)._learner(Randomness.secret())
+        source = self._source.continued(content["source"])
+        inner = self._inner if index == self._index else self.plan.epoch(index)._learner(source.child(index))
         if content["inner_plan"] != inner.plan.signature:
             raise InvalidInput("The epoch of this state was saved by another plan.")
         inner._scatter(content["inner"])
         super()._scatter(content)
-        self._index, self._source, self._inner = index, Randomness.restore(content["source"]), inner
+        self._index, self._source, self._inner = index, source, inner
 
     def _consistent(self) -> bool:
         kinds = {self._private, self._source.private, self._inner._private}

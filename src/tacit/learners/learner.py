@@ -18,7 +18,7 @@ from tacit.learners.slots import OPEN, Decision, owned, refuse, same
 from tacit.learners.stateful import Stateful
 from tacit.learners.states import STATE_VERSION, STATE_WARNING
 from tacit.privacy.guarantee import Guarantee
-from tacit.randomness import COMPUTATIONAL, REPLAYABLE, Process
+from tacit.randomness import REPLAYABLE, Process
 from tacit.validation import check_integer
 
 __all__ = ["STATE_VERSION", "STATE_WARNING", "Learner"]
@@ -51,7 +51,7 @@ class Learner(Stateful, ABC):
     @property
     def guarantee(self) -> Guarantee:
         """The contract, stamped with the source of randomness that was really used."""
-        return self.plan.guarantee.with_randomness(COMPUTATIONAL if self._private else REPLAYABLE)
+        return self.plan.guarantee.with_randomness(self._label if self._private else REPLAYABLE)
 
     @property
     def rounds(self) -> int:

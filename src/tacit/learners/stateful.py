@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 from tacit.errors import InvalidInput, ProtocolError, TacitError
 from tacit.learners.slots import loaded, saved
 from tacit.learners.states import alike, fitting, opened, sealed
-from tacit.randomness import Process, Randomness
+from tacit.randomness import COMPUTATIONAL, Process, Randomness
 from tacit.validation import MALFORMED, check_integer
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Stateful:
     def __init__(self, plan: Plan, randomness: Randomness) -> None:
         self.plan = plan
         self._private = randomness.private
+        self._label = randomness.label if self._private else COMPUTATIONAL  # what it says of itself while private
         self._streams = {name: randomness.stream(name) for name in self._stream_names}
         self._horizon = plan.horizon
         # No window is longer than the run.

@@ -36,6 +36,7 @@ CHECKS: dict[str, Check] = {
         noise.shared_secrets_share_no_noise,
         noise.secrets_are_not_copied,
         noise.replayables_copy_faithfully,
+        noise.sealed_batches_repeat,
         noise.another_process_is_refused,
         noise.half_rounds_are_not_continued,
         noise.interrupted_runs_are_undone,

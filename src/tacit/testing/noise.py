@@ -14,7 +14,8 @@ from typing import Any
 from tacit.errors import TacitError
 from tacit.learners.bandit.common import BanditLearner, Rounds
 from tacit.learners.learner import Learner
-from tacit.randomness import Randomness
+from tacit.learners.packed import load, pack, plan_digest, unpack
+from tacit.randomness import SEALED, Randomness
 from tacit.testing.rounds import Case, content, listed, parts, refused, streams
 
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -52,6 +53,31 @@ def replayables_copy_faithfully(case: Case) -> None:
         wanted = case.loop(learner, case.middle)
         assert case.loop(twin, case.middle) == wanted, f"a {how} plays otherwise"
         assert content(twin) == content(learner), f"a {how} ends in another state"
+
+
+def sealed_batches_repeat(case: Case) -> None:
+    """A batch that is run again gives the same bytes; another one shares no noise with it."""
+    source = Randomness.sealed(bytes(range(32)))
+    name, digest = b"learner", plan_digest(case.plan.signature)
+
+    def batch(before: bytes, part: slice, **changes: Any) -> tuple[list[Any], bytes, set[bytes]]:
+        what = {"plan": "", "learner": name, "first": part.start, "rows": b"rows", "state": before} | changes
+        learner = case.plan._learner(source.batch(**what))
+        assert learner.guarantee.randomness == SEALED, "a sealed learner is not stamped as sealed"
+        if before:
+            load(learner, unpack(before, digest, source, name))
+        keys = _keys(learner)
+        actions = case.loop(learner, part.start, part.stop)
+        return actions, pack(learner, digest, source, name), keys
+
+    first = batch(b"", slice(0, case.middle))
+    assert batch(b"", slice(0, case.middle)) == first, "a first batch that is run again gives other bytes"
+    rest = slice(case.middle, None)
+    second = batch(first[1], rest)
+    assert batch(first[1], rest) == second, "a batch that is run again gives other bytes"
+    for change in ({"learner": b"other"}, {"first": case.middle + 1}, {"rows": b"other"}, {"plan": "other"}):
+        assert not batch(first[1], rest, **change)[2] & second[2], f"another batch shares noise: {[*change]}"
+    assert not batch(b"", slice(0, case.middle), state=b"other")[2] & first[2], "another state shares noise"
 
 
 def another_process_is_refused(case: Case) -> None:

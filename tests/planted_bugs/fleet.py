@@ -1,0 +1,107 @@
+"""Planted bugs in a fleet: sealed noise that two batches share, and rows that count twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from planted_bugs.catalogue import Control, swap
+from tacit.auditing.report import Finding
+from tacit.auditing.swapped_attributes import swapped
+from tacit.learners.experts import HedgeOnSums
+from tacit.problems import Experts
+from tacit.randomness import Randomness, Sealed, SealedBatch
+from tacit.spark import fleet
+from tacit.spark.fleet import Fleet
+
+ROUNDS = 16
+_KEYS = bytes(range(32))
+
+
+def _fleet() -> Fleet:
+    plan = HedgeOnSums.calibrate(Experts(n=2, horizon=ROUNDS), epsilon=1.0, delta=1e-6)
+    return Fleet(plan, Randomness.sealed(_KEYS))
+
+
+def _rows(name: str) -> Any:
+    return Randomness.replayable(1).stream(name).random((ROUNDS, 2))
+
+
+def _keys_of(run: Callable[[], Any]) -> set[bytes]:
+    """The keys of all generators that are made meanwhile."""
+    seen: set[bytes] = set()
+    honest = SealedBatch.generator
+
+    def generator(self: Any, message: bytes) -> Any:
+        made = honest(self, message)
+        seen.add(bytes(made.state["s"]["seed"]))
+        return made
+
+    with swapped((SealedBatch, "generator", generator)):
+        run()
+    return seen
+
+
+def shared_by(**changes: Any) -> Callable[[], Finding]:
+    """Run two batches that differ in one thing, and look for a key that both have used."""
+
+    def attack() -> Finding:
+        many = _fleet()
+        before = {name: many.advance(b"shop", None, np.arange(4), _rows(name)[:4]).state for name in ("a", "b")}
+        what = {"name": b"shop", "state": "a", "rows": "c"}
+        used = []
+        for each in (what, what | changes):
+            state = before[each["state"]] if each["name"] == b"shop" else None
+            if "name" in changes:
+                state = None
+            rounds = np.arange(4, 8) if state else np.arange(4)
+            part = _rows(each["rows"])[: len(rounds)]
+            used.append(_keys_of(lambda e=each, s=state, r=rounds, p=part: many.advance(e["name"], s, r, p)))
+        shared = bool(used[0] & used[1])
+        return _finding(f"two batches that differ in {next(iter(changes))}", "they share noise" if shared else "")
+
+    return attack
+
+
+def counted_twice() -> Finding:
+    """Send rows again, in the same batch and in the next one, and compare with a key to which they came once."""
+    rounds, rows = np.arange(6), _rows("a")[:6]
+    clean = _fleet().advance(b"shop", None, rounds, rows)
+    doubled = _fleet().advance(b"shop", None, np.r_[rounds, 3], np.r_[rows, rows[3:4]])
+    later = _fleet().advance(b"shop", clean.state, rounds[-2:], rows[-2:])
+    wrong = doubled.state != clean.state or later.state != clean.state
+    return _finding("rows that come again", "a person counts twice" if wrong else "")
+
+
+def _finding(attack: str, broken: str) -> Finding:
+    return Finding("fleet", attack, broken or "nothing found", 0.0, float(bool(broken)), bool(broken))
+
+
+def _ignoring(**fixed: Any) -> Any:
+    def plant(honest: Any) -> Any:
+        return lambda self, **parts: honest(self, **(parts | fixed))
+
+    return swap(Sealed, "batch", plant)
+
+
+def _next_round(honest: Any) -> Any:
+    """Rows of a round that has its row become rows of later rounds."""
+
+    def ordered(problem: Any, columns: int, rounds: Any, losses: Any, report: Any) -> Any:
+        order = np.argsort(rounds, kind="stable")
+        numbers = rounds[order].copy()
+        for at in range(1, len(numbers)):
+            numbers[at] = max(numbers[at], numbers[at - 1] + 1)
+        return honest(problem, columns, numbers, losses[order], report)
+
+    return ordered
+
+
+CONTROLS = (
+    Control("sealed draws ignore the rows", "fleet", _ignoring(rows=b""), shared_by(rows="d")),
+    Control("sealed draws ignore the state", "fleet", _ignoring(state=b""), shared_by(state="b")),
+    Control("sealed draws ignore the learner's key", "fleet", _ignoring(learner=b""), shared_by(name=b"other")),
+    Control("duplicates of a round are counted", "fleet", swap(fleet, "ordered", _next_round), counted_twice),
+)

@@ -1,0 +1,326 @@
+"""One key in one batch: what is decided, what is dropped, and that running it again changes nothing. Without Spark."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit
+from planted_bugs.fleet import CONTROLS
+from tacit import Arms, Experts, InvalidInput, Randomness, Tracking
+from tacit.learners.packed import unpack
+from tacit.spark import contract, explain, fleet
+from tacit.spark.deciding import Recipe, answer, name_of
+from tacit.spark.fleet import Fleet
+from tacit.spark.root import Root
+from tacit.spark.rows import MOST_MISSING, Report, ordered
+
+KEY = bytes(range(60, 92))
+SOURCE = Randomness.sealed(KEY)
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+LOSSES = Randomness.replayable(4).stream("losses").random((60, 3))
+PLANS = {
+    "lazy": lambda: tacit.LazyExperts(Experts(n=3, horizon=60), eta=0.5, force=0.2),
+    "hedge": lambda: tacit.HedgeOnSums.calibrate(Experts(n=3, horizon=60), **TARGET),
+    "doubling": lambda: tacit.LazyExperts.calibrate(Experts(n=3, horizon=None), **TARGET),
+    "tracking": lambda: tacit.LazyFixedShare.calibrate(Tracking(n=3, horizon=60, switches=2), **TARGET),
+    "late": lambda: tacit.LazyExperts(Experts(n=3, horizon=60, delay=3), eta=0.5, force=0.2),
+}
+LAZY = PLANS["lazy"]()
+LATE = PLANS["late"]()
+
+
+@pytest.fixture(scope="module", params=PLANS)
+def plan(request):
+    return PLANS[request.param]()
+
+
+def step(plan, first, last, state=None, *, seal="batch", name=b"shop", order=slice(None), losses=LOSSES):
+    rounds = np.arange(first, last)[order]
+    return Fleet(plan, SOURCE, seal=seal).advance(name, state, rounds, losses[first:last][order])
+
+
+def content(plan, state, name=b"shop"):
+    return unpack(state, Fleet(plan, SOURCE)._digest, SOURCE, name)
+
+
+def test_every_round_is_decided_once(plan):
+    one = step(plan, 0, 20)
+    two = step(plan, 20, 59, one.state)
+    assert (one.first, len(one.actions)) == (0, 21)  # the first decision needs no feedback, the last one has none
+    assert (two.first, len(two.actions)) == (21, 39)
+    assert one.report.empty
+    assert two.report.empty
+
+
+def test_a_batch_that_is_run_again_gives_the_same_bytes(plan):
+    one = step(plan, 0, 20)
+    two = step(plan, 20, 40, one.state)
+    backwards = step(plan, 20, 40, step(plan, 0, 20, order=slice(None, None, -1)).state, order=slice(None, None, -1))
+    assert backwards == two == step(plan, 20, 40, one.state)
+    assert step(plan, 0, 20, name=b"other").state != one.state
+
+
+def test_arrays_decide_what_the_loop_decides(plan, monkeypatch):
+    rounds, rows = np.r_[0:13, 15:30], np.r_[LOSSES[:13], LOSSES[15:30]]
+    rows[4] = np.nan
+    fast = Fleet(plan, SOURCE).advance(b"shop", None, rounds, rows)
+    monkeypatch.setattr(fleet, "_play_now", fleet._play_late)
+    slow = Fleet(plan, SOURCE).advance(b"shop", None, rounds, rows)
+    assert fast.actions == slow.actions
+    assert len(fast.actions) == 31
+
+
+def test_sealed_by_row_batches_may_begin_anywhere(plan):
+    whole = step(plan, 0, 30, seal="row")
+    actions, state = [], None
+    for first, last in ((0, 1), (1, 12), (12, 30)):
+        part = step(plan, first, last, state, seal="row")
+        state, actions = part.state, actions + part.actions
+    assert actions == whole.actions
+    assert state == whole.state
+    assert step(plan, 0, 30).state != whole.state
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
+def test_other_rows_states_and_keys_have_other_noise(control):
+    """The attacks that find the planted bugs find nothing here."""
+    assert control.quiet()
+
+
+def test_the_first_decision_is_asked_for_without_feedback(plan):
+    nothing = np.full((1, 3), np.nan)
+    first = Fleet(plan, SOURCE).advance(b"shop", None, np.array([-1]), nothing)
+    assert (first.first, len(first.actions)) == (0, 1)
+    next_one = step(plan, 0, 1, first.state)
+    assert (next_one.first, len(next_one.actions)) == (1, 1)
+    again = Fleet(plan, SOURCE).advance(b"shop", next_one.state, np.array([-1]), nothing)
+    assert again.state == next_one.state
+    assert again.actions == []
+    assert again.report.late == 1
+
+
+def test_duplicates_count_once():
+    clean = step(LAZY, 0, 20)
+    rounds, rows = np.r_[0:20, 5:9, 7], np.r_[LOSSES[:20], LOSSES[5:9], LOSSES[7:8]]
+    doubled = Fleet(LAZY, SOURCE).advance(b"shop", None, rounds, rows)
+    assert doubled.state == clean.state
+    assert doubled.actions == clean.actions
+    assert doubled.report.duplicates == 5
+    assert "5 had come before" in doubled.report.text
+    later = step(LAZY, 0, 20, clean.state)
+    assert later.state == clean.state
+    assert later.actions == []
+    assert later.report.late == 20
+
+
+def test_a_round_that_comes_twice_with_other_losses_counts_in_any_order_of_arrival_the_same_way():
+    rounds = np.array([0, 1, 1, 1, 2])
+    rows = np.array([[0.5] * 3, [0.1, 0.9, 0.9], [0.1, 0.2, 0.3], [np.nan] * 3, [0.5] * 3])
+    states = set()
+    for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
+        one = Fleet(LAZY, SOURCE).advance(b"shop", None, rounds[order], rows[order])
+        states.add(one.state)
+        assert one.report.duplicates == 2
+    assert len(states) == 1
+
+
+def test_late_rows_are_dropped_and_counted():
+    gap = Fleet(LAZY, SOURCE).advance(b"shop", None, np.r_[0:5, 6:10], np.r_[LOSSES[:5], LOSSES[6:10]])
+    assert len(gap.actions) == 11
+    late = step(LAZY, 5, 6, gap.state)
+    assert late.state == gap.state
+    assert late.report.late == 1
+    assert "too late" in late.report.text
+
+
+def test_within_the_window_rows_come_in_any_order_and_beyond_it_they_are_dropped():
+    start = Fleet(LATE, SOURCE).advance(b"shop", None, np.r_[0:5, 7:9], np.r_[LOSSES[:5], LOSSES[7:9]])
+    assert len(start.actions) == 10
+    in_time = step(LATE, 6, 7, start.state)
+    assert in_time.report.empty
+    assert in_time.actions == []
+    assert [slot[0] for slot in content(LATE, in_time.state)["open"]] == [True, True, True, False]
+    twice = step(LATE, 6, 7, in_time.state)
+    assert twice.report.duplicates == 1
+    assert twice.state == in_time.state
+    late = step(LATE, 5, 6, start.state)
+    assert late.report.late == 1
+    # A row without feedback asks for decisions, and its feedback may follow.
+    asked = Fleet(LATE, SOURCE).advance(b"shop", start.state, np.array([9]), np.full((1, 3), np.nan))
+    assert len(asked.actions) == 1
+    told = step(LATE, 9, 10, asked.state)
+    assert told.report.empty
+    assert told.actions == []
+    assert told.state != asked.state
+
+
+@pytest.mark.parametrize("bad", [[0.1, 1.5, 0.2], [0.1, np.nan, 0.2], [np.inf, 0, 0], [-0.1, 0, 0]])
+def test_bad_losses_are_refused_without_telling_them_and_the_key_goes_on(bad):
+    rows = LOSSES[:20].copy()
+    rows[7] = bad
+    one = Fleet(LAZY, SOURCE).advance(b"shop", None, np.arange(20), rows)
+    rows[7] = np.nan
+    missing = Fleet(LAZY, SOURCE).advance(b"shop", None, np.arange(20), rows)
+    assert one.state == missing.state
+    assert one.report.refused == 1
+    assert (
+        one.report.text == "Feedback must be 3 numbers in [0, 1] or null, from round 0 on: 1 row, the first of round 7."
+    )
+    assert missing.report.empty
+    # With a delay the right losses may still follow.
+    rows[7] = bad
+    late = Fleet(LATE, SOURCE).advance(b"shop", None, np.arange(9), rows[:9])
+    assert step(LATE, 7, 8, late.state).report.empty
+
+
+def test_bad_rounds_are_refused():
+    rows = LOSSES[:4]
+    one = Fleet(LAZY, SOURCE).advance(b"shop", None, np.array([-2, 0, 60, 61]), rows)
+    assert len(one.actions) == 2
+    assert one.report.refused == 4  # the row of round -2 has losses, too
+    assert "counted from 0" in one.report.text
+    assert "60 rounds" in one.report.text
+    long = tacit.LazyExperts.calibrate(Experts(n=3, horizon=None), **TARGET)
+    far = Fleet(long, SOURCE).advance(b"shop", None, np.array([0, 1, 2**40, 5]), rows)
+    assert len(far.actions) == 7
+    assert far.report.refused == 1
+    assert f"{MOST_MISSING} rounds" in far.report.text
+
+
+def test_a_key_ends_with_its_horizon(plan):
+    if plan.horizon is None:
+        return
+    end = step(plan, 0, 60)
+    assert len(end.actions) == 60
+    after = Fleet(plan, SOURCE).advance(b"shop", end.state, np.array([60]), LOSSES[:1])
+    assert after.actions == []
+    assert after.report.refused == 1
+    assert after.state == end.state
+
+
+def test_a_batch_without_rows_that_count_changes_nothing():
+    nothing = Fleet(LAZY, SOURCE).advance(b"shop", None, np.array([70]), LOSSES[:1])
+    assert nothing.state is None
+    assert nothing.actions == []
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_arms_reply_to_decisions_that_were_shown(delay):
+    plan = tacit.BatchedTsallis.calibrate(Arms(n=3, horizon=40, delay=delay), epsilon=2.0, delta=0.0)
+    one = Fleet(plan, SOURCE).advance(b"shop", None, np.array([-1]), np.array([[np.nan]]))
+    assert len(one.actions) == 1
+    early = Fleet(plan, SOURCE).advance(b"shop", one.state, np.array([0, 1]), np.array([[0.5], [0.5]]))
+    assert len(early.actions) == 2  # the row still moves the stream on, whatever it says
+    assert early.report.refused == 1
+    assert "follow their decisions" in early.report.text
+    state, actions = one.state, list(one.actions)
+    for number in range(40):
+        part = Fleet(plan, SOURCE).advance(b"shop", state, np.array([number]), np.array([[0.25]]))
+        state, actions = part.state, actions + part.actions
+    assert len(actions) == 40
+    assert set(actions) <= {0, 1, 2}
+
+
+def test_other_problems_are_refused():
+    plan = tacit.PrivateFTRL.calibrate(
+        tacit.Convex(domain=tacit.Ball(2), loss=tacit.LinearLoss(), horizon=20), **TARGET
+    )
+    with pytest.raises(InvalidInput, match="Experts, Tracking or Arms"):
+        Fleet(plan, SOURCE)
+    with pytest.raises(InvalidInput, match="Experts, Tracking or Arms"):
+        contract("plan")
+
+
+def test_signs_of_zero_are_one_loss():
+    one, other = (ordered(LAZY.problem, 3, np.array([0]), np.array([[zero, 0.5, 1]]), Report()) for zero in (0.0, -0.0))
+    assert one.content() == other.content()
+
+
+def test_names_of_keys_do_not_collide():
+    keys = [("1",), (1,), (True,), (b"1",), ("1", "1"), ("11",), ("1s1:1",), (1, 1), (11,), ("",), (np.int64(12),)]
+    assert len({name_of(key) for key in keys}) == len(keys)
+    assert name_of((np.int32(7),)) == name_of((7,))
+    with pytest.raises(InvalidInput, match="no float"):
+        name_of((1.5,))
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    (tmp_path / "root").write_bytes(KEY)
+    return Recipe(LAZY, Root.found(f"file:{tmp_path}/root"), "batch", ("shop",))
+
+
+def frame(first, last):
+    return pd.DataFrame({"__round": np.arange(first, last), **{f"__loss{i}": LOSSES[first:last, i] for i in range(3)}})
+
+
+def test_frames_of_pandas(recipe):
+    state, shown = answer(recipe, ("shop",), [frame(0, 4), frame(4, 9)], None)
+    assert state == Fleet(LAZY, SOURCE).advance(name_of(("shop",)), None, np.arange(9), LOSSES[:9]).state
+    assert list(shown) == ["shop", "round", "action", "late", "duplicates", "refused", "problem"]
+    assert shown["round"].tolist() == list(range(10))
+    assert shown["problem"].isna().all()
+    state, shown = answer(recipe, ("shop",), [frame(8, 11)], state)
+    assert shown["round"].tolist()[:2] == [10, 11]
+    assert shown["late"].tolist() == [0, 0, 1]
+    assert shown.iloc[-1].isna().tolist() == [False, True, True, False, False, False, False]
+    same, shown = answer(recipe, (None,), [frame(0, 4)], None)
+    assert same is None
+    assert "must not be null" in shown["problem"].tolist()[0]
+
+
+def test_roots_are_read_by_name_and_never_told(tmp_path, monkeypatch):
+    path = tmp_path / "root"
+    path.write_bytes(KEY)
+    monkeypatch.setenv("TACIT_ROOT", KEY.hex() + "\n")
+    roots = [Root.found(f"file:{path}"), Root.found(path), Root.found("env:TACIT_ROOT")]
+    assert {root.sealed().fingerprint for root in roots} == {SOURCE.fingerprint}
+    path.write_text(KEY.hex())
+    assert roots[0].sealed().fingerprint == SOURCE.fingerprint
+    assert not any(KEY.hex() in repr(root) or repr(KEY) in repr(root) for root in roots)
+    path.write_bytes(KEY[::-1])
+    with pytest.raises(InvalidInput, match="not the one that the driver has read"):
+        roots[0].sealed()
+    for content in (b"", KEY[:31], KEY.hex().encode()[:-1], b"\xff" * 64):
+        path.write_bytes(content)
+        with pytest.raises(InvalidInput, match="must be 32 random bytes") as error:
+            Root.found(path)
+        assert KEY.hex()[:8] not in str(error.value)
+    for place in (KEY, "root", None, f"http:{path}"):
+        with pytest.raises(InvalidInput, match="'root' parameter") as error:
+            Root.found(place)
+        assert repr(KEY) not in str(error.value)
+    with pytest.raises(InvalidInput, match="no readable key at env:NOTHING"):
+        Root.found("env:NOTHING")
+
+
+def test_the_contract_is_one_key_s_or_composes_several():
+    comparison = tacit.plan(Experts(n=3, horizon=60), **TARGET)
+    one = contract(comparison)
+    assert one.epsilon() == comparison.guarantee.epsilon()
+    assert one.private
+    assert "parallel composition over keys" in one.theorem
+    three = contract(comparison.plan, keys_per_person=3)
+    assert one.epsilon(1e-6) < three.epsilon() <= 3 * one.epsilon()
+    assert three.at_delta == pytest.approx(3e-6)
+    assert tacit.Guarantee.from_json(three.to_json()) == three
+    assert "Nobody stands under two keys" in explain(comparison)
+    assert "may stand under 3 keys" in explain(comparison, keys_per_person=3)
+    assert str(three) in explain(comparison, keys_per_person=3)
+    with pytest.raises(InvalidInput, match="keys_per_person"):
+        contract(comparison, keys_per_person=0)
+
+
+@pytest.mark.slow
+def test_a_fleet_of_keys_decides_as_its_learners_would():
+    """Over keys, sealed decisions have the law of secret ones: how often each expert is decided last, 600 keys each."""
+    plan = tacit.LazyExperts(Experts(n=3, horizon=60), eta=0.3, force=0.3)
+    sealed, secret = np.zeros(3), np.zeros(3)
+    for number in range(600):
+        one = step(plan, 0, 4, name=b"%d" % number)
+        sealed[step(plan, 4, 8, one.state, name=b"%d" % number).actions[-1]] += 1
+        learner = plan.start()
+        learner.run(LOSSES[:8])
+        secret[learner.play()] += 1
+    spread = np.sqrt(2 * 600 * 0.25)
+    assert (np.abs(sealed - secret) < 5.2 * spread).all()  # each difference is beyond this with probability 2e-7
