@@ -9,6 +9,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
@@ -79,13 +80,15 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that takes connections."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(1024)
+        with ExitStack() as closing:
+            listener = closing.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(1024)
+            closing.pop_all()
+            return listener
     except (OSError, OverflowError) as error:
         raise InvalidInput(f"The service cannot listen at {host}, port {port}: {error}.") from None
-    return listener
 
 
 def _patient(seconds: float) -> type[asyncio.Protocol]:
