@@ -50,12 +50,17 @@ def serve(
         limits: what a request may take.
         ready: is told the address, when connections are taken.
     """
-    allowed = Limits() if limits is None else limits
-    with store, occupied(store.database.file), listening(host, port) as listener:
-        app = create_app(store, allowed)
-        server = Server(configured(app, allowed))
+    with store, listening(host, port) as listener:
         address, number = listener.getsockname()[:2]
-        ready(f"http://[{address}]:{number}" if ":" in address else f"http://{address}:{number}")
+        where = f"http://[{address}]:{number}" if ":" in address else f"http://{address}:{number}"
+        run(store, listener, Limits() if limits is None else limits, lambda: ready(where))
+
+
+def run(store: Store, listener: socket.socket, limits: Limits, ready: Callable[[], None]) -> None:
+    """Serve a store on a socket that takes connections already."""
+    with occupied(store.database.file):
+        server = Server(configured(create_app(store, limits), limits))
+        ready()
         server.run([listener])
 
 
