@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -39,5 +38,6 @@ def serve(
         if not host.startswith(("127.", "localhost", "::1")):
             typer.echo("Warning: whoever reaches this address reads along: put a proxy with TLS before it.", err=True)
 
-    server = import_module("tacit.service.server")  # loads what only this command needs
-    server.serve(tacit.Store(store), host, port, ready=ready)
+    from tacit.service.server import serve as run  # loads what only this command needs
+
+    run(tacit.Store(store), host, port, ready=ready)
