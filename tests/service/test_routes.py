@@ -103,7 +103,8 @@ def test_what_is_not_there(service):
     for path, body in (("decisions", {"key": "a"}), ("rounds/0/feedback", {"feedback": None})):
         assert service.post(f"/v1/learners/nobody/{path}", body)[0] == 404
     assert service.get("/v1/learners/nobody")[0] == 404
-    assert service.get("/v1/other")[0] == 404
+    for path in ("/v1/other", "/v1/ledger/", "/v1/learners/home%2F", "//evil.example"):
+        assert service.get(path)[0] == 404
     assert service.ask("DELETE", "/v1/ledger")[0] == 405
 
 
