@@ -166,6 +166,13 @@ def test_requests_that_do_not_fit(service, path, text, said):
     assert "canary" not in answer
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_a_body_that_does_not_say_that_it_is_json(service, kind):
+    headers = {"Content-Type": kind}
+    status, _, text = service.ask("POST", "/v1/learners/home/decisions", {"key": "a"}, headers=headers)
+    assert (status, "application/json" in text) == (415, True)
+
+
 def test_a_ledger_is_charged_and_shown(service):
     service.store.ledger("people", epsilon=1.5, delta=1e-6)
     service.made(name="first", ledger="people")
