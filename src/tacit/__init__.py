@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from tacit.auditing.report import AuditReport
     from tacit.auditing.run import audit
     from tacit.catalogue import register
+    from tacit.client import Client
     from tacit.comparison import Candidate, Comparison
+    from tacit.decisions import Decision
     from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms, LoggedArms
     from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
     from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
@@ -30,7 +32,16 @@ if TYPE_CHECKING:
     from tacit.environments.floors import FairCoins, PerfectExpert, RandomSigns
     from tacit.environments.lipschitz import PricingCurve
     from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
-    from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, StoreError, TacitError
+    from tacit.errors import (
+        Conflict,
+        InvalidInput,
+        MissingExtra,
+        PrivacyError,
+        ProtocolError,
+        ServiceError,
+        StoreError,
+        TacitError,
+    )
     from tacit.floors import Floor
     from tacit.geometry import (
         Ball,
@@ -56,7 +67,6 @@ if TYPE_CHECKING:
     from tacit.learners.learner import Learner
     from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
     from tacit.learners.plan import Plan
-    from tacit.learners.slots import Decision
     from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
     from tacit.learners.target import RegretBound
     from tacit.learners.tracking import (
@@ -102,7 +112,9 @@ _HOMES = {
     "auditing.report": "AuditReport",
     "auditing.run": "audit",
     "catalogue": "register",
+    "client": "Client",
     "comparison": "Candidate Comparison",
+    "decisions": "Decision",
     "floors": "Floor",
     "environments.arms": "BernoulliArms DecoyArms DriftingArms LoggedArms",
     "environments.bandit": "Assignment MovingTarget Pricing Routing",
@@ -111,7 +123,7 @@ _HOMES = {
     "environments.floors": "FairCoins PerfectExpert RandomSigns",
     "environments.lipschitz": "PricingCurve",
     "environments.tracking": "DriftingLosses ShiftingBernoulli",
-    "errors": "InvalidInput MissingExtra PrivacyError ProtocolError StoreError TacitError",
+    "errors": "Conflict InvalidInput MissingExtra PrivacyError ProtocolError ServiceError StoreError TacitError",
     "geometry": (
         "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall Paths Polytope Simplex SpanningTrees SubmodularBase"
     ),
@@ -125,7 +137,6 @@ _HOMES = {
     "learners.learner": "Learner",
     "learners.lipschitz": "LipschitzGrid LipschitzNet LipschitzOnePass",
     "learners.plan": "Plan",
-    "learners.slots": "Decision",
     "learners.stochastic": "AveragedFTRL ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
@@ -169,7 +180,9 @@ __all__ = [
     "Box",
     "Candidate",
     "Choice",
+    "Client",
     "Comparison",
+    "Conflict",
     "Convex",
     "ConvexFamily",
     "CustomLoss",
@@ -242,6 +255,7 @@ __all__ = [
     "Routing",
     "SampledFixedShare",
     "ScheduledExperts",
+    "ServiceError",
     "SeveralLinks",
     "ShiftingBernoulli",
     "SignFlips",

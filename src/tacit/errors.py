@@ -9,6 +9,10 @@ class InvalidInput(TacitError, ValueError):
     """A value is not allowed; nothing was changed and the object stays usable."""
 
 
+class Conflict(InvalidInput):
+    """A name in a store is taken by another contract; nothing was changed."""
+
+
 class ProtocolError(TacitError, RuntimeError):
     """Calls came in the wrong order, or after the last round; nothing was changed."""
 
@@ -19,6 +23,10 @@ class PrivacyError(TacitError, ValueError):
 
 class StoreError(TacitError, RuntimeError):
     """A store could not read or write; nothing was shown, and it goes on from the last commit."""
+
+
+class ServiceError(TacitError, RuntimeError):
+    """A service could not be reached, refused the token, or failed."""
 
 
 class MissingExtra(TacitError, ImportError):

@@ -236,6 +236,11 @@ class SealedBatch(Randomness):
         raise InvalidInput("The draws of a sealed batch cannot be copied or pickled, because they would be used twice.")
 
 
+def secret_bytes(count: int) -> bytes:
+    """So many bytes of the operating system's, for tokens and keys."""
+    return os.urandom(count)
+
+
 class Stream(np.random.Generator):
     """A generator that knows whether its key is secret; then it is neither copied nor pickled."""
 
