@@ -1,0 +1,72 @@
+"""The public past of learners, counted inside the database."""
+
+import json
+
+import pytest
+
+import tacit
+
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with tacit.Store(tmp_path / "decisions.db") as opened:
+        yield opened
+
+
+def decided(store, name, rounds, n=3):
+    """A learner that met losses which favour one expert after the other; its decisions."""
+    live = store.open(name, tacit.Experts(n=n, horizon=1000), **TARGET)
+    found = []
+    for number in range(rounds):
+        decision = live.decide()
+        live.settle(decision.round, [float(option != number // 20 % n) for option in range(n)])
+        found.append(decision.action)
+    return live, found
+
+
+def test_heads_say_how_far_each_learner_is(store):
+    account = store.ledger("people", epsilon=3)
+    store.open("second", tacit.Experts(n=2, horizon=10), **TARGET, ledger=account).decide()
+    store.open("first", tacit.Experts(n=2, horizon=10), **TARGET)
+    heads = store.history.heads()
+    assert [(head.number, head.name, head.rounds) for head in heads] == [(1, "second", 1), (2, "first", 0)]
+    assert [head.ledger for head in heads] == [account.number, None]
+    assert store.history.ledgers() == ((account.number, "people", 1),)
+
+
+@pytest.mark.parametrize(("first", "last", "width"), [(0, 80, 1), (0, 80, 16), (10, 75, 8), (79, 80, 4)])
+def test_counts_are_those_of_the_decisions(store, first, last, width):
+    live, decisions = decided(store, "home", 80)
+    counts = list(store.history.counts(1, first, last, width))
+    expected = {}
+    for number in range(first, last):
+        key = (number // width, decisions[number])
+        times, switches = expected.get(key, (0, 0))
+        switched = number > 0 and decisions[number] != decisions[number - 1]
+        expected[key] = times + 1, switches + switched
+    assert {(count.part, count.action): (count.times, count.switches) for count in counts} == expected
+    whole = store.history.counts(1, 0, 80, 80)
+    assert sum(count.switches for count in whole) == live.switches
+
+
+def test_single_decisions_and_what_was_asked_for(store):
+    live, decisions = decided(store, "home", 3)
+    request, guarantee = store.history.about(1)
+    assert store.history.decision(1, 2) == decisions[2]
+    assert store.history.decision(1, 3) is None
+    assert json.loads(json.dumps(request)) == request
+    assert str(guarantee) == str(live.guarantee)
+    plan = store.history.plan("home", request)
+    assert plan is not None
+    assert plan.plan.signature == live.plan.plan.signature
+
+
+def test_problems_that_are_not_made_of_numbers_have_no_plan_here(store):
+    problem = tacit.Convex(domain=tacit.Ball(dim=2, radius=1.0), loss=tacit.LogisticLoss(), horizon=10)
+    store.open("points", problem, **TARGET).decide()
+    request, _ = store.history.about(1)
+    assert store.history.plan("points", request) is None
+    (count,) = store.history.counts(1, 0, 1, 1)
+    assert len(count.action) == 2
