@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
     from tacit.environments.lipschitz import PricingCurve
     from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
-    from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, StoreError, TacitError
+    from tacit.errors import Conflict, InvalidInput, MissingExtra, PrivacyError, ProtocolError, StoreError, TacitError
     from tacit.floors import Floor
     from tacit.geometry import (
         Ball,
@@ -102,7 +102,7 @@ _HOMES = {
     "environments.experts": "BernoulliGap Replay SwitchingAdversary",
     "environments.lipschitz": "PricingCurve",
     "environments.tracking": "DriftingLosses ShiftingBernoulli",
-    "errors": "InvalidInput MissingExtra PrivacyError ProtocolError StoreError TacitError",
+    "errors": "Conflict InvalidInput MissingExtra PrivacyError ProtocolError StoreError TacitError",
     "geometry": (
         "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall Paths Polytope Simplex SpanningTrees SubmodularBase"
     ),
@@ -159,6 +159,7 @@ __all__ = [
     "Candidate",
     "Choice",
     "Comparison",
+    "Conflict",
     "Convex",
     "ConvexFamily",
     "CustomLoss",

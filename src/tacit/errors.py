@@ -9,6 +9,10 @@ class InvalidInput(TacitError, ValueError):
     """A value is not allowed; nothing was changed and the object stays usable."""
 
 
+class Conflict(InvalidInput):
+    """A name in a store is taken by another contract; nothing was changed."""
+
+
 class ProtocolError(TacitError, RuntimeError):
     """Calls came in the wrong order, or after the last round; nothing was changed."""
 

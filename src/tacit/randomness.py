@@ -107,6 +107,11 @@ class Randomness:
         return (Randomness, (self._key,))
 
 
+def secret_bytes(count: int) -> bytes:
+    """So many bytes of the operating system's, for tokens and keys."""
+    return os.urandom(count)
+
+
 class Stream(np.random.Generator):
     """A generator that knows whether its key is secret; then it is neither copied nor pickled."""
 

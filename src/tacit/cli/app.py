@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tacit.cli import audit, bench, demo, plan, report, run, simulate, sweep
+from tacit.cli import audit, bench, demo, plan, report, run, serve, simulate, sweep, token
 from tacit.cli.commands import add_command
 from tacit.version import __version__
 
 ABOUT = "Differentially private online learning: decide again and again, with a proof of what the decisions leak."
-ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "bench")
+ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "bench", "serve", "token")
 
 
 class InOrder(TyperGroup):
@@ -38,6 +38,8 @@ app.add_typer(audit.app, name="audit")
 app.add_typer(bench.app, name="bench")
 add_command(app, report.report)
 add_command(app, demo.demo)
+add_command(app, serve.serve)
+add_command(app, token.token)
 
 
 def _version(wanted: bool) -> None:

@@ -25,11 +25,14 @@ from tacit.store.batches import Batches, Request
 from tacit.store.engines import Database, Transaction
 from tacit.store.ledgers import StoredLedger
 from tacit.store.marks import Marks
+from tacit.store.rows import shown
 from tacit.store.turns import Turn, feedback_text, read
 from tacit.validation import check_integer, invalid
 
 LONGEST_KEY = 200
 _HEAD = "SELECT epoch, charged FROM tacit_learners WHERE id = :learner"
+_DECISIONS = """SELECT round, action FROM tacit_decisions WHERE learner = :learner AND round >= :first
+    ORDER BY round LIMIT :limit"""
 _WAITING = """SELECT decided.round, decided.action FROM tacit_decisions decided LEFT JOIN tacit_feedback settled
     ON settled.learner = decided.learner AND settled.round = decided.round
     WHERE decided.learner = :learner AND decided.round >= :oldest AND settled.round IS NULL ORDER BY decided.round"""
@@ -84,6 +87,13 @@ class Live:
             oldest = self._rounds(transaction) - 1 - self.plan.problem.delay
             rows = transaction.rows(_WAITING, learner=self._number, oldest=oldest)
         return tuple(Decision(int(number), read(action)) for number, action in rows)
+
+    def decisions(self, first: int | None = None, limit: int = 1000) -> list[dict[str, Any]]:
+        """Decisions as JSON can hold them, oldest first: so many from a round on, or the latest ones."""
+        with self._database.reading() as transaction:
+            start = max(0, self._rounds(transaction) - limit) if first is None else first
+            found = transaction.rows(_DECISIONS, learner=self._number, first=start, limit=limit)
+        return [{"round": int(number), "action": shown(action)} for number, action in found]
 
     def decide(self, key: str | None = None) -> Decision:
         """The decision of the next round, once it is durable.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacit.comparison import Comparison
-from tacit.errors import InvalidInput
+from tacit.errors import Conflict, InvalidInput
 from tacit.learners.states import decode
 from tacit.planning import plan as planned
 from tacit.privacy.guarantee import Guarantee
@@ -43,12 +43,12 @@ class Row:
     def check_same(self, name: str, plan: Comparison, randomness: Randomness | None) -> None:
         """Refuse to go on with another contract than the learner's own."""
         if plan.plan.signature != self.signature:
-            raise InvalidInput(
+            raise Conflict(
                 f"The learner {name!r} has another contract. In the store: {self.signature}. "
                 f"Here: {plan.plan.signature}."
             )
         if randomness is not None and randomness.private != self.guarantee.private:
-            raise InvalidInput(f"The learner {name!r} has other randomness ({self.guarantee.randomness}).")
+            raise Conflict(f"The learner {name!r} has other randomness ({self.guarantee.randomness}).")
 
 
 def find(transaction: Transaction, name: str) -> Row | None:

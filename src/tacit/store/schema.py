@@ -30,6 +30,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             ledger BIGINT NOT NULL, number BIGINT NOT NULL, name TEXT NOT NULL, guarantee TEXT NOT NULL,
             charged_at TEXT NOT NULL, period TEXT NOT NULL, run TEXT NOT NULL, PRIMARY KEY (ledger, number))""",
     ),
+    (
+        # Who may ask the service for what; of a token only its hash is kept.
+        """CREATE TABLE tacit_tokens (
+            id BIGINT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
+            made_at TEXT NOT NULL, expires_at TEXT)""",
+    ),
 )
 
 

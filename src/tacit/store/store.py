@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from tacit.comparison import Comparison
-from tacit.errors import InvalidInput
+from tacit.errors import Conflict, InvalidInput
 from tacit.planning import plan as planned
 from tacit.privacy.budgets import Budget
 from tacit.problems import Problem
@@ -85,18 +85,35 @@ class Store:
             randomness: where the noise of a new learner comes from (default: secret).
             **target: epsilon, delta and the other arguments of `tacit.plan`.
         """
+        return self.make(name, problem, ledger=ledger, randomness=randomness, **target)[0]
+
+    def make(
+        self,
+        name: str,
+        problem: Problem | None = None,
+        *,
+        ledger: StoredLedger | str | None = None,
+        randomness: Randomness | None = None,
+        **target: Any,
+    ) -> tuple[Live, bool]:
+        """The learner of this name, as `open` gives it, and whether it was made now."""
         _check_name("open", name)
         account = self._own(ledger)
         plan, request = self._planned(name, problem, target)
         with self._lock:
-            row = self._row(name, plan, request, account, randomness)
+            row, made = self._row(name, plan, request, account, randomness)
             row.check_same(name, plan, randomness)
             if account is not None and account.number != row.ledger:
-                raise InvalidInput(f"The learner {name!r} is not charged to the ledger {account.name!r}.")
+                raise Conflict(f"The learner {name!r} is not charged to the ledger {account.name!r}.")
             if name not in self._lives:
                 kept = self._numbered(row.ledger)
                 self._lives[name] = Live(self._database, self._marks, row.number, name, plan, row.guarantee, kept)
-            return self._lives[name]
+            return self._lives[name], made
+
+    def release(self, name: str) -> None:
+        """Let go of an open learner: it is read again when it is next opened, and a secret one takes fresh noise."""
+        with self._lock:
+            self._lives.pop(name, None)
 
     def ledger(
         self, name: str, *, epsilon: float | None = None, delta: float | None = None, renews: str | None = None
@@ -116,6 +133,16 @@ class Store:
         with self._lock:
             opened = open_ledger(self._database, self._marks, name, budget)
             return self._ledgers.setdefault(name, opened)
+
+    @property
+    def database(self) -> Database:
+        """Its transactions, for what keeps more than learners and ledgers there."""
+        return self._database
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a learner of this name."""
+        with self._database.reading() as transaction:
+            return transaction.row("SELECT 1 FROM tacit_learners WHERE name = :name", name=name) is not None
 
     @property
     def learners(self) -> tuple[str, ...]:
@@ -212,17 +239,18 @@ class Store:
         request: dict[str, Any],
         account: StoredLedger | None,
         randomness: Randomness | None,
-    ) -> rows.Row:
-        """The learner's row, made if it is not there."""
+    ) -> tuple[rows.Row, bool]:
+        """The learner's row, made if it is not there, and whether it was."""
         with self._database.writing() as transaction:
             transaction.alone()
             row = rows.find(transaction, name)
-            if row is None:
+            missing = row is None
+            if missing:
                 rows.make(transaction, name, plan, request, None if account is None else account.number, randomness)
                 row = rows.find(transaction, name)
             assert row is not None
             self._marks.check("learner", row.number, row.epoch)
-        return row
+        return row, missing
 
 
 def _epoch(transaction: Transaction) -> int:

@@ -1,0 +1,43 @@
+"""`tacit serve`: the learners of a store over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+import tacit
+from tacit.cli import options
+from tacit.validation import require
+
+Where = Annotated[str, typer.Option("--store", help="File or PostgreSQL address that keeps learners and ledgers.")]
+Host = Annotated[str, typer.Option(help="Where to listen; other machines reach it only if this is not 127.0.0.1.")]
+Port = Annotated[int, typer.Option(help="Where to listen; 0 is any free port.", min=0, max=65535)]
+TOKEN = "tacit token --store FILE --scopes decide,feedback"
+Quiet = Annotated[bool, typer.Option("--quiet", help="No line for each answer, only for what fails.")]
+
+
+def serve(
+    output: options.Output, store: Where, host: Host = "127.0.0.1", port: Port = 8000, quiet: Quiet = False
+) -> None:
+    """Serve the learners of a store over HTTP until SIGTERM or SIGINT: what is in hand is answered, then it ends.
+
+    Every request needs a token: `tacit token` makes one. The interface is described at /docs.
+    """
+    for module in ("fastapi", "uvicorn", "prometheus_client"):
+        require(module, "serve")
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    logging.getLogger("tacit").setLevel(logging.WARNING if quiet else logging.INFO)
+
+    def ready(address: str) -> None:
+        text = f"Serving at {address} (interface: {address}/docs).\nTo get a token: {TOKEN}"
+        output.answer(text, {"address": address})
+        sys.stdout.flush()
+        if not host.startswith(("127.", "localhost", "::1")):
+            typer.echo("Warning: whoever reaches this address reads along: put a proxy with TLS before it.", err=True)
+
+    server = import_module("tacit.service.server")  # loads what only this command needs
+    server.serve(tacit.Store(store), host, port, ready=ready)

@@ -1,0 +1,1 @@
+"""Learners in a store over HTTP (extra: tacit[serve])."""
