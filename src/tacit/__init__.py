@@ -22,14 +22,25 @@ if TYPE_CHECKING:
     from tacit.auditing.report import AuditReport
     from tacit.auditing.run import audit
     from tacit.catalogue import register
+    from tacit.client import Client
     from tacit.comparison import Candidate, Comparison
+    from tacit.decisions import Decision
     from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms, LoggedArms
     from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
     from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
     from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
     from tacit.environments.lipschitz import PricingCurve
     from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
-    from tacit.errors import Conflict, InvalidInput, MissingExtra, PrivacyError, ProtocolError, StoreError, TacitError
+    from tacit.errors import (
+        Conflict,
+        InvalidInput,
+        MissingExtra,
+        PrivacyError,
+        ProtocolError,
+        ServiceError,
+        StoreError,
+        TacitError,
+    )
     from tacit.floors import Floor
     from tacit.geometry import (
         Ball,
@@ -54,7 +65,6 @@ if TYPE_CHECKING:
     from tacit.learners.learner import Learner
     from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
     from tacit.learners.plan import Plan
-    from tacit.learners.slots import Decision
     from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
     from tacit.learners.target import RegretBound
     from tacit.learners.tracking import (
@@ -94,7 +104,9 @@ _HOMES = {
     "auditing.report": "AuditReport",
     "auditing.run": "audit",
     "catalogue": "register",
+    "client": "Client",
     "comparison": "Candidate Comparison",
+    "decisions": "Decision",
     "floors": "Floor",
     "environments.arms": "BernoulliArms DecoyArms DriftingArms LoggedArms",
     "environments.bandit": "Assignment MovingTarget Pricing Routing",
@@ -102,7 +114,7 @@ _HOMES = {
     "environments.experts": "BernoulliGap Replay SwitchingAdversary",
     "environments.lipschitz": "PricingCurve",
     "environments.tracking": "DriftingLosses ShiftingBernoulli",
-    "errors": "Conflict InvalidInput MissingExtra PrivacyError ProtocolError StoreError TacitError",
+    "errors": "Conflict InvalidInput MissingExtra PrivacyError ProtocolError ServiceError StoreError TacitError",
     "geometry": (
         "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall Paths Polytope Simplex SpanningTrees SubmodularBase"
     ),
@@ -115,7 +127,6 @@ _HOMES = {
     "learners.learner": "Learner",
     "learners.lipschitz": "LipschitzGrid LipschitzNet",
     "learners.plan": "Plan",
-    "learners.slots": "Decision",
     "learners.stochastic": "AveragedFTRL ObjectivePerturbation OnlineToBatch",
     "learners.target": "RegretBound",
     "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
@@ -158,6 +169,7 @@ __all__ = [
     "Box",
     "Candidate",
     "Choice",
+    "Client",
     "Comparison",
     "Conflict",
     "Convex",
@@ -222,6 +234,7 @@ __all__ = [
     "Routing",
     "SampledFixedShare",
     "ScheduledExperts",
+    "ServiceError",
     "ShiftingBernoulli",
     "SignFlips",
     "Simplex",

@@ -25,5 +25,9 @@ class StoreError(TacitError, RuntimeError):
     """A store could not read or write; nothing was shown, and it goes on from the last commit."""
 
 
+class ServiceError(TacitError, RuntimeError):
+    """A service could not be reached, refused the token, or failed."""
+
+
 class MissingExtra(TacitError, ImportError):
     """An optional dependency is needed; the message names the extra that installs it."""

@@ -12,9 +12,10 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from tacit.decisions import Decision
 from tacit.errors import ProtocolError
 from tacit.learners.array_runs import Absent, run_rows, with_missing
-from tacit.learners.slots import OPEN, Decision, owned, refuse, same
+from tacit.learners.slots import OPEN, owned, refuse, same
 from tacit.learners.stateful import Stateful
 from tacit.learners.states import STATE_VERSION, STATE_WARNING
 from tacit.privacy.guarantee import Guarantee

@@ -9,24 +9,12 @@ which order, changes nothing and is not released.
 from __future__ import annotations
 
 import copy
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from tacit.errors import ProtocolError
 from tacit.learners.states import fitting
-
-
-class Decision(NamedTuple):
-    """What to do in a round, and the number under which its feedback is reported.
-
-    Attributes:
-        round: counted from 0; `learner.settle(round, feedback)` wants it.
-        action: the decision itself.
-    """
-
-    round: int
-    action: Any
 
 
 class _Open:

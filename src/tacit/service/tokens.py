@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,6 +23,7 @@ PREFIX = "tacit_"
 LENGTH = len(PREFIX) + 43  # 32 bytes in base64 without padding
 LONGEST_NAME = 100
 _COLUMNS = "id, name, hash, scopes, made_at, expires_at"
+_VALID = "revoked_at IS NULL"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Token:
 
     number: int
     name: str
-    digest: str
+    digest: str = field(repr=False)
     scopes: frozenset[str]
     made: datetime
     expires: datetime | None
@@ -102,19 +103,22 @@ class Tokens:
         """What is known of this token, or None; how long that takes says nothing about the tokens there are."""
         wanted = digest(token)
         with self._database.reading() as transaction:
-            found = transaction.row(f"SELECT {_COLUMNS} FROM tacit_tokens WHERE hash = :hash", hash=wanted)
+            found = transaction.row(f"SELECT {_COLUMNS} FROM tacit_tokens WHERE {_VALID} AND hash = :hash", hash=wanted)
         # The search compares hashes, of which a stranger cannot choose a single bit; this one takes equal time as well.
         return _token(found) if found is not None and hmac.compare_digest(str(found[2]), wanted) else None
 
     def list(self) -> tuple[Token, ...]:
         """Every token that was not revoked, expired ones too."""
         with self._database.reading() as transaction:
-            return tuple(map(_token, transaction.rows(f"SELECT {_COLUMNS} FROM tacit_tokens ORDER BY id")))
+            return tuple(
+                map(_token, transaction.rows(f"SELECT {_COLUMNS} FROM tacit_tokens WHERE {_VALID} ORDER BY id"))
+            )
 
     def revoke(self, number: int) -> None:
-        """End a token, by its number."""
+        """End a token, by its number, which no other token gets."""
         with self._database.writing() as transaction:
-            if not transaction.run("DELETE FROM tacit_tokens WHERE id = :number", number=number):
+            end = f"UPDATE tacit_tokens SET revoked_at = :now WHERE {_VALID} AND id = :number"
+            if not transaction.run(end, number=number, now=now().isoformat()):
                 raise InvalidInput(f"There is no token {number} in this store: `tacit token --list` shows them.")
 
 

@@ -17,9 +17,9 @@ from functools import partial
 from typing import Any
 
 from tacit.comparison import Comparison
+from tacit.decisions import Decision
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError, StoreError
 from tacit.learners.learner import Learner
-from tacit.learners.slots import Decision
 from tacit.privacy.guarantee import Guarantee
 from tacit.store.batches import Batches, Request
 from tacit.store.engines import Database, Transaction

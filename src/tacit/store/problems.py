@@ -21,7 +21,7 @@ def problem_to_dict(problem: object) -> dict[str, Any] | None:
 
 def problem_from_dict(content: Any) -> Problem:
     """The problem that `problem_to_dict` described."""
-    if not isinstance(content, dict) or content.get("kind") not in KINDS:
+    if not isinstance(content, dict) or content.get("kind") not in tuple(KINDS):
         raise InvalidInput(f"The 'kind' of a problem must be one of {', '.join(KINDS)}.")
     kind = KINDS[content["kind"]]
     given = {name: value for name, value in content.items() if name != "kind"}

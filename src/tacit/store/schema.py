@@ -34,7 +34,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # Who may ask the service for what; of a token only its hash is kept.
         """CREATE TABLE tacit_tokens (
             id BIGINT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
-            made_at TEXT NOT NULL, expires_at TEXT)""",
+            made_at TEXT NOT NULL, expires_at TEXT, revoked_at TEXT)""",
     ),
 )
 

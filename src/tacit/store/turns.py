@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tacit.decisions import Decision
 from tacit.errors import InvalidInput, StoreError
 from tacit.learners.learner import Learner
-from tacit.learners.slots import Decision
 from tacit.learners.states import decode, encode
 from tacit.privacy.guarantee import Guarantee
 from tacit.store.engines import Transaction

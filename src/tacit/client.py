@@ -1,0 +1,201 @@
+"""A client of the service, of the standard library alone: it asks again, under the same key, until it has an answer.
+
+An answer can be lost on its way: then nobody knows whether the round was decided. So each request for a decision has a
+key, and asking again with the same key gives the same decision. Feedback is the same when it comes twice.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from base64 import urlsafe_b64encode
+from dataclasses import fields, is_dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from tacit.decisions import Decision
+from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError, TacitError
+from tacit.randomness import secret_bytes
+from tacit.validation import check_integer, check_positive, invalid
+
+AGAIN = (408, 429, 502, 503, 504)
+"""Answers that say: later, perhaps."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+
+
+class Client:
+    """Decisions from a service (`tacit serve`). Threads may share it.
+
+    Lost connections, timeouts and busy services are asked again with the same key until `patience` is over.
+
+    Args:
+        url: where the service is, such as "http://127.0.0.1:8000".
+        token: a token of that service (`tacit token`); it is never shown.
+        timeout: how many seconds to wait for one answer.
+        patience: for how many seconds to ask again.
+
+    >>> client = Client("http://127.0.0.1:8000", "tacit_...")
+    >>> client
+    Client('http://127.0.0.1:8000')
+    """
+
+    def __init__(self, url: str, token: str, *, timeout: float = 35.0, patience: float = 60.0) -> None:
+        self._secure, self._host, self._prefix = _address(url)
+        self._timeout = check_positive("Client", "timeout", timeout)
+        self._patience = check_positive("Client", "patience", patience)
+        if not (isinstance(token, str) and token.isascii() and token.isprintable() and token and " " not in token):
+            raise InvalidInput("The 'token' of a Client must be what `tacit token` printed.")
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._kept = threading.local()  # each thread has a connection of its own
+
+    def decide(self, name: str, key: str | None = None) -> Decision:
+        """The decision of the next round of a learner.
+
+        Args:
+            name: the learner.
+            key: a name for this request (default: a random one): the same key gives the same decision, also after this
+                program has ended.
+        """
+        wanted = urlsafe_b64encode(secret_bytes(18)).decode() if key is None else key
+        answer = self._ask("POST", f"/v1/learners/{_quoted(name)}/decisions", {"key": wanted})
+        return Decision(int(answer["round"]), answer["action"])
+
+    def settle(self, name: str, round: int, feedback: Any) -> None:
+        """Report the feedback of a round: a list of numbers, a number, or None if there is none."""
+        number = check_integer("settle", "round", round, at_least=0)
+        content = {"feedback": feedback.tolist() if hasattr(feedback, "tolist") else feedback}
+        self._ask("POST", f"/v1/learners/{_quoted(name)}/rounds/{number}/feedback", content)
+
+    def create(
+        self,
+        name: str,
+        problem: Any,
+        *,
+        epsilon: float,
+        delta: float = 1e-6,
+        ledger: str | None = None,
+        **target: Any,
+    ) -> dict[str, Any]:
+        """Make a learner, or find that it is there: its plan, contract and comparison.
+
+        Args:
+            name: its name.
+            problem: what is to be decided: a problem such as `tacit.Experts(...)`, or its description as a dictionary
+                with its kind ({"kind": "experts", "n": 3, "horizon": 1000}).
+            epsilon: the privacy budget of the whole run.
+            delta: the failure probability of the privacy.
+            ledger: the name of a ledger there, which is charged.
+            **target: adversary, relation, rounds_per_person, max_switches, confidence, as in `tacit.plan`.
+        """
+        described = problem
+        if is_dataclass(problem):
+            values = {field.name: getattr(problem, field.name) for field in fields(problem)}
+            described = {"kind": type(problem).__name__.lower(), **values}
+        content = {"name": name, "problem": described, "epsilon": epsilon, "delta": delta, "ledger": ledger, **target}
+        try:
+            answer: dict[str, Any] = self._ask("POST", "/v1/learners", content)
+        except ProtocolError as error:
+            raise Conflict(str(error)) from None
+        return answer
+
+    def learner(self, name: str) -> dict[str, Any]:
+        """What is public of a learner: contract, certified regret, rounds, switches, latest decisions."""
+        answer: dict[str, Any] = self._ask("GET", f"/v1/learners/{_quoted(name)}")
+        return answer
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """Every budget, and what was spent of it."""
+        answer: list[dict[str, Any]] = self._ask("GET", "/v1/ledger")["ledgers"]
+        return answer
+
+    def close(self) -> None:
+        """Let go of this thread's connection."""
+        connection, self._kept.connection = getattr(self._kept, "connection", None), None
+        if connection is not None:
+            connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client('{'https' if self._secure else 'http'}://{self._host}{self._prefix}')"
+
+    def _ask(self, method: str, path: str, content: dict[str, Any] | None = None) -> Any:
+        """The answer to a request, which is sent again until there is one."""
+        body = None if content is None else _written(content)
+        end, pause = time.monotonic() + self._patience, 0.0  # a connection that was kept may be closed by now: at once
+        while True:
+            try:
+                status, text = self._send(method, path, body)
+            except ssl.SSLError as error:
+                raise ServiceError(f"{self!r} cannot trust the service: {error.reason}.") from None
+            except (OSError, http.client.HTTPException) as error:
+                status, text = 0, type(error).__name__.encode()
+                self.close()
+            if status not in (0, *AGAIN):
+                return _read(status, text)
+            if time.monotonic() + pause > end:
+                said = f"answered {status}" if status else f"did not answer ({text.decode()})"
+                raise ServiceError(
+                    f"{self!r}: the service {said} for {self._patience:g} seconds. Whether the request was carried out "
+                    "is not known: the same one again, with the same key, finds out."
+                )
+            time.sleep(pause)
+            pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * pause))
+
+    def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        connection: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
+        if connection is None:
+            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+            connection = self._kept.connection = kind(self._host, timeout=self._timeout)
+        connection.request(method, self._prefix + path, body, self._headers)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def _read(status: int, text: bytes) -> Any:
+    """What was answered, or the error that it tells."""
+    if status == 204:
+        return None
+    try:
+        content = json.loads(text)
+    except ValueError:
+        raise ServiceError(f"The service answered {status}, and not as tacit serve does.") from None
+    if status < 300:
+        return content
+    detail = str(content.get("detail", "")) if isinstance(content, dict) else ""
+    kinds: dict[int, type[TacitError]] = {404: InvalidInput, 409: ProtocolError, 413: InvalidInput, 422: InvalidInput}
+    raise kinds.get(status, ServiceError)(detail or f"The service answered {status}.")
+
+
+def _address(url: object) -> tuple[bool, str, str]:
+    """Whether it is secure, the host with its port, and what stands before every path."""
+    allowed = "an address such as 'http://127.0.0.1:8000'"
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError
+    except ValueError:
+        raise invalid("Client", "url", allowed, "another value") from None
+    if parts.username or parts.password or parts.query:  # they would be shown
+        raise InvalidInput("The 'url' of a Client has no user, password or query: the token says who asks.")
+    return parts.scheme == "https", parts.netloc, parts.path.rstrip("/")
+
+
+def _quoted(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise invalid("Client", "name", "the name of a learner", name)
+    return quote(name, safe="")
+
+
+def _written(content: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(content, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput("What is sent must be made of finite numbers, texts, lists and dictionaries.") from None

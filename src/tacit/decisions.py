@@ -1,0 +1,17 @@
+"""What is decided in a round."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Decision(NamedTuple):
+    """What to do in a round, and the number under which its feedback is reported.
+
+    Attributes:
+        round: counted from 0; `learner.settle(round, feedback)` wants it.
+        action: the decision itself.
+    """
+
+    round: int
+    action: Any

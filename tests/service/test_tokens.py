@@ -1,0 +1,138 @@
+"""Tokens: no answer without one, none by a wrong one, and nothing of one is kept or shown."""
+
+import hmac
+import inspect
+import json
+from datetime import timedelta
+
+import pytest
+
+from cli.command import run_command
+from service.running import LOSSES
+from tacit.errors import InvalidInput
+from tacit.service import tokens
+from tacit.service.tokens import LENGTH, SCOPES, Tokens, digest
+
+ROUTES = [
+    ("POST", "/v1/learners", "admin"),
+    ("POST", "/v1/learners/home/decisions", "decide"),
+    ("POST", "/v1/learners/home/rounds/0/feedback", "feedback"),
+    ("GET", "/v1/learners/home", "read"),
+    ("GET", "/v1/ledger", "read"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
+def test_every_route_wants_exactly_its_scope(service, method, path, scope):
+    service.made()
+    for other in SCOPES:
+        status, headers, text = service.ask(method, path, {}, token=service.tokens.make([other]))
+        assert (status == 403) == (other != scope), text
+        assert status != 401
+        if status == 403:
+            assert scope in json.loads(text)["detail"]
+            assert 'error="insufficient_scope"' in headers["www-authenticate"]
+
+
+@pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
+@pytest.mark.parametrize(
+    "shown", ["", "Bearer", "Bearer ", "Basic dGFjaXQ6", "bearer tacit_", "Bearer " + "x" * LENGTH, "Bearer \xe9"]
+)
+def test_without_a_token_nothing_is_looked_at(service, method, path, scope, shown):
+    headers = {"Authorization": shown} if shown else {}
+    status, headers, text = service.ask(method, path, token="", headers=headers, raw=b"{not json")
+    assert status == 401
+    assert headers["content-type"] == "application/problem+json"
+    assert headers["www-authenticate"].startswith("Bearer")
+    assert "JSON" not in text
+    assert "xxx" not in text
+
+
+def test_tokens_end(service, monkeypatch):
+    token = service.tokens.make(["read"], days=1.0)
+    assert service.get("/v1/ledger", token=token)[0] == 200
+    later = tokens.now() + timedelta(days=2)
+    monkeypatch.setattr(tokens, "now", lambda: later)
+    assert service.get("/v1/ledger", token=token)[0] == 401
+
+
+def test_tokens_are_revoked(service, monkeypatch):
+    monkeypatch.setattr("tacit.service.access.REMEMBERED", 0.0)
+    token = service.tokens.make(["read"], name="gone")
+    assert service.get("/v1/ledger", token=token)[0] == 200
+    (number,) = [entry.number for entry in service.tokens.list() if entry.name == "gone"]
+    service.tokens.revoke(number)
+    assert service.get("/v1/ledger", token=token)[0] == 401
+    with pytest.raises(InvalidInput, match="There is no token"):
+        service.tokens.revoke(number)
+    assert number not in [entry.number for entry in service.tokens.list()]
+
+
+def test_a_number_is_given_once(service):
+    """A token that was revoked by its number must not be another one that came later."""
+    service.tokens.make(["read"], name="one")
+    last = service.tokens.list()[-1].number
+    service.tokens.revoke(last)
+    service.tokens.make(["read"], name="two")
+    assert service.tokens.list()[-1].number == last + 1
+
+
+def test_the_cookie_of_the_page_reads_and_does_nothing_else(service):
+    cookie = {"Cookie": f"tacit_token={service.token}"}
+    service.made()
+    assert service.ask("GET", "/v1/ledger", token="", headers=cookie)[0] == 200
+    assert service.ask("POST", "/v1/learners/home/decisions", {"key": "c"}, token="", headers=cookie)[0] == 401
+
+
+def test_only_a_hash_is_kept_and_compared_in_constant_time(service, monkeypatch):
+    token = service.tokens.make(["read"])
+    with service.store.database.reading() as transaction:
+        kept = str(transaction.rows("SELECT * FROM tacit_tokens"))
+    assert token not in kept
+    assert token[6:] not in kept
+    assert digest(token) in kept
+    compared = []
+    monkeypatch.setattr(hmac, "compare_digest", lambda one, other: compared.append((one, other)) or one == other)
+    assert service.tokens.find(token).scopes == {"read"}
+    assert compared == [(digest(token), digest(token))]
+    monkeypatch.setattr(hmac, "compare_digest", lambda one, other: False)
+    assert service.tokens.find(token) is None  # no other comparison admits it
+    assert "compare_digest" in inspect.getsource(Tokens.find)
+
+
+def test_tokens_are_256_random_bits(service):
+    made = {service.tokens.make(["read"]) for _ in range(3)}
+    assert len(made) == 3
+    assert all(len(token) == LENGTH == len("tacit_") + 43 for token in made)
+
+
+def test_the_command(tmp_path, capsys):
+    store = str(tmp_path / "a.db")
+    assert run_command("token", "--store", store, "--scopes", "read, decide", "--name", "page", "--days", "3") == 0
+    token = capsys.readouterr().out.strip()
+    assert len(token) == LENGTH
+    assert run_command("token", "--store", store, "--list", "--json") == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert (listed["scopes"], listed["name"], listed["expired"]) == (["decide", "read"], "page", False)
+    assert run_command("token", "--store", store, "--list") == 0
+    assert "decide,read" in (shown := capsys.readouterr().out)
+    assert token not in shown
+    assert run_command("token", "--store", store, "--revoke", "1") == 0
+    assert run_command("token", "--store", store, "--list") == 0
+    assert "There is no token." in capsys.readouterr().out
+    for words in (
+        (),
+        ("--scopes", "all"),
+        ("--scopes", ""),
+        ("--list", "--revoke", "1"),
+        ("--scopes", "read", "--days", "0"),
+    ):
+        assert run_command("token", "--store", store, *words) == 2
+        assert capsys.readouterr().err.startswith("Error: ")
+
+
+def test_a_token_with_the_scope_feedback_alone_can_report(service):
+    service.made(name="alone")
+    service.post("/v1/learners/alone/decisions", {"key": "a"})
+    token = service.tokens.make("feedback")
+    assert service.post("/v1/learners/alone/rounds/0/feedback", {"feedback": LOSSES}, token=token) == (204, None)
