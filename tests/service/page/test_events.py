@@ -5,21 +5,14 @@ import json
 import threading
 
 import httpx
-import pytest
 
-import tacit
-from service.page.world import PROBLEM, TARGET, fill, served
+from service.page.world import PROBLEM, TARGET, fill
+from service.running import running
 from tacit.errors import StoreError
 from tacit.service.access import COOKIE
 from tacit.service.page import events as streaming
 from tacit.service.page.events import Events
 from tacit.service.page.watch import Watch
-
-
-@pytest.fixture
-def store(tmp_path):
-    with tacit.Store(tmp_path / "decisions.db") as opened:
-        yield opened
 
 
 def events(answer):
@@ -33,11 +26,12 @@ def events(answer):
             yield kind, json.loads(value)
 
 
-def test_a_decision_is_told_within_seconds_and_the_service_ends_all_the_same(store):
-    live = store.open("homepage", PROBLEM, **TARGET)
+def test_a_decision_is_told_within_seconds_and_the_service_ends_all_the_same(tmp_path):
     with httpx.Client(timeout=20) as client:
-        with served(store) as (address, token):
-            request = client.build_request("GET", f"{address}/events", headers={"Cookie": f"{COOKIE}={token}"})
+        with running(tmp_path / "decisions.db") as service:
+            live = service.store.open("homepage", PROBLEM, **TARGET)
+            cookie = {"Cookie": f"{COOKIE}={service.token}"}
+            request = client.build_request("GET", f"{service.url}/events", headers=cookie)
             answer = client.send(request, stream=True)
             assert answer.status_code == 200
             assert answer.headers["content-type"].startswith("text/event-stream")

@@ -6,8 +6,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-import tacit
-from service.page.world import PROBLEM, TARGET, served
+from service.page.world import PROBLEM, TARGET
 from tacit.service.access import COOKIE
 from tacit.service.page import events as streaming
 from tacit.service.tokens import Tokens
@@ -16,10 +15,9 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    with tacit.Store(tmp_path_factory.mktemp("page") / "decisions.db") as opened:
-        opened.open("homepage", PROBLEM, **TARGET).decide()
-        yield opened
+def store(service):
+    service.store.open("homepage", PROBLEM, **TARGET).decide()
+    return service.store
 
 
 @pytest.fixture(scope="module")
@@ -28,15 +26,9 @@ def tokens(store):
     return {scopes: kept.make(scopes) for scopes in ("read", "decide", "decide,feedback,read,admin")}
 
 
-@pytest.fixture(scope="module")
-def address(store):
-    with served(store) as (found, _):
-        yield found
-
-
 @pytest.fixture
-def client(address):
-    with httpx.Client(base_url=address) as made:
+def client(service, store):
+    with httpx.Client(base_url=service.url) as made:
         yield made
 
 

@@ -4,22 +4,17 @@ import json
 import re
 from datetime import UTC, datetime
 
-import pytest
+import numpy as np
 
 import tacit
 from service.page.world import PROBLEM, TARGET, fill
 from tacit.privacy import budgets
 from tacit.service.page import watch as watching
 from tacit.service.page.watch import Watch
+from tacit.store.turns import written
 
 HOSTILE = "<script>alert('x')</script>\"&amp;'"
 ADDRESS = "http://127.0.0.1:8000/"
-
-
-@pytest.fixture
-def store(tmp_path):
-    with tacit.Store(tmp_path / "decisions.db") as opened:
-        yield opened
 
 
 def kinds(changes):
@@ -47,7 +42,7 @@ def test_one_learner_with_everything(store):
     assert '<progress max="1000" value="6"' in page
     assert f"expert {actions[-1]}" in page
     assert f"Decisions over 6 rounds: expert 0 {100 * actions.count(0) / 6:.0f}%" in page
-    assert "nobody can lose more in 6 rounds" in page
+    assert "as nobody can lose more in 6 rounds" in page
     assert "at most e^epsilon times as likely" in page
     assert "<details open>" in page
     left = people.budget.epsilon - people.spent
@@ -160,10 +155,16 @@ def test_nothing_private_is_shown(store):
 
 
 def test_points_are_shown_without_shares(store):
-    problem = tacit.Convex(domain=tacit.Ball(dim=5, radius=1.0), loss=tacit.LogisticLoss(), horizon=10)
-    store.open("points", problem, **TARGET).decide()
+    fill(store, 1, 0)
+    with store.database.writing() as transaction:
+        request = json.dumps({"problem": None, "text": "Convex(...)", "target": {}})
+        transaction.run("UPDATE tacit_learners SET rounds = 1, request = :request", request=request)
+        point = written(np.array([0.25, 0.5, -1.0, 0.0]))
+        transaction.run("INSERT INTO tacit_decisions VALUES (1, 0, :point, NULL)", point=point)
     watch = Watch(store)
     watch.look(1.0, plans=1)
     page = watch.page(ADDRESS)
+    assert "Convex(...)" in page
     assert "not known here" in page
     assert "points <b>100%</b>" in page
+    assert "0.25, 0.5, -1, ..." in page

@@ -1,13 +1,6 @@
-"""Stores full of learners that were not run, and services in a thread."""
-
-import contextlib
-import threading
+"""Stores full of learners that were not run."""
 
 import tacit
-from tacit.service.app import create_app
-from tacit.service.limits import Limits
-from tacit.service.server import Server, configured, listening
-from tacit.service.tokens import Tokens
 
 PROBLEM = tacit.Experts(n=4, horizon=100_000, delay=20)
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -39,20 +32,3 @@ def fill(store, learners, rounds, *, name="learner"):
                 last=rounds - 1,
             )
             transaction.run("UPDATE tacit_learners SET rounds = :rounds", rounds=rounds)
-
-
-@contextlib.contextmanager
-def served(store, scopes="read"):
-    """The address of a service of this store, and a token."""
-    limits = Limits()
-    with listening("127.0.0.1", 0) as listener:
-        app = create_app(store, limits)
-        server = Server(configured(app, limits))
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}", Tokens(store).make(scopes)
-        finally:
-            server.handle_exit(15, None)
-            thread.join(20)
-            assert not thread.is_alive(), "the service ends though somebody looks at the page"

@@ -33,7 +33,7 @@ def certified(plan: Plan, rounds: int) -> Certified:
     >>> from tacit import Experts, HedgeOnSums
     >>> plan = HedgeOnSums.calibrate(Experts(n=3, horizon=1000), epsilon=1.0, delta=1e-6)
     >>> certified(plan, 20)
-    Certified(value='20', scope='for the rounds so far: nobody can lose more in 20 rounds')
+    Certified(value='20', scope='for the rounds so far, as nobody can lose more in 20 rounds; 42.51 for all 1,000')
     >>> certified(plan, 900)
     Certified(value='42.51', scope='for all 1,000 rounds')
     """
@@ -43,7 +43,8 @@ def certified(plan: Plan, rounds: int) -> Certified:
     most, bound = plan.trivial_regret * rounds / plan.rounds, plan.regret_bound
     if most < float(bound):
         many = "1 round" if rounds == 1 else f"{rounds:,} rounds"
-        return Certified(_shown(most), f"for the rounds so far: nobody can lose more in {many}")
+        whole = f"{_shown(float(bound))} for all {plan.rounds:,}{_condition(bound.condition)}"
+        return Certified(_shown(most), f"for the rounds so far, as nobody can lose more in {many}; {whole}")
     says = "; it says nothing, deciding blindly has no more" if plan.vacuous else ""
     return Certified(_shown(float(bound)), f"for all {plan.rounds:,} rounds{_condition(bound.condition)}{says}")
 
