@@ -66,6 +66,7 @@ _SIGN_IN = """<main class="sign-in">
 <h1>tacit</h1>
 <p>{message}</p>
 <form method="post" action="sign-in" id="sign-in">
+<input name="user" value="tacit" autocomplete="username" hidden>
 <label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required maxlength="200"{invalid}>
 <button>Sign in</button>
