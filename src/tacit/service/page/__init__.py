@@ -29,6 +29,7 @@ POLICY = {
 """Stricter than what the service says anyway: nothing inline."""
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "page.svg": "image/svg+xml"}
 PATIENCE = 0.25  # seconds that a page may read before it is sent
+FRESH = 1.5  # seconds
 LONGEST_FORM = 4096
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 
@@ -53,7 +54,8 @@ def router(store: Store, reader: Reader) -> APIRouter:
             if problem.status not in (401, 403):
                 raise
             return _ask(problem, COOKIE in request.cookies)
-        await asyncio.to_thread(watch.look, PATIENCE)
+        if watch.age > FRESH:  # else somebody else looks, and what is newer comes as an event
+            await asyncio.to_thread(watch.look, PATIENCE)
         return HTMLResponse(watch.page(str(request.base_url.replace(scheme=_scheme(request)))), headers=POLICY)
 
     @routes.get("/events")

@@ -19,7 +19,7 @@ from tacit.service.page.watch import Change, Watch
 
 MOST = 32  # viewers
 TICK = 1.0  # seconds between two looks
-WORK = 0.25  # seconds that a look may take
+WORK = 0.25  # seconds that a look may take, and the pause after it if it was too short
 BEAT = 15.0  # seconds after which a silent connection is tried
 LIFE = 600.0  # seconds after which a viewer has to come again
 FINE, TROUBLE = Change("fine"), Change("trouble")
@@ -75,14 +75,15 @@ class Events:
     async def _look(self) -> None:
         """Look into the store until nobody looks at the page."""
         while self._viewers:
+            left = False
             try:
-                await asyncio.to_thread(self._watch.look, WORK, plans=1)
+                left = await asyncio.to_thread(self._watch.look, WORK, plans=1)
                 self._broken = False
             except TacitError:
                 self._broken = True
             for told in self._viewers:
                 told.set()
-            await asyncio.sleep(self._tick)
+            await asyncio.sleep(min(WORK, self._tick) if left else self._tick)
 
 
 def _text(change: Change, stamp: str) -> str:

@@ -76,13 +76,13 @@ kept in a cookie of this browser, which can look and change nothing.</p>
 </main>"""
 
 
-def live_page(learners: Sequence[LearnerView], ledgers: Sequence[LedgerView], version: str, address: str) -> str:
-    """The whole page."""
+def live_page(cards: Sequence[str], ledgers: Sequence[LedgerView], version: str, address: str) -> str:
+    """The whole page, with a card for each learner."""
     body = _LIVE.format(
         ledgers=ledger_bars(ledgers),
         no_ledgers="" if ledgers else " hidden",
-        empty="" if learners else _EMPTY.format(address=escape(address)),
-        rows="\n".join(card(view, opened=len(learners) <= 3) for view in learners),
+        empty="" if cards else _EMPTY.format(address=escape(address)),
+        rows="\n".join(cards),
     )
     return _PAGE.format(
         title="tacit: decisions and budgets", attributes=f' data-version="{escape(version)}"', body=body
@@ -98,8 +98,8 @@ def sign_in_page(refused: bool) -> str:
     return _PAGE.format(title="tacit: sign in", attributes="", body=body)
 
 
-def card(view: LearnerView, *, opened: bool) -> str:
-    """A learner: what never changes, and inside of it what does."""
+def card(view: LearnerView, content: str, *, opened: bool) -> str:
+    """A learner: what never changes, and inside of it what does, which `now` made."""
     ledger = f'<p class="kind">charged to {escape(view.ledger)}</p>' if view.ledger else ""
     kind = "privacy" if view.private else "privacy warning"
     privacy = view.privacy if view.private else f"NOT PRIVATE ({view.privacy})"
@@ -108,7 +108,7 @@ def card(view: LearnerView, *, opened: bool) -> str:
         f'<div class="who"><h3 id="name-{view.number}">{escape(view.name)}</h3>'
         f'<p class="kind" data-part="problem">{escape(view.problem)}</p>{ledger}'
         f'<p class="{kind}">{escape(privacy)}</p></div>\n'
-        f'<div class="now">{now(view)}</div>\n'
+        f'<div class="now">{content}</div>\n'
         f'<details{" open" if opened else ""}><summary>Contract<span class="unseen"> of {escape(view.name)}</span>'
         f"</summary><p>{escape(view.contract)}</p></details>\n</article>"
     )

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from tacit.privacy.budgets import now
@@ -22,7 +23,8 @@ from tacit.store.history import Head
 from tacit.store.ledgers import StoredLedger
 from tacit.store.store import Store
 
-PIECE = 10_000  # rounds that are counted in one transaction
+PIECE = 5_000  # rounds that are counted in one transaction
+FEW = 3  # learners whose contracts stand open
 
 
 @dataclass
@@ -85,9 +87,15 @@ class Watch:
         self._seen: dict[int, Seen] = {}
         self._accounts: dict[int, tuple[StoredLedger, tuple[int, str], LedgerView]] = {}
         self._state = State()
+        self._looked = -inf
 
-    def look(self, seconds: float, plans: int = 0) -> None:
-        """Read what is new.
+    @property
+    def age(self) -> float:
+        """How many seconds ago the last look ended."""
+        return time.monotonic() - self._looked
+
+    def look(self, seconds: float, plans: int = 0) -> bool:
+        """Read what is new; whether something is left to read.
 
         Args:
             seconds: so long at most, but one piece in any case.
@@ -101,18 +109,21 @@ class Watch:
                     about = About(*self._history.about(head.number))
                     self._seen[head.number] = Seen(about, Strip(about.scale))
             names = self._read_ledgers()
-            self._read_decisions(heads, until)
+            left = self._read_decisions(heads, until)
             self._read_plans(heads, plans)
             version, ledgers = self._state.version + 1, tuple(view for _, _, view in self._accounts.values())
             learners = {head.number: self._shown(head, names.get(head.ledger), version) for head in heads}
             same = ledgers == self._state.ledgers
             self._state = State(version, learners, ledgers, self._state.ledgers_version if same else version)
+            self._looked = time.monotonic()
+            return left
 
     def page(self, address: str) -> str:
         """The whole page as of the last look."""
         state = self._state
-        views = [shown.view for shown in state.learners.values()]
-        return html.live_page(views, state.ledgers, self._stamp(state), address)
+        opened = len(state.learners) <= FEW
+        cards = [html.card(shown.view, shown.now, opened=opened) for shown in state.learners.values()]
+        return html.live_page(cards, state.ledgers, self._stamp(state), address)
 
     def changes(self, since: str) -> tuple[list[Change], str]:
         """What changed since a stamp (all of it, if the stamp is not of this watch), and the stamp of now."""
@@ -136,14 +147,15 @@ class Watch:
                 self._accounts[number] = account, key, LedgerView.of(account.to_dict())
         return names
 
-    def _read_decisions(self, heads: Sequence[Head], until: float) -> None:
-        """First those that are nearly up to date, then the others as far as the time goes."""
+    def _read_decisions(self, heads: Sequence[Head], until: float) -> bool:
+        """First those that are nearly up to date, then the others as far as the time goes; whether it was too short."""
         behind = [(head.rounds - self._seen[head.number].strip.rounds, head) for head in heads]
         for missing, head in sorted(behind, key=lambda pair: pair[0]):
             while missing > 0:
                 missing -= self._read_piece(head)
                 if time.monotonic() > until:
-                    return
+                    return True
+        return False
 
     def _read_piece(self, head: Head) -> int:
         strip = self._seen[head.number].strip
@@ -177,7 +189,7 @@ def _changes(state: State, known: int) -> Iterator[Change]:
     """Learners that were made since, or what changed about them; and the ledgers."""
     for number, shown in state.learners.items():
         if shown.made > known:
-            yield Change("made", {"number": number, "html": html.card(shown.view, opened=False)})
+            yield Change("made", {"number": number, "html": html.card(shown.view, shown.now, opened=False)})
         if shown.version > known:  # a page of an earlier service may have a row of an earlier state
             yield Change("learner", {"number": number, "html": shown.now, "problem": shown.view.problem})
     if state.ledgers_version > known:
