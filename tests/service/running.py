@@ -77,7 +77,7 @@ def running(path, **limits):
         try:
             while not running.started:
                 time.sleep(0.005)
-            yield Service("http://127.0.0.1:{}".format(listener.getsockname()[1]), store, token)
+            yield Service(f"http://127.0.0.1:{listener.getsockname()[1]}", store, token)
         finally:
             running.handle_exit(signal.SIGTERM, None)
             thread.join()

@@ -202,7 +202,7 @@ def without_metrics_route(text):
 
 
 def test_the_interface_is_described_offline(service):
-    status, headers, page = service.ask("GET", "/docs", token="")
+    status, _, page = service.ask("GET", "/docs", token="")
     assert status == 200
     assert "POST /v1/learners/{name}/decisions" in page
     assert "http" not in page.replace("http-equiv", "")

@@ -5,7 +5,8 @@ import threading
 import pytest
 
 from tacit.errors import InvalidInput, StoreError
-from tacit.store.batches import Batches
+from tacit.store import batches as module
+from tacit.store.batches import Batches, Request
 
 
 def together(handle, works):
@@ -110,3 +111,54 @@ def test_an_interrupt_where_no_error_can_be_left_is_nobodys_answer(place, monkey
     _, outcomes = together(answer, [lambda _: 0, lambda _: 1])
     assert outcomes[0] == "first"
     assert [type(found) for found in outcomes[1:]] == [StoreError]  # the other one was interrupted
+
+
+def test_whoever_was_there_a_moment_ago_is_waited_for(monkeypatch):
+    """Clients that ask again at once stay together: else two groups take turns, and everybody waits for both."""
+    monkeypatch.setattr(module, "LONGEST", 0.3)
+    monkeypatch.setattr(module, "PART", 100.0)
+    sizes = []
+
+    def handled(batch):
+        sizes.append(len(batch))
+        threading.Event().wait(0.01)
+        answer(batch)
+
+    batches = Batches(handled)
+    barrier = threading.Barrier(6)
+
+    def client():
+        barrier.wait(10)
+        for _ in range(10):
+            batches.submit(lambda _: 0)
+
+    threads = [threading.Thread(target=client) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert sum(sizes) == 60
+    assert len(sizes) <= 12  # two groups would need twenty
+
+
+def test_a_lone_request_waits_for_nobody(monkeypatch):
+    batches = Batches(answer)
+    batches._around, batches._seconds = 8, 100.0
+    monkeypatch.setattr(batches._company, "wait_for", lambda *arguments: pytest.fail("waited"))
+    assert batches.submit(lambda _: 3) == 3
+
+
+def test_a_thread_that_is_interrupted_in_its_sleep_hands_on_its_turn(monkeypatch):
+    """It was called to serve the others just when it was interrupted."""
+    sleep = Request.sleep
+
+    def interrupted(self):
+        sleep(self)
+        if self.work(None) == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Request, "sleep", interrupted)
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    sizes, outcomes = together(answer, [lambda _: 0, lambda _: 1, lambda _: 2])
+    assert outcomes == ["first", 1, 2]
+    assert sizes in ([1, 2], [1, 3])  # the one that was interrupted need not be the one that was called

@@ -98,7 +98,7 @@ class Plan(ABC):
         named = sorted(fields(self), key=lambda field: field.kw_only is True)
         return {field.name: getattr(self, field.name) for field in named if field.name != "problem"}
 
-    @property
+    @cached_property
     def signature(self) -> str:
         """The problem and the parameters to the last digit: what a saved state must match."""
         with np.printoptions(**TO_THE_LAST_DIGIT):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from tacit.errors import InvalidInput, ProtocolError, TacitError
 from tacit.learners.slots import loaded, saved
-from tacit.learners.states import alike, fitting, opened, sealed
+from tacit.learners.states import alike, fitting, opened, sealed, sealed_text
 from tacit.randomness import Process, Randomness
 from tacit.validation import MALFORMED, check_integer
 
@@ -69,14 +69,21 @@ class Stateful:
             waiting: with the feedback that waits in open rounds; whoever keeps that elsewhere settles it again.
         """
         with self._lock:
-            if self._process != Process.number:
-                self._admit()
-            content = self._gather()
-            if not waiting:
-                content["open"] = len(self._slots)
-            state = sealed(self.plan.signature, content)
-            self._saved_round = self._round + len(self._slots)
-            return state
+            return sealed(self.plan.signature, self._content(waiting))
+
+    def state_text(self, *, waiting: bool = True) -> str:
+        """What `state_dict` gives, as JSON."""
+        with self._lock:
+            return sealed_text(self.plan.signature, self._content(waiting))
+
+    def _content(self, waiting: bool) -> dict[str, Any]:
+        if self._process != Process.number:
+            self._admit()
+        content = self._gather()
+        if not waiting:
+            content["open"] = len(self._slots)
+        self._saved_round = self._round + len(self._slots)
+        return content
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a state saved by a learner of the same plan, as `Plan.restore` does."""

@@ -32,8 +32,14 @@ _KINDS = "biuf"  # booleans, integers and floats; nothing that could hold object
 
 def sealed(plan: str, content: dict[str, Any]) -> dict[str, Any]:
     """The state of a learner of this plan, as text and numbers, with its digest."""
-    state = {"warning": STATE_WARNING, "version": STATE_VERSION, "plan": plan, **encode(content)}
+    state = _headed(plan, content)
     return {**state, "digest": _digest(state)}
+
+
+def sealed_text(plan: str, content: dict[str, Any]) -> str:
+    """The same as JSON, written only once: what is digested is the text itself."""
+    text = _text(_headed(plan, content))
+    return f'{text[:-1]},"digest":"{_digest_of(text)}"}}'
 
 
 def opened(algorithm: str, plan: str, state: Any, needed: set[str]) -> dict[str, Any]:
@@ -133,11 +139,22 @@ def alike(current: Any, saved: Any) -> None:
         fitting(current, saved, any_shape=True)
 
 
+def _headed(plan: str, content: dict[str, Any]) -> dict[str, Any]:
+    return {"warning": STATE_WARNING, "version": STATE_VERSION, "plan": plan, **encode(content)}
+
+
 def _digest(entries: dict[str, Any]) -> str:
+    return _digest_of(_text(entries))
+
+
+def _digest_of(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
+
+
+def _text(entries: dict[str, Any]) -> str:
     try:
-        text = json.dumps(entries, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.blake2b(text.encode(), digest_size=32).hexdigest()
-    except (TypeError, ValueError, RecursionError, UnicodeEncodeError):
+        return json.dumps(entries, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
         raise InvalidInput(
             "A state is made of texts, numbers, lists and dictionaries, as state_dict gave it."
         ) from None

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from types import FrameType
 from typing import Any
 
@@ -49,12 +50,17 @@ def serve(
         limits: what a request may take.
         ready: is told the address, when connections are taken.
     """
-    allowed = Limits() if limits is None else limits
-    with store, occupied(store.database.file), listening(host, port) as listener:
-        app = create_app(store, allowed)
-        server = Server(configured(app, allowed))
+    with store, listening(host, port) as listener:
         address, number = listener.getsockname()[:2]
-        ready(f"http://[{address}]:{number}" if ":" in address else f"http://{address}:{number}")
+        where = f"http://[{address}]:{number}" if ":" in address else f"http://{address}:{number}"
+        run(store, listener, Limits() if limits is None else limits, lambda: ready(where))
+
+
+def run(store: Store, listener: socket.socket, limits: Limits, ready: Callable[[], None]) -> None:
+    """Serve a store on a socket that takes connections already."""
+    with occupied(store.database.file):
+        server = Server(configured(create_app(store, limits), limits))
+        ready()
         server.run([listener])
 
 
@@ -79,13 +85,15 @@ def listening(host: str, port: int) -> socket.socket:
     """A socket that takes connections."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(1024)
+        with ExitStack() as closing:
+            listener = closing.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(1024)
+            closing.pop_all()
+            return listener
     except (OSError, OverflowError) as error:
         raise InvalidInput(f"The service cannot listen at {host}, port {port}: {error}.") from None
-    return listener
 
 
 def _patient(seconds: float) -> type[asyncio.Protocol]:

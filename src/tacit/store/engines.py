@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,7 +23,8 @@ from tacit.randomness import Process
 from tacit.validation import MALFORMED, check_positive, invalid, require
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, CursorResult, Engine
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.engine.interfaces import DBAPICursor
 
 PRAGMAS = (
     "journal_mode=WAL",
@@ -47,19 +49,28 @@ class Transaction:
 
     def run_all(self, sql: str, rows: list[dict[str, Any]]) -> None:
         """Execute once for each of these rows."""
-        self._execute(sql, rows)
+        self._cursor().executemany(self._written(sql), rows)
 
     def rows(self, sql: str, **values: Any) -> Sequence[Any]:
         """Every row of a query."""
-        return self._execute(sql, values).all()
+        found: Sequence[Any] = self._execute(sql, values).fetchall()
+        return found
 
     def row(self, sql: str, **values: Any) -> Any:
         """The first row of a query, or None."""
-        return self._execute(sql, values).first()
+        return self._execute(sql, values).fetchone()
 
-    def _execute(self, sql: str, values: Any) -> CursorResult[Any]:
-        # The driver's own statements: each is run thousands of times, and building it costs as much as running it.
-        return self._connection.exec_driver_sql(_for_postgres(sql) if self._postgres else sql, values)
+    def _execute(self, sql: str, values: dict[str, Any]) -> DBAPICursor:
+        cursor = self._cursor()
+        cursor.execute(self._written(sql), values)
+        return cursor
+
+    def _cursor(self) -> DBAPICursor:
+        # The driver's own: each statement is run thousands of times, and SQLAlchemy would add twice what it costs.
+        return self._connection.connection.cursor()
+
+    def _written(self, sql: str) -> str:
+        return _for_postgres(sql) if self._postgres else sql
 
     def locked(self, sql: str, **values: Any) -> Any:
         """The row of a query, which nobody else changes before this transaction ends."""
@@ -91,6 +102,9 @@ class Database:
         self.file = None if self.postgres else _located(address)
         self.name = "PostgreSQL" if self.file is None else self.file.name  # an address may hold a password
         self._process = Process.number
+        self._failures: tuple[type[Exception], ...] = (sqlite3.Error,)
+        if self.postgres:
+            self._failures = (require("psycopg", "postgres").Error,)
         # SQLite has one connection in a process, which its threads take in turns.
         self._turn: AbstractContextManager[Any] = nullcontext() if self.postgres else threading.RLock()
         with self._told():
@@ -142,8 +156,9 @@ class Database:
         except SQLAlchemyError as error:
             if isinstance(error, StatementError):
                 error.params = None  # whoever looks into the chain of errors finds no state and no feedback
-            cause = str(getattr(error, "orig", None) or type(error).__name__).strip().partition("\n")[0]
-            raise StoreError(f"The store {self.name} failed ({cause}): nothing was shown.") from None
+            raise self._failed(getattr(error, "orig", None) or type(error).__name__) from None
+        except self._failures as error:
+            raise self._failed(error) from None
         except MALFORMED as error:
             if isinstance(error, TacitError):
                 raise
@@ -152,6 +167,10 @@ class Database:
             raise StoreError(
                 f"The store {self.name} holds what cannot be read ({type(error).__name__}): nothing was shown."
             ) from None
+
+    def _failed(self, cause: object) -> StoreError:
+        reason = str(cause).strip().partition("\n")[0]  # what follows may hold values
+        return StoreError(f"The store {self.name} failed ({reason}): nothing was shown.")
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -181,7 +200,7 @@ def _sqlite(file: Path, timeout: float) -> Engine:
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
         reading = connection.get_execution_options().get("reading", False)
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+        connection.connection.cursor().execute("BEGIN" if reading else "BEGIN IMMEDIATE")
 
     return engine
 
@@ -212,7 +231,6 @@ def _create(file: Path) -> None:
 
 
 def _postgres(address: str, timeout: float) -> Engine:
-    require("psycopg", "postgres")
     from sqlalchemy import create_engine, event, make_url
     from sqlalchemy.exc import SQLAlchemyError
 

@@ -81,8 +81,7 @@ def make(
         ledger=ledger,
         name=name,
     )
-    state = json.dumps(learner.state_dict(), separators=(",", ":"))
-    transaction.run("INSERT INTO tacit_states VALUES (:number, :state)", number=number, state=state)
+    transaction.run("INSERT INTO tacit_states VALUES (:number, :state)", number=number, state=learner.state_text())
 
 
 def request_of(problem: object, target: dict[str, Any]) -> dict[str, Any]:

@@ -90,8 +90,8 @@ class Turn:
         run, last = self._transaction.run, self._decisions[-1]["round"]
         self._transaction.run_all(_DECISION, self._decisions)
         run(_FORGET, learner=self._number, oldest=last - self.learner.plan.problem.delay)
-        state = self.learner.state_dict(waiting=False)  # feedback that waits has rows of its own
-        run(_STATE, learner=self._number, state=json.dumps(state, separators=(",", ":")))
+        state = self.learner.state_text(waiting=False)  # feedback that waits has rows of its own
+        run(_STATE, learner=self._number, state=state)
         self._advance(_CHARGED, rounds=last + 1, charged=self._charged)
 
     def _advance(self, sql: str, **values: Any) -> None:

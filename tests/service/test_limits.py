@@ -1,0 +1,152 @@
+"""Bodies that are too large, clients that are too slow, answers that take too long, many at once."""
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+import tacit
+from service.running import BODY, running
+from tacit.errors import StoreError
+from tacit.store import engines
+from tacit.store.live import Live
+from tacit.store.store import Store
+
+HEAD = "POST /v1/learners/home/decisions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n"
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    before, engines.PRAGMAS = engines.PRAGMAS, (*engines.PRAGMAS, "synchronous=OFF")
+    try:
+        with running(tmp_path_factory.mktemp("limits") / "a.db", body=2000, seconds=1.5, patience=0.7) as found:
+            found.store.open(
+                "home", tacit.Experts(n=3, horizon=400), epsilon=1.0, delta=1e-6
+            )  # planned in its own time
+            yield found
+    finally:
+        engines.PRAGMAS = before
+
+
+def talk(service, *pieces, pause=0.0):
+    """Send these pieces over one connection; everything that comes back."""
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        try:
+            for piece in pieces:
+                connection.sendall(piece)
+                time.sleep(pause)
+        except OSError:
+            pass  # it hung up already
+        answer = b""
+        try:
+            while piece := connection.recv(65536):
+                answer += piece
+        except OSError:
+            pass
+    return answer.decode()
+
+
+def test_a_body_whose_length_is_told(strict):
+    status, headers, text = strict.ask("POST", "/v1/learners/home/decisions", {"key": "x" * 2000})
+    assert (status, headers["content-type"]) == (413, "application/problem+json")
+    assert "xxx" not in text
+
+
+def test_a_body_in_chunks(strict):
+    chunk = b"400\r\n" + b"y" * 1024 + b"\r\n"
+    head = (HEAD.format(strict.token) + "Transfer-Encoding: chunked\r\n\r\n").encode()
+    answer = talk(strict, head, chunk, chunk, chunk)
+    assert answer.startswith("HTTP/1.1 413")
+    assert "connection: close" in answer.lower()
+    assert "yyy" not in answer
+    assert strict.post("/v1/learners/home/decisions", {"key": "after"})[0] == 200
+
+
+@pytest.mark.parametrize("length", ["-1", "a", "1" * 400])
+def test_a_length_that_is_none(strict, length):
+    head = (HEAD.format(strict.token) + f"Content-Length: {length}\r\n\r\n").encode()
+    assert talk(strict, head, b"{}").startswith(("HTTP/1.1 400", "HTTP/1.1 413"))
+
+
+def test_a_body_that_comes_too_slowly(strict):
+    head = (HEAD.format(strict.token) + "Content-Length: 20\r\n\r\n").encode()
+    assert talk(strict, head, b'{"key"').startswith("HTTP/1.1 408")
+
+
+def test_headers_that_come_too_slowly(strict):
+    begun = time.monotonic()
+    assert talk(strict, *[b"G"] * 4, b"ET / HTTP/1.1\r\n", pause=0.25) == ""
+    assert talk(strict) == ""
+    assert time.monotonic() - begun < 8
+    # Headers that come in pieces, but in time, are fine.
+    whole = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    assert talk(strict, whole[:9], whole[9:], pause=0.05).count("200 OK") == 1
+
+
+def test_an_answer_that_takes_too_long_goes_on_behind_it(strict, monkeypatch):
+    make, hold = Store.make, threading.Event()
+
+    def slow(self, *arguments, **options):
+        hold.wait(10)
+        return make(self, *arguments, **options)
+
+    monkeypatch.setattr(Store, "make", slow)
+    status, headers, text = strict.ask("POST", "/v1/learners", BODY | {"name": "late"})
+    assert status == 503
+    assert headers["retry-after"]
+    assert "again" in json.loads(text)["detail"]
+    assert strict.post("/v1/learners/home/decisions", {"key": "meanwhile"})[0] == 200
+    hold.set()
+    while "late" not in strict.store.learners:
+        time.sleep(0.01)
+    monkeypatch.undo()
+    assert strict.post("/v1/learners", BODY | {"name": "late"})[0] == 200
+
+
+def test_a_store_that_fails_is_asked_again_later(strict, monkeypatch):
+    def fail(self, *arguments):
+        raise StoreError("The store x failed (database is locked): nothing was shown.")
+
+    monkeypatch.setattr(Live, "decide", fail)
+    status, headers, _ = strict.ask("POST", "/v1/learners/home/decisions", {"key": "later"})
+    assert (status, headers["retry-after"]) == (503, "1")
+    monkeypatch.undo()
+    assert strict.post("/v1/learners/home/decisions", {"key": "later"})[0] == 200
+    monkeypatch.setattr(engines.Database, "reading", lambda self: (_ for _ in ()).throw(StoreError("gone")))
+    assert strict.ask("GET", "/healthz", token="")[0] == 503
+
+
+def test_a_defect_says_and_logs_nothing_of_what_was_sent(strict, monkeypatch, caplog):
+    def fail(self, key):
+        raise RuntimeError(f"canary {key}")
+
+    monkeypatch.setattr(Live, "decide", fail)
+    status, headers, text = strict.ask("POST", "/v1/learners/home/decisions", {"key": "secret"})
+    assert (status, headers["content-type"]) == (500, "application/problem+json")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "RuntimeError in fail" in caplog.text
+    assert not any(word in text + caplog.text for word in ("canary", "secret"))
+
+
+def test_two_hundred_connections_at_once(service):
+    """All of them wait for the same learner, each on a connection of its own, and share its transactions."""
+    service.made(name="crowd")
+    live, sizes = service.store.open("crowd"), []
+    handle = live._batches._handle
+    live._batches._handle = lambda batch: sizes.append(len(batch)) or handle(batch)
+    answers, go = {}, threading.Barrier(200)
+
+    def client(number):
+        go.wait(30)
+        answers[number] = service.client().decide("crowd", str(number)).round
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(answers.values()) == list(range(200))
+    assert len(sizes) < 150

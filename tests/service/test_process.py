@@ -1,0 +1,172 @@
+"""`tacit serve` as a process: how it begins, how it ends, and that there is one of it."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+import tacit
+from cli.command import run_command
+from service.running import start
+from tacit.errors import StoreError
+from tacit.service.occupancy import occupied
+from tacit.service.tokens import SCOPES, Tokens
+
+PROBLEM = tacit.Experts(n=3, horizon=400, delay=50)
+CLIENT = """
+import sys, tacit
+url, token, name = sys.argv[1:]
+client = tacit.Client(url, token)
+for number in range(20):
+    decision = client.decide("home", f"{name} {number}")
+    client.settle("home", decision.round, [0.0, 0.5, 1.0])
+    print(decision.round, decision.action)
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A store with a learner and a token."""
+    path = tmp_path / "a.db"
+    with tacit.Store(path) as store:
+        store.open("home", PROBLEM, epsilon=1.0, delta=1e-6)
+        token = Tokens(store).make(list(SCOPES))
+    return path, token
+
+
+@contextmanager
+def served(path, *options):
+    """A process that serves a store, and its address."""
+    child, url = start(path, *options)
+    try:
+        yield child, url
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def end(child):
+    """Ask a process to end; what it said."""
+    child.send_signal(signal.SIGTERM)
+    said = child.communicate(timeout=60)[1].decode()
+    return child.returncode, said
+
+
+@pytest.mark.slow
+def test_several_processes_ask_one_service_and_a_second_one_is_refused(place):
+    path, token = place
+    with served(path) as (_, url):
+        command = [sys.executable, "-c", CLIENT, url, token]
+        askers = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "abc"]
+        answers = [line.split() for asker in askers for line in asker.communicate(timeout=60)[0].splitlines()]
+        assert sorted(int(number) for number, _ in answers) == list(range(60))
+        code = "from tacit.cli.main import main; main()"
+        refused = subprocess.run(
+            [sys.executable, "-c", code, "serve", "--store", str(path)], capture_output=True, timeout=60, text=True
+        )
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "Another service has the store a.db" in refused.stderr
+    with tacit.Store(path) as store:
+        exported = {entry["round"]: entry["action"] for entry in store.export("home")["decisions"]}
+    assert len(exported) == 60
+    assert all(exported[int(number)] == int(action) for number, action in answers)
+
+
+def test_sigterm_in_mid_request_answers_what_is_in_hand(place):
+    path, token = place
+    with served(path) as (child, url):
+        client = tacit.Client(url, token, patience=0.01)
+        client.settle("home", client.decide("home", "first").round, [0.0, 0.5, 1.0])
+        # The database is locked by another program, so that requests are in hand when the signal comes.
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with ThreadPoolExecutor(4) as threads:
+            asked = [threads.submit(client.decide, "home", f"last {number}") for number in range(4)]
+            time.sleep(0.5)
+            child.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            other.execute("ROLLBACK")
+            other.close()
+            rounds = sorted(answer.result(60).round for answer in asked)
+        said = child.communicate(timeout=60)[1].decode()
+        assert (child.returncode, rounds) == (0, [1, 2, 3, 4])
+        assert "POST /v1/learners/{name}/decisions 200" in said
+        assert not any(word in said for word in (token, "last", "feedback", "home"))
+    with tacit.Store(path) as store:
+        assert store.export("home")["rounds"] == 5
+
+
+def test_it_listens_on_loopback_says_so_and_takes_tokens_at_once(tmp_path):
+    with served(tmp_path / "new.db", "--quiet") as (child, url):
+        assert url.startswith("http://127.0.0.1:")
+        with tacit.Store(tmp_path / "new.db") as store:  # as `tacit token` does
+            token = Tokens(store).make(["read"])
+        assert tacit.Client(url, token).ledger() == []
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as idle:
+            code, said = end(child)  # a connection that asks nothing does not keep it
+            assert idle.recv(1) == b""
+        assert (code, said) == (0, "")
+
+
+def test_a_store_that_is_served_is_free_when_its_service_is_gone(tmp_path):
+    file = tmp_path / "a.db"
+    with occupied(file), pytest.raises(StoreError, match="Another service has the store"), occupied(file):
+        pass
+    with occupied(file):
+        pass
+    with occupied(None), occupied(None):  # PostgreSQL: several may
+        pass
+
+
+def test_bad_places_are_refused_in_one_sentence(tmp_path, capsys):
+    store = str(tmp_path / "a.db")
+    assert run_command("serve", "--store", store, "--host", "256.0.0.1", "--port", "1") == 2
+    assert "cannot listen at 256.0.0.1" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert run_command("serve", "--store", store, "--port", str(taken.getsockname()[1])) == 2
+    assert capsys.readouterr().err.startswith("Error: The service cannot listen at 127.0.0.1")
+    assert run_command("serve", "--store", str(tmp_path / "no" / "a.db")) == 2
+    assert "There is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", ["fastapi", "uvicorn", "prometheus_client"])
+def test_without_the_extra(module, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, module, None)
+    assert run_command("serve", "--store", str(tmp_path / "a.db")) == 2
+    assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'." in capsys.readouterr().err
+    assert not os.listdir(tmp_path)
+
+
+def test_learners_that_are_open_are_bounded(tmp_path):
+    from tacit.service.learners import Learners
+
+    with tacit.Store(tmp_path / "a.db") as store:
+        for name in "abc":
+            store.open(name, tacit.Experts(n=2, horizon=50), epsilon=1.0, delta=1e-6).decide(key=name)
+        learners = Learners(store, most=2)
+        first = learners.get("a")
+        learners.get("b")
+        learners.get("c")
+        assert len(learners) == 2
+        assert learners.ready("a") is None
+        again = learners.get("a")
+        assert again is not first
+        assert first.decide(key="x") == again.decide(key="x")  # whoever still has the other one is served all the same
+        assert again.decide(key="a") == first.decide(key="a")
+        opened = []
+        threads = [threading.Thread(target=lambda: opened.append(learners.get("b"))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(set(map(id, opened))) == 1
+        assert json.dumps(store.export("a")["rounds"]) == "2"
