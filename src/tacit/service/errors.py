@@ -56,6 +56,14 @@ class Problem(Exception):
         return JSONResponse(content, self.status, self.headers, MEDIA_TYPE)
 
 
+def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """These refusals, for the description of the interface."""
+    texts = {"type": "string"}, {"type": "integer"}
+    fields = {"type": texts[0], "title": texts[0], "status": texts[1], "detail": texts[0]}
+    content = {MEDIA_TYPE: {"schema": {"type": "object", "properties": fields, "required": list(fields)}}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+
+
 def problem_of(error: TacitError) -> Problem:
     """What is said about an error of tacit's."""
     if isinstance(error, Conflict | ProtocolError):

@@ -66,7 +66,8 @@ def run(store: Store, listener: socket.socket, limits: Limits, ready: Callable[[
 
 def configured(app: FastAPI, limits: Limits) -> uvicorn.Config:
     """How uvicorn runs the service: quietly, because its log would hold addresses and the texts of errors."""
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    for name in ("uvicorn.error", "uvicorn.access"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return uvicorn.Config(
         app,
         http=_patient(limits.patience),

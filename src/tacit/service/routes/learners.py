@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from tacit.comparison import Comparison
+from tacit.errors import Conflict
 from tacit.service.access import Access, guarded
-from tacit.service.errors import Problem
+from tacit.service.errors import Problem, answers
 from tacit.service.learners import Learners
 from tacit.service.metrics import Metrics
 from tacit.service.work import Work
@@ -22,6 +23,7 @@ Name = Annotated[
     str,
     Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^/\\]*$", description="Its name, without / and \\."),
 ]
+OTHER = "A learner of this name has another contract, or another ledger: GET /v1/learners/{name} shows which."
 MOST_SHOWN = 10_000
 PROBLEM = {
     "type": "object",
@@ -59,13 +61,23 @@ class NewLearner(BaseModel):
 
 def router(store: Store, work: Work, access: Access, learners: Learners, metrics: Metrics) -> list[APIRouter]:
     """The routes."""
-    made = APIRouter(prefix="/v1", tags=["learners"], route_class=guarded(access, "admin"))
-    shown = APIRouter(prefix="/v1", tags=["learners"], route_class=guarded(access, "read"))
+    made = APIRouter(
+        prefix="/v1",
+        tags=["learners"],
+        route_class=guarded(access, "admin"),
+        responses=answers(401, 403, 409, 413, 422, 503),
+    )
+    shown = APIRouter(
+        prefix="/v1", tags=["learners"], route_class=guarded(access, "read"), responses=answers(401, 403, 404, 422, 503)
+    )
 
     def make(body: NewLearner) -> Response:
         if body.ledger is not None and body.ledger not in store.ledgers:
             raise Problem(422, "There is no ledger of this name in the store: make it first, by store.ledger(...).")
-        live, new = store.make(body.name, problem_from_dict(body.problem), ledger=body.ledger, **body.target)
+        try:
+            live, new = store.make(body.name, problem_from_dict(body.problem), ledger=body.ledger, **body.target)
+        except Conflict:
+            raise Problem(409, OTHER) from None
         learners.keep(live)
         if new:
             metrics.learners.inc()

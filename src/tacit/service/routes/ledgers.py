@@ -7,13 +7,16 @@ from typing import Any
 from fastapi import APIRouter
 
 from tacit.service.access import Access, guarded
+from tacit.service.errors import answers
 from tacit.service.work import Work
 from tacit.store.store import Store
 
 
 def router(store: Store, work: Work, access: Access) -> APIRouter:
     """The routes."""
-    routes = APIRouter(prefix="/v1", tags=["ledgers"], route_class=guarded(access, "read"))
+    routes = APIRouter(
+        prefix="/v1", tags=["ledgers"], route_class=guarded(access, "read"), responses=answers(401, 403, 503)
+    )
 
     def read() -> dict[str, Any]:
         return {"ledgers": [store.ledger(name).to_dict() for name in store.ledgers]}

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.problems import Arms, Experts, Tracking
 from tacit.service.access import Access, guarded
-from tacit.service.errors import Problem
+from tacit.service.errors import Problem, answers
 from tacit.service.learners import Learners
 from tacit.service.metrics import Metrics
 from tacit.service.work import Work
@@ -54,8 +54,9 @@ class Decided(BaseModel):
 
 def router(work: Work, access: Access, learners: Learners, metrics: Metrics) -> list[APIRouter]:
     """The routes."""
-    decisions = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "decide"))
-    feedback = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "feedback"))
+    refused = answers(401, 403, 404, 409, 413, 422, 503)
+    decisions = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "decide"), responses=refused)
+    feedback = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "feedback"), responses=refused)
 
     async def opened(name: str) -> Live:
         found = learners.ready(name)

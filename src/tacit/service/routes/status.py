@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from tacit.service.errors import answers
 from tacit.service.metrics import Metrics
 from tacit.service.work import Work
 from tacit.store.store import Store
@@ -14,7 +15,7 @@ from tacit.store.store import Store
 
 def router(store: Store, work: Work, metrics: Metrics) -> APIRouter:
     """The routes."""
-    routes = APIRouter(tags=["status"])
+    routes = APIRouter(tags=["status"], responses=answers(503))
 
     def check() -> None:
         with store.database.reading() as transaction:
