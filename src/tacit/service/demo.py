@@ -59,8 +59,8 @@ class Scene:
 
 
 SCENES = (
-    Scene("homepage-banner", Experts(n=4, horizon=20_000, delay=20), 1.0, (0.5, 0.3, 0.55, 0.6)),
-    Scene("model-router", Arms(n=3, horizon=20_000, delay=20), 1.0, (0.6, 0.25, 0.55)),
+    Scene("homepage-banner", Experts(n=4, horizon=20_000, delay=20), 1.5, (0.6, 0.15, 0.65, 0.7)),
+    Scene("model-router", Arms(n=3, horizon=20_000, delay=20), 1.5, (0.7, 0.15, 0.65)),
     Scene("seasonal-offers", Tracking(n=3, horizon=20_000, switches=24, delay=20), 2.0, (0.15, 0.7, 0.8), shift=800),
 )
 
