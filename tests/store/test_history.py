@@ -5,6 +5,7 @@ import json
 import pytest
 
 import tacit
+from tacit.errors import InvalidInput
 from tacit.store import engines
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -60,15 +61,29 @@ def counted(decisions, first, last, width):
 
 def test_single_decisions_and_what_was_asked_for(store):
     live, decisions = decided(store, "home", 3)
-    request, guarantee = store.history.about(1)
+    row = store.history.about("home")
     assert store.history.decision(1, 2) == decisions[2]
     assert store.history.decision(1, 3) is None
-    assert json.loads(json.dumps(request)) == request
-    assert str(guarantee) == str(live.guarantee)
-    plan = store.history.plan("home", request)
+    assert row.request["problem"]["n"] == 3
+    assert str(row.guarantee) == str(live.guarantee)
+    plan = store.history.plan("home")
     assert plan is not None
-    assert plan.plan.signature == live.plan.plan.signature
+    assert plan.signature == row.signature == live.plan.plan.signature
+    with pytest.raises(InvalidInput, match="no learner"):
+        store.history.about("nobody")
 
 
-def test_problems_that_are_not_made_of_numbers_have_no_plan_here(store):
-    assert store.history.plan("points", {"problem": None, "text": "Convex(...)", "target": {}}) is None
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("request", json.dumps({"problem": None, "text": "Convex(...)", "target": {}})),
+        ("request", json.dumps({"problem": {"kind": "experts", "n": 3, "horizon": 9}, "target": {"epsilon": -1.0}})),
+        ("signature", "of another version"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_again_is_not_made_up(store, column, value):
+    store.open("home", tacit.Experts(n=3, horizon=9), **TARGET)
+    assert store.history.plan("home") is not None
+    with store.database.writing() as transaction:
+        transaction.run(f"UPDATE tacit_learners SET {column} = :value", value=value)
+    assert store.history.plan("home") is None

@@ -7,18 +7,16 @@ is new.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.comparison import Comparison
-from tacit.privacy.guarantee import Guarantee
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.learners.plan import Plan
 from tacit.store import rows
 from tacit.store.engines import Database
 
 _HEADS = "SELECT id, name, rounds, ledger FROM tacit_learners ORDER BY id"
-_ABOUT = "SELECT request, guarantee FROM tacit_learners WHERE id = :learner"
 # Each decision beside that of the round before: a window over the rounds would cost twice as much.
 _COUNTS = """SELECT later.round / :width AS part, later.action, count(*),
         sum(CASE WHEN later.action <> earlier.action THEN 1 ELSE 0 END)
@@ -74,11 +72,13 @@ class History:
             found = transaction.rows(_HEADS)
         return tuple(Head(int(number), str(name), int(rounds), ledger) for number, name, rounds, ledger in found)
 
-    def about(self, number: int) -> tuple[dict[str, Any], Guarantee]:
-        """What was asked for when the learner was made, and its contract: neither changes."""
+    def about(self, name: str) -> rows.Row:
+        """What was asked for when a learner was made, its plan to the last digit, and its contract."""
         with self._database.reading() as transaction:
-            request, guarantee = transaction.row(_ABOUT, learner=number)
-        return json.loads(request), Guarantee.from_json(guarantee)
+            found = rows.find(transaction, name)
+        if found is None:
+            raise InvalidInput(f"There is no learner {name!r} in this store.")
+        return found
 
     def counts(self, number: int, first: int, last: int, width: int) -> Iterator[Count]:
         """How often each decision was made from round `first` to `last - 1`, in parts of `width` rounds."""
@@ -99,6 +99,11 @@ class History:
             found = transaction.rows("SELECT id, name, epoch FROM tacit_ledgers ORDER BY id")
         return tuple((int(number), str(name), int(epoch)) for number, name, epoch in found)
 
-    def plan(self, name: str, request: dict[str, Any]) -> Comparison | None:
-        """The plan of what was asked for; None if its problem is not made of numbers."""
-        return None if request["problem"] is None else rows.plan_again(name, request)
+    def plan(self, name: str) -> Plan | None:
+        """The plan of a learner, made again; None if its problem is not made of numbers, or it was another plan."""
+        row = self.about(name)
+        try:
+            found = rows.plan_again(name, row.request).plan
+        except (InvalidInput, PrivacyError, TypeError):  # registered elsewhere, or asked of another version
+            return None
+        return found if found.signature == row.signature else None

@@ -5,6 +5,7 @@ import re
 from datetime import UTC, datetime
 
 import numpy as np
+import pytest
 
 import tacit
 from service.page.world import PROBLEM, TARGET, fill
@@ -64,6 +65,24 @@ def test_fifty_learners_are_there_at_once_and_complete_later(store, monkeypatch)
         watch.look(0.0)
     assert "still being read" not in watch.page(ADDRESS)
     assert len(page) < 400_000
+
+
+def test_too_many_learners_are_counted_and_not_read(store, monkeypatch):
+    monkeypatch.setattr(watching, "ROWS", 4)
+    fill(store, 7, 3)
+    watch = Watch(store)
+    watch.look(1.0)
+    page = watch.page(ADDRESS)
+    assert page.count('<article class="learner"') == len(watch._seen) == 4
+    assert "There are 3 more learners" in page
+
+
+@pytest.mark.parametrize("since", ["", ".", "x.1", "{}.-1", "{}.1.1", "{}." + "9" * 5000, "{}.²"])
+def test_a_stamp_of_somebody_else_gets_everything(store, since):
+    fill(store, 1, 3)
+    watch = Watch(store)
+    watch.look(1.0)
+    assert kinds(watch.changes(since.format(watch._instance))[0]) == ["made", "learner", "ledgers"]
 
 
 def test_only_what_is_new_is_read_and_told(store):

@@ -46,7 +46,7 @@ _LIVE = """<a class="skip" href="#learners">Skip to the learners</a>
 {empty}<div id="rows">
 {rows}
 </div>
-</section>
+{more}</section>
 </main>
 <footer><p>Only decisions and contracts are shown here. Feedback never leaves the store.</p></footer>"""
 
@@ -76,13 +76,16 @@ kept in a cookie of this browser, which can look and change nothing.</p>
 </main>"""
 
 
-def live_page(cards: Sequence[str], ledgers: Sequence[LedgerView], version: str, address: str) -> str:
-    """The whole page, with a card for each learner."""
+def live_page(cards: Sequence[str], ledgers: Sequence[LedgerView], version: str, address: str, hidden: int = 0) -> str:
+    """The whole page, with a card for each learner but those that are hidden because there are too many."""
     body = _LIVE.format(
         ledgers=ledger_bars(ledgers),
         no_ledgers="" if ledgers else " hidden",
         empty="" if cards else _EMPTY.format(address=escape(address)),
         rows="\n".join(cards),
+        more=f"<p>There are {hidden:,} more learners: a page shows {len(cards):,}, the oldest ones.</p>"
+        if hidden
+        else "",
     )
     return _PAGE.format(
         title="tacit: decisions and budgets", attributes=f' data-version="{escape(version)}"', body=body

@@ -14,7 +14,7 @@ from tacit.service.page.strips import OTHERS, Scale, Strip
 from tacit.store.history import Head
 
 PLANNING = Certified("...", "being computed")
-UNKNOWN = Certified("not known here", "the problem is not made of numbers alone: only the program that opened it knows")
+UNKNOWN = Certified("not known here", "only the program that made the learner can plan it again")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ looks at the page shares one watch, so that many viewers cost the store no more 
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ from tacit.store.store import Store
 
 PIECE = 5_000  # rounds that are counted in one transaction
 FEW = 3  # learners whose contracts stand open
+ROWS = 200  # learners on the page
 
 
 @dataclass
@@ -62,6 +64,7 @@ class State:
     learners: Mapping[int, Shown] = field(default_factory=dict)
     ledgers: tuple[LedgerView, ...] = ()
     ledgers_version: int = 0
+    hidden: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,12 @@ class Watch:
         """
         with self._turn:
             until = time.monotonic() + seconds
-            heads = self._history.heads()
+            found = self._history.heads()
+            heads = found[:ROWS]
             for head in heads:
                 if head.number not in self._seen:
-                    about = About(*self._history.about(head.number))
+                    row = self._history.about(head.name)
+                    about = About(row.request, row.guarantee)
                     self._seen[head.number] = Seen(about, Strip(about.scale))
             names = self._read_ledgers()
             left = self._read_decisions(heads, until)
@@ -114,7 +119,8 @@ class Watch:
             version, ledgers = self._state.version + 1, tuple(view for _, _, view in self._accounts.values())
             learners = {head.number: self._shown(head, names.get(head.ledger), version) for head in heads}
             same = ledgers == self._state.ledgers
-            self._state = State(version, learners, ledgers, self._state.ledgers_version if same else version)
+            changed = self._state.ledgers_version if same else version
+            self._state = State(version, learners, ledgers, changed, hidden=len(found) - len(heads))
             self._looked = time.monotonic()
             return left
 
@@ -123,13 +129,13 @@ class Watch:
         state = self._state
         opened = len(state.learners) <= FEW
         cards = [html.card(shown.view, shown.now, opened=opened) for shown in state.learners.values()]
-        return html.live_page(cards, state.ledgers, self._stamp(state), address)
+        return html.live_page(cards, state.ledgers, self._stamp(state), address, state.hidden)
 
     def changes(self, since: str) -> tuple[list[Change], str]:
         """What changed since a stamp (all of it, if the stamp is not of this watch), and the stamp of now."""
         state = self._state
         instance, _, number = since.partition(".")
-        known = int(number) if instance == self._instance and number.isdecimal() else 0
+        known = int(number) if instance == self._instance and re.fullmatch(r"[0-9]{1,15}", number) else 0
         return list(_changes(state, known)), self._stamp(state)
 
     def _stamp(self, state: State) -> str:
@@ -168,8 +174,7 @@ class Watch:
         waiting = [head for head in heads if not self._seen[head.number].about.planned]
         for head in waiting[:plans]:
             about = self._seen[head.number].about
-            comparison = self._history.plan(head.name, about.request)
-            about.plan = None if comparison is None else comparison.plan
+            about.plan = self._history.plan(head.name)
             about.planned = True
 
     def _shown(self, head: Head, ledger: str | None, version: int) -> Shown:
