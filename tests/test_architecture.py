@@ -153,7 +153,13 @@ def test_every_algorithm_stands_where_the_table_says(algorithm):
 
 # What functions may import of tacit when they are called: commands, pictures and attacks that few need and that load
 # much. Two modules that need each other are no reason.
-LATE = ("tacit.cli.app", "tacit.report.plots", "tacit.auditing.densities", "tacit.auditing.replay")
+LATE = (
+    "tacit.cli.app",
+    "tacit.report.plots",
+    "tacit.auditing.densities",
+    "tacit.auditing.replay",
+    "tacit.service.server",
+)
 MODULES = {
     ".".join(("tacit", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in FILES

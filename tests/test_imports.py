@@ -12,7 +12,7 @@ import tacit
 
 HEAVY = {
     "dp_accounting", "joblib", "matplotlib", "networkx", "pyarrow", "rich", "sklearn", "typer",
-    "sqlalchemy", "psycopg",
+    "sqlalchemy", "psycopg", "fastapi", "prometheus_client", "pydantic", "starlette", "uvicorn",
     "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal",
     "scipy.sparse", "scipy.spatial", "scipy.stats",
 }  # fmt: skip
@@ -76,3 +76,7 @@ def test_audit_is_the_function_and_its_package_imports_normally():
         "assert tacit.auditing.scripted.enumeration.__name__ == 'tacit.auditing.scripted.enumeration'"
     )
     loaded_by(code)
+
+
+def test_tokens_need_no_web_framework():
+    assert not heavy_among(loaded_by("import tacit.service.tokens")) - {"sqlalchemy"}

@@ -105,6 +105,7 @@ def test_sigterm_in_mid_request_answers_what_is_in_hand(place):
         assert store.export("home")["rounds"] == 5
 
 
+@pytest.mark.slow
 def test_it_listens_on_loopback_says_so_and_takes_tokens_at_once(tmp_path):
     with served(tmp_path / "new.db", "--quiet") as (child, url):
         assert url.startswith("http://127.0.0.1:")

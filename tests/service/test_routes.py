@@ -103,7 +103,8 @@ def test_what_is_not_there(service):
     for path, body in (("decisions", {"key": "a"}), ("rounds/0/feedback", {"feedback": None})):
         assert service.post(f"/v1/learners/nobody/{path}", body)[0] == 404
     assert service.get("/v1/learners/nobody")[0] == 404
-    assert service.get("/v1/other")[0] == 404
+    for path in ("/v1/other", "/v1/ledger/", "/v1/learners/home%2F", "//evil.example"):
+        assert service.get(path)[0] == 404
     assert service.ask("DELETE", "/v1/ledger")[0] == 405
 
 
@@ -165,6 +166,13 @@ def test_requests_that_do_not_fit(service, path, text, said):
     assert "canary" not in answer
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
+def test_a_body_that_does_not_say_that_it_is_json(service, kind):
+    headers = {"Content-Type": kind}
+    status, _, text = service.ask("POST", "/v1/learners/home/decisions", {"key": "a"}, headers=headers)
+    assert (status, "application/json" in text) == (415, True)
+
+
 def test_a_ledger_is_charged_and_shown(service):
     service.store.ledger("people", epsilon=1.5, delta=1e-6)
     service.made(name="first", ledger="people")
@@ -219,3 +227,19 @@ def test_headers_of_every_answer(service):
         assert "default-src 'none'" in headers["content-security-policy"]
         assert not [name for name in headers if name.lower().startswith("access-control")]
         assert "server" not in {name.lower() for name in headers}
+
+
+def test_counting_feedback_would_be_seen(service, monkeypatch):
+    """The check has teeth: a service that counts all requests alike tells whether feedback came."""
+    monkeypatch.setattr("tacit.service.metrics.PRIVATE", "/nothing")
+    before = service.ask("GET", "/metrics", token="")[2]
+    service.post("/v1/learners/nobody/rounds/0/feedback", {"feedback": None})
+    after = service.ask("GET", "/metrics", token="")[2]
+    assert without_metrics_route(before) != without_metrics_route(after)
+
+
+def test_the_frameworks_own_telemetry_is_off(service):
+    from tacit.service.app import create_app
+
+    settings = getattr(create_app(service.store), "_telemetry", {})
+    assert not any(settings.get(name) for name in ("tracing", "metrics", "logs", "operation_spans", "auto_configure"))

@@ -1,4 +1,4 @@
-"""The command line: plan, run, simulate, sweep, report, audit, bench, demo.
+"""The command line: plan, run, simulate, sweep, report, audit, bench, demo, serve, token.
 
 Decisions go to standard output, everything else to standard error. Exit codes: 0 done, also if the reader of the
 output went away; 1 an audit broke the contract; 2 bad input with one clear sentence; 130 interrupted.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -62,7 +61,10 @@ def serve(
         sys.stdout.flush()
 
     if store is None:
-        import_module("tacit.service.demo").demo(host, port, shown, browser=browser)
+        from tacit.service.demo import demo as show
+
+        show(host, port, shown, browser=browser)
     else:
-        server = import_module("tacit.service.server")  # loads what only this command needs
-        server.serve(tacit.Store(store), host, port, ready=ready)
+        from tacit.service.server import serve as run  # loads what only this command needs
+
+        run(tacit.Store(store), host, port, ready=ready)

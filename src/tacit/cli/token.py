@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ import tacit
 from tacit.cli import options
 from tacit.cli.serve import Where
 from tacit.errors import InvalidInput
+from tacit.service.tokens import Tokens
 
 Scopes = Annotated[
     str | None, typer.Option(help="What it may do: decide, feedback, read, admin, with commas; none implies another.")
@@ -34,7 +34,7 @@ def token(
     if (scopes is not None) + listed + (revoke is not None) != 1:
         raise InvalidInput("tacit token needs one of --scopes (make one), --list and --revoke NUMBER.")
     with tacit.Store(store) as opened:
-        tokens = import_module("tacit.service.tokens").Tokens(opened)
+        tokens = Tokens(opened)
         if scopes is not None:
             made = tokens.make(scopes, name=name, days=days)
             output.answer(made, {"token": made})

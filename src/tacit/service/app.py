@@ -57,6 +57,7 @@ def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
         description="Private decisions: nothing is shown before it is durable, and the same key gives the same answer.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # an address that is not there leads nowhere else
         lifespan=lifespan,
         telemetry=SILENT,
         middleware=[

@@ -104,6 +104,8 @@ async def _tacit(request: Request, error: Exception) -> Response:
 async def _invalid(request: Request, error: Exception) -> Response:
     """Where the request is wrong, by the names that we gave to its parts."""
     assert isinstance(error, RequestValidationError)
+    if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
+        return Problem(415, "The body must be JSON, and say so: 'Content-Type: application/json'.").response()
     places = {_place(part.get("loc", ()), str(part.get("type"))) for part in error.errors()}
     detail = f"The request does not fit: {'; '.join(sorted(places))}. The interface is described at /docs."
     return Problem(422, detail).response()

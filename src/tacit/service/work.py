@@ -8,8 +8,10 @@ thread at work: nothing can stop it, and it still counts as one of the few.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -27,20 +29,36 @@ class Work:
 
     def __init__(self, threads: int = 256, planners: int = 2) -> None:
         self._threads = ThreadPoolExecutor(threads, "tacit-store")
-        self._planners = ThreadPoolExecutor(planners, "tacit-plan")
+        self._planners = asyncio.Semaphore(planners)
 
     async def do(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that waits for the database."""
-        return await self._in(self._threads, partial(function, *args, **kwargs))
+        call = partial(function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def plan(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that may plan."""
-        return await self._in(self._planners, partial(function, *args, **kwargs))
+        await self._planners.acquire()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+
+        def settle(tell: Callable[[], None]) -> None:
+            self._planners.release()
+            if not answer.done():  # else nobody waits for it any more
+                tell()
+
+        def work() -> None:
+            try:
+                tell = partial(answer.set_result, function(*args, **kwargs))
+            except Exception as error:
+                tell = partial(answer.set_exception, error)
+            with suppress(RuntimeError):  # the service has ended meanwhile
+                loop.call_soon_threadsafe(settle, tell)
+
+        # A daemon: a service that shall end does not wait for plans that nobody waits for.
+        threading.Thread(target=work, name="tacit-plan", daemon=True).start()
+        return await answer
 
     def close(self) -> None:
-        """Begin nothing new, and wait for what writes; plans that nobody waits for any more are not waited for."""
-        self._planners.shutdown(wait=False, cancel_futures=True)
+        """Begin nothing new, and wait for what writes."""
         self._threads.shutdown(wait=True)
-
-    async def _in(self, threads: ThreadPoolExecutor, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(threads, call)

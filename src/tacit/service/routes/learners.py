@@ -65,7 +65,7 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         prefix="/v1",
         tags=["learners"],
         route_class=guarded(access, "admin"),
-        responses=answers(401, 403, 409, 413, 422, 503),
+        responses=answers(401, 403, 409, 413, 415, 422, 503),
     )
     shown = APIRouter(
         prefix="/v1", tags=["learners"], route_class=guarded(access, "read"), responses=answers(401, 403, 404, 422, 503)
