@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 
 import httpx
 
@@ -10,6 +11,7 @@ from service.page.world import PROBLEM, TARGET, fill
 from service.running import running
 from tacit.errors import StoreError
 from tacit.service.access import COOKIE
+from tacit.service.errors import Problem
 from tacit.service.page import events as streaming
 from tacit.service.page.events import Events
 from tacit.service.page.watch import Watch
@@ -24,6 +26,10 @@ def events(answer):
             kind = value
         elif name == "data":
             yield kind, json.loads(value)
+
+
+async def allowed():
+    """Whoever looks may."""
 
 
 def test_a_decision_is_told_within_seconds_and_the_service_ends_all_the_same(tmp_path):
@@ -45,7 +51,9 @@ def test_a_decision_is_told_within_seconds_and_the_service_ends_all_the_same(tmp
             kind, content = next(found)
             assert (kind, content["number"]) == ("learner", 1)
             assert f"expert {decision.action}</span>" in content["html"]
+            start = time.monotonic()
         assert list(found) == []
+        assert time.monotonic() - start < 20  # else it was cut off
 
 
 def test_viewers_share_one_look_and_leave_nothing_behind(store):
@@ -56,7 +64,7 @@ def test_viewers_share_one_look_and_leave_nothing_behind(store):
     stream = Events(watch, tick=0.01)
 
     async def view():
-        told = [text async for text in _first(stream.stream("", closing), 6)]
+        told = [text async for text in _first(stream.stream("", closing, allowed), 6)]
         return "".join(told)
 
     async def main():
@@ -99,7 +107,7 @@ def test_a_store_that_does_not_answer_is_told_and_forgiven(store):
 
     async def main():
         told = []
-        async for text in stream.stream("", threading.Event()):
+        async for text in stream.stream("", threading.Event(), allowed):
             told.append(text)
             if "event: fine" in text:
                 return "".join(told)
@@ -109,14 +117,21 @@ def test_a_store_that_does_not_answer_is_told_and_forgiven(store):
     assert "gone" not in told
 
 
-def test_silence_is_broken_and_viewers_have_to_come_again(store, monkeypatch):
+def test_silence_is_broken_and_whoever_may_not_look_any_more_is_let_go(store, monkeypatch):
     monkeypatch.setattr(streaming, "BEAT", 0.02)
-    monkeypatch.setattr(streaming, "LIFE", 0.5)
-    stream = Events(Watch(store), tick=0.01)
+    monkeypatch.setattr(streaming, "TRUST", 0.2)
+    stream, checks = Events(Watch(store), tick=0.01), []
+
+    async def check():
+        checks.append(None)
+        if len(checks) == 3:
+            raise Problem(401, "This token was revoked.")
 
     async def main():
-        return [text async for text in stream.stream("", threading.Event())]
+        return [text async for text in stream.stream("", threading.Event(), check)]
 
     told = asyncio.run(main())
     assert told[0].startswith("retry: ")
     assert ": still here\n\n" in told
+    assert len(checks) == 3
+    assert not stream._viewers

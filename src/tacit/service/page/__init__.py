@@ -65,7 +65,7 @@ def router(store: Store, reader: Reader) -> APIRouter:
         if events.full:
             raise Problem(503, "Too many look at the page: look again later.", {"Retry-After": "10"})
         known = request.headers.get("last-event-id", since)
-        stream = events.stream(known, request.app.state.closing)
+        stream = events.stream(known, request.app.state.closing, lambda: reader(request))
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     for name, kind in KINDS.items():

@@ -1,8 +1,7 @@
 """Server-sent events: whoever looks at the page gets what changes, once a second at most.
 
-One task looks into the store for all viewers, and only while there are any. There are so many viewers at most; each is
-let go after some minutes, so that its browser comes again and its token is looked at again; and all of them are when
-the service ends, which otherwise would wait for them.
+One task looks into the store for all viewers, and only while there are any. There are so many viewers at most. Each is
+let go when its token is no longer good, and all of them are when the service ends, which otherwise would wait for them.
 """
 
 from __future__ import annotations
@@ -11,17 +10,18 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
 from tacit.errors import TacitError
+from tacit.service.errors import Problem
 from tacit.service.page.watch import Change, Watch
 
 MOST = 32  # viewers
 TICK = 1.0  # seconds between two looks
 WORK = 0.25  # seconds that a look may take, and the pause after it if it was too short
 BEAT = 15.0  # seconds after which a silent connection is tried
-LIFE = 600.0  # seconds after which a viewer has to come again
+TRUST = 5.0  # seconds after which a token is looked at again
 FINE, TROUBLE = Change("fine"), Change("trouble")
 
 
@@ -45,15 +45,26 @@ class Events:
         """Whether nobody more can be served."""
         return len(self._viewers) >= MOST
 
-    async def stream(self, since: str, closing: threading.Event) -> AsyncIterator[str]:
-        """The events for one viewer who knows everything up to a stamp, until the service ends."""
+    async def stream(
+        self, since: str, closing: threading.Event, check: Callable[[], Awaitable[object]]
+    ) -> AsyncIterator[str]:
+        """The events for one viewer, until the service ends or the viewer may not look any more.
+
+        Args:
+            since: the stamp up to which the viewer knows everything.
+            closing: set when the service ends.
+            check: raises if the viewer may not look.
+        """
         told = asyncio.Event()
         self._viewers.add(told)
         try:
-            begun = spoken = time.monotonic()
+            checked = spoken = time.monotonic()
             broken = False
             yield "retry: 2000\n\n"
-            while not closing.is_set() and time.monotonic() - begun < LIFE:
+            while not closing.is_set():
+                if time.monotonic() - checked > TRUST:
+                    await check()
+                    checked = time.monotonic()
                 self._start()
                 changes, stamp = self._watch.changes(since)
                 if broken != self._broken:
@@ -65,6 +76,8 @@ class Events:
                 told.clear()
                 with suppress(TimeoutError):  # set at every look, so that the end of the service is noticed as well
                     await asyncio.wait_for(told.wait(), BEAT)
+        except (Problem, TacitError):  # the browser comes again, and is told why
+            return
         finally:
             self._viewers.discard(told)
 
