@@ -201,6 +201,20 @@ def test_a_hostile_name_runs_nothing(driver, tmp_path):
 
 
 @pytest.mark.slow
+def test_whose_token_is_revoked_is_asked_for_another(driver, tmp_path):
+    with running(tmp_path / "decisions.db") as service:
+        service.store.open("homepage", PROBLEM, **TARGET).decide()
+        token = service.tokens.make("read")
+        browser.sign_in(driver, service.url, token)
+        until(lambda: text(driver, "#state") == "live")
+        service.tokens.revoke(service.tokens.list()[-1].number)
+        until(lambda: "This page needs a token." in text(driver, "main"))
+        assert "homepage" not in driver.page_source
+        driver.get("about:blank")
+        browser.complaints(driver)
+
+
+@pytest.mark.slow
 def test_a_service_that_comes_again_is_found_again(driver, tmp_path):
     path = tmp_path / "decisions.db"
     with running(path) as service:
