@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -34,7 +35,7 @@ class Server(uvicorn.Server):
         """The signal handler."""
         app: Any = self.config.app
         app.state.closing.set()
-        self.force_exit = self.should_exit
+        self.force_exit = self.should_exit and sig == signal.SIGINT  # somebody presses Ctrl-C again
         self.should_exit = True
 
 

@@ -42,14 +42,15 @@ class Request(Generic[T]):
         self.durable = False
         self.done = False
         self.leads = False
-        self._called = threading.Semaphore(0)
+        self._called = threading.Lock()
+        self._called.acquire()
 
     def sleep(self) -> None:
         """Wait until it is done or leads."""
         self._called.acquire()
 
     def call(self) -> None:
-        """Wake its thread."""
+        """Wake its thread, which happens once."""
         self._called.release()
 
 
