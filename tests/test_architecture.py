@@ -159,6 +159,7 @@ LATE = (
     "tacit.report.plots",
     "tacit.auditing.densities",
     "tacit.auditing.replay",
+    "tacit.service.demo",
     "tacit.service.server",
 )
 MODULES = {

@@ -15,6 +15,7 @@ from tacit.problems import Problem
 from tacit.randomness import Randomness
 from tacit.store import rows
 from tacit.store.engines import Database, Transaction
+from tacit.store.history import History
 from tacit.store.ledgers import StoredLedger, open_ledger
 from tacit.store.live import Live
 from tacit.store.marks import Marks
@@ -158,6 +159,11 @@ class Store:
         """How many transactions have written to learners and ledgers; less than before: an older copy was put back."""
         with self._database.reading() as transaction:
             return _epoch(transaction)
+
+    @property
+    def history(self) -> History:
+        """What may be shown of all learners at a glance, counted inside the database."""
+        return History(self._database)
 
     def export(self, name: str) -> dict[str, Any]:
         """What may be shown of a learner, as JSON can hold it: decisions, contract, spending. Never feedback."""

@@ -1,0 +1,130 @@
+"""The live page: a row for each learner, what is left of the budgets, and nothing private.
+
+`router(store, reader)` has its routes. Whoever has no token gets a form that takes one and keeps it in a cookie, which
+the service accepts for reading only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from tacit.service.access import COOKIE, Reader
+from tacit.service.errors import Problem
+from tacit.service.page import html
+from tacit.service.page.events import Events
+from tacit.service.page.watch import Watch
+from tacit.store.store import Store
+
+POLICY = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}
+"""Stricter than what the service says anyway: nothing inline."""
+KINDS = {"page.css": "text/css", "page.js": "text/javascript", "page.svg": "image/svg+xml"}
+PATIENCE = 0.25  # seconds that a page may read before it is sent
+FRESH = 1.5  # seconds
+LONGEST_FORM = 4096
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
+
+
+def router(store: Store, reader: Reader) -> APIRouter:
+    """The routes of the page.
+
+    Args:
+        store: what is shown.
+        reader: raises a `Problem` for requests that may not read.
+    """
+    watch = Watch(store)
+    events = Events(watch)
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/")
+    async def page(request: Request) -> Response:
+        """The page, or a form that asks for a token."""
+        try:
+            await reader(request)
+        except Problem as problem:
+            if problem.status not in (401, 403):
+                raise
+            return _ask(problem, COOKIE in request.cookies)
+        if watch.age > FRESH:  # else somebody else looks, and what is newer comes as an event
+            await asyncio.to_thread(watch.look, PATIENCE)
+        return HTMLResponse(watch.page(str(request.base_url.replace(scheme=_scheme(request)))), headers=POLICY)
+
+    @routes.get("/events")
+    async def changes(request: Request, since: str = "") -> Response:
+        """What changes, as server-sent events."""
+        await reader(request)
+        if events.full:
+            raise Problem(503, "Too many look at the page: look again later.", {"Retry-After": "10"})
+        known = request.headers.get("last-event-id", since)
+        stream = events.stream(known, request.app.state.closing, lambda: reader(request))
+        return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+    for name, kind in KINDS.items():
+        routes.add_api_route(f"/{name}", _asset(name, kind), methods=["GET"])
+    routes.add_api_route("/sign-in", _sign_in, methods=["POST"])
+    routes.add_api_route("/sign-out", _sign_out, methods=["POST"])
+    return routes
+
+
+def _asset(name: str, kind: str) -> Callable[[], Awaitable[Response]]:
+    content = files("tacit.service.page").joinpath(name).read_bytes()
+
+    async def asset() -> Response:
+        return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+
+    return asset
+
+
+async def _sign_in(request: Request) -> Response:
+    """Keep the token of the form in a cookie; whether it is good for anything shows at the next request."""
+    _same_site(request)
+    body = await request.body()
+    fields = parse_qs(body.decode("ascii", "replace")) if len(body) <= LONGEST_FORM else {}
+    token = fields.get("token", [""])[0].strip()
+    if not _TOKEN.fullmatch(token):
+        return _ask(Problem(401, "This is no token."), True)
+    response = _home()
+    response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=_scheme(request) == "https", path="/")
+    return response
+
+
+async def _sign_out(request: Request) -> Response:
+    _same_site(request)
+    response = _home()
+    _forget(response)
+    return response
+
+
+def _scheme(request: Request) -> str:
+    """What the browser speaks: behind a proxy, what that says."""
+    return "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
+
+
+def _home() -> Response:
+    return RedirectResponse("./", 303)
+
+
+def _ask(problem: Problem, refused: bool) -> Response:
+    response = HTMLResponse(html.sign_in_page(refused), problem.status, POLICY | problem.headers)
+    if refused:
+        _forget(response)
+    return response
+
+
+def _forget(response: Response) -> None:
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict", path="/")
+
+
+def _same_site(request: Request) -> None:
+    """Refuse forms of other sites: nobody shall be signed in or out by a page that they did not ask for."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise Problem(403, "This form belongs to another site.")

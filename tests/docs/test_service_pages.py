@@ -1,0 +1,120 @@
+"""What the pages about the service tell people to type works, and what they tell them to install is well formed."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tacit
+from cli.command import run_command
+from service.running import running
+from tacit.service.metrics import Metrics
+from tacit.service.tokens import Tokens
+
+DOCS = Path(__file__).parents[2] / "docs"
+SERVICE, DEPLOYMENT = (DOCS / "service.md").read_text(), (DOCS / "deployment.md").read_text()
+
+
+def blocks(page, kind):
+    return re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_three_commands(tmp_path):
+    (commands,) = [block for block in blocks(SERVICE, "bash") if block.startswith("curl")]
+    scopes = re.search(r"tacit token --store decisions.db --scopes (\S+)\)", SERVICE).group(1)
+    with running(tmp_path / "decisions.db") as service:
+        there = commands.replace("http://127.0.0.1:8000", service.url)
+        answers = []
+        for command in there.strip().split("\n\n"):
+            told = command.replace("curl -s", "curl -s -w '\\n%{http_code}'")
+            environment = {"PATH": "/usr/bin:/bin", "TOKEN": Tokens(service.store).make(scopes)}
+            done = subprocess.run(["sh", "-c", told], capture_output=True, text=True, timeout=60, env=environment)
+            answers.append(done.stdout.rpartition("\n"))
+        assert [status for _, _, status in answers] == ["201", "200", "204"]
+        assert json.loads(answers[0][0])["comparison"]["candidates"]
+        assert json.loads(answers[1][0]).keys() == {"round", "action"}
+        assert service.store.export("homepage")["rounds"] == 1
+
+        (client,) = blocks(SERVICE, "py")
+        exec(client.replace("http://127.0.0.1:8000", service.url), {"token": service.token})
+        assert service.store.export("homepage")["rounds"] == 2
+
+
+def test_the_commands_for_tokens(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for line in re.findall(r"^tacit token .*$", SERVICE, re.MULTILINE):
+        words = line.split("#")[0].split()[1:]
+        if "--revoke" in words:
+            with tacit.Store(tmp_path / "decisions.db") as store:
+                Tokens(store).make("read")
+        assert run_command(*words) == 0, line
+        assert capsys.readouterr().out
+
+
+def test_every_route_of_the_service_is_in_the_table(tmp_path):
+    with running(tmp_path / "decisions.db") as service:
+        paths = service.get("/openapi.json")[1]["paths"]
+    listed = set(re.findall(r"`(GET|POST) ([^`]+)`", SERVICE))
+    assert {(method.upper(), path) for path, methods in paths.items() for method in methods} <= listed
+    assert ("GET", "/") in listed
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_the_unit_is_well_formed(tmp_path):
+    (unit,) = blocks(DEPLOYMENT, "ini")
+    file = tmp_path / "tacit.service"
+    file.write_text(unit.replace("/opt/tacit/bin/tacit", "/bin/true").replace("User=tacit\nGroup=tacit\n", ""))
+    command = ["systemd-analyze", "verify", "--man=no", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    told = [line for line in (done.stdout + done.stderr).splitlines() if "tacit.service" in line]
+    assert told == []
+    broken = tmp_path / "broken.service"
+    broken.write_text(unit.replace("ProtectSystem=strict", "ProtectSystem=maybe"))
+    done = subprocess.run([*command[:-1], str(broken)], capture_output=True, text=True, timeout=60)
+    assert "Failed to parse protect system value" in done.stdout + done.stderr
+
+
+def test_proxies_hold_no_events_back_and_say_what_the_browser_speaks():
+    nginx, upstream = blocks(DEPLOYMENT, "nginx")
+    for text in (nginx, upstream):
+        code = re.sub(r"'[^']*'", "''", text)
+        assert code.count("{") == code.count("}")
+        for line in code.splitlines():
+            assert not line.strip() or line.strip()[-1] in "{};", line
+    events = nginx.split("location = /events {")[1].split("}")[0]
+    assert "proxy_buffering off;" in events
+    assert nginx.count("proxy_set_header X-Forwarded-Proto $scheme;") == nginx.count("proxy_pass") == 2
+    assert not re.search(r"\$(request|uri|request_uri|args|http_\w+|remote_addr)\b", nginx.split("server {")[0])
+    (caddy,) = blocks(DEPLOYMENT, "caddy")
+    assert "flush_interval -1" in caddy
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_nginx_takes_its_configuration(tmp_path):
+    nginx, upstream = blocks(DEPLOYMENT, "nginx")
+    text = re.sub(r"(?m)^\s*ssl_.*$", "", nginx).replace("443 ssl http2", "127.0.0.1:8443")
+    text = text.replace("/var/log/nginx", str(tmp_path))
+    file = tmp_path / "nginx.conf"
+    file.write_text(f"pid {tmp_path}/pid; error_log stderr; events {{}}\nhttp {{\n{upstream}\n{text}\n}}\n")
+    done = subprocess.run(["nginx", "-t", "-c", str(file)], capture_output=True, text=True, timeout=60)
+    assert "syntax is ok" in done.stderr, done.stderr
+
+
+def test_alerts_are_about_metrics_that_there_are():
+    yaml = pytest.importorskip("yaml")
+    scrape, alerts = (yaml.safe_load(block) for block in blocks(DEPLOYMENT, "yaml"))
+    assert scrape["scrape_configs"][0]["static_configs"]
+    rules = alerts["groups"][0]["rules"]
+    assert all({"alert", "expr", "for", "annotations"} <= rule.keys() for rule in rules)
+    metrics = Metrics()
+    metrics.count("POST", "/v1/learners/{name}/decisions", 200, 0.01)
+    page = metrics.page().body.decode()
+    named = set(re.findall(r"tacit_\w+", " ".join(rule["expr"] for rule in rules)))
+    assert len(named) == 3
+    for name in named:
+        assert re.search(rf"^{name}\b", page, re.MULTILINE), name
+    assert 'route="/v1/learners/{name}/decisions"' in page

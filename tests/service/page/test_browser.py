@@ -1,0 +1,246 @@
+"""The page in a real browser: it lives, speaks to nobody else, and can be used without a mouse or without eyes.
+
+Needs Debian's chromium and chromedriver. The check by axe-core needs npm once, which puts it into build/axe.
+"""
+
+import json
+import shutil
+import subprocess
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from scripts.docs import browser
+
+from service.page.world import PROBLEM, TARGET, fill
+from service.running import running
+
+pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "there is a browser")
+AXE = Path(__file__).parents[3] / "build" / "axe"
+VERSION = "axe-core@4.10"
+DESKTOP, PHONE = (1280, 900), (390, 844)
+
+
+@pytest.fixture(scope="module")
+def driver():
+    with browser.opened() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The source of axe-core."""
+    source = AXE / "node_modules" / "axe-core" / "axe.min.js"
+    if not source.exists():
+        if shutil.which("npm") is None:
+            pytest.skip(f"axe-core is not in {AXE}, and there is no npm to fetch it")
+        command = ["npm", "install", "--prefix", str(AXE), "--no-audit", "--no-fund", "--ignore-scripts", VERSION]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=120)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            pytest.skip(f"axe-core is not in {AXE}, and npm cannot fetch it")
+    return source.read_text()
+
+
+@contextmanager
+def deciding(service, name):
+    """A client that decides while somebody looks."""
+    stop = threading.Event()
+
+    def work():
+        client = service.client()
+        while not stop.is_set():
+            decision = client.decide(name)
+            client.settle(name, decision.round, [0.0, 1.0, 0.5, 1.0])
+            stop.wait(0.02)
+        client.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def until(condition, seconds=30.0):
+    """Wait for something to be so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never was so"
+        time.sleep(0.05)
+
+
+def text(driver, selector):
+    return driver.execute_script("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
+
+
+def focused(driver):
+    """What has the focus, in a few words, and whether one sees that it has."""
+    return driver.execute_script(
+        "const e = document.activeElement, r = e.getBoundingClientRect(), s = getComputedStyle(e);"
+        "return [e.id || e.tagName, e.textContent.trim().slice(0, 12), r.width > 0 && s.outlineStyle !== 'none']"
+    )
+
+
+def press(driver, key):
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    ActionChains(driver).send_keys(key).perform()
+
+
+def test_signing_in_looking_and_signing_out_by_keyboard(driver, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    with running(tmp_path / "decisions.db") as service:
+        live = service.store.open("homepage", PROBLEM, **TARGET)
+        browser.look_like(driver, width=DESKTOP[0], height=DESKTOP[1], scheme="light")
+        driver.get(service.url)
+        assert focused(driver)[0] == "token"
+        press(driver, service.token + Keys.ENTER)
+        until(lambda: text(driver, "#state") == "live")
+        assert "Nothing was decided yet" in text(driver, ".now")
+        for _ in range(3):
+            live.decide()
+        until(lambda: "3 of 100,000" in text(driver, ".facts"))
+        until(lambda: "nobody can lose more in 3 rounds" in text(driver, ".facts"))
+
+        driver.execute_script("document.activeElement.blur()")
+        walked = []
+        for _ in range(4):
+            press(driver, Keys.TAB)
+            walked.append(focused(driver))
+        assert [name for name, _, _ in walked] == ["A", "pause", "BUTTON", "SUMMARY"]
+        assert all(seen for _, _, seen in walked)
+        opened = "return document.querySelector('details').open"
+        assert driver.execute_script(opened)
+        press(driver, Keys.ENTER)
+        assert not driver.execute_script(opened)
+        live.decide()
+        until(lambda: "4 of 100,000" in text(driver, ".facts"))
+        assert focused(driver)[0] == "SUMMARY"  # what changes takes the focus from nobody
+        assert not driver.execute_script(opened)
+
+        driver.execute_script("document.getElementById('pause').focus()")
+        press(driver, Keys.SPACE)
+        assert text(driver, "#state") == "paused"
+        live.decide()
+        press(driver, Keys.SPACE)
+        until(lambda: "5 of 100,000" in text(driver, ".facts"))
+        press(driver, Keys.TAB)
+        press(driver, Keys.ENTER)
+        until(lambda: "needs a token" in text(driver, "main"))
+        assert not driver.get_cookies()
+        assert browser.hosts(driver) == {urlsplit(service.url).netloc}
+        refused = [line for line in browser.complaints(driver) if "401 (Unauthorized)" not in line]
+        assert refused == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learners", [0, 1, 50])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_every_look_is_whole_quiet_and_accessible(driver, axe, tmp_path, size, scheme, learners):
+    with running(tmp_path / "decisions.db") as service:
+        if learners:
+            fill(service.store, learners, 0 if learners == 1 else 2000)
+            service.store.open("busy", PROBLEM, **TARGET)
+        browser.hosts(driver), browser.complaints(driver)
+        browser.look_like(driver, width=size[0], height=size[1], scheme=scheme, still=True)
+        if not learners:
+            browser.sign_in(driver, service.url, service.token)
+            until(lambda: text(driver, "#state") == "live")
+            assert "There is no learner" in text(driver, "main")
+            check(driver, axe)
+            service.made(name="busy", problem={"kind": "experts", "n": 4, "horizon": 100_000, "delay": 20})
+            until(lambda: "busy" in text(driver, "#rows"))
+            assert text(driver, "#empty") == ""
+        with deciding(service, "busy"):
+            browser.sign_in(driver, service.url, service.token)
+            until(lambda: text(driver, "#state") == "live")
+            last = "#rows > :last-child .facts .value"
+            until(lambda: text(driver, last) != "0 of 100,000")
+            before = text(driver, last)
+            until(lambda: text(driver, last) != before)
+            assert driver.execute_script("return document.querySelectorAll('article').length") == max(learners + 1, 1)
+            check(driver, axe)
+        assert browser.hosts(driver) == {urlsplit(service.url).netloc}
+        assert browser.complaints(driver) == []
+        driver.get("about:blank")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_form_is_accessible_and_faults_would_be_found(driver, axe, tmp_path, scheme):
+    with running(tmp_path / "decisions.db") as service:
+        browser.look_like(driver, width=PHONE[0], height=PHONE[1], scheme=scheme, still=True)
+        driver.get(service.url)
+        check(driver, axe)
+        driver.execute_script("document.querySelector('label').remove()")
+        with pytest.raises(AssertionError, match="label"):
+            check(driver, axe)
+        driver.get("about:blank")
+        browser.complaints(driver)
+
+
+@pytest.mark.slow
+def test_a_hostile_name_runs_nothing(driver, tmp_path):
+    with running(tmp_path / "decisions.db") as service:
+        name = "<img src=x onerror=document.title='broken'>\"'&"
+        browser.sign_in(driver, service.url, service.token)
+        until(lambda: text(driver, "#state") == "live")
+        service.store.open(name, PROBLEM, **TARGET, ledger=service.store.ledger(name, epsilon=3)).decide()
+        until(lambda: text(driver, "h3[id]") == name)
+        until(lambda: text(driver, "#ledgers h3") == name)
+        assert driver.title == "tacit: decisions and budgets"
+        driver.get("about:blank")
+
+
+@pytest.mark.slow
+def test_whose_token_is_revoked_is_asked_for_another(driver, tmp_path):
+    with running(tmp_path / "decisions.db") as service:
+        service.store.open("homepage", PROBLEM, **TARGET).decide()
+        token = service.tokens.make("read")
+        browser.sign_in(driver, service.url, token)
+        until(lambda: text(driver, "#state") == "live")
+        service.tokens.revoke(service.tokens.list()[-1].number)
+        until(lambda: "This page needs a token." in text(driver, "main"))
+        assert "homepage" not in driver.page_source
+        driver.get("about:blank")
+        browser.complaints(driver)
+
+
+@pytest.mark.slow
+def test_a_service_that_comes_again_is_found_again(driver, tmp_path):
+    path = tmp_path / "decisions.db"
+    with running(path) as service:
+        service.store.open("homepage", PROBLEM, **TARGET).decide()
+        browser.sign_in(driver, service.url, service.token)
+        until(lambda: text(driver, "#state") == "live")
+    until(lambda: text(driver, "#state") == "connecting again")
+    driver.get("about:blank")
+    browser.complaints(driver)
+
+
+def check(driver, axe):
+    """Nothing stands out of the screen, nothing moves, and axe finds no fault."""
+    width = "const e = document.scrollingElement; return [e.scrollWidth, e.clientWidth]"
+    wanted, there = driver.execute_script(width)
+    assert wanted <= there
+    assert driver.execute_script("return document.getAnimations().length") == 0
+    driver.execute_script(axe)
+    driver.set_script_timeout(60)
+    found = driver.execute_async_script(
+        "const done = arguments[arguments.length - 1];"
+        "axe.run(document, {resultTypes: ['violations', 'incomplete']}).then(found => done(JSON.stringify(found)))"
+    )
+    result = json.loads(found)
+    faults = [
+        (fault["id"], fault["help"], [node["target"] for node in fault["nodes"][:3]]) for fault in result["violations"]
+    ]
+    assert faults == []
+    assert len(result["passes"]) > 15

@@ -1,0 +1,137 @@
+"""Whoever looks at the page is told what changes, until the service ends."""
+
+import asyncio
+import json
+import threading
+import time
+
+import httpx
+
+from service.page.world import PROBLEM, TARGET, fill
+from service.running import running
+from tacit.errors import StoreError
+from tacit.service.access import COOKIE
+from tacit.service.errors import Problem
+from tacit.service.page import events as streaming
+from tacit.service.page.events import Events
+from tacit.service.page.watch import Watch
+
+
+def events(answer):
+    """The events of an answer as they come: kind and content."""
+    kind = None
+    for line in answer.iter_lines():
+        name, _, value = line.strip().partition(": ")
+        if name == "event":
+            kind = value
+        elif name == "data":
+            yield kind, json.loads(value)
+
+
+async def allowed():
+    """Whoever looks may."""
+
+
+def test_a_decision_is_told_within_seconds_and_the_service_ends_all_the_same(tmp_path):
+    with httpx.Client(timeout=20) as client:
+        with running(tmp_path / "decisions.db") as service:
+            live = service.store.open("homepage", PROBLEM, **TARGET)
+            cookie = {"Cookie": f"{COOKIE}={service.token}"}
+            request = client.build_request("GET", f"{service.url}/events", headers=cookie)
+            answer = client.send(request, stream=True)
+            assert answer.status_code == 200
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            assert answer.headers["x-accel-buffering"] == "no"
+            found = events(answer)
+            while True:
+                kind, content = next(found)
+                if kind == "learner" and "nobody can lose more" in content["html"]:  # its plan is there
+                    break
+            decision = live.decide()
+            kind, content = next(found)
+            assert (kind, content["number"]) == ("learner", 1)
+            assert f"expert {decision.action}</span>" in content["html"]
+            start = time.monotonic()
+        assert list(found) == []
+        assert time.monotonic() - start < 20  # else it was cut off
+
+
+def test_viewers_share_one_look_and_leave_nothing_behind(store):
+    fill(store, 2, 20)
+    watch, looks = Watch(store), []
+    look = watch.look
+    watch.look = lambda *args, **options: looks.append(args) or look(*args, **options)
+    stream = Events(watch, tick=0.01)
+
+    async def view():
+        told = [text async for text in _first(stream.stream("", closing, allowed), 6)]
+        return "".join(told)
+
+    async def main():
+        both = await asyncio.gather(view(), view())
+        await asyncio.sleep(0.2)
+        assert not stream._viewers
+        assert stream._task is not None
+        assert stream._task.done()
+        return both
+
+    closing = threading.Event()
+    first, second = asyncio.run(main())
+    assert first.count("event: made") == second.count("event: made") == 2
+    assert len(looks) < 12
+
+
+async def _first(stream, parts):
+    """Parts of a stream, until it has told of two planned learners."""
+    try:
+        async for text in stream:
+            yield text
+            parts -= 1
+            if parts == 0 or text.count("LazyExperts") >= 1:
+                return
+    finally:
+        await stream.aclose()
+
+
+def test_a_store_that_does_not_answer_is_told_and_forgiven(store):
+    watch = Watch(store)
+    answers = [StoreError("gone"), None, None, None]
+
+    def look(*_, **__):
+        answer = answers.pop(0) if answers else None
+        if answer is not None:
+            raise answer
+
+    watch.look = look
+    stream = Events(watch, tick=0.01)
+
+    async def main():
+        told = []
+        async for text in stream.stream("", threading.Event(), allowed):
+            told.append(text)
+            if "event: fine" in text:
+                return "".join(told)
+
+    told = asyncio.run(main())
+    assert told.index("event: trouble") < told.index("event: fine")
+    assert "gone" not in told
+
+
+def test_silence_is_broken_and_whoever_may_not_look_any_more_is_let_go(store, monkeypatch):
+    monkeypatch.setattr(streaming, "BEAT", 0.02)
+    monkeypatch.setattr(streaming, "TRUST", 0.2)
+    stream, checks = Events(Watch(store), tick=0.01), []
+
+    async def check():
+        checks.append(None)
+        if len(checks) == 3:
+            raise Problem(401, "This token was revoked.")
+
+    async def main():
+        return [text async for text in stream.stream("", threading.Event(), check)]
+
+    told = asyncio.run(main())
+    assert told[0].startswith("retry: ")
+    assert ": still here\n\n" in told
+    assert len(checks) == 3
+    assert not stream._viewers

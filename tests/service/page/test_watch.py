@@ -1,0 +1,189 @@
+"""What the page knows of a store: everything public, nothing private, and no more work than is new."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+import tacit
+from service.page.world import PROBLEM, TARGET, fill
+from tacit.privacy import budgets
+from tacit.service.page import watch as watching
+from tacit.service.page.watch import Watch
+from tacit.store.turns import written
+
+HOSTILE = "<script>alert('x')</script>\"&amp;'"
+ADDRESS = "http://127.0.0.1:8000/"
+
+
+def kinds(changes):
+    return [change.kind for change in changes]
+
+
+def test_an_empty_store_says_what_to_do_next(store):
+    watch = Watch(store)
+    watch.look(1.0)
+    page = watch.page(ADDRESS)
+    assert f"curl -X POST {ADDRESS}v1/learners" in page
+    assert '<section id="budgets" aria-labelledby="budgets-title" hidden>' in page
+    assert watch.changes("")[0] == []
+
+
+def test_one_learner_with_everything(store):
+    people = store.ledger("people-in-eu", epsilon=3, delta=1e-5, renews="monthly")
+    live = store.open("homepage", tacit.Experts(n=3, horizon=1000, delay=5), **TARGET, ledger=people)
+    actions = [live.decide(f"request-{number}").action for number in range(6)]
+    watch = Watch(store)
+    watch.look(1.0, plans=1)
+    page = watch.page(ADDRESS)
+    assert "homepage" in page
+    assert "experts, 3 options, feedback up to 5 rounds late" in page
+    assert '<progress max="1000" value="6"' in page
+    assert f"expert {actions[-1]}" in page
+    assert f"Decisions over 6 rounds: expert 0 {100 * actions.count(0) / 6:.0f}%" in page
+    assert "as nobody can lose more in 6 rounds" in page
+    assert "at most e^epsilon times as likely" in page
+    assert "<details open>" in page
+    left = people.budget.epsilon - people.spent
+    assert f'<progress max="3.0" value="{left!r}" aria-label="Left of the budget people-in-eu">' in page
+    assert re.search(r"<b>2\.\d+ of 3 left</b> in \d{4}-\d\d at delta 1e-05", page)
+    assert "request-" not in page
+
+
+def test_fifty_learners_are_there_at_once_and_complete_later(store, monkeypatch):
+    fill(store, 50, 200)
+    monkeypatch.setattr(watching, "PIECE", 100)
+    watch = Watch(store)
+    watch.look(0.0)
+    page = watch.page(ADDRESS)
+    assert page.count('<article class="learner"') == 50
+    assert "still being read" in page
+    assert "<details open>" not in page
+    for _ in range(100):
+        watch.look(0.0)
+    assert "still being read" not in watch.page(ADDRESS)
+    assert len(page) < 400_000
+
+
+def test_too_many_learners_are_counted_and_not_read(store, monkeypatch):
+    monkeypatch.setattr(watching, "ROWS", 4)
+    fill(store, 7, 3)
+    watch = Watch(store)
+    watch.look(1.0)
+    page = watch.page(ADDRESS)
+    assert page.count('<article class="learner"') == len(watch._seen) == 4
+    assert "There are 3 more learners" in page
+
+
+@pytest.mark.parametrize("since", ["", ".", "x.1", "{}.-1", "{}.1.1", "{}." + "9" * 5000, "{}.²"])
+def test_a_stamp_of_somebody_else_gets_everything(store, since):
+    fill(store, 1, 3)
+    watch = Watch(store)
+    watch.look(1.0)
+    assert kinds(watch.changes(since.format(watch._instance))[0]) == ["made", "learner", "ledgers"]
+
+
+def test_only_what_is_new_is_read_and_told(store):
+    fill(store, 3, 50)
+    watch = Watch(store)
+    watch.look(1.0, plans=3)
+    changes, stamp = watch.changes("")
+    assert kinds(changes) == ["made", "learner"] * 3 + ["ledgers"]
+    watch.look(1.0)
+    assert watch.changes(stamp)[0] == []
+    read = []
+    counts = watch._history.counts
+    watch._history.counts = lambda *arguments: read.append(arguments) or counts(*arguments)
+    live = store.open("another", PROBLEM, **TARGET)
+    live.decide()
+    watch.look(1.0)
+    changes, stamp = watch.changes(stamp)
+    assert kinds(changes) == ["made", "learner"]
+    live.decide()
+    watch.look(1.0)
+    (change,), stamp = watch.changes(stamp)
+    assert (change.kind, change.content["number"]) == ("learner", 4)
+    assert [(number, first, last) for number, first, last, _ in read] == [(4, 0, 1), (4, 1, 2)]
+    assert kinds(watch.changes("0123456789ab.99")[0]) == ["made", "learner"] * 4 + ["ledgers"]  # of an earlier service
+
+
+def test_a_plan_that_comes_later_is_told(store):
+    fill(store, 1, 10)
+    watch = Watch(store)
+    watch.look(1.0)
+    assert "being computed" in watch.page(ADDRESS)
+    stamp = watch.changes("")[1]
+    watch.look(1.0, plans=1)
+    (change,), _ = watch.changes(stamp)
+    assert "nobody can lose more in 10 rounds" in change.content["html"]
+    assert "LazyExperts" in change.content["problem"]
+
+
+def test_charges_and_new_periods_are_told(store, monkeypatch):
+    people = store.ledger("people", epsilon=2, renews="monthly")
+    store.ledger("everybody")
+    watch = Watch(store)
+    watch.look(1.0)
+    stamp = watch.changes("")[1]
+    assert "2 of 2 left" in watch.page(ADDRESS)
+    assert "no limit; 0 spent" in watch.page(ADDRESS)
+    people.record("a fit", tacit.plan(tacit.Experts(n=2, horizon=9), epsilon=1.7, delta=1e-6).guarantee)
+    watch.look(1.0)
+    (change,), stamp = watch.changes(stamp)
+    assert change.kind == "ledgers"
+    assert 'class="ledger low"' in change.content["html"]
+    later = lambda: datetime(2999, 1, 5, tzinfo=UTC)  # noqa: E731
+    for module in (budgets, watching, tacit.privacy.ledger):
+        monkeypatch.setattr(module, "now", later)
+    watch.look(1.0)
+    (change,), _ = watch.changes(stamp)
+    assert "2 of 2 left</b> in 2999-01" in change.content["html"]
+
+
+def test_hostile_names_are_text(store):
+    store.ledger(HOSTILE, epsilon=3)
+    store.open(HOSTILE, PROBLEM, **TARGET, ledger=HOSTILE).decide()
+    watch = Watch(store)
+    watch.look(1.0, plans=1)
+    told = json.dumps([change.content for change in watch.changes("")[0]])
+    for text in (watch.page(ADDRESS), watch.page(f"http://{HOSTILE}/"), told):
+        assert "<script>alert" not in text
+        assert "alert" in text
+
+
+def test_nothing_private_is_shown(store):
+    live = store.open("home", tacit.Experts(n=2, horizon=100, delay=9), **TARGET)
+    canary = 0.123456789
+    for number in range(30):
+        decision = live.decide(f"canary-key-{number}")
+        live.settle(decision.round, [canary, 1.0 - canary])
+    watch = Watch(store)
+    watch.look(1.0, plans=1)
+    shown = watch.page(ADDRESS) + json.dumps([change.content for change in watch.changes("")[0]])
+    with store.database.reading() as transaction:
+        (state,) = transaction.row("SELECT state FROM tacit_states")
+        feedback = transaction.rows("SELECT value FROM tacit_feedback")
+    assert feedback
+    assert "123456789" in str(feedback)
+    private = re.findall(r"[\w+/]{12,}", state)  # arrays, digests
+    assert private
+    for secret in ("123456", "876543", "canary", *private):
+        assert secret not in shown
+
+
+def test_points_are_shown_without_shares(store):
+    fill(store, 1, 0)
+    with store.database.writing() as transaction:
+        request = json.dumps({"problem": None, "text": "Convex(...)", "target": {}})
+        transaction.run("UPDATE tacit_learners SET rounds = 1, request = :request", request=request)
+        point = written(np.array([0.25, 0.5, -1.0, 0.0]))
+        transaction.run("INSERT INTO tacit_decisions VALUES (1, 0, :point, NULL)", point=point)
+    watch = Watch(store)
+    watch.look(1.0, plans=1)
+    page = watch.page(ADDRESS)
+    assert "Convex(...)" in page
+    assert "not known here" in page
+    assert "points <b>100%</b>" in page
+    assert "0.25, 0.5, -1, ..." in page

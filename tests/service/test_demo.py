@@ -1,0 +1,62 @@
+"""`tacit serve --demo`: an example that is at work within seconds and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from unittest.mock import patch
+
+from cli.command import run_command
+from tacit.service import demo
+
+
+def test_the_demo_is_at_work_and_leaves_nothing_behind(tmp_path):
+    code = "from tacit.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--demo", "--no-browser", "--port", "0", "--json"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        try:
+            told = json.loads(child.stdout.readline())
+            assert told["browser"] is False
+            token = told["page"].partition("#token=")[2]
+            request = urllib.request.Request(told["address"], headers={"Authorization": f"Bearer {token}"})
+            while True:
+                with urllib.request.urlopen(request, timeout=20) as answer:
+                    page = answer.read().decode()
+                if page.count("Latest decision") == 3 and "Nothing was decided yet" not in page:
+                    break
+        finally:
+            child.send_signal(signal.SIGTERM)
+            out, err = child.communicate(timeout=30)
+    assert child.returncode == 0
+    assert (out, err) == (b"", b"")
+    for scene in demo.SCENES:
+        assert scene.name in page
+    assert "of 6 left" in page
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_browser_gets_an_address_that_signs_in():
+    told = []
+    with (
+        patch.object(demo, "serve", lambda store, host, port, ready: (ready("http://127.0.0.1:1"), store.close())),
+        patch.object(demo, "visit", lambda *_: None),
+        patch.object(demo.webbrowser, "open", lambda page: told.append(page) or True),
+    ):
+        demo.demo("127.0.0.1", 0, lambda *answer: told.append(answer))
+    assert told[0].startswith("http://127.0.0.1:1/#token=tacit_")
+    assert told[1] == (told[0], True)
+
+
+def test_a_world_that_shifts_moves_its_losses():
+    scene = demo.SCENES[2]
+    coins = demo.np.full(3, 0.5)
+    assert [int(scene.losses(number, coins).argmin()) for number in (0, 799, 800, 1600, 2400)] == [0, 0, 1, 2, 0]
+
+
+def test_a_store_or_the_demo(capsys):
+    for options in ([], ["--demo", "--store", "x.db"]):
+        assert run_command("serve", *options) == 2
+        assert "--store FILE, or --demo" in capsys.readouterr().err
