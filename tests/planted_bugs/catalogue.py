@@ -69,7 +69,19 @@ def both(*bugs: Bug) -> Bug:
 
 def all_controls() -> tuple[Control, ...]:
     """Every planted bug that ships."""
-    from planted_bugs import accounting, arms, convex, delays, densities, errors, experts, life_of_noise, sums, tracking
+    from planted_bugs import (
+        accounting,
+        arms,
+        beside_models,
+        convex,
+        delays,
+        densities,
+        errors,
+        experts,
+        life_of_noise,
+        sums,
+        tracking,
+    )
 
-    parts = (sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays)
+    parts = (sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, beside_models)
     return tuple(control for part in parts for control in part.CONTROLS)
