@@ -24,6 +24,7 @@ from tacit.estimators.ridge import _integer_sums, cross_ratio, joint_shift
 from tacit.losses import SmoothedHingeLoss
 from tacit.randomness import Randomness
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 SOURCE = Randomness.replayable(1)
 
 

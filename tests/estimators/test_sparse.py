@@ -14,6 +14,7 @@ from tacit.solvers.loss_sums import LinkSum
 from tacit.solvers.minimum import perturbed_minimum
 from tacit.solvers.sparse_sums import SparseLinkSum
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 SOURCE = Randomness.replayable(1)
 
 

@@ -22,6 +22,7 @@ from tacit.privacy.curves import Gaussian
 from tacit.privacy.guarantee import Relation
 from tacit.randomness import Randomness
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 SOURCE = Randomness.replayable(1)
 CLASSIFIERS = (PrivateLogisticRegression, PrivateLinearSVC)
 

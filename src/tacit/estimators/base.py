@@ -9,6 +9,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from tacit.errors import InvalidInput
+from tacit.estimators.batches import pass_over
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import PrivacyWarning, spend
 from tacit.estimators.sparse import canonical, clipped_rows, dense_parts, is_sparse, norms_of, with_constant
@@ -148,6 +150,21 @@ class PrivateLinearModel(BaseEstimator):
         for place, part in dense_parts(rows):
             learner.run((part, *(column[place] for column in columns)))
         return learner.model
+
+    def _fit_batches(self, batches: Any) -> None:
+        """One private pass over batches; what is public must be declared, since the data are seen once."""
+        owner = type(self).__name__
+        for name in ("data_norm", "label_bound", "classes"):
+            if getattr(self, name, 0) is None:
+                raise InvalidInput(f"The '{name}' of {owner} must be declared to fit batches: they are seen only once.")
+        if self.algorithm not in ("auto", "one-pass"):
+            raise InvalidInput(f"{owner} fits batches in one pass: take algorithm='one-pass' or 'auto'.")
+        pass_over(owner, batches, self.horizon, self._continue)
+        self.__dict__.pop("_pass")
+
+    def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int) -> None:
+        """Begin the pass over `horizon` records, or go on with it."""
+        raise NotImplementedError(f"{type(self).__name__} has no pass.")
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled or copied: parameters and what was fitted, never the records of a pass or its noise."""

@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators.base import PrivacyWarning, PrivateLinearModel
+from tacit.estimators.batches import are_batches
 from tacit.estimators.budget import FitPlan, ModelPlan, divided, line_is_audible
 from tacit.estimators.counts import class_counts, matched_line
 from tacit.estimators.sparse import is_sparse
+from tacit.estimators.usefulness import warn_if_useless
 from tacit.estimators.weights import (
     balanced_class_weights,
     check_class_weight,
@@ -63,16 +65,20 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         check_class_weight(owner, self.class_weight)
         check_choice(owner, "threshold", self.threshold, THRESHOLDS)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLinearClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Train privately; the spending is recorded before the data are used.
 
         Args:
-            X: rows of features, dense or sparse (CSR).
-            y: class labels.
+            X: rows of features, dense or sparse (CSR); or batches (features, labels) of one pass, from an iterator
+                (over `horizon` records) or `ParquetBatches`.
+            y: class labels (None: the batches have them).
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         self._check_parameters()
         self.__dict__.pop("_pass", None)  # a pass in parts ends here
+        if are_batches(X) and y is None:
+            self._fit_batches(X)
+            return self
         features, labels = self._validated(X, y)
         codes = self._encode(labels, self.classes)
         weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, len(codes))
@@ -80,6 +86,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows))
         plan = self._fit_plan(self.algorithm_, self.data_norm_, rows.shape[0], rows.shape[1], count)
+        if isinstance(plan.model, ObjectivePerturbation):
+            facts = f"{rows.shape[0]} rows, {features.shape[1]} features, {count} classes"
+            warn_if_useless(plan.model, self._loss(self.data_norm_), facts, self.epsilon, level=2)
         source = self._spend(plan.guarantee)
         weights = weights * self._class_weights(plan, codes, source)[codes]
         if isinstance(plan.model, ObjectivePerturbation):
@@ -105,6 +114,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             classes: all class labels; needed at the first call unless the estimator declares them.
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
+        horizon = check_integer(type(self).__name__, "horizon", self.horizon)
+        self._continue(X, y, sample_weight, horizon, classes)
+        return self
+
+    def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int, classes: Any = None) -> None:
         first = not hasattr(self, "_pass")
         self._check_parameters()
         if isinstance(self.class_weight, str):
@@ -120,7 +134,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         if first:
             self.algorithm_ = "one-pass"
-            horizon = check_integer(type(self).__name__, "horizon", self.horizon)
             plan = self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon)
             source = self._spend(plan.guarantee)
             self._pass = cast(OnlineToBatchLearner, plan.start(source.child("pass")))
@@ -132,7 +145,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         weights = weights * self._declared_weights()[codes]
         model = self._passed(self._pass, rows, *self._pass_columns(codes, weights, count))
         self._publish(model.reshape(-1, rows.shape[1]))
-        return self
 
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False

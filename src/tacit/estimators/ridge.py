@@ -24,9 +24,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import PrivacyError, ProtocolError
 from tacit.estimators.base import PrivateLinearModel, objective_plan
+from tacit.estimators.batches import are_batches
 from tacit.estimators.classifier import has_horizon
 from tacit.estimators.ledger import Ledger
 from tacit.estimators.sparse import clipped_rows, dense_parts, scaled_rows
+from tacit.estimators.usefulness import warn_if_useless
 from tacit.estimators.weights import relative_weights
 from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
@@ -105,16 +107,20 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self.random_state = random_state
         self.ledger = ledger
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateRidge:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateRidge:
         """Train privately; the spending is recorded before the data are used.
 
         Args:
-            X: rows of features, dense or sparse (CSR).
-            y: targets.
+            X: rows of features, dense or sparse (CSR); or batches (features, targets) of one pass, from an iterator
+                (over `horizon` records) or `ParquetBatches`.
+            y: targets (None: the batches have them).
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         self._check_parameters()
         self.__dict__.pop("_pass", None)  # a pass in parts ends here
+        if are_batches(X) and y is None:
+            self._fit_batches(X)
+            return self
         features, target = self._validated(X, y, numeric=True)
         weights = relative_weights("PrivateRidge", sample_weight, self.weight_bound, features.shape[0])
         self._set_bounds(features, np.asarray(target, dtype=np.float64))
@@ -125,6 +131,8 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             model = self._from_statistics(rows, target)
         elif self.algorithm_ == "objective":
             plan = self._huber_plan(self.data_norm_, records, width)
+            facts = f"{records} rows, {features.shape[1]} features"
+            warn_if_useless(plan, huber, facts, self.epsilon, level=2)
             model = self._minimisers(plan, huber, rows, [target], self._spend(plan.guarantee))[0]
         else:
             model = self._passed(self._begun(records, width), rows, target)
@@ -140,6 +148,10 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             y: their targets.
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
+        self._continue(X, y, sample_weight, check_integer("PrivateRidge", "horizon", self.horizon))
+        return self
+
+    def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int) -> None:
         first = not hasattr(self, "_pass")
         self._check_parameters()
         features, target = self._validated(X, y, reset=first, numeric=True)
@@ -149,12 +161,11 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         rows, target = self._weighted(features, target, weights)
         if first:
             self.algorithm_ = "one-pass"
-            self._pass = self._begun(check_integer("PrivateRidge", "horizon", self.horizon), rows.shape[1])
+            self._pass = self._begun(horizon, rows.shape[1])
         left = self._pass.plan.problem.records - self._pass.rounds
         if len(target) > left:
             raise ProtocolError(f"partial_fit was planned for fewer records: {left} are left, got {len(target)}.")
         self._publish(self._passed(self._pass, rows, target))
-        return self
 
     def _begun(self, records: int, width: int) -> OnlineToBatchLearner:
         """A pass that was paid for and has seen nothing yet."""
