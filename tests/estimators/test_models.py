@@ -20,8 +20,9 @@ from tacit.estimators import (
     PrivateStandardScaler,
 )
 from tacit.estimators.multiclass import MultinomialLoss, OneVsRestLoss
-from tacit.estimators.ridge import _integer_sums, cross_ratio, joint_shift
+from tacit.estimators.ridge import _integer_sums
 from tacit.losses import SmoothedHingeLoss
+from tacit.numerics.lattice import cross_ratio, joint_shift
 from tacit.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here

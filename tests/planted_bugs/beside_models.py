@@ -85,7 +85,7 @@ def statistics_noise() -> Finding:
     """The largest move of both statistics over the noise, against mu."""
     units, mu = 2**20, gaussian_mu(1.0, 1e-6)
     v, w = np.array([[1.0, 0.0]]), np.array([[0.25, np.sqrt(1 - 0.25**2)]])
-    alpha = ridge.cross_ratio(replace=True)
+    alpha = ridge.cross_ratio(True)
     moved = np.linalg.norm(
         ridge._integer_sums(v, np.ones(1), 1.0, units, alpha) - ridge._integer_sums(w, -np.ones(1), 1.0, units, alpha)
     )

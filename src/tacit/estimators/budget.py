@@ -25,7 +25,7 @@ SHARE = 0.05
 PURE_SHARE = 0.1
 """The same if delta is 0."""
 # Beyond this share of the records the noise of a count tells nothing about the line.
-_LOUDEST = 0.05
+_LOUDEST = 0.12
 # Below the epsilon that is asked for by more than the sums' last digits.
 _ROUNDED = 1 - 1e-9
 
@@ -89,7 +89,7 @@ def divided(
         step = each / STEPS * _ROUNDED
     else:
         draws = counts * classes + line * STEPS
-        mu = _largest_mu(model.curve, epsilon, delta, draws)
+        mu = largest_mu(model.curve, epsilon, delta, draws)
         beside, numerics = statistics_curve(mu, draws)
         curve = joint([model.curve, beside])
         each = mu / sqrt(parts) * _ROUNDED
@@ -104,7 +104,7 @@ def divided(
 
 
 @lru_cache(maxsize=128)
-def _largest_mu(model: Curve, epsilon: float, delta: float, draws: int) -> float:
+def largest_mu(model: Curve, epsilon: float, delta: float, draws: int) -> float:
     """What the model leaves to counts."""
 
     def cost(mu: float) -> float:

@@ -14,7 +14,7 @@ sigma: that much is added to the spectrum, after negative eigenvalues are lifted
 from __future__ import annotations
 
 from functools import partial
-from math import floor, sqrt
+from math import floor
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -34,7 +34,13 @@ from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
 from tacit.losses.linear_models import HuberLoss
 from tacit.mechanisms.noisy_statistics import NoisyStatistics, statistics_curve
-from tacit.numerics.lattice import quantise_outer_products, quantise_vectors, symmetric_matrix
+from tacit.numerics.lattice import (
+    cross_ratio,
+    joint_shift,
+    quantise_outer_products,
+    quantise_vectors,
+    symmetric_matrix,
+)
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import ROUND_UP
 from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
@@ -267,21 +273,6 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         tags.regressor_tags.poor_score = True
         tags.input_tags.sparse = True
         return tags
-
-
-def cross_ratio(replace: bool) -> float:
-    """alpha: how much finer X^T y is released than X^T X."""
-    return sqrt(0.5) if replace else 1.0
-
-
-def joint_shift(units: int, *, dimension: int, replace: bool) -> float:
-    """By how many steps, in l2, one record moves (v v^T, alpha v y) on a lattice of `units`, rounded up.
-
-    See the module's docstring; each of the p + d coordinates of a record lost less than 1.01 when it became whole.
-    """
-    square, coordinates = cross_ratio(replace) ** 2, dimension * (dimension + 3) // 2
-    moved = (square + 2) / sqrt(2) if replace else sqrt(1 + square)
-    return (moved * units + (1 + replace) * 1.01 * sqrt(coordinates)) * ROUND_UP
 
 
 @np.errstate(all="ignore")  # whether something underflows depends on the data
