@@ -20,6 +20,7 @@ from tacit.estimators import (
     PrivateGridSearch,
     PrivateLinearSVC,
     PrivateLogisticRegression,
+    PrivatePipeline,
     PrivateRidge,
     PrivateStandardScaler,
     UsefulnessWarning,
@@ -135,6 +136,7 @@ def test_grid_search(arguments):
 )
 def test_pipelines(arguments):
     pipeline = attempt(lambda: private_pipeline(ledger=Ledger(), **arguments), also=THEIRS)
+    assert pipeline is REFUSED or isinstance(pipeline, PrivatePipeline)
     if pipeline is not REFUSED and fit(pipeline, X, Y) is not REFUSED:
         assert pipeline.guarantee_.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
         assert len(pipeline.predict(X)) == len(X)

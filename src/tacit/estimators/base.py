@@ -16,12 +16,8 @@ from tacit.estimators.ledger import PrivacyWarning, spend
 from tacit.estimators.sparse import canonical, clipped_rows, dense_parts, is_sparse, norms_of, with_constant
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
-from tacit.learners.stochastic.model_noise import SHRUNK
-from tacit.learners.stochastic.objective_perturbation import (
-    ObjectivePerturbationLearner,
-    practical_reach,
-    private_minimum,
-)
+from tacit.learners.stochastic.model_noise import SHRUNK, private_minimum
+from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, practical_reach
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
 from tacit.losses.base import Loss
 from tacit.losses.linear_models import LinkLoss
@@ -136,7 +132,7 @@ class PrivateLinearModel(BaseEstimator):
             losses = SparseLinkSum(loss, SHRUNK * clipped_rows(rows, loss.data_norm), targets[0])
             for number, labels in enumerate(targets):
                 noise = plan.noise.source(source.child(number), "noise")
-                models.append(private_minimum(plan, losses.with_labels(loss.clip_labels(labels)), noise)[0])
+                models.append(private_minimum(plan.noise, losses.with_labels(loss.clip_labels(labels)), noise)[0])
             return np.array(models)
         for number, labels in enumerate(targets):
             learner = cast(ObjectivePerturbationLearner, plan.start(source.child(number)))

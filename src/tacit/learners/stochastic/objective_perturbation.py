@@ -38,20 +38,25 @@ from tacit.learners.plan import PrivatePlan, SmallInstance
 from tacit.learners.states import fitting
 from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy
-from tacit.learners.stochastic.model_noise import SHRUNK, FloatModelNoise, LatticeModelNoise, ModelNoise
+from tacit.learners.stochastic.model_noise import (
+    SHRUNK,
+    FloatModelNoise,
+    LatticeModelNoise,
+    ModelNoise,
+    private_minimum,
+)
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.losses.base import largest_norm
 from tacit.losses.linear_models import LinkLoss, LogisticLoss, SmoothedHingeLoss
 from tacit.numerics.bounds import GaussianSlack
-from tacit.numerics.source import Source
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Pure, SamplerError
 from tacit.privacy.numerics import IDEALIZED, exact_up_to
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Process, Randomness
-from tacit.solvers.loss_sums import LinkSum, SmoothSum, hull_rows
-from tacit.solvers.minimum import TRUNCATION, perturbed_minimum
+from tacit.solvers.loss_sums import LinkSum, hull_rows
+from tacit.solvers.minimum import TRUNCATION
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, invalid
 
 RULES = ("certified", "practical")
@@ -314,7 +319,7 @@ class ObjectivePerturbationLearner(Learner):
             return self.model
 
     def _release(self) -> None:
-        self._released, substitute = private_minimum(self.plan, self._losses, self._noise)
+        self._released, substitute = private_minimum(self.plan.noise, self._losses, self._noise)
         self._substitutes += substitute
         self._action = read_only(self._released)
         self._switches += 1
@@ -357,17 +362,6 @@ class ObjectivePerturbationLearner(Learner):
         features = hull_rows(self._loss, None, rows)
         features[:, : self._dimension] *= SHRUNK
         return features
-
-
-def private_minimum(plan: ObjectivePerturbation, losses: SmoothSum, source: Source) -> tuple[FloatArray, bool]:
-    """The model that hides these losses, and whether the minimiser without them took its place (PRIVATE).
-
-    The losses must be those of at most `plan.problem.records` clipped rows, shrunk by `SHRUNK`.
-    """
-    found = perturbed_minimum(
-        losses, ridge=plan.regularisation, noise=plan.noise.linear_term(source), accuracy=plan.accuracy
-    )
-    return plan.noise.released(source, found.point), found.substitute
 
 
 def one_sided(loss: Any) -> bool:
