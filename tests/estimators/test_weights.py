@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.metrics import balanced_accuracy_score
 
 from tacit.errors import InvalidInput
@@ -114,6 +115,22 @@ def test_weights_are_clipped_and_read_off_with_a_warning():
             model(weight_bound=1.0).fit(X, y, sample_weight=bad)
         assert caught.value.__cause__ is None
     assert relative_weights("x", None, None, 2).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e308])
+@pytest.mark.parametrize("kind", [*CLASSIFIERS, PrivateRidge])
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_settings_of_numpy_change_no_weighted_fit(kind, scale, make):
+    """Whether something under- or overflows depends on the data, and no error may tell."""
+    X, y = few_positives(400, 3)
+    rows, weights = make(np.sign(X) * scale), np.where(y > 0, 1e300, 5e-324)
+    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1], "class_weight": {0: 1e-9, 1: 1.0}}
+    fits = []
+    for setting in ("ignore", "raise"):
+        with np.errstate(all=setting):
+            fitted = kind(3.0, data_norm=1.0, weight_bound=1e50, random_state=SOURCE, ledger=Ledger(), **declared)
+            fits.append(fitted.fit(rows, y, sample_weight=weights).coef_)
+    assert np.array_equal(*fits)
 
 
 def test_bad_class_weights_raise():

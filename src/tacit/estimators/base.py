@@ -123,6 +123,7 @@ class PrivateLinearModel(BaseEstimator):
         return cast(OnlineToBatch, plan)
 
     @staticmethod
+    @np.errstate(all="ignore")  # whether something underflows depends on the data
     def _minimisers(
         plan: ObjectivePerturbation, loss: LinkLoss, rows: Any, targets: list[FloatArray], source: Randomness
     ) -> FloatArray:

@@ -90,6 +90,15 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             facts = f"{rows.shape[0]} rows, {features.shape[1]} features, {count} classes"
             warn_if_useless(plan.model, self._loss(self.data_norm_), facts, self.epsilon, level=2)
         source = self._spend(plan.guarantee)
+        self._fit_within(plan, features, rows, codes, weights, source)
+        return self
+
+    @np.errstate(all="ignore")  # whether something underflows depends on the data
+    def _fit_within(
+        self, plan: FitPlan, features: Any, rows: Any, codes: IntArray, weights: FloatArray, source: Randomness
+    ) -> None:
+        """All that looks at the data, after it was paid for."""
+        count = len(self.classes_)
         weights = weights * self._class_weights(plan, codes, source)[codes]
         if isinstance(plan.model, ObjectivePerturbation):
             targets = [np.where(codes == k, weights, -weights) for k in (range(count) if count > 2 else (1,))]
@@ -102,7 +111,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             scores = self._scores(features)[:, 0]
             line = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
             self.intercept_ = self.intercept_ - line
-        return self
 
     @available_if(has_horizon)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
@@ -142,9 +150,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 f"partial_fit was planned for {self._pass.plan.problem.records} records: "
                 f"{self._pass.plan.problem.records - self._pass.rounds} are left, got {len(codes)}."
             )
-        weights = weights * self._declared_weights()[codes]
-        model = self._passed(self._pass, rows, *self._pass_columns(codes, weights, count))
-        self._publish(model.reshape(-1, rows.shape[1]))
+        with np.errstate(all="ignore"):  # whether something underflows depends on the data
+            columns = self._pass_columns(codes, weights * self._declared_weights()[codes], count)
+            self._publish(self._passed(self._pass, rows, *columns).reshape(-1, rows.shape[1]))
 
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False

@@ -214,6 +214,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         self.label_bound_ = self._bound_of("label_bound", self.label_bound, float(np.max(np.abs(target))))
 
+    @np.errstate(all="ignore")  # whether something underflows depends on the data
     def _weighted(self, features: Any, target: FloatArray, weights: FloatArray) -> tuple[Any, FloatArray]:
         """Rows and targets times the root of the weight: a weighted square is the square of what is scaled.
 

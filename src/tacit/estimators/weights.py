@@ -97,6 +97,7 @@ def relative_weights(owner: str, given: Any, bound: float | None, records: int) 
     return clipped_weights(weights, bound)
 
 
+@np.errstate(all="ignore")  # whether something underflows depends on the data
 def clipped_weights(weights: FloatArray, bound: float) -> FloatArray:
     """Weights clipped to [0, bound], over the bound: no record counts for more than 1."""
     return np.asarray(np.clip(np.clip(weights, 0.0, bound) / bound, 0.0, 1.0))
