@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -24,13 +24,27 @@ SEEDS = 10
 
 @cache
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels 0, 1."""
+    """Features and labels 0, 1 (wine: also 2)."""
     if name == "breast cancer":
         return load_breast_cancer(return_X_y=True)
     if name == "digits":
         X, y = load_digits(return_X_y=True)
         return X, (y >= 5).astype(int)
+    if name == "wine":
+        return load_wine(return_X_y=True)
+    if name == "100k x 50":
+        return make_classification(100_000, 50, flip_y=0.1, random_state=42)
+    if name == "5% positives":
+        return few_positives()
     return make_classification(100_000, 20, flip_y=0.1, random_state=42)
+
+
+def few_positives() -> tuple[np.ndarray, np.ndarray]:
+    """20,000 x 20; one record in twenty is positive: the top of a noisy linear score."""
+    generator = np.random.default_rng(42)
+    X, weights = generator.standard_normal((20_000, 20)), generator.standard_normal(20)
+    score = X @ weights / np.linalg.norm(weights) + 0.5 * generator.standard_normal(20_000)
+    return X, (score > np.quantile(score, 0.95)).astype(int)
 
 
 def split(name: str, seed: int) -> list[np.ndarray]:

@@ -6,6 +6,7 @@ Each row is brought to length 1 by itself, which needs nothing from the other re
 """
 
 import argparse
+import warnings
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -14,13 +15,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from tacit.estimators import PrivateLogisticRegression
+from tacit.estimators import PrivateLogisticRegression, UsefulnessWarning
 from tacit.report.style import line_style, save_figure, start_figure
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def main(output: str = "private_classification.png", seeds: int = 10) -> None:
+    warnings.simplefilter("ignore", UsefulnessWarning)  # the picture shows where epsilon is too small
     pixels, digits = load_digits(return_X_y=True)
     large = (digits >= 5).astype(int)
     accuracy = np.zeros((len(EPSILONS), seeds))

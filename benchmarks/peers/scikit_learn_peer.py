@@ -28,7 +28,7 @@ def measure() -> dict[str, float]:
             mean, deviation = scores(name, lambda _, make=make: make())
             key = f"test accuracy on {name}, epsilon=none, {kind}"
             results[key], results[f"{key}, deviation"] = mean, deviation
-    results |= table(lambda epsilon, seed: ours(epsilon, seed, "replace"))
+    results |= table(lambda epsilon, seed, _: ours(epsilon, seed, "replace"))
     results |= regression()
     return results | times()
 

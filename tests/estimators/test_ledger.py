@@ -22,6 +22,7 @@ from tacit.privacy.curves import Approximate, Gaussian, Pure
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.randomness import Randomness
 
+pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 STREAM = Randomness.replayable(0).stream("data")
 X = STREAM.standard_normal((400, 3))
 X /= np.linalg.norm(X, axis=1)[:, None]

@@ -67,6 +67,8 @@ ESTIMATORS = {
     "PrivacyWarning": "test_estimators.test_data", "PrivateGridSearch": "test_estimators.test_grid_search",
     "PrivateLinearSVC": "test_estimators.test_parameters",
     "PrivateLogisticRegression": "test_estimators.test_parameters",
+    "ParquetBatches": "test_estimators.test_parquet", "PrivatePipeline": "test_estimators.test_pipelines",
+    "private_pipeline": "test_estimators.test_pipelines", "UsefulnessWarning": "test_estimators.test_data",
     "PrivateRidge": "test_estimators.test_parameters", "PrivateStandardScaler": "test_estimators.test_parameters",
 }  # fmt: skip
 COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit"}

@@ -15,12 +15,16 @@ from fuzz.strategies import examples, nearly, odd_arrays, one_of, values
 from tacit.estimators import (
     LEDGER,
     Ledger,
+    ParquetBatches,
     PrivacyWarning,
     PrivateGridSearch,
     PrivateLinearSVC,
     PrivateLogisticRegression,
+    PrivatePipeline,
     PrivateRidge,
     PrivateStandardScaler,
+    UsefulnessWarning,
+    private_pipeline,
 )
 from tacit.privacy.curves import Gaussian, Pure
 
@@ -29,16 +33,19 @@ Y = np.array([0, 1, 0, 1] * 5)
 SHARED = {"epsilon": 1.0, "delta": 1e-6, "relation": one_of("replace", "zero-out"), "random_state": 0}
 MODEL = {
     **SHARED, "data_norm": 1.0, "algorithm": one_of("auto", "objective", "one-pass"), "fit_intercept": True,
-    "regularisation": None, "horizon": None,
+    "regularisation": None, "horizon": None, "weight_bound": None,
+}  # fmt: skip
+CLASSIFIER = {
+    **MODEL, "class_weight": one_of(None, "balanced", {0: 1.0, 1: 2.0}), "threshold": one_of("matched", "zero"),
 }  # fmt: skip
 ESTIMATORS = {
-    PrivateLogisticRegression: MODEL,
-    PrivateLinearSVC: MODEL,
+    PrivateLogisticRegression: CLASSIFIER,
+    PrivateLinearSVC: CLASSIFIER,
     PrivateRidge: {**MODEL, "label_bound": 1.0, "algorithm": one_of("auto", "objective")},
     PrivateStandardScaler: {**SHARED, "bounds": one_of((0.0, 1.0), ([0.0] * 3, [1.0] * 3))},
 }
 THEIRS = (ValueError, TypeError, NotFittedError)  # scikit-learn's conventions for data
-WARNINGS = (PrivacyWarning, DataConversionWarning, FutureWarning)
+WARNINGS = (PrivacyWarning, UsefulnessWarning, DataConversionWarning, FutureWarning)
 
 
 def fit(estimator, *data):
@@ -114,6 +121,41 @@ def test_grid_search(arguments):
     if fit(search, X, Y) is not REFUSED:
         assert search.guarantee_.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
         assert len(search.predict(X)) == len(X)
+
+
+@examples(6)
+@given(
+    arguments=nearly(
+        steps=[PrivateStandardScaler(bounds=(0, 1)), PrivateLinearSVC(data_norm=1.0, classes=[0, 1])],
+        epsilon=2.0,
+        delta=1e-6,
+        shares=one_of(None, {"privatestandardscaler": 0.5, "privatelinearsvc": 0.5}),
+        relation=one_of("replace", "zero-out"),
+        random_state=0,
+    )
+)
+def test_pipelines(arguments):
+    pipeline = attempt(lambda: private_pipeline(ledger=Ledger(), **arguments), also=THEIRS)
+    assert pipeline is REFUSED or isinstance(pipeline, PrivatePipeline)
+    if pipeline is not REFUSED and fit(pipeline, X, Y) is not REFUSED:
+        assert pipeline.guarantee_.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
+        assert len(pipeline.predict(X)) == len(X)
+
+
+@examples(6)
+@given(arguments=nearly(source="no.parquet", target="y", features=None, weight=None, batch_size=10))
+def test_parquet(arguments):
+    batches = attempt(lambda: ParquetBatches(**arguments))
+    if batches is not REFUSED:
+        assert "ParquetBatches" in repr(batches)
+
+
+@examples(8)
+@given(weights=odd_arrays(columns=4, dimensions=(1,)))
+def test_weights(weights):
+    model = PrivateLinearSVC(data_norm=1.0, classes=[0, 1], weight_bound=1.0, random_state=0, ledger=Ledger())
+    fit(model, X, Y, weights)
+    assert fit(model, X, Y, np.ones(len(Y))) is not REFUSED
 
 
 GUARANTEES = one_of(

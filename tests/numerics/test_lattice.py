@@ -8,10 +8,11 @@ from tacit.numerics import lattice
 from tacit.numerics.lattice import (
     LOSS_UNITS,
     centre_losses,
+    cross_ratio,
     inner_units,
+    joint_shift,
     l1_units,
     moments_shift,
-    outer_product_shift,
     quantise_l1,
     quantise_losses,
     quantise_moments,
@@ -175,11 +176,23 @@ def test_outer_products_move_as_declared(dimension, units, rng):
     quantised = quantise_outer_products(rows, 1.0, units)
     assert quantised.shape == (len(rows), dimension * (dimension + 1) // 2)
     assert all(exact_square(n) <= units**2 for n in quantised)
-    declared = outer_product_shift(units, dimension, replace=True)
     worst = max(exact_square(n - m) for n in quantised for m in quantised) ** 0.5
-    assert worst <= declared
     assert dimension == 1 or worst > 0.9 * 2**0.5 * units, "orthogonal vectors come near the bound"
-    assert outer_product_shift(units, dimension, replace=False) == units
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5])
+@pytest.mark.parametrize("units", [20, 1001, 2**24])
+@pytest.mark.parametrize("replace", [True, False])
+def test_regression_statistics_move_as_declared(dimension, units, replace, rng):
+    rows = unit_vectors(rng, dimension)
+    fine = int(cross_ratio(replace) * units)
+    both = np.concatenate([rows, rows])
+    targets = np.repeat([1.0, -1.0], len(rows))[:, None]
+    quantised = np.hstack([quantise_outer_products(both, 1.0, units), quantise_vectors(both * targets, 1.0, fine)])
+    others = quantised if replace else np.zeros((1, quantised.shape[1]), dtype=np.int64)
+    worst = max(exact_square(n - m) for n in quantised for m in others) ** 0.5
+    assert 0.8 * joint_shift(units, dimension, replace=replace) - 10 < worst
+    assert worst <= joint_shift(units, dimension, replace=replace)
 
 
 def test_outer_products_come_back_as_matrices(rng):

@@ -72,6 +72,7 @@ def all_controls() -> tuple[Control, ...]:
     from planted_bugs import (
         accounting,
         arms,
+        beside_models,
         convex,
         delays,
         densities,
@@ -87,6 +88,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet),
+        *(measures, fleet, beside_models),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

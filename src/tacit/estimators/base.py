@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from math import ceil
 from typing import Any, ClassVar, cast
 
@@ -10,13 +11,16 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from tacit.errors import InvalidInput
+from tacit.estimators.batches import pass_over
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import PrivacyWarning, spend
+from tacit.estimators.sparse import canonical, clipped_rows, dense_parts, is_sparse, norms_of, with_constant
 from tacit.geometry import Ball
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.learners.stochastic.model_noise import SHRUNK, private_minimum
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, practical_reach
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.losses.base import Loss, RowLoss, row_norms
+from tacit.losses.base import Loss, RowLoss
 from tacit.losses.linear_models import LinkLoss
 from tacit.losses.regularised import RegularisedLoss
 from tacit.privacy.calibration import gaussian_mu
@@ -24,6 +28,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger, check_ledger
 from tacit.problems import Stochastic
 from tacit.randomness import Randomness
+from tacit.solvers.sparse_sums import SparseLinkSum
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy, real_array
 
 __all__ = ["PrivacyWarning", "PrivateLinearModel", "randomness_of"]
@@ -47,6 +52,7 @@ class PrivateLinearModel(BaseEstimator):
     fit_intercept: bool
     relation: str
     regularisation: float | None
+    weight_bound: float | None
     horizon: int | None
     initial: Any
     random_state: Any
@@ -64,16 +70,18 @@ class PrivateLinearModel(BaseEstimator):
             check_positive(owner, "data_norm", self.data_norm)
         if self.regularisation is not None:
             check_positive(owner, "regularisation", self.regularisation)
+        if self.weight_bound is not None:
+            check_positive(owner, "weight_bound", self.weight_bound)
         if self.horizon is not None:
             check_integer(owner, "horizon", self.horizon)
         check_ledger(owner, self.ledger)
 
-    def _validated(self, X: Any, y: Any, *, reset: bool = True, numeric: bool = False) -> tuple[FloatArray, Any]:
-        features, target = checked_data(self, X, y, reset=reset, y_numeric=numeric)
-        return features, target
+    def _validated(self, X: Any, y: Any, *, reset: bool = True, numeric: bool = False) -> tuple[Any, Any]:
+        features, target = checked_data(self, X, y, reset=reset, y_numeric=numeric, accept_sparse="csr")
+        return canonical(features), target
 
-    def _rows_to_predict(self, X: Any) -> FloatArray:
-        return np.asarray(checked_data(self, X, reset=False))
+    def _rows_to_predict(self, X: Any) -> Any:
+        return checked_data(self, X, reset=False, accept_sparse="csr")
 
     def _randomness(self) -> Randomness:
         return randomness_of(self.random_state)
@@ -89,36 +97,29 @@ class PrivateLinearModel(BaseEstimator):
         )
         return largest if largest > 0 else 1.0
 
-    def _augmented(self, X: FloatArray, norm: float) -> FloatArray:
+    def _augmented(self, X: Any, norm: float) -> Any:
         """Rows with the constant of the intercept appended; the loss clips them to the bound afterwards."""
-        if not self.fit_intercept:
-            return X
-        return np.column_stack([X, np.full(len(X), INTERCEPT_SHARE * norm)])
+        return with_constant(X, INTERCEPT_SHARE * norm) if self.fit_intercept else X
 
-    def _largest_norm(self, X: FloatArray) -> float:
-        return float(np.max(row_norms(X), initial=0.0))
+    def _largest_norm(self, X: Any) -> float:
+        return float(np.max(norms_of(X), initial=0.0))
 
-    def _chosen_algorithm(self, size: int) -> str:
+    def _chosen_algorithm(self, size: int, sparse: bool) -> str:
+        """By the format and the number of entries of a dense table: not by how many are zero, which is private."""
         if self.algorithm != "auto":
             return self.algorithm
-        return "objective" if size <= LARGEST_OBJECTIVE else "one-pass"
+        return "objective" if sparse or size <= LARGEST_OBJECTIVE else "one-pass"
 
-    def _objective_plan(self, loss: Loss, records: int, dimension: int, releases: int) -> ObjectivePerturbation:
+    def _objective_plan(
+        self, loss: Loss, records: int, dimension: int, releases: int, epsilon: float
+    ) -> ObjectivePerturbation:
         """The public plan of objective perturbation; nothing in it comes from the data."""
-        problem = Stochastic(domain=Ball(dimension), loss=loss, horizon=records)
-        plan = ObjectivePerturbation.calibrate(
-            problem,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            relation=self.relation,
-            regularisation="practical" if self.regularisation is None else self.regularisation,
-            releases=releases,
-        )
-        return cast(ObjectivePerturbation, plan)
+        rule = "practical" if self.regularisation is None else self.regularisation
+        return objective_plan(loss, records, dimension, releases, epsilon, self.delta, str(self.relation), rule)
 
-    def _one_pass_plan(self, loss: RowLoss, records: int, dimension: int, norm: float) -> OnlineToBatch:
+    def _one_pass_plan(self, loss: RowLoss, records: int, dimension: int, norm: float, epsilon: float) -> OnlineToBatch:
         """The public plan of one pass; the domain is a ball of the rule's radius, in units of the largest margin."""
-        noise = 1 / self.epsilon if self.delta == 0 else 1 / gaussian_mu(self.epsilon, self.delta)
+        noise = 1 / epsilon if self.delta == 0 else 1 / gaussian_mu(epsilon, self.delta)
         radius = min(practical_reach(records, float(np.sqrt(dimension)), noise), self._largest_margin) / norm
         if self.regularisation is not None:
             loss = RegularisedLoss(loss, self.regularisation / records)
@@ -127,7 +128,7 @@ class PrivateLinearModel(BaseEstimator):
         problem = Stochastic(domain=Ball(dimension, radius=radius), loss=loss, horizon=records, initial=start)
         plan = OnlineToBatch.calibrate(
             problem,
-            epsilon=self.epsilon,
+            epsilon=epsilon,
             delta=self.delta,
             relation=self.relation,
             learner="certified" if declared else "subgradient",
@@ -153,17 +154,46 @@ class PrivateLinearModel(BaseEstimator):
         """What coefficients are divided by to make a model."""
         return 1.0
 
-    def _minimisers(self, loss: LinkLoss, rows: FloatArray, targets: list[FloatArray]) -> FloatArray:
-        """One released minimiser for each labelling, all under one guarantee, which is recorded first."""
-        plan = self._objective_plan(loss, len(rows), rows.shape[1], len(targets))
-        source = self._randomness()
-        self._spend(plan.guarantee.with_randomness(source.label))
+    @staticmethod
+    @np.errstate(all="ignore")  # whether something underflows depends on the data
+    def _minimisers(
+        plan: ObjectivePerturbation, loss: LinkLoss, rows: Any, targets: list[FloatArray], source: Randomness
+    ) -> FloatArray:
+        """One released minimiser for each labelling, all under the plan's guarantee, which was recorded before."""
         models = []
+        if is_sparse(rows):
+            losses = SparseLinkSum(loss, SHRUNK * clipped_rows(rows, loss.data_norm), targets[0])
+            for number, labels in enumerate(targets):
+                noise = plan.noise.source(source.child(number), "noise")
+                models.append(private_minimum(plan.noise, losses.with_labels(loss.clip_labels(labels)), noise)[0])
+            return np.array(models)
         for number, labels in enumerate(targets):
             learner = cast(ObjectivePerturbationLearner, plan.start(source.child(number)))
             learner.run((rows, labels))
             models.append(learner.release())
         return np.array(models)
+
+    @staticmethod
+    def _passed(learner: OnlineToBatchLearner, rows: Any, *columns: FloatArray) -> FloatArray:
+        """The model after these rows, a bounded number of them at a time."""
+        for place, part in dense_parts(rows):
+            learner.run((part, *(column[place] for column in columns)))
+        return learner.model
+
+    def _fit_batches(self, batches: Any) -> None:
+        """One private pass over batches; what is public must be declared, since the data are seen once."""
+        owner = type(self).__name__
+        for name in ("data_norm", "label_bound", "classes"):
+            if getattr(self, name, 0) is None:
+                raise InvalidInput(f"The '{name}' of {owner} must be declared to fit batches: they are seen only once.")
+        if self.algorithm not in ("auto", "one-pass"):
+            raise InvalidInput(f"{owner} fits batches in one pass: take algorithm='one-pass' or 'auto'.")
+        pass_over(owner, batches, self.horizon, self._continue)
+        self.__dict__.pop("_pass")
+
+    def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int) -> None:
+        """Begin the pass over `horizon` records, or go on with it."""
+        raise NotImplementedError(f"{type(self).__name__} has no pass.")
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled or copied: parameters and what was fitted, never the records of a pass or its noise."""
@@ -178,20 +208,38 @@ class PrivateLinearModel(BaseEstimator):
             )
         return state
 
-    def _begin_pass(self, plan: OnlineToBatch) -> OnlineToBatchLearner:
+    def _spend(self, guarantee: Guarantee) -> Randomness:
+        """Record the contract, stamped with the source of the noise, which is returned."""
         source = self._randomness()
-        self._spend(plan.guarantee.with_randomness(source.label))
-        return cast(OnlineToBatchLearner, plan.start(source.child("pass")))
-
-    def _spend(self, guarantee: Guarantee) -> None:
-        spend(self.ledger, f"{type(self).__name__}.fit", guarantee)
-        self.guarantee_ = guarantee
+        stamped = guarantee.with_randomness(source.label)
+        spend(self.ledger, f"{type(self).__name__}.fit", stamped)
+        self.guarantee_ = stamped
+        return source
 
     def _split(self, models: FloatArray, norm: float) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts of augmented models, one a row."""
         if not self.fit_intercept:
             return models, np.zeros(len(models))
         return np.ascontiguousarray(models[:, :-1]), models[:, -1] * INTERCEPT_SHARE * norm
+
+
+@lru_cache(maxsize=128)
+def objective_plan(
+    loss: Loss,
+    records: int,
+    dimension: int,
+    releases: int,
+    epsilon: float,
+    delta: float,
+    relation: str,
+    regularisation: float | str,
+) -> ObjectivePerturbation:
+    """Objective perturbation at a target; kept, because folds and candidates of a search ask for the same ones."""
+    problem = Stochastic(domain=Ball(dimension), loss=loss, horizon=records)
+    plan = ObjectivePerturbation.calibrate(
+        problem, epsilon=epsilon, delta=delta, relation=relation, regularisation=regularisation, releases=releases
+    )
+    return cast(ObjectivePerturbation, plan)
 
 
 def randomness_of(state: Any) -> Randomness:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,10 +14,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators.base import PrivacyWarning, PrivateLinearModel
+from tacit.estimators.batches import are_batches
+from tacit.estimators.budget import FitPlan, ModelPlan, divided, line_is_audible
+from tacit.estimators.counts import class_counts, matched_line
+from tacit.estimators.sparse import is_sparse
+from tacit.estimators.usefulness import warn_if_useless
+from tacit.estimators.weights import (
+    balanced_class_weights,
+    check_class_weight,
+    public_class_weights,
+    relative_weights,
+)
+from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
 from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinkLoss
-from tacit.privacy.guarantee import Guarantee
-from tacit.validation import FloatArray, IntArray, check_integer
+from tacit.privacy.guarantee import Guarantee, Relation
+from tacit.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer
+
+THRESHOLDS = ("matched", "zero")
+"""Where two classes are told apart."""
 
 
 def has_horizon(model: Any) -> bool:
@@ -29,55 +46,94 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     """Shared parts of the classifiers; subclasses give the loss of two classes and of several in one pass."""
 
     classes: Any
+    class_weight: Any
+    threshold: str
+    coef_: FloatArray
+    intercept_: FloatArray
 
     @abstractmethod
     def _loss(self, norm: float) -> LinkLoss:
-        """The loss of two classes, for rows of at most this norm."""
+        """The loss of two classes, for rows of at most this norm and labels that carry the weight."""
 
     @abstractmethod
     def _joint_loss(self, norm: float, classes: int) -> RowLoss:
         """The loss of several classes at once, for one pass."""
 
-    def fit(self, X: Any, y: Any) -> PrivateLinearClassifier:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        owner = type(self).__name__
+        check_class_weight(owner, self.class_weight)
+        check_choice(owner, "threshold", self.threshold, THRESHOLDS)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Train privately; the spending is recorded before the data are used.
 
         Args:
-            X: rows of features.
-            y: class labels.
+            X: rows of features, dense or sparse (CSR); or batches (features, labels) of one pass, from an iterator
+                (over `horizon` records) or `ParquetBatches`.
+            y: class labels (None: the batches have them).
+            sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         self._check_parameters()
         self.__dict__.pop("_pass", None)  # a pass in parts ends here
+        if are_batches(X) and y is None:
+            self._fit_batches(X)
+            return self
         features, labels = self._validated(X, y)
         codes = self._encode(labels, self.classes)
-        norm = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
-        self._set_norm(norm)
-        rows = self._augmented(features, norm)
-        count = len(self.classes_)
-        self.algorithm_ = self._chosen_algorithm(rows.size)
-        if self.algorithm_ == "objective":
-            targets = [np.where(codes == k, 1.0, -1.0) for k in (range(count) if count > 2 else (1,))]
-            models = self._minimisers(self._loss(norm), rows, targets)
-        else:
-            loss = self._pass_loss(norm, count)
-            learner = self._begin_pass(self._one_pass_plan(loss, len(rows), self._size(rows.shape[1], count), norm))
-            learner.run((rows, self._pass_labels(codes, count)))
-            models = learner.model.reshape(-1, rows.shape[1])
-        self._publish(models)
+        weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, len(codes))
+        self._set_norm(self._bound_of("data_norm", self.data_norm, self._largest_norm(features)))
+        rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
+        self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows))
+        plan = self._fit_plan(self.algorithm_, self.data_norm_, rows.shape[0], rows.shape[1], count)
+        if isinstance(plan.model, ObjectivePerturbation):
+            facts = f"{rows.shape[0]} rows, {features.shape[1]} features, {count} classes"
+            warn_if_useless(plan.model, self._loss(self.data_norm_), facts, self.epsilon, level=2)
+        source = self._spend(plan.guarantee)
+        self._fit_within(plan, features, rows, codes, weights, source)
         return self
 
+    @np.errstate(all="ignore")  # whether something underflows depends on the data
+    def _fit_within(
+        self, plan: FitPlan, features: Any, rows: Any, codes: IntArray, weights: FloatArray, source: Randomness
+    ) -> None:
+        """All that looks at the data, after it was paid for."""
+        count = len(self.classes_)
+        weights = weights * self._class_weights(plan, codes, source)[codes]
+        if isinstance(plan.model, ObjectivePerturbation):
+            targets = [np.where(codes == k, weights, -weights) for k in (range(count) if count > 2 else (1,))]
+            models = self._minimisers(plan.model, self._loss(self.data_norm_), rows, targets, source)
+        else:
+            learner = cast(OnlineToBatchLearner, plan.model.start(source.child("pass")))
+            models = self._passed(learner, rows, *self._pass_columns(codes, weights, count))
+        self._publish(models.reshape(-1, rows.shape[1]))
+        if plan.line is not None:
+            scores = self._scores(features)[:, 0]
+            line = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
+            self.intercept_ = self.intercept_ - line
+
     @available_if(has_horizon)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> PrivateLinearClassifier:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Continue one private pass over the `horizon` records that were declared; every model on the way is private.
 
         Args:
-            X: the next rows of features.
+            X: the next rows of features, dense or sparse (CSR).
             y: their labels.
             classes: all class labels; needed at the first call unless the estimator declares them.
+            sample_weight: one number for each row, clipped to [0, weight_bound].
         """
+        horizon = check_integer(type(self).__name__, "horizon", self.horizon)
+        self._continue(X, y, sample_weight, horizon, classes)
+        return self
+
+    def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int, classes: Any = None) -> None:
         first = not hasattr(self, "_pass")
         self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise InvalidInput("partial_fit takes class_weight as a dictionary: it cannot count classes beforehand.")
         features, labels = self._validated(X, y, reset=first)
         declared = self.classes if classes is None else classes
+        weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, features.shape[0])
         if first and self.data_norm is None:
             self._set_norm(self._bound_of("data_norm", None, self._largest_norm(features)))
         elif first:
@@ -86,35 +142,73 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         if first:
             self.algorithm_ = "one-pass"
-            loss = self._pass_loss(self.data_norm_, count)
-            size = self._size(rows.shape[1], count)
-            horizon = check_integer(type(self).__name__, "horizon", self.horizon)
-            self._pass = self._begin_pass(self._one_pass_plan(loss, horizon, size, self.data_norm_))
-        if self._pass.rounds + len(rows) > self._pass.plan.problem.records:
+            plan = self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon)
+            source = self._spend(plan.guarantee)
+            self._pass = cast(OnlineToBatchLearner, plan.start(source.child("pass")))
+        if self._pass.rounds + len(codes) > self._pass.plan.problem.records:
             raise ProtocolError(
                 f"partial_fit was planned for {self._pass.plan.problem.records} records: "
-                f"{self._pass.plan.problem.records - self._pass.rounds} are left, got {len(rows)}."
+                f"{self._pass.plan.problem.records - self._pass.rounds} are left, got {len(codes)}."
             )
-        self._pass.run((rows, self._pass_labels(codes, count)))
-        self._publish(self._pass.model.reshape(-1, rows.shape[1]))
-        return self
+        with np.errstate(all="ignore"):  # whether something underflows depends on the data
+            columns = self._pass_columns(codes, weights * self._declared_weights()[codes], count)
+            self._publish(self._passed(self._pass, rows, *columns).reshape(-1, rows.shape[1]))
 
-    def public_guarantee(self, n_samples: int, n_features: int, n_classes: int = 2) -> Guarantee:
+    def public_guarantee(
+        self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False
+    ) -> Guarantee:
         """What a fit of this shape will spend: known before any data, and the same for all data."""
         self._check_parameters()
         norm = 1.0 if self.data_norm is None else float(self.data_norm)
         width = n_features + bool(self.fit_intercept)
-        if self._chosen_algorithm(n_samples * width) == "objective":
-            releases = n_classes if n_classes > 2 else 1
-            return self._objective_plan(self._loss(norm), n_samples, width, releases).guarantee
-        loss = self._pass_loss(norm, n_classes)
-        return self._one_pass_plan(loss, n_samples, self._size(width, n_classes), norm).guarantee
+        algorithm = self._chosen_algorithm(n_samples * width, sparse)
+        return self._fit_plan(algorithm, norm, n_samples, width, n_classes).guarantee
+
+    def _fit_plan(self, algorithm: str, norm: float, records: int, width: int, count: int) -> FitPlan:
+        """The model and what is released beside it, within one budget."""
+
+        def model_at(epsilon: float) -> ModelPlan:
+            if algorithm == "objective":
+                return self._objective_plan(self._loss(norm), records, width, count if count > 2 else 1, epsilon)
+            return self._one_pass(norm, records, width, count, epsilon)
+
+        relation = Relation(self.relation)
+        # A pass looks at every record once: its line stays.
+        line = self.threshold == "matched" and count == 2 and bool(self.fit_intercept) and algorithm == "objective"
+        return divided(
+            self.epsilon,
+            self.delta,
+            relation,
+            model_at,
+            classes=count,
+            counts=isinstance(self.class_weight, str),
+            line=line and line_is_audible(self.epsilon, self.delta, relation, records),
+        )
+
+    def _one_pass(self, norm: float, records: int, width: int, count: int, epsilon: float) -> OnlineToBatch:
+        loss = self._loss(norm) if count == 2 else self._joint_loss(norm, count)
+        return self._one_pass_plan(loss, records, width if count == 2 else width * count, norm, epsilon)
+
+    def _class_weights(self, plan: FitPlan, codes: IntArray, source: Randomness) -> FloatArray:
+        """The weight of each class over the largest of them: declared, or from noisy counts."""
+        if plan.counts is None:
+            return self._declared_weights()
+        counts = class_counts(plan.counts, codes, len(self.classes_), source)
+        return balanced_class_weights(counts, plan.counts.deviation)
+
+    def _declared_weights(self) -> FloatArray:
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
+        return public_class_weights(type(self).__name__, self.class_weight, self.classes_)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Signed margins: one number a row for two classes, one for each class otherwise."""
         check_is_fitted(self)
-        scores = self._rows_to_predict(X) @ self.coef_.T + self.intercept_
-        return np.asarray(scores[:, 0] if len(self.classes_) == 2 else scores)
+        scores = self._scores(self._rows_to_predict(X))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _scores(self, rows: Any) -> FloatArray:
+        return np.asarray(rows @ self.coef_.T + self.intercept_)
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""
@@ -145,16 +239,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self.classes_ = classes
         return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
 
-    def _pass_loss(self, norm: float, count: int) -> RowLoss:
-        return self._loss(norm) if count == 2 else self._joint_loss(norm, count)
-
     @staticmethod
-    def _pass_labels(codes: IntArray, count: int) -> FloatArray:
-        return np.where(codes == 1, 1.0, -1.0) if count == 2 else codes.astype(np.float64)
-
-    @staticmethod
-    def _size(width: int, count: int) -> int:
-        return width if count == 2 else width * count
+    def _pass_columns(codes: IntArray, weights: FloatArray, count: int) -> tuple[FloatArray, ...]:
+        """What a pass takes beside the rows: weights with the sign of the class, or class numbers and weights."""
+        return (np.where(codes == 1, weights, -weights),) if count == 2 else (codes.astype(np.float64), weights)
 
     def _set_norm(self, norm: float) -> None:
         self.data_norm_ = norm
@@ -165,4 +253,5 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
+        tags.input_tags.sparse = True
         return tags

@@ -10,8 +10,9 @@ from scipy.special import expit, softmax
 from tacit.estimators.classifier import PrivateLinearClassifier
 from tacit.estimators.ledger import Ledger
 from tacit.estimators.multiclass import MultinomialLoss
+from tacit.estimators.weights import WeightedLogisticLoss
 from tacit.losses.base import RowLoss
-from tacit.losses.linear_models import LinkLoss, LogisticLoss
+from tacit.losses.linear_models import LinkLoss
 from tacit.validation import FloatArray
 
 
@@ -28,6 +29,12 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         delta: failure probability; 0 for pure privacy.
         data_norm: public bound on the norm of a row; longer rows are scaled down.
         classes: all class labels.
+        class_weight: a dictionary of public weights, or "balanced": in inverse proportion to noisy class counts, which
+            take 5% of epsilon (a tenth if pure).
+        weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
+        threshold: "matched": of two classes, move the intercept to where about as much weight is called positive as is
+            positive; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one pass.
+            "zero": leave it (probabilities are those of the model).
         algorithm: "objective" (one release of the final model), "one-pass" (streaming; every model on the way is
             private), or "auto" (the former unless the data are too large to be kept).
         fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.
@@ -55,6 +62,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         *,
         data_norm: float | None = None,
         classes: Any = None,
+        class_weight: Any = None,
+        weight_bound: float | None = None,
+        threshold: str = "matched",
         algorithm: str = "auto",
         fit_intercept: bool = True,
         regularisation: float | None = None,
@@ -68,6 +78,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.delta = delta
         self.data_norm = data_norm
         self.classes = classes
+        self.class_weight = class_weight
+        self.weight_bound = weight_bound
+        self.threshold = threshold
         self.algorithm = algorithm
         self.fit_intercept = fit_intercept
         self.regularisation = regularisation
@@ -92,7 +105,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))
 
     def _loss(self, norm: float) -> LinkLoss:
-        return LogisticLoss(data_norm=norm)
+        return WeightedLogisticLoss(data_norm=norm)
 
     def _joint_loss(self, norm: float, classes: int) -> RowLoss:
         return MultinomialLoss(norm, classes)

@@ -21,7 +21,10 @@ from tacit.validation import FloatArray, check_integer, check_positive
 
 @dataclass(frozen=True)
 class SeveralClasses(RowLoss):
-    """What both losses share: pairs (features, class number), features clipped to `data_norm`."""
+    """What both losses share: (features, class number, weight), features clipped to `data_norm`, weights to [0, 1].
+
+    Without weights all are 1.
+    """
 
     data_norm: float
     count: int
@@ -32,25 +35,27 @@ class SeveralClasses(RowLoss):
         check_integer(type(self).__name__, "count", self.count, at_least=2)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Rows (features, class number)."""
+        """Rows (features, class number, weight)."""
         owner, width = type(self).__name__, dimension // self.count
-        if not isinstance(data, tuple | list) or len(data) != 2:
-            raise InvalidInput(f"The data of {owner} must be a pair (features, class number).")
+        if not isinstance(data, tuple | list) or len(data) not in (2, 3):
+            raise InvalidInput(f"The data of {owner} must be (features, class number), or with a weight.")
         features = finite_rows(owner, "features", data[0], width, many=many)
         codes = finite_rows(owner, "class number", np.reshape(data[1], (1, -1)), len(features), many=True)[0]
         if not np.isin(codes, np.arange(self.count)).all():
             raise InvalidInput(f"Class numbers of {owner} must be whole numbers from 0 to {self.count - 1}.")
-        return np.column_stack([clip_rows(features, self.data_norm), codes])
+        given = data[2] if len(data) == 3 else np.ones(len(features))
+        weights = finite_rows(owner, "weight", np.reshape(given, (1, -1)), len(features), many=True)[0]
+        return np.column_stack([clip_rows(features, self.data_norm), codes, np.clip(weights, 0.0, 1.0)])
 
     def _scores(self, x: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Margins of all classes, and 1 where the class is the row's own."""
-        features, codes = rows[:, :-1], rows[:, -1].astype(int)
+        features, codes = rows[:, :-2], rows[:, -2].astype(int)
         return features @ x.reshape(self.count, -1).T, np.eye(self.count)[codes]
 
     @staticmethod
     def _spread(slopes: FloatArray, rows: FloatArray) -> FloatArray:
-        """Gradients: each class's slope times the features."""
-        return np.asarray((slopes[:, :, None] * rows[:, None, :-1]).reshape(len(rows), -1))
+        """Gradients: each class's slope times the weighted features."""
+        return np.asarray((slopes[:, :, None] * (rows[:, -1:] * rows[:, :-2])[:, None]).reshape(len(rows), -1))
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class MultinomialLoss(SeveralClasses):
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """The loss of each row."""
         scores, own = self._scores(x, rows)
-        return np.asarray(-np.sum(log_softmax(scores, axis=1) * own, axis=1))
+        return np.asarray(-np.sum(log_softmax(scores, axis=1) * own, axis=1) * rows[:, -1])
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """(p - e_y) times the features."""
@@ -86,7 +91,7 @@ class OneVsRestLoss(SeveralClasses):
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """The loss of each row."""
         scores, own = self._scores(x, rows)
-        return np.asarray(np.mean(self.link.link(scores, 2 * own - 1), axis=1))
+        return np.asarray(np.mean(self.link.link(scores, 2 * own - 1), axis=1) * rows[:, -1])
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """Each class's slope times the features."""

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput
@@ -27,7 +27,7 @@ from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_choice, check_privacy
 
 
-class PrivateStandardScaler(TransformerMixin, BaseEstimator):
+class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Centre and scale each feature by private estimates of its mean and standard deviation.
 
     Args:
@@ -69,27 +69,17 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
             X: rows of features.
             y: ignored.
         """
-        owner = type(self).__name__
-        check_privacy(owner, self.epsilon, self.delta)
-        check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
+        self._check_parameters()
         rows = checked_data(self, X)
         low, high = self._limits(rows)
-        mu, width = gaussian_mu(self.epsilon, self.delta), rows.shape[1]
-        curve, numerics = statistics_curve(mu, 2 * width)
-        guarantee = Guarantee(
-            curve=curve,
-            at_delta=self.delta,
-            released="noisy first and second moments, hence means and deviations",
-            theorem="Gaussian mechanism",
-            relation=Relation(self.relation),
-            unit="one record",
-            numerics=numerics,
-        )
+        width = rows.shape[1]
+        guarantee = self.public_guarantee(len(rows), width)
         replace = Relation(self.relation) is not ZERO_OUT
+        mu = gaussian_mu(self.epsilon, self.delta)
         lattice = NoisyStatistics.finest(mu, partial(moments_shift, features=width, replace=replace))
         source = randomness_of(self.random_state)
         stamped = guarantee.with_randomness(source.label)
-        spend(self.ledger, f"{owner}.fit", stamped)
+        spend(self.ledger, f"{type(self).__name__}.fit", stamped)
         self.guarantee_ = stamped
         middle, half = (low + high) / 2, (high - low) / 2
         # Clipped again: between bounds that are neighbouring floats the middle is one of them.
@@ -102,6 +92,27 @@ class PrivateStandardScaler(TransformerMixin, BaseEstimator):
         self.mean_ = middle + half * first
         self.scale_ = half * np.sqrt(np.clip(second - first**2, min(least, 1.0), 1.0))
         return self
+
+    def public_guarantee(
+        self, n_samples: int, n_features: int, n_classes: int = 1, *, sparse: bool = False
+    ) -> Guarantee:
+        """What a fit of this shape will spend: known before any data, and the same for all data."""
+        self._check_parameters()
+        curve, numerics = statistics_curve(gaussian_mu(self.epsilon, self.delta), 2 * n_features)
+        return Guarantee(
+            curve=curve,
+            at_delta=self.delta,
+            released="noisy first and second moments, hence means and deviations",
+            theorem="Gaussian mechanism",
+            relation=Relation(self.relation),
+            unit="one record",
+            numerics=numerics,
+        )
+
+    def _check_parameters(self) -> None:
+        owner = type(self).__name__
+        check_privacy(owner, self.epsilon, self.delta)
+        check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
 
     def transform(self, X: Any) -> FloatArray:
         """Rows minus the means, over the deviations."""

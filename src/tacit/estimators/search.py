@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, spend
+from tacit.estimators.pipeline import PrivatePipeline
+from tacit.estimators.sparse import is_sparse
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.calibration import largest
 from tacit.privacy.composition import compose
@@ -36,9 +40,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     """Choose parameters of a private model under one total guarantee.
 
     Args:
-        estimator: a private model of this package.
+        estimator: a private model of this package, or a pipeline with private steps.
         param_grid: a dictionary of lists, as in scikit-learn; epsilon, delta, relation, random_state, classes and the
-            ledger are the search's own.
+            ledger are the search's own, in steps of a pipeline too.
         epsilon: budget of the whole search.
         delta: failure probability of the whole search.
         holdout: share of the rows on which candidates are compared.
@@ -78,17 +82,18 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         check_privacy("PrivateGridSearch", self.epsilon, self.delta)
         share = check_number("PrivateGridSearch", "holdout", self.holdout, above=0.0, below=1.0)
         candidates = list(ParameterGrid(self.param_grid))
-        for name in _RESERVED:
-            if any(name in candidate for candidate in candidates):
+        for name in {name for candidate in candidates for name in candidate}:
+            if name.split("__")[-1] in _RESERVED:
                 raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
-        features, target = checked_data(self, X, y)
+        features, target = checked_data(self, X, y, accept_sparse="csr")
         # Public: the same permutation for all data of this length.
-        order = Randomness.replayable(0).stream("split").permutation(len(features))
-        cut = len(features) - max(1, round(share * len(features)))
+        count = features.shape[0]
+        order = Randomness.replayable(0).stream("split").permutation(count)
+        cut = count - max(1, round(share * count))
         if cut < 1:
-            raise InvalidInput(f"PrivateGridSearch needs at least two rows. Got {len(features)} instead.")
+            raise InvalidInput(f"PrivateGridSearch needs at least two rows. Got {count} instead.")
         train, test = order[:cut], order[cut:]
-        self.fit_epsilon_ = self._share(candidates, cut, features.shape[1], target)
+        self.fit_epsilon_ = self._share(candidates, cut, features.shape[1], target, is_sparse(features))
         source = randomness_of(self.random_state)
         guarantee = self._guarantee().with_randomness(source.label)
         spend(self.ledger, "PrivateGridSearch.fit", guarantee)
@@ -109,25 +114,53 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
+    @available_if(lambda self: hasattr(self._shown, "predict_proba"))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities of the selected model."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    @available_if(lambda self: hasattr(self._shown, "decision_function"))
+    def decision_function(self, X: Any) -> FloatArray:
+        """Margins of the selected model."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    @property
+    def classes_(self) -> Any:
+        """The classes of the selected model."""
+        return self.best_estimator_.classes_
+
+    @property
+    def _shown(self) -> Any:
+        return getattr(self, "best_estimator_", self.estimator)
+
     def score(self, X: Any, y: Any) -> float:
         """The selected model's own score."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y))
 
     def _candidate(self, parameters: dict[str, Any], epsilon: float, count: int) -> Any:
-        model = clone(self.estimator).set_params(**parameters)
+        model = clone(self._private).set_params(**parameters)
         # The search's own entry covers these fits: a ledger of their own keeps them from being counted twice.
         return model.set_params(epsilon=epsilon, delta=self.delta / count, ledger=Ledger())
 
-    def _share(self, candidates: list[dict[str, Any]], rows: int, width: int, target: Any) -> float:
+    @property
+    def _private(self) -> Any:
+        """What is searched: a plain pipeline gets one budget for its private steps."""
+        plain = isinstance(self.estimator, Pipeline) and not isinstance(self.estimator, PrivatePipeline)
+        return PrivatePipeline(self.estimator.steps) if plain else self.estimator
+
+    def _share(self, candidates: list[dict[str, Any]], rows: int, width: int, target: Any, sparse: bool) -> float:
         """The largest epsilon of a candidate for which all of them compose to the budget: public quantities only."""
-        declared = getattr(self.estimator, "classes", None)
+        declared = getattr(self._private, "classes", None)
         classes = len(np.unique(target if declared is None else declared))
         count = len(candidates)
 
         def cost(epsilon: float) -> float:
             models = [self._candidate(parameters, epsilon, count) for parameters in candidates]
-            return compose([m.public_guarantee(rows, width, classes).curve for m in models]).epsilon(self.delta)
+            contracts = [model.public_guarantee(rows, width, classes, sparse=sparse) for model in models]
+            return compose([contract.curve for contract in contracts]).epsilon(self.delta)
 
         return largest(cost, self.epsilon, self.epsilon / count * 0.999, self.epsilon, 1e-3)
 
@@ -138,15 +171,16 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
             at_delta=self.delta,
             released="every candidate model and which of them was selected",
             theorem="composition of the candidates on one part of the rows; permute-and-flip on the other",
-            relation=Relation(self.estimator.relation),
+            relation=Relation(self._private.relation),
             unit="one record",
         )
 
-    def _errors(self, model: Any, features: FloatArray, target: Any) -> float:
+    def _errors(self, model: Any, features: Any, target: Any) -> float:
         """The sum over the rows of an error in [0, 1]: one record moves it by at most 1."""
         with np.errstate(all="ignore"):  # rows may be as long as floats allow: they are not clipped here
             predicted = model.predict(features)
             if is_classifier(model):
                 return float(np.sum(predicted != target))
-            errors = ((predicted - target) / (2 * model.label_bound_)) ** 2
+            last = model[-1] if isinstance(model, Pipeline) else model
+            errors = ((predicted - target) / (2 * last.label_bound_)) ** 2
         return float(np.sum(np.where(errors < 1.0, errors, 1.0)))  # 1 also where it is not a number

@@ -7,8 +7,9 @@ from typing import Any
 from tacit.estimators.classifier import PrivateLinearClassifier
 from tacit.estimators.ledger import Ledger
 from tacit.estimators.multiclass import OneVsRestLoss
+from tacit.estimators.weights import WeightedHingeLoss
 from tacit.losses.base import RowLoss
-from tacit.losses.linear_models import LinkLoss, SmoothedHingeLoss
+from tacit.losses.linear_models import LinkLoss
 
 
 class PrivateLinearSVC(PrivateLinearClassifier):
@@ -23,6 +24,12 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         delta: failure probability; 0 for pure privacy.
         data_norm: public bound on the norm of a row; longer rows are scaled down.
         classes: all class labels.
+        class_weight: a dictionary of public weights, or "balanced": in inverse proportion to noisy class counts, which
+            take 5% of epsilon (a tenth if pure).
+        weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
+        threshold: "matched": of two classes, move the intercept to where about as much weight is called positive as is
+            positive; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one pass.
+            "zero": leave it (probabilities are those of the model).
         smoothing: the width over which the kink is rounded off.
         algorithm: "objective", "one-pass" or "auto".
         fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.
@@ -46,6 +53,9 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         *,
         data_norm: float | None = None,
         classes: Any = None,
+        class_weight: Any = None,
+        weight_bound: float | None = None,
+        threshold: str = "matched",
         smoothing: float = 1.0,
         algorithm: str = "auto",
         fit_intercept: bool = True,
@@ -60,6 +70,9 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         self.delta = delta
         self.data_norm = data_norm
         self.classes = classes
+        self.class_weight = class_weight
+        self.weight_bound = weight_bound
+        self.threshold = threshold
         self.smoothing = smoothing
         self.algorithm = algorithm
         self.fit_intercept = fit_intercept
@@ -71,7 +84,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         self.ledger = ledger
 
     def _loss(self, norm: float) -> LinkLoss:
-        return SmoothedHingeLoss(data_norm=norm, smoothing=self.smoothing)
+        return WeightedHingeLoss(data_norm=norm, smoothing=self.smoothing)
 
     def _joint_loss(self, norm: float, classes: int) -> RowLoss:
         return OneVsRestLoss(norm, classes, self._loss(norm))

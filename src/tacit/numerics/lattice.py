@@ -143,16 +143,23 @@ def quantise_outer_products(values: FloatArray, norm: float, units: int) -> IntA
     return _quantised(owner, products * _SHRINK, 1.0, units, _L2)
 
 
-def outer_product_shift(units: int, dimension: int, *, replace: bool) -> float:
-    """By how many steps, in l2, one record moves a sum of `quantise_outer_products`, rounded up.
+def cross_ratio(replace: bool) -> float:
+    """Alpha of `joint_shift`: how much finer v y is than v v' where both are released together."""
+    return sqrt(0.5) if replace else 1.0
 
-    Real outer products have inner products (v.w)^2 >= 0, so two of norm K are at most sqrt(2) K apart; quantised
-    ones sqrt(2) (K + 1.01 sqrt(p)), p = d(d+1)/2, since each coordinate lost less than 1.01.
+
+def joint_shift(units: int, dimension: int, *, replace: bool) -> float:
+    """By how many steps, in l2, one record (v, y) moves a sum of (v v', alpha v y), |v| and |y| at most 1, rounded up.
+
+    Zeroing out: sqrt(1 + alpha^2). Replacing (v, y) by (w, -y), with c = <v, w>: the root of 2 - 2 c^2 +
+    alpha^2 (2 + 2 c), largest at c = alpha^2/2: (alpha^2 + 2)/sqrt(2). Each of the d(d+3)/2 coordinates lost less than
+    1.01 when it became whole.
     """
-    check_integer("outer_product_shift", "units", units)
-    check_dimension("outer_product_shift", "dimension", dimension)
-    coordinates = dimension * (dimension + 1) // 2
-    return _above(sqrt(2.0) * (units + 1.01 * sqrt(coordinates))) if replace else float(units)
+    check_integer("joint_shift", "units", units)
+    check_dimension("joint_shift", "dimension", dimension)
+    square, coordinates = cross_ratio(replace) ** 2, dimension * (dimension + 3) // 2
+    moved = (square + 2) / sqrt(2.0) if replace else sqrt(1 + square)
+    return _above(moved * units + (1 + replace) * 1.01 * sqrt(coordinates))
 
 
 def symmetric_matrix(coordinates: FloatArray, dimension: int) -> FloatArray:

@@ -31,8 +31,8 @@ SUM_ERROR = (_BLOCK + 64) * UNIT
 """Relative error of such a sum, against the sum of absolute values."""
 
 
-class LossSum(ABC):
-    """A growing sum of losses in hull coordinates. Its memory is private."""
+class SmoothSum(ABC):
+    """A sum of convex smooth losses in hull coordinates, as a minimiser sees it. Its memory is private."""
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
@@ -49,10 +49,6 @@ class LossSum(ABC):
         return self.modulus
 
     @abstractmethod
-    def add(self, rows: FloatArray) -> None:
-        """Add the losses of these hull rows (see `hull_rows`)."""
-
-    @abstractmethod
     def value(self, x: FloatArray) -> float:
         """The sum at x."""
 
@@ -63,6 +59,14 @@ class LossSum(ABC):
     @abstractmethod
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
         """The Hessian at x of the losses after the first `since`."""
+
+
+class LossSum(SmoothSum):
+    """A sum of losses that grows round by round."""
+
+    @abstractmethod
+    def add(self, rows: FloatArray) -> None:
+        """Add the losses of these hull rows (see `hull_rows`)."""
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on. PRIVATE."""

@@ -2,9 +2,10 @@
 
 Its releases are private only if they are minimisers, so an iteration count is no stopping rule here, and an uncertified
 iterate never leaves. Nor may it raise for some data and not for others: that would release a bit which nobody paid
-for. So Newton's method, which is fast and may give up, is followed by a method that cannot: bisection in one
-dimension, accelerated proximal gradient steps in more. For every admissible data set and every noise within the public
-bound of `attainable_accuracy` a point within the accuracy is found, by a number of steps that public numbers bound.
+for. So Newton's method (by conjugate gradients if rows are sparse), which is fast and may give up, is followed by a
+method that cannot: bisection in one dimension, accelerated proximal gradient steps in more. For every admissible data
+set and every noise within the public bound of `attainable_accuracy` a point within the accuracy is found, by a number
+of steps that public numbers bound.
 
 Should a certificate be missed all the same, which only a mistake in this code can cause, the minimiser of the objective
 without its losses is taken: a law that does not know the data. Time is not covered: how long a minimisation takes
@@ -21,10 +22,12 @@ from scipy.special import gammainccinv
 from tacit.errors import PrivacyError
 from tacit.geometry.base import BarrierSet
 from tacit.solvers.bisection import bisected_minimum
-from tacit.solvers.loss_sums import LinearSum, LossSum
+from tacit.solvers.conjugate import conjugate_minimum
+from tacit.solvers.loss_sums import LinearSum, SmoothSum
 from tacit.solvers.newton import newton_minimum
 from tacit.solvers.objective import PerturbedObjective, Trial
 from tacit.solvers.proximal_gradient import proximal_minimum
+from tacit.solvers.sparse_sums import SparseLinkSum
 from tacit.validation import FloatArray
 
 TRUNCATION = 1e-30
@@ -48,7 +51,7 @@ class Minimum:
 
 @np.errstate(all="ignore")
 def perturbed_minimum(
-    losses: LossSum,
+    losses: SmoothSum,
     *,
     ridge: float,
     noise: FloatArray,
@@ -93,7 +96,8 @@ def truncated_normal(generator: np.random.Generator, dimension: int) -> FloatArr
 def _certified(objective: PerturbedObjective, accuracy: float, start: FloatArray) -> Trial | None:
     if not objective.modulus > 0:
         return None
-    found = newton_minimum(objective, start, accuracy)
+    sparse = isinstance(objective.losses, SparseLinkSum)
+    found = (conjugate_minimum if sparse else newton_minimum)(objective, start, accuracy)
     if found is None:
         method = bisected_minimum if objective.losses.dimension == 1 else proximal_minimum
         found = method(objective, accuracy, _reach(objective))

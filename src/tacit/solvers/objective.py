@@ -19,7 +19,7 @@ import scipy
 
 from tacit.geometry.barrier import Barrier
 from tacit.geometry.base import BarrierSet
-from tacit.solvers.loss_sums import SUM_ERROR, UNIT, LossSum
+from tacit.solvers.loss_sums import SUM_ERROR, UNIT, SmoothSum
 from tacit.validation import FloatArray
 
 
@@ -40,7 +40,7 @@ class PerturbedObjective:
     Without a domain there is no barrier: a positive ridge is enough.
     """
 
-    losses: LossSum
+    losses: SmoothSum
     ridge: float
     noise: FloatArray
     domain: BarrierSet | None = None
@@ -82,6 +82,9 @@ class PerturbedObjective:
     def distance(self, x: FloatArray, gradient: FloatArray, error: float) -> float:
         """A proved bound on the distance from x to the minimiser (infinite if there is none)."""
         modulus, size = self.modulus, x.size
+        if self.domain is None:
+            plain = (float(np.linalg.norm(gradient)) + error) / modulus * 1.001 if modulus > 0 else float("inf")
+            return plain if plain >= 0 else float("inf")  # not a number: no certificate
         barrier = np.zeros((size, size)) if self.barrier is None else self.weight * self.barrier.hessian(x)
         metric = barrier / 4
         metric[np.diag_indices(size)] += modulus
@@ -90,12 +93,11 @@ class PerturbedObjective:
             return float("inf")
         scaled, _ = scipy.linalg.lapack.dtrtrs(root, gradient, lower=1)
         norm = float(np.linalg.norm(scaled)) + error / np.sqrt(modulus)
-        if self.domain is not None:
-            # The barrier's slacks are those of a point moved by rounding: its gradient moves by hess times that.
-            moved = (size + 8) * UNIT * (float(np.linalg.norm(self.domain.centre)) + self.domain.radius)
-            norm += 2 * moved * float(np.sqrt(np.trace(barrier)))
-            if not norm <= np.sqrt(self.weight) / 4:
-                return float("inf")
+        # The barrier's slacks are those of a point moved by rounding: its gradient moves by hess times that.
+        moved = (size + 8) * UNIT * (float(np.linalg.norm(self.domain.centre)) + self.domain.radius)
+        norm += 2 * moved * float(np.sqrt(np.trace(barrier)))
+        if not norm <= np.sqrt(self.weight) / 4:
+            return float("inf")
         found = float(norm / np.sqrt(modulus)) * 1.001
         return found if found >= 0 else float("inf")  # not a number: no certificate
 

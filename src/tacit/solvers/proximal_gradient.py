@@ -53,5 +53,7 @@ def proximal_minimum(objective: PerturbedObjective, accuracy: float, reach: floa
 
 def proximal_step(objective: PerturbedObjective, y: FloatArray, slope: FloatArray, smooth: float) -> FloatArray:
     """One step from y, where the losses' gradient is `slope`; y may be outside of the domain."""
+    if objective.domain is None:
+        return y - (slope + objective.ridge * y + objective.noise) / smooth
     curvature = (smooth - objective.ridge) * np.eye(y.size)
     return model_minimum(objective, y, slope, curvature, y if objective.inside(y) else np.zeros_like(y))

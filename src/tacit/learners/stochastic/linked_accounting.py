@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, log1p, sqrt
+from math import ceil, hypot, log1p, sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ from scipy.special import ndtr
 
 from tacit.learners.stochastic.objective_accounting import GaussianAlternatives, composed, release_curve
 from tacit.privacy.calibration import smallest
-from tacit.privacy.curves import ROUND_UP, Curve
+from tacit.privacy.curves import ROUND_UP, Curve, Gaussian
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT
 from tacit.validation import FloatArray, check_integer, check_number
 
@@ -91,6 +91,11 @@ class LinkedReleases(Curve):
         linked = [other for other in others if isinstance(other, LinkedReleases)]
         if len(linked) == len(others) and all(other._one == self._one for other in linked):
             return replace(self, releases=self.releases + sum(other.releases for other in linked))
+        mus = [other.mu for other in others if isinstance(other, Gaussian)]
+        if len(mus) == len(others):  # a Gaussian release beside these is as if their cover were that much thinner
+            return replace(
+                self, protection=hypot(self.protection, *(mu / sqrt(self.releases) for mu in mus)) * ROUND_UP
+            )
         apart = (other.apart if isinstance(other, LinkedReleases) else other for other in others)
         return self.apart.merged(list(apart))
 

@@ -37,7 +37,8 @@ from tacit.numerics.bounds import (
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
 from tacit.numerics.source import Source, Streams
 from tacit.privacy.curves import ROUND_UP
-from tacit.solvers.minimum import TRUNCATION, truncated_norm, truncated_normal
+from tacit.solvers.loss_sums import SmoothSum
+from tacit.solvers.minimum import TRUNCATION, perturbed_minimum, truncated_norm, truncated_normal
 from tacit.validation import FloatArray
 
 SHRUNK = 1 - 2.0**-40
@@ -182,6 +183,16 @@ class LatticeModelNoise(ModelNoise):
         # Minimisers are never longer than the reach: what privacy rests on is enforced all the same.
         steps = np.rint(np.clip(point, -self.reach, self.reach) / self.step).astype(np.int64)
         return np.asarray(self.step * (steps + source.draw(self.dimension)), dtype=np.float64)
+
+
+def private_minimum(noise: ModelNoise, losses: SmoothSum, source: Source) -> tuple[FloatArray, bool]:
+    """The model that hides these losses, and whether the minimiser without them took its place (PRIVATE).
+
+    The losses must be those of clipped rows, shrunk by `SHRUNK`, and no more of them than the noise was made for.
+    """
+    linear = noise.linear_term(source)
+    found = perturbed_minimum(losses, ridge=noise.ridge, noise=linear, accuracy=noise.accuracy)
+    return noise.released(source, found.point), found.substitute
 
 
 def _cut_off(generator: np.random.Generator) -> Callable[[int], FloatArray]:

@@ -38,7 +38,13 @@ from tacit.learners.plan import PrivatePlan, SmallInstance
 from tacit.learners.states import fitting
 from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy
-from tacit.learners.stochastic.model_noise import SHRUNK, FloatModelNoise, LatticeModelNoise, ModelNoise
+from tacit.learners.stochastic.model_noise import (
+    SHRUNK,
+    FloatModelNoise,
+    LatticeModelNoise,
+    ModelNoise,
+    private_minimum,
+)
 from tacit.learners.stochastic.objective_accounting import composed, release_curve
 from tacit.learners.stochastic.objective_losses import check_loss, one_sided
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
@@ -51,7 +57,7 @@ from tacit.privacy.numerics import IDEALIZED, exact_up_to
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Process, Randomness
 from tacit.solvers.loss_sums import LinkSum, hull_rows
-from tacit.solvers.minimum import TRUNCATION, perturbed_minimum
+from tacit.solvers.minimum import TRUNCATION
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, invalid
 
 RULES = ("certified", "practical")
@@ -310,15 +316,8 @@ class ObjectivePerturbationLearner(Learner):
             return self.model
 
     def _release(self) -> None:
-        plan, noise = self.plan, self.plan.noise
-        found = perturbed_minimum(
-            self._losses,
-            ridge=plan.regularisation,
-            noise=noise.linear_term(self._noise),
-            accuracy=plan.accuracy,
-        )
-        self._substitutes += found.substitute
-        self._released = noise.released(self._noise, found.point)
+        self._released, substitute = private_minimum(self.plan.noise, self._losses, self._noise)
+        self._substitutes += substitute
         self._action = read_only(self._released)
         self._switches += 1
 

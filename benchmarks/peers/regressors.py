@@ -1,0 +1,35 @@
+"""Test scores of regressions on the diabetes data: the same rows, splits and bounds for all."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks.peers.classifiers import EPSILONS
+from benchmarks.peers.scikit_learn_peer import SEEDS, regression_split
+from tacit.estimators import Ledger, PrivateRidge
+
+
+def regression_table(kinds: Callable[[float, int], dict[str, Any]]) -> dict[str, float]:
+    """R^2 of all kinds of models at each epsilon; rows in the unit ball, targets centred and in [-1, 1]."""
+    results: dict[str, float] = {}
+    for epsilon in EPSILONS:
+        for kind in kinds(epsilon, 0):
+            values = []
+            for seed in range(SEEDS):
+                train, test, target, truth = regression_split("diabetes", seed)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # replayable noise
+                    model = kinds(epsilon, seed)[kind].fit(train, target)
+                values.append(1 - np.sum((model.predict(test) - truth) ** 2) / np.sum((truth - truth.mean()) ** 2))
+            key = f"R^2 on diabetes, epsilon={epsilon:g}, {kind}"
+            results[key], results[f"{key}, deviation"] = float(np.mean(values)), float(np.std(values))
+    print("    diabetes: done", flush=True)
+    return results
+
+
+def ridge(epsilon: float, seed: int, relation: str, mark: str = "", **options: Any) -> dict[str, Any]:
+    """The regression of tacit, without tuning."""
+    common = {"relation": relation, "random_state": seed, "ledger": Ledger(), "data_norm": 1.0, "label_bound": 1.0}
+    return {f"tacit ridge ({relation}){mark}": PrivateRidge(epsilon, **common, **options)}

@@ -1,0 +1,83 @@
+"""One pass over batches: the model of the whole table, from iterators and Parquet files; what is public is declared."""
+
+import numpy as np
+import pytest
+
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.estimators import Ledger, ParquetBatches, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
+from tacit.progress import Progress
+from tacit.randomness import Randomness
+
+SOURCE = Randomness.replayable(1)
+STREAM = Randomness.replayable(0).stream("data")
+X = STREAM.uniform(-0.5, 0.5, (700, 3))
+Y = (X[:, 0] > 0).astype(int)
+WEIGHTS = STREAM.uniform(size=700)
+
+
+def model(kind, **options):
+    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1]}
+    return kind(
+        **{"data_norm": 1.0, "weight_bound": 1.0, "random_state": SOURCE, "ledger": Ledger(), **declared, **options}
+    )
+
+
+def batches(size=150, *columns):
+    for first in range(0, 700, size):
+        yield tuple(column[first : first + size] for column in (X, Y, *columns))
+
+
+@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateLinearSVC, PrivateRidge])
+def test_batches_are_one_pass(kind, monkeypatch):
+    shown = []
+    monkeypatch.setattr(Progress, "say", lambda self, text, *, last=False: shown.append((text, last)))
+    whole = model(kind, algorithm="one-pass").fit(X, Y, sample_weight=WEIGHTS)
+    found = model(kind, horizon=700).fit(batches(150, WEIGHTS))
+    assert np.array_equal(found.coef_, whole.coef_)
+    assert found.guarantee_.epsilon(1e-6) == whole.guarantee_.epsilon(1e-6)
+    assert found.algorithm_ == "one-pass"
+    assert len(found.ledger) == 1
+    assert [last for _, last in shown] == [False] * 4 + [True]
+    assert shown[0][0].startswith("150 of 700 records, ")
+    again = found.set_params(ledger=Ledger()).fit(batches())  # a new pass, spent again
+    assert len(again.ledger) == 1
+
+
+def test_parquet_files(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "label": Y, "weight": WEIGHTS}
+    for part, rows in enumerate((slice(0, 400), slice(400, 700))):
+        parquet.write_table(arrow.table({k: v[rows] for k, v in columns.items()}), tmp_path / f"{part}.parquet")
+    source = ParquetBatches(tmp_path, target="label", weight="weight", batch_size=150)
+    assert source.records == 700
+    assert sum(len(batch[1]) for batch in source) == 700
+    found = model(PrivateLogisticRegression).fit(source)
+    whole = model(PrivateLogisticRegression, algorithm="one-pass").fit(X, Y, sample_weight=WEIGHTS)
+    assert np.array_equal(found.coef_, whole.coef_)
+    narrow = ParquetBatches(str(tmp_path / "0.parquet"), target="label", features=["c", "a"])
+    features, labels = next(iter(narrow))
+    assert np.array_equal(features, X[:400, [2, 0]])
+    assert np.array_equal(labels, Y[:400])
+    import pyarrow.dataset
+
+    assert ParquetBatches(pyarrow.dataset.dataset(tmp_path), target="label").records == 700
+
+
+def test_what_is_missing_is_named_before_anything_is_spent():
+    for options, message in (
+        ({"data_norm": None}, "data_norm"),
+        ({"classes": None}, "classes"),
+        ({"algorithm": "objective"}, "one pass"),
+        ({"horizon": None}, "horizon"),
+    ):
+        one = model(PrivateLogisticRegression, **{"horizon": 700, **options})
+        with pytest.raises(InvalidInput, match=message):
+            one.fit(batches())
+        assert len(one.ledger) == 0
+    one = model(PrivateLogisticRegression, horizon=700)
+    for bad, message in ((iter([]), "no batch"), (iter([X]), "pair"), (iter([(X, Y, Y, Y)]), "pair")):
+        with pytest.raises(InvalidInput, match=message):
+            one.fit(bad)
+    assert len(one.ledger) == 0
+    with pytest.raises(ProtocolError, match="are left"):
+        model(PrivateRidge, horizon=200).fit(batches())

@@ -1,0 +1,128 @@
+"""Planted bugs in what estimators do around a model: weights, counts beside it, sparse rows, both statistics."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from scipy import sparse
+
+from planted_bugs.catalogue import Control, both, swap
+from tacit.auditing.report import Finding
+from tacit.estimators import Ledger, PrivateLogisticRegression, base, classifier, ridge, weights
+from tacit.estimators.counts import NoisyCounts
+from tacit.losses.linear_models import LinkLoss
+from tacit.privacy.calibration import gaussian_mu
+from tacit.randomness import Randomness
+
+_ROWS = Randomness.replayable(4).stream("data").standard_normal((60, 3))
+_LABELS = np.arange(60) % 2
+_RIDGE = 5000.0
+
+
+def _finding(method: str, observed: float, allowed: float) -> Finding:
+    violation = bool(observed > allowed)
+    return Finding(method, "neighbours", "largest", allowed, float(observed), violation=violation, check=True)
+
+
+def _model(**options: Any) -> PrivateLogisticRegression:
+    return PrivateLogisticRegression(
+        data_norm=1.0, classes=[0, 1], random_state=Randomness.replayable(1), ledger=Ledger(), **options
+    )
+
+
+def _moved(first: Any, second: Any) -> float:
+    return float(np.linalg.norm(first.coef_ - second.coef_))
+
+
+def heavy_record() -> Finding:
+    """With the same noise, one record moves the minimiser by at most 2 G/lambda, whatever its weight."""
+    fits = []
+    for label in (0, 1):
+        labels, heavy = _LABELS.copy(), np.ones(60)
+        labels[7], heavy[7] = label, 50.0
+        model = _model(regularisation=_RIDGE, weight_bound=1.0, threshold="zero")
+        fits.append(model.fit(_ROWS, labels, sample_weight=heavy))
+    return _finding("one heavy record", _moved(*fits), 2 / _RIDGE + 1e-5)
+
+
+def long_sparse_record() -> Finding:
+    """The same for a record of a sparse table: longer than the bound, or with entries that are there many times."""
+    moves = []
+    for entry, copies in ((1e3, 1), (0.9, 2000)):
+        fits = []
+        for label in (0, 1):
+            labels, rows = _LABELS.copy(), sparse.csr_array(_ROWS)
+            labels[59] = label
+            data = np.append(rows.data[:-3], np.full(copies, entry))
+            columns = np.append(rows.indices[:-3], np.zeros(copies, dtype=int))
+            table = sparse.csr_array((data, columns, np.append(rows.indptr[:-1], len(data))), shape=(60, 3))
+            table.has_canonical_format = True  # as whoever wants to mislead would say
+            model = _model(regularisation=_RIDGE, threshold="zero", fit_intercept=False)
+            fits.append(model.fit(table, labels))
+        moves.append(_moved(*fits))
+    return _finding("one long sparse record", max(moves), 2 / _RIDGE + 1e-5)
+
+
+def counts_released() -> Finding:
+    """What all counts of a fit cost, mu of each added up in squares, against what the contract has for them."""
+    spent, honest = [], NoisyCounts.release
+
+    def noted(self: NoisyCounts, *given: Any) -> Any:
+        spent.append(self.privacy**2)
+        return honest(self, *given)
+
+    model = _model(class_weight="balanced", threshold="zero")
+    plan = model._fit_plan("objective", 1.0, 60, 4, 2)
+    assert plan.counts is not None
+    with mock.patch.object(NoisyCounts, "release", noted):
+        model.fit(_ROWS, _LABELS)
+    return _finding("counts of one fit", sum(spent), plan.counts.privacy**2 * (1 + 1e-9))
+
+
+def statistics_noise() -> Finding:
+    """The largest move of both statistics over the noise, against mu."""
+    units, mu = 2**20, gaussian_mu(1.0, 1e-6)
+    v, w = np.array([[1.0, 0.0]]), np.array([[0.25, np.sqrt(1 - 0.25**2)]])
+    alpha = ridge.cross_ratio(True)
+    moved = np.linalg.norm(
+        ridge._integer_sums(v, np.ones(1), 1.0, units, alpha) - ridge._integer_sums(w, -np.ones(1), 1.0, units, alpha)
+    )
+    charged = ridge.joint_shift(units, dimension=2, replace=True)
+    return _finding("both statistics together", mu * moved / charged, mu * (1 + 1e-9))
+
+
+def _twice(honest: Any) -> Any:
+    def counts(noise: Any, codes: Any, classes: int, source: Any) -> Any:
+        return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
+
+    return counts
+
+
+CONTROLS = (
+    Control(
+        "weights above their bound are not clipped", "estimators",
+        both(
+            swap(weights, "clipped_weights", lambda honest: lambda given, bound: given / bound),
+            swap(LinkLoss, "clip_labels", lambda honest: lambda self, labels: labels),  # which would clip them as well
+        ),
+        heavy_record,
+    ),
+    Control(
+        "class counts are released twice and paid for once", "estimators",
+        swap(classifier, "class_counts", _twice), counts_released,
+    ),
+    Control(
+        "sparse rows are not clipped", "estimators",
+        swap(base, "clipped_rows", lambda honest: lambda rows, norm: rows), long_sparse_record,
+    ),
+    Control(
+        "entries that a sparse row has twice count as two", "estimators",
+        swap(base, "canonical", lambda honest: lambda rows: rows), long_sparse_record,
+    ),
+    Control(
+        "both statistics are charged as if one were free", "estimators",
+        swap(ridge, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
+    ),
+)  # fmt: skip
