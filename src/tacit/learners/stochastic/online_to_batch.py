@@ -299,7 +299,7 @@ class OnlineToBatchLearner(Learner):
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the models."""
-        return not isinstance(self.plan.problem.loss, RowLoss)
+        return not isinstance(parted(self.plan.problem.loss)[0], RowLoss)
 
     def _check(self, record: Any) -> Any:
         """The record, and the batch's sum of differences if it ends a batch: a user's loss is asked only here."""
