@@ -133,6 +133,7 @@ def test_errors_stay_below_their_penalties():
     true = plan.conversion.weights[: len(seen), None] * np.array(points)  # the targets' mean is 0
     ratio = np.linalg.norm(np.array(seen) - true, axis=1) / np.array(plan.learner.penalties[: len(seen)])
     assert 0.05 < ratio.max() < 1
+    assert learner.model @ learner.model / 2 <= float(plan.risk_within(0.0))  # the start is the best model
     sizes = plan.conversion.weights * plan.lipschitz + 2 * np.array(plan.learner.penalties)
     assert plan.learner.bettor.gradient_bound == sizes.max()
 

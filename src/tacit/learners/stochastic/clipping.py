@@ -108,7 +108,7 @@ class ClippedDifferences:
         """Records with public rows in place of absent ones, and which those are."""
         if not isinstance(self._loss, RowLoss):
             return records, False
-        absent = np.isnan(np.add.reduce(records, axis=1))  # whole rows are marked, and others are finite
+        absent = np.isnan(records[:, 0])  # whole rows are marked, and others are finite
         if not absent.any():
             return records, False
         return np.where(absent[:, None], self._loss.neutral(self._dimension), records), absent
