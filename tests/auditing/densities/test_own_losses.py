@@ -1,0 +1,24 @@
+"""Audits of CTRL on losses that users bring: draws, coins, minimisers and likelihoods are as certified."""
+
+import pytest
+
+from tacit.auditing.run import audit
+from tacit.geometry import Ball
+from tacit.learners.ctrl import CTRL
+from tacit.losses import LogisticLoss, QuadraticFormLoss, SeveralLinks, TabulatedLoss
+from tacit.problems import Convex
+
+LOSSES = {
+    "several links": SeveralLinks(LogisticLoss(), 2),
+    "forms": QuadraticFormLoss(0.3, 0.5),
+    "table": TabulatedLoss.of(LogisticLoss(), 2.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LOSSES)
+def test_audits_find_nothing(name):
+    problem = Convex(domain=Ball(2), loss=LOSSES[name], horizon=50)
+    report = audit(CTRL(problem, eta=0.05, sigma=40.0, force=0.3, log_phi=0.1), budget=0.1)
+    assert not report.violation
+    assert {finding.method for finding in report.findings} >= {"integrated", "law", "coins"}
