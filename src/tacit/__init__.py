@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tacit.auditing.run import audit
     from tacit.catalogue import register
     from tacit.comparison import Candidate, Comparison
+    from tacit.contracts import contract, contract_schema
     from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms, LoggedArms
     from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
     from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
@@ -89,12 +90,14 @@ if TYPE_CHECKING:
     from tacit.simulation.sweep import sweep
     from tacit.store.live import Live
     from tacit.store.store import Store
+    from tacit.verification.verify import Verdict, verify
 
 _HOMES = {
     "auditing.report": "AuditReport",
     "auditing.run": "audit",
     "catalogue": "register",
     "comparison": "Candidate Comparison",
+    "contracts": "contract contract_schema",
     "floors": "Floor",
     "environments.arms": "BernoulliArms DecoyArms DriftingArms LoggedArms",
     "environments.bandit": "Assignment MovingTarget Pricing Routing",
@@ -132,6 +135,7 @@ _HOMES = {
     "simulation.sweep": "sweep",
     "store.live": "Live",
     "store.store": "Store",
+    "verification.verify": "Verdict verify",
 }
 """The module of each public name."""
 
@@ -237,12 +241,16 @@ __all__ = [
     "TacitError",
     "Tracking",
     "TrackingOnSums",
+    "Verdict",
     "__version__",
     "audit",
+    "contract",
+    "contract_schema",
     "plan",
     "register",
     "simulate",
     "sweep",
+    "verify",
 ]
 
 

@@ -55,6 +55,8 @@ CLAIMS = {
     "audit": "test_audit.test_audit", "AuditReport": "test_audit.test_audit_reports",
     "TacitError": ERRORS, "InvalidInput": ERRORS, "MissingExtra": ERRORS, "PrivacyError": ERRORS,
     "ProtocolError": ERRORS, "StoreError": ERRORS, "__version__": ERRORS,
+    "verify": "test_contracts.test_verify", "Verdict": "test_contracts.test_verify",
+    "contract": "test_contracts.test_contract", "contract_schema": "test_contracts.test_contract",
     "Store": "test_store.test_store", "Live": "test_store.test_live",
 }  # fmt: skip
 ESTIMATORS = {
@@ -64,7 +66,7 @@ ESTIMATORS = {
     "PrivateLogisticRegression": "test_estimators.test_parameters",
     "PrivateRidge": "test_estimators.test_parameters", "PrivateStandardScaler": "test_estimators.test_parameters",
 }  # fmt: skip
-COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit"}
+COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit", "contract"}
 UNFUZZED_COMMANDS = {"demo": "has no input but a folder", "bench": "times the machine"}
 
 # Methods of what is public, by name: where any of them is called with nonsense.
