@@ -151,9 +151,15 @@ def test_every_algorithm_stands_where_the_table_says(algorithm):
     assert hasattr(tacit, name)
 
 
-# What functions may import of tacit when they are called: commands, pictures and attacks that few need and that load
-# much. Two modules that need each other are no reason.
-LATE = ("tacit.cli.app", "tacit.report.plots", "tacit.auditing.densities", "tacit.auditing.replay")
+# What functions may import of tacit when they are called: commands, pictures, simulations and attacks that few need and
+# that load much. Two modules that need each other are no reason.
+LATE = (
+    "tacit.cli.app",
+    "tacit.report.plots",
+    "tacit.auditing.densities",
+    "tacit.auditing.replay",
+    "tacit.simulation.loop",
+)
 MODULES = {
     ".".join(("tacit", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in FILES

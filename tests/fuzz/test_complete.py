@@ -90,7 +90,7 @@ METHODS = {
     "test_losses": {"value", "gradient", "values", "gradients", "pack", "constants", "height"},
     "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "as_replacement", "to_json", "from_json"},
     "test_environments": {"losses", "data", "means", "best", "with_gap", "rows", "functions", "mean_loss"},
-    "test_simulation": {"summary", "summaries", "read"},
+    "test_simulation": {"summary", "summaries", "read", "to_csv", "to_latex", "to_frame"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
     "test_audit": {"plot", "small_instances"},
     "test_estimators": {"record", "together", "clear", "table"},
