@@ -8,10 +8,11 @@ import tacit.estimators
 import tacit.report
 
 ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "docs" / "reference.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]
 
 
 def test_every_public_name_is_in_the_reference():
-    text = (ROOT / "docs" / "reference.md").read_text()
+    text = "\n".join(page.read_text() for page in PAGES)
     listed = re.findall(r"^::: (tacit[\w.]*)$", text, re.MULTILINE)
     assert len(listed) == len(set(listed))
     # Said in a sentence: members of Relation, a text, the ledger, a former name, and what stands under another.
@@ -27,6 +28,14 @@ def test_every_public_name_is_in_the_reference():
     assert all(f"`{name}`" in text for name in said)
     public = {f"{m.__name__}.{name}" for m in (tacit, tacit.report, tacit.estimators) for name in m.__all__}
     assert {*listed, *said} - {"tacit.auditing.run.audit"} == public
+
+
+def test_the_table_of_the_first_page_names_what_is_on_each():
+    rows = re.findall(r"^\| \[[^]]+\]\((reference/[\w-]+\.md)\) \| (.*) \|$", PAGES[0].read_text(), re.MULTILINE)
+    assert {ROOT / "docs" / page for page, _ in rows} == set(PAGES[1:])
+    for page, names in rows:
+        listed = re.findall(r"^::: tacit[\w.]*\.(\w+)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+        assert re.findall(r"`(\w+)`", names) == listed, page
 
 
 def test_every_page_is_in_the_navigation():
