@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import tacit
 import tacit.estimators
 import tacit.report
+from tacit.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs" / "reference.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]
@@ -41,3 +44,12 @@ def test_the_table_of_the_first_page_names_what_is_on_each():
 def test_every_page_is_in_the_navigation():
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
     assert pages == set(re.findall(r": ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+
+
+ALGORITHMS = [algorithm for algorithms in CATALOGUE.values() for algorithm in algorithms]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.__name__)
+def test_every_algorithm_names_its_page(algorithm):
+    [page] = set(re.findall(r"docs/algorithms/[\w-]+\.md", algorithm.__doc__))
+    assert re.search(rf"\b{algorithm.__name__}\b", (ROOT / page).read_text())
