@@ -6,16 +6,36 @@ READY := $(VENV)/.ready
 # Spark holds pandas back: an environment of its own.
 SPARK := .venv-spark
 
-.PHONY: setup check test test-all test-spark demo bench bench-peers mutants faults attacks docs clean
+UV := $(BIN)/uv
+# Every package at its pinned version and hash, as wheels: nothing of others is built here.
+PINNED := --quiet --require-hashes --only-binary :all:
+
+.PHONY: setup lock pins check test test-all test-spark demo bench bench-peers mutants faults attacks docs wheel clean
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+# The installer itself comes from the same lock, by pip, which every Python has.
+$(UV):
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade -c constraints.txt pip
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[all]' --group dev
+	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps $(PINNED) --requirement $(VENV)/uv.txt
+
+# Where the index is one that only pip is configured for, pip installs the same wheels, by the same hashes.
+$(READY): pyproject.toml requirements.lock | $(UV)
+	$(UV) pip install --python $(BIN)/python $(PINNED) --requirement requirements.lock || \
+	$(BIN)/python -m pip install --disable-pip-version-check $(PINNED) --requirement requirements.lock
+	$(UV) pip install --python $(BIN)/python --quiet --offline --no-deps --no-build-isolation --editable .
 	touch $(READY)
+
+# Versions stay as they are unless pyproject.toml asks for others; delete a pin to let it move.
+lock: | $(UV)
+	$(UV) pip compile --quiet --no-progress --universal --python-version 3.11 --only-binary :all: --generate-hashes \
+	--no-annotate --custom-compile-command 'make lock' --extra all --group dev --group bench --group docs --group build \
+	--output-file requirements.lock pyproject.toml
+
+pins: $(READY)
+	$(BIN)/python scripts/check_pins.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -44,7 +64,6 @@ demo: $(READY)
 	$(BIN)/tacit demo
 
 bench: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group bench
 	$(BIN)/python -m benchmarks
 
 bench-peers: $(READY)
@@ -60,8 +79,10 @@ attacks: $(READY)
 	cd tests && ../$(BIN)/python -m attacks
 
 docs: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+wheel: $(READY)
+	$(BIN)/python scripts/check_wheel.py
 
 clean:
 	rm -rf $(VENV) $(SPARK) build dist .mypy_cache .ruff_cache .pytest_cache

@@ -77,11 +77,9 @@ def test_the_page_has_a_section_for_each_benchmark_and_peer():
     assert "## Against peers" not in page(latest, {})
 
 
-def test_every_peer_has_pinned_requirements_and_a_module():
+def test_every_peer_has_requirements_and_a_module():
     from benchmarks.peers.__main__ import HERE, NAMES
 
     for name in NAMES:
-        lines = (HERE / "requirements" / f"{name}.txt").read_text().splitlines()
-        assert lines
-        assert all("==" in line for line in lines)
+        assert (HERE / "requirements" / f"{name}.txt").exists()
         assert (HERE / f"{name}_peer.py").exists()

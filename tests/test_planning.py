@@ -284,3 +284,30 @@ def test_without_a_confidence_runs_vary():
     assert "(expected; single runs vary)" in tacit.plan(PROBLEM, epsilon=1.0, delta=1e-6).explain()
     with pytest.raises(tacit.PrivacyError, match="single run"):
         tacit.plan(tacit.Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6, confidence=0.9)
+
+
+def test_a_believed_world_ranks_by_simulated_regret(capsys):
+    problem = tacit.Experts(n=3, horizon=300)
+    certified = tacit.plan(problem, epsilon=1.0, delta=1e-6)
+    believed = tacit.plan(problem, epsilon=1.0, delta=1e-6, environment="gap", runs=3, progress=True)
+    again = tacit.plan(problem, epsilon=1.0, delta=1e-6, environment=tacit.BernoulliGap(3, 300), runs=3)
+    means = [candidate.simulated[0] for candidate in believed.candidates]
+    assert means == sorted(means)
+    assert means == [candidate.simulated[0] for candidate in again.candidates]
+    same = {candidate.algorithm: candidate.plan for candidate in certified.candidates}
+    assert {candidate.algorithm: candidate.plan for candidate in believed.candidates} == same  # and so is their privacy
+    record = believed.to_dict()
+    assert record["ranked_by"] == "mean of 3 runs in BernoulliGap, 300 rounds"
+    assert record["candidates"][0]["simulated_regret"] == means[0]
+    assert certified.to_dict()["ranked_by"] == "certified regret"
+    assert "simulated regret" in believed.explain()
+    assert "simulated regret" not in certified.explain()
+    assert "simulating" in capsys.readouterr().err
+    measured = tacit.simulate(believed.plan, "gap", runs=3)
+    assert measured.mean[-1] == means[0]
+
+
+def test_a_world_that_does_not_fit_is_refused():
+    for world in ("coins", tacit.BernoulliGap(4, 300), 3):
+        with pytest.raises(InvalidInput):
+            tacit.plan(tacit.Experts(n=3, horizon=300), epsilon=1.0, delta=1e-6, environment=world)

@@ -50,15 +50,15 @@ def measured(name: str) -> dict[str, object]:
 
 
 def environment(name: str) -> Path:
-    """The python of the peer's environment, made from its pinned requirements if they are new."""
+    """The python of the peer's environment, made from its requirements, pinned by hash, if they are new."""
     folder, requirements = ENVIRONMENTS / name, HERE / "requirements" / f"{name}.txt"
     python, ready = folder / "bin" / "python", folder / "requirements.txt"
     if not ready.exists() or ready.read_text() != requirements.read_text():
         print(f"    making {folder.relative_to(ROOT)}", flush=True)
-        venv.create(folder, clear=True, with_pip=True)
-        pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-        run(*pip, "--requirement", str(requirements))
-        run(*pip, "--no-deps", "--editable", str(ROOT))
+        venv.create(folder, clear=True)
+        install = (sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python)
+        run(*install, "--require-hashes", "--only-binary", ":all:", "--requirement", requirements)
+        run(*install, "--no-deps", "--build-constraints", ROOT / "requirements.lock", "--editable", ROOT)
         ready.write_text(requirements.read_text())
     return python
 

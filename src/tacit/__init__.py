@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tacit.catalogue import register
     from tacit.client import Client
     from tacit.comparison import Candidate, Comparison
+    from tacit.contracts import contract, contract_schema
     from tacit.decisions import Decision
     from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms, LoggedArms
     from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
     from tacit.simulation.sweep import sweep
     from tacit.store.live import Live
     from tacit.store.store import Store
+    from tacit.verification.verify import Verdict, verify
 
 _HOMES = {
     "auditing.report": "AuditReport",
@@ -114,6 +116,7 @@ _HOMES = {
     "catalogue": "register",
     "client": "Client",
     "comparison": "Candidate Comparison",
+    "contracts": "contract contract_schema",
     "decisions": "Decision",
     "floors": "Floor",
     "environments.arms": "BernoulliArms DecoyArms DriftingArms LoggedArms",
@@ -154,6 +157,7 @@ _HOMES = {
     "simulation.sweep": "sweep",
     "store.live": "Live",
     "store.store": "Store",
+    "verification.verify": "Verdict verify",
 }
 """The module of each public name."""
 
@@ -275,12 +279,16 @@ __all__ = [
     "TacitError",
     "Tracking",
     "TrackingOnSums",
+    "Verdict",
     "__version__",
     "audit",
+    "contract",
+    "contract_schema",
     "plan",
     "register",
     "simulate",
     "sweep",
+    "verify",
 ]
 
 

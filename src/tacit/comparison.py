@@ -14,12 +14,17 @@ from tacit.floors import Floor
 from tacit.learners.learner import Learner
 from tacit.learners.plan import Plan
 from tacit.learners.target import RegretBound, Target
+from tacit.markup import card
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Problem
 from tacit.randomness import Randomness
 from tacit.validation import invalid
+
+_BELIEVED = (
+    "Chosen by simulation in a world that you named; certified regret holds as it says, and privacy is the same."
+)
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,14 @@ class Candidate:
         plan: its plan, or None.
         reason: why it has none.
         private: whether the algorithm has a privacy contract at all.
+        simulated: mean regret and its standard error in the environment that was named, if one was.
     """
 
     algorithm: str
     plan: Plan | None
     reason: str = ""
     private: bool = True
+    simulated: tuple[float, float] | None = None
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -53,7 +60,10 @@ class Candidate:
         """The candidate of the smallest rank is chosen: certified regret, divided by what favours the algorithm.
 
         A bound that holds under a condition on the run itself comes after all bounds that say something without one.
+        Where an environment was named, regret simulated in it counts and nothing else.
         """
+        if self.simulated is not None:
+            return self.plan is None, False, self.simulated[0]
         favour = self.plan.favour[0] if self.plan and not self.vacuous else 1.0
         weak = bool(self.regret_bound.condition) or self.vacuous
         return self.plan is None, weak, float(self.regret_bound) / favour
@@ -76,6 +86,8 @@ class Candidate:
             content["epsilon"], content["delta"] = epsilon if epsilon < float("inf") else None, guarantee.at_delta
             content["expected_switches"] = self.plan.expected_switches
             content["parameters"] = {name: _plain(value) for name, value in self.plan.parameters.items()}
+        if self.simulated is not None:
+            content["simulated_regret"], content["standard_error"] = self.simulated
         if self.reason:
             content["reason"] = self.reason
         return content
@@ -89,6 +101,7 @@ class Comparison:
         candidates: every algorithm that was considered, the chosen one first.
         warnings: sentences about the problem that no algorithm can help.
         floor: the regret that no learner escapes, where one is proved.
+        believed: the environment and the number of runs by whose simulated regret the choice was made ("": none).
     """
 
     def __init__(
@@ -98,11 +111,13 @@ class Comparison:
         candidates: Sequence[Candidate],
         warnings: Sequence[str] = (),
         floor: Floor | None = None,
+        believed: str = "",
     ) -> None:
         self.problem = problem
         self.target = target
         self.warnings = tuple(warnings)
         self.floor = floor
+        self.believed = believed
         listed = list(candidates) if isinstance(candidates, Sequence) else []
         if not listed or not all(isinstance(candidate, Candidate) for candidate in listed):
             raise invalid("Comparison", "candidates", "one Candidate or more", candidates)
@@ -151,8 +166,11 @@ class Comparison:
             f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
             f"regret against the {self.target.adversary} adversary\n"
         )
+        head += f"ranked by simulated {self.problem.criterion}: {self.believed}\n" if self.believed else ""
         notes = [*self._cost_of_delay(), *(_because(candidate) for candidate in self.candidates if candidate.reason)]
-        if any(
+        if self.believed:
+            notes.insert(0, _BELIEVED)
+        elif any(
             float(other.regret_bound) < float(self.regret_bound) and not other.regret_bound.condition
             for other in self.candidates
         ):
@@ -181,6 +199,7 @@ class Comparison:
         return {
             "chosen": self.algorithm,
             "problem": str(self.problem),
+            "ranked_by": self.believed or f"certified {self.problem.criterion}",
             "contract": str(self.guarantee),
             "floor": None if self.floor is None else float(self.floor),
             "warnings": list(self.warnings),
@@ -191,9 +210,13 @@ class Comparison:
         rows: list[tuple[str, ...]] = [
             ("algorithm", f"certified {self.problem.criterion}", "expected switches", "note")
         ]
+        if self.believed:
+            rows[0] = (rows[0][0], f"simulated {self.problem.criterion}", *rows[0][1:])
         for candidate in self.candidates:
+            measured = _simulated(candidate) if self.believed else ()
             if candidate.plan is None:
-                rows.append((candidate.algorithm, "-", "-", "not applicable" if candidate.private else "NOT PRIVATE"))
+                note = "not applicable" if candidate.private else "NOT PRIVATE"
+                rows.append((candidate.algorithm, *measured, "-", "-", note))
                 continue
             switches = candidate.plan.expected_switches
             note = "vacuous: no better than deciding blindly" if candidate.vacuous else ""
@@ -207,12 +230,33 @@ class Comparison:
             ]
             note = "; ".join(part for part in parts if part)
             shown = "-" if switches is None else f"<= {ceil(switches):,}"
-            rows.append((candidate.algorithm, rounded_up(float(candidate.regret_bound), thousands=True), shown, note))
+            certified = rounded_up(float(candidate.regret_bound), thousands=True)
+            rows.append((candidate.algorithm, *measured, certified, shown, note))
         return rows
+
+    def _repr_html_(self) -> str:
+        """The comparison in a notebook."""
+        facts = [
+            ("problem", str(self.problem)),
+            ("target", f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}, {self.target.adversary}"),
+            *([(f"simulated {self.problem.criterion}", self.believed)] if self.believed else []),
+            *([("floor", str(self.floor))] if self.floor else []),
+            *((candidate.algorithm, _because(candidate)) for candidate in self.candidates if candidate.reason),
+        ]
+        head = f"{self.algorithm} chosen of {len(self.candidates)}"
+        note = _BELIEVED if self.believed else ""
+        return card(head, facts, table=self._rows(), bold=True, warning=" ".join(self.warnings), note=note)
 
     def __repr__(self) -> str:
         certified = f"certified {self.problem.criterion} {rounded_up(float(self.regret_bound))}"
         return f"Comparison({self.algorithm}, {certified}, of {len(self.candidates)})"
+
+
+def _simulated(candidate: Candidate) -> tuple[str]:
+    """The simulated regret with its standard error."""
+    if candidate.simulated is None:
+        return ("-",)
+    return (f"{candidate.simulated[0]:,.4g} +- {candidate.simulated[1]:,.2g}",)
 
 
 def _because(candidate: Candidate) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
+from typing import TYPE_CHECKING
 
 from tacit.catalogue import CATALOGUE, algorithms_for, register
 from tacit.comparison import Candidate, Comparison
@@ -16,6 +18,9 @@ from tacit.privacy.guarantee import REPLACE, Relation, as_relation
 from tacit.problems import Arms, Problem, Tracking
 from tacit.progress import Progress
 from tacit.validation import invalid
+
+if TYPE_CHECKING:
+    from tacit.environments.environment import Environment
 
 __all__ = ["CATALOGUE", "Candidate", "Choice", "Comparison", "plan", "register"]
 
@@ -42,6 +47,9 @@ def plan(
     numerics: str = "exact",
     confidence: float | None = None,
     algorithms: Sequence[type[Plan] | str] | None = None,
+    environment: Environment | str | None = None,
+    runs: int = 20,
+    seed: int = 0,
     progress: bool | None = None,
 ) -> Comparison:
     """Calibrate every algorithm that applies, and choose the one with the smallest certified regret.
@@ -66,6 +74,10 @@ def plan(
         confidence: the probability, at least 1/2, with which a single run must meet the certified regret (default: its
             expectation is bounded, and single runs vary). Few algorithms can promise that.
         algorithms: the algorithms to compare, classes or names (default: all that apply, and those you registered).
+        environment: a world that you believe in, or its name (see `tacit.environments.named`): every plan is simulated
+            in it, and the smallest mean regret is chosen. Certified regret stands beside it; privacy is the same.
+        runs: how many runs of each plan are simulated there.
+        seed: makes these repeatable.
         progress: show which algorithm is being calibrated (default: only in a terminal).
     """
     compared = algorithms_for(problem, algorithms, adversary, max_switches is not None or epsilon == inf)
@@ -79,8 +91,31 @@ def plan(
         for index, algorithm in enumerate(compared, 1):
             shown.say(f"{algorithm.__name__} ({index} of {len(compared)})")
             candidates.append(_candidate(algorithm, problem, target))
+        believed = ""
+        if environment is not None:
+            candidates, believed = _believed(candidates, environment, runs, seed, shown)
     warning = lower_bound_warning(problem, target.epsilon) if target.private else None
-    return Comparison(problem, target, candidates, [warning] if warning else [], floor(problem, target))
+    return Comparison(problem, target, candidates, [warning] if warning else [], floor(problem, target), believed)
+
+
+def _believed(
+    candidates: list[Candidate], environment: Environment | str, runs: int, seed: int, shown: Progress
+) -> tuple[list[Candidate], str]:
+    """The candidates with what they lose in this world, and the world in words."""
+    from tacit.simulation.loop import simulate
+
+    measured, believed = [], ""
+    for index, candidate in enumerate(candidates, 1):
+        if candidate.plan is None:
+            measured.append(candidate)
+            continue
+        shown.say(f"simulating {candidate.algorithm} ({index} of {len(candidates)})")
+        result = simulate(candidate.plan, environment, runs=runs, seed=seed, progress=False)
+        world = result.environment
+        believed = f"mean of {runs} runs in {type(world).__name__}, {world.horizon:,} rounds"
+        ended = float(result.mean[-1]), float(result.standard_error[-1])
+        measured.append(replace(candidate, simulated=ended))
+    return measured, believed
 
 
 def _candidate(algorithm: type[Plan], problem: Problem, target: Target) -> Candidate:

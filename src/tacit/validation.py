@@ -192,5 +192,6 @@ def require(module: str, extra: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         raise MissingExtra(
-            f"This needs {module.split('.')[0]}, which is not installed: pip install 'tacit[{extra}]'."
+            f"This needs {module.split('.')[0]}, which is not installed: pip install 'tacit[{extra}]', "
+            f"or in a clone of tacit pip install '.[{extra}]'."
         ) from error

@@ -53,6 +53,7 @@ def test_other_commands(first, second):
         ("sweep", "experts", "--n", "2", "--epsilons", first, "--horizons", second, "--runs", "1", "-o", "/dev/null/x"),
         ("report", f"/nowhere/{first}", "--output", second),
         ("audit", "experts", "--n", first, "--epsilon", second, "--horizon", "20", "--budget", "0"),
+        ("contract", "verify", f"/nowhere/{first}"),
         (first, second),
     ):
         if "1e308" in arguments[-1] or arguments[-1].startswith("999"):

@@ -60,6 +60,8 @@ CLAIMS = {
     "audit": "test_audit.test_audit", "AuditReport": "test_audit.test_audit_reports",
     "TacitError": ERRORS, "InvalidInput": ERRORS, "MissingExtra": ERRORS, "PrivacyError": ERRORS,
     "ProtocolError": ERRORS, "StoreError": ERRORS, "__version__": ERRORS,
+    "verify": "test_contracts.test_verify", "Verdict": "test_contracts.test_verify",
+    "contract": "test_contracts.test_contract", "contract_schema": "test_contracts.test_contract",
     "Store": "test_store.test_store", "Live": "test_store.test_live",
 }  # fmt: skip
 ESTIMATORS = {
@@ -71,7 +73,7 @@ ESTIMATORS = {
     "private_pipeline": "test_estimators.test_pipelines", "UsefulnessWarning": "test_estimators.test_data",
     "PrivateRidge": "test_estimators.test_parameters", "PrivateStandardScaler": "test_estimators.test_parameters",
 }  # fmt: skip
-COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit"}
+COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit", "contract"}
 UNFUZZED_COMMANDS = {"demo": "has no input but a folder", "bench": "times the machine"}
 
 # Methods of what is public, by name: where any of them is called with nonsense.
@@ -97,7 +99,7 @@ METHODS = {
     "test_losses": {"value", "gradient", "values", "gradients", "pack", "constants", "height"},
     "test_privacy": {"epsilon", "delta", "compose", "with_randomness", "as_replacement", "to_json", "from_json"},
     "test_environments": {"losses", "data", "means", "best", "with_gap", "rows", "functions", "mean_loss"},
-    "test_simulation": {"summary", "summaries", "read"},
+    "test_simulation": {"summary", "summaries", "read", "to_csv", "to_latex", "to_frame"},
     "test_randomness": {"child", "stream", "replayable", "secret"},
     "test_audit": {"plot", "small_instances"},
     "test_estimators": {"record", "together", "clear", "table"},

@@ -2,12 +2,14 @@ import base64
 import re
 import shutil
 import subprocess
+from datetime import date
 from html.parser import HTMLParser
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import tacit
 from tacit.report.html import write_report
 from tacit.simulation.records import Sweep
 
@@ -109,7 +111,9 @@ def test_every_number_is_in_the_parquet_file(text, results):
         for entry in set(table[name].to_pylist())
     )
     runs = {str(count) for count in (2, 3)}
-    loose = [number for tag, data in page.texts for number in NUMBER.findall(data)]
+    assert any(data == str(date.today()) for tag, data in page.texts)
+    dated = [data for tag, data in page.texts if data != str(date.today())]
+    loose = [number for data in dated for number in NUMBER.findall(data)]
     assert loose
     assert all(number in runs or number in strings for number in loose)
 
@@ -118,6 +122,22 @@ def test_a_wrong_number_would_be_noticed(text, results):
     table = pq.read_table(results)
     _, found = next(entry for entry in Page(text).numbers if entry[1]["data-statistic"] == "mean")
     assert float(found["data-value"]) * 1.001 != pytest.approx(statistic(table, found), rel=1e-12)
+
+
+def test_nearly_no_privacy_is_named_and_no_missing_horizon_is_shown(text):
+    assert "10,000 (nearly not private)" in text
+    assert "horizon=None" not in text
+
+
+def test_it_says_what_was_secret_and_what_replayable(results, tmp_path):
+    plan = tacit.LazyExperts(tacit.Experts(n=3, horizon=50), eta=0.1, force=0.1)
+    secret = plan.start().guarantee
+    written = write_report(Sweep.read(results), tmp_path / "report.html", secret=secret).read_text()
+    assert "The contract of the secret run beside these" in written
+    assert "randomness: computational" in written
+    assert "replayable: not private" in written
+    with pytest.raises(tacit.InvalidInput):
+        write_report(Sweep.read(results), tmp_path / "report.html", secret="none")
 
 
 def test_commands_and_title_are_escaped_and_shown(text, results):

@@ -48,7 +48,7 @@ def test_regret_by_horizon_shows_the_means_the_bounds_and_the_floor(summaries, d
         assert tuple(s["bound"] for s in cells) in lines
     assert tuple(s.mean for s in floor) in lines
     assert "neighbours: replace" in caption
-    assert "3 run(s)" in caption
+    assert "3 runs a point" in caption
     assert axes.get_ylabel().endswith("(units of loss)")
 
 
@@ -57,7 +57,7 @@ def test_regret_by_epsilon_shows_one_line_for_each_horizon(summaries, drawn):
     [(figure, _)] = drawn
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels[:2] == ["64 rounds", "256 rounds"]
-    assert "without privacy, measured" in labels
+    assert "nearly not private, measured" in labels
 
 
 def test_lines_are_told_apart_without_colour():
@@ -130,7 +130,8 @@ def test_switches_and_curves(drawn):
     rounds, mean = np.arange(1, 4), np.array([1.0, 2.0, 3.0])
     plot_curves({"A": (rounds, mean, 0 * mean, np.inf), "B": (rounds, mean, 0 * mean, 9.0)}, BytesIO(), title="t")
     assert drawn[0][1] == "contract"
-    assert [text.get_text() for text in drawn[1][0].axes[0].texts] == ["certified bound 9"]
+    labels = [text.get_text() for text in drawn[1][0].legends[0].get_texts()]
+    assert labels == ["A", "B (certified 9)", "thin: certified bounds"]  # in the legend, where they cover nothing
 
 
 def test_regret_needs_a_simulation(tmp_path):
@@ -158,8 +159,8 @@ def test_tables(summaries):
     assert table.to_text().count("\n") == len(summaries) + 2
     lines = table.to_markdown().splitlines()
     assert len({line.count("|") for line in lines}) == 1
-    limited = next(row for row in table.rows if row[4].shown == "LimitedUpdates")
+    limited = next(row for row in table.rows if row[1].shown == "LimitedUpdates")
     assert limited[9].shown == "none"  # its bound is infinite
-    restarts = next(row for row in table.rows if row[4].shown == "RestartOnShift")
+    restarts = next(row for row in table.rows if row[1].shown == "RestartOnShift")
     assert "if there are at most S restarts" in restarts[9].shown or "vacuous" in restarts[9].shown
     assert show(12) == "12"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.learners.plan import Plan
+from tacit.markup import card
 from tacit.privacy.rounding import rounded_up
 from tacit.validation import require
 
@@ -158,6 +159,26 @@ class AuditReport:
         lines.append("worst neighbours found:" if not self.violation else "reproduce with:")
         lines.append(self.reproducer)
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The audit in a notebook."""
+        heads = ("method", "certified", "measured", "tightness", "what")
+        rows = [
+            (
+                finding.method,
+                f"{finding.certified:.4g}",
+                f"{finding.lower:.4g}",
+                "" if finding.check else f"{finding.tightness:.3f}",
+                f"{finding.quantity}; {finding.instance}" + ("; VIOLATION" if finding.violation else ""),
+            )
+            for finding in self.findings
+        ]
+        warning = f"Reproduce with: {self.reproducer}" if self.violation else ""
+        note = (
+            f"False alarms: probability at most {self.false_alarm:.0e}. A clean report says that these attacks failed."
+        )
+        head = f"Audit of {self.plan.algorithm}: {self.verdict}"
+        return card(head, table=(heads, *rows), warning=warning, note=note)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""

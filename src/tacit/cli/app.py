@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tacit.cli import audit, bench, demo, plan, report, run, serve, simulate, sweep, token
+from tacit.cli import audit, bench, contract, demo, plan, report, run, serve, simulate, sweep, token
 from tacit.cli.commands import add_command
 from tacit.version import __version__
 
 ABOUT = "Differentially private online learning: decide again and again, with a proof of what the decisions leak."
-ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "bench", "serve", "token")
+ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "contract", "bench", "serve", "token")
 
 
 class InOrder(TyperGroup):
@@ -35,6 +35,7 @@ app.add_typer(run.app, name="run")
 app.add_typer(simulate.app, name="simulate")
 app.add_typer(sweep.app, name="sweep")
 app.add_typer(audit.app, name="audit")
+app.add_typer(contract.app, name="contract")
 app.add_typer(bench.app, name="bench")
 add_command(app, report.report)
 add_command(app, demo.demo)

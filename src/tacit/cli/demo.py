@@ -59,6 +59,7 @@ def demo(
         picture.with_suffix(".html"),
         command="tacit demo",
         title="Choosing among digit classifiers, privately",
+        secret=learner.guarantee,
     )
     record = {"regret": float(private.mean[-1]), "certified_bound": private.bound, "floor": float(floor.mean[-1])}
     output.answer(f"Report:  {page}", record | {"picture": str(picture), "page": str(page)})

@@ -1,7 +1,8 @@
-"""The command line: plan, run, simulate, sweep, report, audit, bench, demo, serve, token.
+"""The command line: plan, run, simulate, sweep, report, audit, contract, bench, demo, serve, token.
 
 Decisions go to standard output, everything else to standard error. Exit codes: 0 done, also if the reader of the
-output went away; 1 an audit broke the contract; 2 bad input with one clear sentence; 130 interrupted.
+output went away; 1 an audit broke a contract, or a contract was refused; 2 bad input with one clear sentence, or a
+contract that cannot be verified yet; 130 interrupted.
 """
 
 from __future__ import annotations

@@ -54,6 +54,13 @@ ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of 
 Lipschitz = Annotated[
     float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
 ]
+Believed = Annotated[
+    str | None,
+    typer.Option(
+        "--environment",
+        help="Choose by regret simulated in this world (its name, as in tacit simulate) instead of certified regret.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
 Format = Annotated[str | None, typer.Option("--format", help="csv, ndjson or parquet (default: from the file name).")]

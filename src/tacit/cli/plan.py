@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +14,15 @@ from tacit.problems import Problem
 app = typer.Typer(help="Calibrate every algorithm that applies, and choose by certified regret.", no_args_is_help=True)
 
 
-def plan(problem: Problem, privacy: dict[str, Any], output: options.Output) -> None:
-    """Every algorithm that applies is calibrated; the smallest certified regret is chosen."""
-    choice = tacit.plan(problem, **privacy)
+def plan(
+    problem: Problem,
+    privacy: dict[str, Any],
+    output: options.Output,
+    environment: options.Believed = None,
+    runs: Annotated[int, typer.Option(help="How many runs of each plan are simulated in --environment.")] = 20,
+) -> None:
+    """Every algorithm that applies is calibrated; the smallest certified regret is chosen, or simulated regret."""
+    choice = tacit.plan(problem, **privacy, environment=environment, runs=runs)
     output.answer(choice.explain(), choice.to_dict())
 
 

@@ -18,7 +18,9 @@ from tacit.learners.array_runs import Absent, run_rows, with_missing
 from tacit.learners.slots import OPEN, owned, refuse, same
 from tacit.learners.stateful import Stateful
 from tacit.learners.states import STATE_VERSION, STATE_WARNING
+from tacit.markup import card
 from tacit.privacy.guarantee import Guarantee
+from tacit.privacy.rounding import rounded_up
 from tacit.randomness import REPLAYABLE, Process
 from tacit.validation import check_integer
 
@@ -63,6 +65,19 @@ class Learner(Stateful, ABC):
     def decided(self) -> int:
         """How many rounds were decided: the closed ones, and those that still take feedback."""
         return self._round + len(self._slots) + self._played
+
+    def _repr_html_(self) -> str:
+        """The learner in a notebook: public facts only."""
+        plan, first = self.plan, str(self.guarantee).splitlines()[0]
+        facts = [
+            ("problem", str(plan.problem)),
+            ("rounds decided", f"{self.decided:,}"),
+            (f"certified {plan.problem.criterion}", rounded_up(float(plan.regret_bound), thousands=True)),
+            ("contract", first),
+            ("released", self.guarantee.released),
+        ]
+        warning = "" if self.guarantee.private else "Its noise can be replayed by whoever knows the seed: NOT private."
+        return card(f"{plan.algorithm} learner", facts, warning=warning, note="Its state is private and not shown.")
 
     @property
     def switches(self) -> int:

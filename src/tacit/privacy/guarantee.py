@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.markup import card
 from tacit.privacy.composition import compose
 from tacit.privacy.curves import Curve, SamplerError
 from tacit.privacy.numerics import EXACT as EXACT
@@ -169,6 +170,13 @@ class Guarantee:
         ]
         lines += [f"  assumed:    {self.assumed}"] if self.assumed else []
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The contract in a notebook."""
+        first, *lines = str(self).splitlines()
+        facts = [(name.strip(), text.strip()) for name, _, text in (line.partition(":") for line in lines)]
+        warning = "" if self.private else "The noise can be replayed by whoever knows the seed: NOT private."
+        return card(first, facts, warning=warning)
 
     def to_json(self) -> str:
         """JSON from which `from_json` rebuilds the contract."""

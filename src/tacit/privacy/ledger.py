@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Any, NoReturn
 
 from tacit.errors import PrivacyError
+from tacit.markup import card
 from tacit.privacy.budgets import Budget, Entry, composed, distinct, now
 from tacit.privacy.guarantee import Guarantee
 from tacit.privacy.rounding import rounded_up
@@ -139,6 +140,20 @@ class Ledger:
             stamp = "" if whole.private else f"; {whole.randomness}"
             lines.append(f"together: {_stated(whole)}{stamp}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The account in a notebook."""
+        head = ("when (UTC)", "who", "epsilon", "delta")
+        table = (head, *(_row(entry) for entry in self.entries)) if len(self) else ()
+        warning = (
+            "" if self.private else "The noise of an entry can be replayed by whoever knows its seed: NOT private."
+        )
+        return card(
+            f"Ledger, {len(self)} {'entry' if len(self) == 1 else 'entries'}",
+            table=table,
+            warning=warning,
+            note="; ".join(self._sums()),
+        )
 
     def __copy__(self) -> Ledger:
         return self

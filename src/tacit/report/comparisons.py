@@ -13,15 +13,14 @@ from tacit.report.style import (
     legend_below,
     legend_lines,
     line_style,
+    plain_log_ticks,
     save_figure,
     shared_contract,
     start_figure,
 )
+from tacit.report.tables import NEARLY, NOT_PRIVATE
 from tacit.simulation.records import Summary
 from tacit.validation import check_all
-
-NOT_PRIVATE = 1000.0
-"""From this epsilon on a plan stands for no privacy at all: its noise is far below its learning rate's loss."""
 
 _FLOOR: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 1)), "linewidth": 1.4}
 
@@ -57,11 +56,10 @@ def plot_regret_by_epsilon(
     private, floor = _split(summaries, "plot_regret_by_epsilon")
     lines = {f"{t:,} rounds": [s for s in private if s["horizon"] == t] for t in _values(private, "horizon")}
     figure, axes = _draw(lines, "epsilon", "epsilon", floor=bool(floor))
-    for summary in floor:
-        axes.axhline(summary.mean, **_FLOOR)
-        note = f"no privacy, {summary['horizon']:,} rounds"
-        left = min(_values(private, "epsilon"))
-        axes.annotate(note, (left, summary.mean), fontsize="x-small", color="0.4", va="bottom")
+    ends, horizons = (min(_values(private, "epsilon")), max(_values(private, "epsilon"))), _values(private, "horizon")
+    for summary in floor:  # the marker of its horizon says which it is
+        marker = line_style(horizons.index(summary["horizon"]))["marker"] if summary["horizon"] in horizons else ""
+        axes.plot(ends, [summary.mean] * 2, marker=marker, markersize=4, **_FLOOR)
     axes.set_title(title)
     return save_figure(figure, path, grid_caption(private) if caption is None else caption)
 
@@ -71,7 +69,7 @@ def grid_caption(cells: Sequence[Summary]) -> str:
     runs = sorted({s.runs for s in cells})
     count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
     algorithms = ", ".join(sorted({s["algorithm"] for s in cells}))
-    note = f"{algorithms}; {count} run(s) a point, bars and bands: two standard errors"
+    note = f"{algorithms}; {count} {'run' if runs == [1] else 'runs'} a point, bars and bands: two standard errors"
     return f"{shared_contract([s['contract'] for s in cells])}\n{note}"
 
 
@@ -83,7 +81,7 @@ def _draw(lines: dict[str, list[Summary]], along: str, label: str, *, floor: boo
     hollow = {"linewidth": 0.7, "markerfacecolor": "white"}
     entries.append(Line2D([], [], label="hollow: certified bound", **(line_style(0) | hollow)))
     if floor:
-        entries.append(Line2D([], [], label="without privacy, measured", **_FLOOR))
+        entries.append(Line2D([], [], label=f"{NEARLY}, measured", **_FLOOR))
     figure, axes = start_figure(legend_lines(len(entries)))
     for index, cells in enumerate(lines.values()):
         ordered = sorted(cells, key=lambda s: float(s[along]))
@@ -96,8 +94,9 @@ def _draw(lines: dict[str, list[Summary]], along: str, label: str, *, floor: boo
     axes.set_xscale("log")
     if all(s.mean > 0 for s in every):
         axes.set_yscale("log")
+        plain_log_ticks(axes.yaxis)
     ticks = _values(every, along)
-    axes.set_xticks(ticks, [f"{tick:,}" if along == "horizon" else f"{tick:g}" for tick in ticks])
+    axes.set_xticks(ticks, [f"{tick:,}" if along == "horizon" else f"{tick:.3g}" for tick in ticks])
     axes.set_xticks([], minor=True)
     axes.set_xlabel(label)
     axes.set_ylabel("final regret (units of loss)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from html import escape
 from importlib.resources import files
 from io import BytesIO
@@ -18,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from tacit.privacy.guarantee import Guarantee
 from tacit.report.comparisons import grid_caption, plot_regret_by_epsilon, plot_regret_by_horizon, split_floor
 from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.plots import plot_curves, plot_held, plot_switches
 from tacit.report.tables import Value, fact, show, summary_table
 from tacit.simulation.records import Summary, Sweep
 from tacit.validation import invalid, require
+from tacit.version import __version__
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -46,7 +49,14 @@ _PAGE = """<!doctype html>
 """
 
 
-def write_report(sweep: Sweep, path: str | Path, *, command: str | None = None, title: str = "") -> Path:
+def write_report(
+    sweep: Sweep,
+    path: str | Path,
+    *,
+    command: str | None = None,
+    title: str = "",
+    secret: Guarantee | None = None,
+) -> Path:
     """Write the page.
 
     Args:
@@ -54,12 +64,15 @@ def write_report(sweep: Sweep, path: str | Path, *, command: str | None = None, 
         path: where the page goes.
         command: what was typed to make the page.
         title: the page's title.
+        secret: the contract of a run with secret randomness that was made beside the sweep.
     """
+    if secret is not None and not isinstance(secret, Guarantee):
+        raise invalid("write_report", "secret", "a Guarantee", secret)
     if not isinstance(sweep, Sweep):
         raise invalid("write_report", "sweep", "a Sweep", sweep)
     heading = title or "Regret and privacy, measured"
     summaries = sweep.summaries()
-    parts = [_head(sweep, summaries, heading)]
+    parts = [_head(sweep, summaries, heading), _randomness(secret)]
     for _, cells in groupby(summaries, key=_section):
         parts.append(_section_html(list(cells)))
     parts.append(_commands(sweep, command))
@@ -80,14 +93,29 @@ def _head(sweep: Sweep, summaries: Sequence[Summary], heading: str) -> str:
     runs = Value(show(len(sweep)), len(sweep), "", "run", "count").to_html("span")
     cells = Value(show(len(summaries)), len(summaries), "", "cell", "distinct").to_html("span")
     versions = ", ".join(escape(version) for version in sweep.versions)
+    today = date.today().isoformat()
     return (
         f"<h1>{escape(heading)}</h1>\n"
+        f'<p class="made">Written on <time datetime="{today}">{today}</time> by tacit {__version__}.</p>\n'
         f"<p>{runs} simulated runs of {cells} plans, made by tacit {versions}. Regret is what the learner lost beyond "
-        "the best decisions in hindsight; the certified bound was known before the first round. "
-        "The proved floor is the regret that every learner has in "
-        "some world, not necessarily in the one that was simulated. Simulations use "
-        "replayable randomness, so their own numbers are not private; the contracts are those of the plans.</p>"
+        "the best decisions in hindsight; the certified bound was known before the first round. The proved floor is "
+        "the regret that every learner has in some world, not necessarily in the one that was simulated.</p>"
     )
+
+
+def _randomness(secret: Guarantee | None) -> str:
+    """Which contract was secret and which replayable, and why."""
+    lines = [
+        "<h2>Secret or replayable</h2>",
+        "<p><b>Replayable</b>: every run in the tables and pictures below. A simulation must give the same numbers "
+        "again, so its noise comes from a seed; whoever knows the seed can take the noise away again, and the "
+        "contracts of these runs say so.</p>",
+        "<p><b>Secret</b>: what <code>plan.start()</code> gives for your own data. Its noise has a key that nobody "
+        "knows and that is kept nowhere; the contract is the same but for its last line.</p>",
+    ]
+    if secret is not None:
+        lines.append(f"<p>The contract of the secret run beside these:</p>\n<pre>{escape(str(secret))}</pre>")
+    return "\n".join(lines)
 
 
 def _section_html(cells: list[Summary]) -> str:
@@ -97,10 +125,24 @@ def _section_html(cells: list[Summary]) -> str:
     return (
         f"<section>\n<h2>{escape(first['kind'])} in the environment {escape(first['world'])}, "
         f"delta {fact(first, 'delta').to_html('span')}</h2>\n"
-        f'<p class="family">{escape(first["family"])}</p>\n<div class="pictures">\n{pictures}\n</div>\n'
+        f'<p class="family">{escape(_sized(first["family"]))}; rounds: {_rounds(cells)}</p>\n'
+        f'<div class="pictures">\n{pictures}\n</div>\n'
+        '<p class="hint">The table has more columns: scroll it sideways.</p>\n'
         f'<div class="scroll">\n{summary_table(cells, environment=False).to_html()}\n</div>\n'
-        f"<details><summary>The contracts</summary>\n<pre>{escape(contracts)}</pre></details>\n</section>"
+        "<details><summary>The contracts, of replayable runs</summary>\n"
+        f"<pre>{escape(contracts)}</pre></details>\n</section>"
     )
+
+
+def _sized(family: str) -> str:
+    """A problem without the horizon that it does not have."""
+    return family.replace("horizon=None, ", "").replace("horizon=None", "")
+
+
+def _rounds(cells: list[Summary]) -> str:
+    """The lengths of these runs."""
+    by_length = {s["horizon"]: s for s in cells}
+    return ", ".join(fact(by_length[length], "horizon").to_html("span") for length in sorted(by_length))
 
 
 @dataclass(frozen=True)
@@ -145,7 +187,9 @@ def _pictures(cells: list[Summary]) -> Iterator[_Picture]:
     bounds = {label: float("inf") if s["vacuous"] else s["bound"] for label, s in compared.items()}
     curves = {label: (s.checkpoints, *s.curve, bounds[label]) for label, s in compared.items()}
     below = [(s.checkpoints, s.curve[0]) for s in floor if s["horizon"] == max(horizons)]
-    title = f"Regret over {max(horizons):,} rounds"
+    one = len({s["epsilon"] for s in compared.values()}) == 1
+    at = f", epsilon = {next(iter(compared.values()))['epsilon']:.3g}" if one else ""
+    title = f"Regret over {max(horizons):,} rounds{at}"
     yield draw("Regret over time", caption, plot_curves, curves, title=title, floor=below[0] if below else None)
     if len(horizons) > 1 and len(epsilons) > 1:
         crossover = Crossover.from_summaries(cells)
@@ -153,7 +197,7 @@ def _pictures(cells: list[Summary]) -> Iterator[_Picture]:
     steps = [(label, s.checkpoints, s.switch_curve) for label, s in compared.items()]
     switching = {label: (rounds, np.mean(curve, axis=0)) for label, rounds, curve in steps if curve is not None}
     if switching:
-        yield draw("Switches over time", caption, plot_switches, switching)
+        yield draw("Switches over time", caption, plot_switches, switching, title=f"Switches over time{at}")
     traced = [s for s in compared.values() if s.first["comparator"]]
     for s in sorted(traced, key=lambda s: len(s.first["restarts"]))[-1:]:
         yield draw(
@@ -174,13 +218,13 @@ def _compared(longest: list[Summary]) -> dict[str, Summary]:
     epsilons = sorted({s["epsilon"] for s in private})
     middle = [s for s in private if s["epsilon"] == epsilons[len(epsilons) // 2]]
     if len(middle) > 1:
-        return {f"{s['algorithm']}, epsilon = {s['epsilon']:g}": s for s in middle}
+        return {s["algorithm"]: s for s in middle}
     kept = sorted(private, key=lambda s: float(s["epsilon"]))[-4:]
     return {f"epsilon = {s['epsilon']:g}, {s['algorithm']}": s for s in kept}
 
 
 def _commands(sweep: Sweep, command: str | None) -> str:
-    lines = [*sweep.commands, *([command] if command else [])]
+    lines = dict.fromkeys([*sweep.commands, *([command] if command else [])])
     return f'<h2>The commands that made this page</h2>\n<pre class="commands">{escape(chr(10).join(lines))}</pre>'
 
 

@@ -10,3 +10,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
     body.append(...rows);
   }));
 }
+/* A table that is wider than the window says so. */
+const hints = () => document.querySelectorAll(".hint").forEach(hint => {
+  const box = hint.nextElementSibling;
+  hint.classList.toggle("wanted", box.scrollWidth > box.clientWidth + 1);
+});
+addEventListener("resize", hints);
+hints();

@@ -21,6 +21,7 @@ from tacit.report.style import (
     shared_contract,
     start_figure,
 )
+from tacit.report.tables import NEARLY
 from tacit.simulation.loop import Simulation
 from tacit.validation import LARGEST, LARGEST_DIMENSION, check_all, check_level, invalid, real_array
 
@@ -52,7 +53,8 @@ def plot_regret(
         for result in results
     }
     first = results[0]
-    runs = f"{len(first.regret)} run(s), band: two standard errors; seed {first.seed}, so not private"
+    count = len(first.regret)
+    runs = f"{count} {'run' if count == 1 else 'runs'}, band: two standard errors; seed {first.seed}, so not private"
     return plot_curves(
         curves,
         path,
@@ -73,26 +75,25 @@ def plot_curves(
     """As `plot_regret`, from numbers: label -> (rounds, mean regret, its standard error, certified bound)."""
     lines = checked_lines("plot_curves", curves, 3)
     limits = {str(label): _checked_bound(entry[3:]) for label, entry in curves.items()}
-    figure, axes = start_figure(legend_lines(len(curves) + (floor is not None), 2))
+    figure, axes = start_figure(legend_lines(len(curves) + 1 + (floor is not None), 2))
     shades = np.linspace(0.0, 0.45, max(1, len(curves)))
-    bounds = []
     for index, (label, (rounds, mean, error)) in enumerate(lines.items()):
         bound = limits[label]
         colour = str(shades[index])
-        axes.plot(rounds, mean, LINES[index % 4], color=colour, label=label)
+        said = f"{label} (certified {ceil(bound):,})" if np.isfinite(bound) else label
+        axes.plot(rounds, mean, LINES[index % 4], color=colour, label=said)
         axes.fill_between(rounds, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.15, linewidth=0)
         if np.isfinite(bound):
-            axes.axhline(bound, linestyle=LINES[index % 4], color=colour, linewidth=0.8)
-            bounds.append((float(bound), rounds[0]))
-    for bound, start in _apart(bounds):
-        axes.annotate(f"certified bound {ceil(bound):,}", (start, bound), fontsize="small", va="bottom")
+            axes.axhline(bound, linestyle=LINES[index % 4], color=colour, linewidth=1.0)
+    if any(np.isfinite(bound) for bound in limits.values()):
+        axes.plot([], [], color="0.4", linewidth=1.0, label="thin: certified bounds")
     if floor is not None:
-        axes.plot(*floor, color="0.5", linestyle=(0, (1, 1)), label="without privacy, measured")
+        axes.plot(*floor, color="0.5", linestyle=(0, (1, 1)), label=f"{NEARLY}, measured")
     axes.set_xlabel("round")
     axes.set_ylabel("regret (units of loss)")
     axes.set_title(title)
     low, high = axes.get_ylim()
-    axes.set_ylim(min(0.0, low), high + 0.05 * (high - low))  # room for the highest bound's label
+    axes.set_ylim(min(0.0, low), high)
     legend_below(figure, axes.get_legend_handles_labels()[0], 2)
     return save_figure(figure, path, caption)
 
@@ -111,20 +112,6 @@ def _contracts(simulations: Sequence[Simulation]) -> str:
         return contracts[0]
     each = [f"{r.plan.algorithm}: {c.split(' [')[0]}" for r, c in zip(simulations, contracts, strict=True)]
     return "\n".join(["; ".join(each), *shared_contract(contracts).splitlines()[1:]])
-
-
-# A line of small text takes about this share of the axes' height: labels that are closer would cover each other.
-LABEL_HEIGHT = 0.06
-
-
-def _apart(bounds: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Those whose labels do not cover each other."""
-    kept: list[tuple[float, float]] = []
-    step = LABEL_HEIGHT * max((bound for bound, _ in bounds), default=0.0)
-    for entry in sorted(bounds, reverse=True):
-        if not kept or kept[-1][0] - entry[0] >= step:
-            kept.append(entry)
-    return kept
 
 
 def plot_switches(

@@ -93,6 +93,15 @@ def line_style(index: int) -> dict[str, Any]:
     }
 
 
+def plain_log_ticks(axis: Any) -> None:
+    """Round numbers on a logarithmic axis, written out: 20, 50, 100."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.3g}" if value < 1e6 else f"{value:.3g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def shared_contract(contracts: Sequence[str]) -> str:
     """One contract for several runs: the lines they share; what differs is in the picture.
 

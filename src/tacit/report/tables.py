@@ -7,7 +7,7 @@ Parquet file number by number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from math import ceil, isfinite
 from typing import Any
@@ -17,6 +17,10 @@ import numpy as np
 from tacit.privacy.rounding import rounded_down, rounded_up
 from tacit.simulation.records import Summary
 from tacit.validation import check_all
+
+NOT_PRIVATE = 1000.0
+"""From this epsilon on a plan stands for no privacy at all: its noise is far below its learning rate's loss."""
+NEARLY = "nearly not private"
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Table:
 def summary_table(summaries: Sequence[Summary], *, environment: bool = True) -> Table:
     """What was run and what was measured, one row for each cell (its environment can be left out)."""
     heads = (
-        "environment", "rounds", "epsilon", "delta", "algorithm", "runs", "mean regret", "standard error",
+        "environment", "algorithm", "rounds", "epsilon", "delta", "runs", "mean regret", "standard error",
         "regret per round", "certified bound", "proved floor", "mean switches", "mean seconds",
     )  # fmt: skip
     cells = check_all("summary_table", "summaries", summaries, Summary)
@@ -77,10 +81,10 @@ def summary_table(summaries: Sequence[Summary], *, environment: bool = True) -> 
 def _row(s: Summary) -> tuple[Value, ...]:
     return (
         Value(s["world"]),
-        fact(s, "horizon"),
-        fact(s, "epsilon"),
-        fact(s, "delta"),
         Value(s["algorithm"]),
+        fact(s, "horizon"),
+        _epsilon(s),
+        fact(s, "delta"),
         _value(s, "run", "count", s.runs),
         _value(s, "regret", "mean", s.mean),
         _value(s, "regret", "standard error", s.standard_error),
@@ -106,6 +110,12 @@ def fact(summary: Summary, column: str) -> Value:
 
 def _value(summary: Summary, column: str, statistic: str, number: float) -> Value:
     return Value(show(number), number, summary["cell"], column, statistic)
+
+
+def _epsilon(summary: Summary) -> Value:
+    """Epsilon; one that stands for no privacy at all is named so."""
+    value = fact(summary, "epsilon")
+    return replace(value, shown=f"{value.shown} ({NEARLY})") if summary["epsilon"] >= NOT_PRIVATE else value
 
 
 def _bound(summary: Summary) -> Value:

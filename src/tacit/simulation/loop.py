@@ -13,8 +13,11 @@ import numpy as np
 
 from tacit.comparison import Comparison
 from tacit.environments.environment import Environment
+from tacit.environments.named import named_environment
 from tacit.learners.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.learners.plan import Plan
+from tacit.markup import card, line_chart
+from tacit.privacy.rounding import rounded_up
 from tacit.progress import Progress
 from tacit.randomness import Randomness
 from tacit.simulation.arrivals import Arrivals
@@ -94,6 +97,28 @@ class Simulation:
             f"{self.plan.guarantee.with_randomness('replayable: not private')}"
         )
 
+    def _repr_html_(self) -> str:
+        """The simulation in a notebook, with its picture."""
+        criterion, certified = self.plan.problem.criterion, self.bound
+        chart = line_chart(
+            self.rounds.tolist(),
+            self.mean.tolist(),
+            self.standard_error.tolist(),
+            level=certified,
+            labels=("round", criterion, f"certified {rounded_up(certified, thousands=True)}"),
+        )
+        facts = [
+            ("environment", type(self.environment).__name__),
+            (f"mean {criterion}", f"{self.mean[-1]:,.4g} (standard error {self.standard_error[-1]:,.2g})"),
+            (f"certified {criterion}", rounded_up(certified, thousands=True)),
+            ("mean switches", f"{np.mean(self.switches):,.4g}"),
+            ("runs", f"{len(self.regret)} of {int(self.rounds[-1]):,} rounds, seed {self.seed}"),
+        ]
+        note = (
+            "Band: two standard errors. Simulations can be replayed from their seed, so their numbers are not private."
+        )
+        return card(f"{self.plan.algorithm}, simulated", facts, chart=chart, note=note)
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
         calls = {} if self.oracle_calls is None else {"mean_oracle_calls": float(np.mean(self.oracle_calls))}
@@ -114,7 +139,7 @@ class Simulation:
 
 def simulate(
     plan: Plan | Comparison,
-    environment: Environment,
+    environment: Environment | str,
     *,
     runs: int = 20,
     seed: int = 0,
@@ -129,7 +154,8 @@ def simulate(
 
     Args:
         plan: a plan, or the planner's choice.
-        environment: what makes the feedback, such as `BernoulliGap` or `Replay`; it must fit the plan's problem.
+        environment: what makes the feedback, such as `BernoulliGap` or `Replay`, or its name, such as "gap" (see
+            `tacit.environments.named`); it must fit the plan's problem.
         runs: how many independent runs.
         seed: makes the runs repeatable; a simulation is never private.
         late: feedback comes up to so many rounds later, at random; within the delay of the plan's problem that changes
@@ -142,6 +168,8 @@ def simulate(
         raise invalid("simulate", "plan", "a plan or the planner's choice", plan)
     check_integer("simulate", "runs", runs, at_most=MOST_RUNS)
     check_integer("simulate", "seed", seed, at_least=0)
+    if isinstance(environment, str):
+        environment = named_environment(environment, chosen.problem)
     game_for(chosen.problem, environment)  # raises if they do not fit
     arrivals = Arrivals(late, missing)
     outcomes = []

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
+from tacit.simulation.exports import csv_of, frame_of, latex_of
 from tacit.validation import FloatArray, IntArray, invalid, require
 
 SCHEMA_VERSION = 2
@@ -251,6 +252,44 @@ class Sweep:
         for cell in self.table["cell"].unique().to_pylist():
             found.append(_summary(self.table.filter(compute.equal(self.table["cell"], cell)).sort_by("run")))
         return sorted(found, key=lambda summary: tuple(summary[name] for name in order))
+
+    def to_frame(self) -> Any:
+        """A pandas frame with a row for each cell; `table.to_pandas()` has one for each run."""
+        return frame_of(_as_records(self.summaries()))
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """Comma-separated values with a row for each cell, also written to `path` if one is given."""
+        return _written("Sweep.to_csv", csv_of(_as_records(self.summaries())), path)
+
+    def to_latex(self, path: str | Path | None = None) -> str:
+        """A LaTeX table (package booktabs) with a row for each cell, also written to `path` if one is given."""
+        shown = ("world", "horizon", "epsilon", "algorithm", "mean_regret", "standard_error", "certified_regret")
+        records = [{name: record[name] for name in shown} for record in _as_records(self.summaries())]
+        return _written("Sweep.to_latex", latex_of(records), path)
+
+
+def _written(owner: str, text: str, path: str | Path | None) -> str:
+    if path is not None and not isinstance(path, str | Path):
+        raise invalid(owner, "path", "a path", path)
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+def _as_records(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+    """What was run and what was measured, one record for each cell."""
+    return [
+        {
+            **{name: s[name] for name in ("problem", "world", "horizon", "epsilon", "delta", "algorithm", "chosen")},
+            "runs": s.runs,
+            "mean_regret": s.mean,
+            "standard_error": s.standard_error,
+            "certified_regret": s["bound"],
+            "mean_switches": float(np.mean(s.switches)),
+            "mean_seconds": float(np.mean(s.seconds)),
+        }
+        for s in summaries
+    ]
 
 
 def distinct(table: Any) -> Any:

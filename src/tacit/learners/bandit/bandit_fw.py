@@ -79,6 +79,8 @@ class BanditFW(RunningSumPlan):
     Reference: Ene, Nguyen and Vladu (2021), "Projection-Free Bandit Optimization with Privacy Guarantees",
     https://arxiv.org/abs/2012.12138.
 
+    Page: docs/algorithms/bandit-fw.md.
+
     Attributes:
         zeta: smoothing radius, below the inner radius of the set plus the margin of the problem.
         eta: learning rate.

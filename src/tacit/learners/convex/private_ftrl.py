@@ -56,6 +56,8 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     Reference: Kairouz, McMahan, Song, Thakkar, Thakurta and Xu (2021), "Practical and Private (Deep) Learning
     without Sampling or Shuffling", https://arxiv.org/abs/2103.00039.
 
+    Page: docs/algorithms/private-ftrl.md.
+
     Attributes:
         eta: learning rate; `calibrate` takes the one with the smallest certified regret, or `eta=` as it is given.
         mechanism: the running sum, for horizon - 1 steps (the last gradient is never used).

@@ -58,6 +58,8 @@ class CTRL(ConvexPlan, PrivatePlan):
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
 
+    Page: docs/algorithms/ctrl.md.
+
     Attributes:
         eta: inverse strength of the quadratic regulariser.
         sigma: standard deviation of the perturbation.

@@ -73,6 +73,8 @@ class LazyOCO(ConvexPlan):
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
 
+    Page: docs/algorithms/lazy-oco.md.
+
     Attributes:
         sigma: standard deviation of the noise (of the first round's, if it grows).
         eta: inverse strength of the quadratic regulariser (infinite: none, strongly convex losses).

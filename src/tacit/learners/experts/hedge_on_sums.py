@@ -49,6 +49,8 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     Reference: Agarwal and Singh (2017), "The Price of Differential Privacy for Online Learning",
     https://arxiv.org/abs/1701.07953.
 
+    Page: docs/algorithms/hedge-on-sums.md.
+
     Attributes:
         eta: learning rate.
         mechanism: the running sum, for horizon - 1 steps (the last losses are never used).

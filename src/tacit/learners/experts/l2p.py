@@ -61,6 +61,8 @@ class L2P(ExpertPlan):
     Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
     https://arxiv.org/abs/2406.03620.
 
+    Page: docs/algorithms/l2p.md.
+
     Attributes:
         eta: learning rate.
         force: probability of a forced redraw of the held expert at each toss of the coins.

@@ -53,6 +53,8 @@ class LazyExperts(ExpertPlan):
     Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
     https://arxiv.org/abs/2406.03620.
 
+    Page: docs/algorithms/lazy-experts.md.
+
     Attributes:
         eta: learning rate.
         force: probability p of a forced redraw at each toss of the coin.

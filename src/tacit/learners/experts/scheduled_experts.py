@@ -45,6 +45,8 @@ class ScheduledExperts(ExpertPlan):
     Reference: McSherry and Talwar (2007), "Mechanism Design via Differential Privacy",
     https://doi.org/10.1109/FOCS.2007.66.
 
+    Page: docs/algorithms/scheduled.md.
+
     Attributes:
         eta: learning rate.
         batch: rounds B from one draw to the next.

@@ -70,6 +70,8 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     Reference: Asi, Koren, Liu and Talwar (2024), "Private Online Learning via Lazy Algorithms",
     https://arxiv.org/abs/2406.03620.
 
+    Page: docs/algorithms/l2p-convex.md.
+
     Attributes:
         rate: beta, the weight of the losses.
         regularisation: lambda.

@@ -61,6 +61,8 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
 
+    Page: docs/algorithms/lipschitz-grid.md.
+
     Attributes:
         eta: learning rate, in inverse units of loss.
         bits: k, bits of the grid in each coordinate.

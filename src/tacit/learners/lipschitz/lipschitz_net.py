@@ -38,6 +38,8 @@ class LipschitzNet(LipschitzPlan):
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
 
+    Page: docs/algorithms/lipschitz-net.md.
+
     Attributes:
         cells: cells in each coordinate.
         experts: the plan for the cells' centres.

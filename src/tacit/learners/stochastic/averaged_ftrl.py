@@ -42,6 +42,8 @@ class AveragedFTRL(PrivatePlan):
     Reference: Cesa-Bianchi, Conconi and Gentile (2004), "On the Generalization Ability of On-Line Learning
     Algorithms", for the average; Kairouz et al. (2021), https://arxiv.org/abs/2103.00039, for the learner.
 
+    Page: docs/algorithms/averaged-ftrl.md.
+
     Attributes:
         eta: learning rate.
         mechanism: the running sum, for horizon - 1 steps.

@@ -80,7 +80,7 @@ class ObjectivePerturbation(PrivatePlan):
     independent records. Numerics: exact up to an extra epsilon that is stated (idealized if pure).
 
     Reference: Kifer, Smith and Thakurta (2012), "Private Convex Empirical Risk Minimization and High-dimensional
-    Regression", https://proceedings.mlr.press/v23/kifer12.html.
+    Regression", https://proceedings.mlr.press/v23/kifer12.html. Page: docs/algorithms/objective-perturbation.md.
 
     Attributes:
         regularisation: lambda, on the scale of the sum of the losses.

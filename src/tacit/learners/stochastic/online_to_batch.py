@@ -63,7 +63,7 @@ class OnlineToBatch(RunningSumPlan):
     keeps its constants. Numerics: exact if pure, exact up to an epsilon that the contract states with Gaussian noise.
 
     Reference: Zhang, Tran and Cutkosky (2022), "Differentially Private Online-to-Batch for Smooth Losses",
-    https://arxiv.org/abs/2210.06593.
+    https://arxiv.org/abs/2210.06593. Page: docs/algorithms/online-to-batch.md.
 
     Attributes:
         learner: a fresh learner, copied at the start; anything with play() and observe(gradient).

@@ -59,6 +59,8 @@ class LazyFixedShare(TrackingPlan):
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
+    Page: docs/algorithms/lazy-fixed-share.md.
+
     Attributes:
         eta: learning rate.
         force: probability p of a forced redraw at each toss of the coin.

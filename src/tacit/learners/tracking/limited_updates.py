@@ -45,6 +45,8 @@ class LimitedUpdates(SelectionPlan):
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
+    Page: docs/algorithms/limited-updates.md.
+
     Attributes:
         epsilon: privacy of the whole run.
 

@@ -56,6 +56,8 @@ class NoisyMirrorDescent(BatchPlan):
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
+    Page: docs/algorithms/noisy-mirror-descent.md.
+
     Attributes:
         eta: learning rate.
         scale: scale of the cube or Laplace noise, or standard deviation of the Gaussian noise, of each coordinate.

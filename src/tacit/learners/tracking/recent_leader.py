@@ -38,6 +38,8 @@ class RecentLeader(TrackingPlan, SelectionPlan):
     shift at most S times. Numerics: exact.
     Regret: (1 + 2S) B + T gap(B) + sqrt(T ln(C)/2), C the number of sequences with at most S switches.
 
+    Page: docs/algorithms/recent-leader.md.
+
     Attributes:
         epsilon: privacy of the whole run.
         block: rounds between selections.

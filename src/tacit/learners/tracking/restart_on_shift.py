@@ -68,6 +68,8 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
+    Page: docs/algorithms/restart-on-shift.md.
+
     Attributes:
         epsilon: privacy of the whole run.
         interval: rounds between tests.

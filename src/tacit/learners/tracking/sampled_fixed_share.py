@@ -55,6 +55,8 @@ class SampledFixedShare(TrackingPlan):
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
+    Page: docs/algorithms/sampled-fixed-share.md.
+
     Attributes:
         eta: learning rate.
         epoch: rounds H between restarts, at least 2.

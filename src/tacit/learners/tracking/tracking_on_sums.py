@@ -69,6 +69,8 @@ class TrackingOnSums(BatchPlan):
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
+    Page: docs/algorithms/tracking-on-sums.md.
+
     Attributes:
         eta: learning rate of the base (of mirror descent; a leader has none).
         mix: learning rate of the insurance.

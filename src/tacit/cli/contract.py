@@ -1,0 +1,58 @@
+"""`tacit contract`: write the contract of a plan as JSON, and let the second accountant check one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import tacit
+from tacit.cli import options, problems
+from tacit.cli.commands import add_command, add_commands
+from tacit.problems import Problem
+
+app = typer.Typer(help="Write privacy contracts as JSON, and verify them.", no_args_is_help=True)
+plans = typer.Typer(help="Write the contract of the chosen plan as JSON.", no_args_is_help=True)
+app.add_typer(plans, name="write")
+
+
+def write(
+    problem: Problem,
+    privacy: dict[str, Any],
+    output: options.Output,
+    to: Annotated[Path | None, typer.Option("--output", help="Where it goes (default: standard output).")] = None,
+) -> None:
+    """Every algorithm that applies is calibrated; the contract of the chosen one is written."""
+    options.check_folder(to)
+    made = tacit.contract(tacit.plan(problem, **privacy))
+    if to is None:
+        typer.echo(json.dumps(made, indent=2))
+        return
+    to.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    output.answer(f"Contract: {to}", {"contract": str(to)})
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="A contract as JSON, of tacit.contract or `tacit contract write`.")],
+    output: options.Output,
+) -> None:
+    """Epsilon is recomputed from the plan's public numbers; exit code 0: yes, 1: no, 2: not verifiable yet."""
+    verdict = tacit.verify(file.read_text(encoding="utf-8"))
+    output.answer(str(verdict), verdict.to_dict())
+    if verdict.exit_code:
+        raise typer.Exit(verdict.exit_code)
+
+
+KINDS = (
+    problems.experts,
+    problems.tracking,
+    problems.convex_constants,
+    problems.lipschitz,
+    problems.bandit,
+    problems.arms,
+    problems.stochastic,
+)
+add_commands(plans, write, KINDS)
+add_command(app, verify)

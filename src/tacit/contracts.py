@@ -1,0 +1,136 @@
+"""The contract of a plan or a learner as one JSON document: for those who keep it, and those who check it.
+
+Besides the guarantee it holds the public numbers that epsilon follows from (the problem, the plan's parameters, the law
+of its noise), so that `tacit.verification` can compute it again. The schema ships with the package.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from tacit.comparison import Comparison
+from tacit.learners.arms.common import ArmPlan
+from tacit.learners.arms.phased_arms import PhasedArms
+from tacit.learners.learner import Learner
+from tacit.learners.on_sums import RunningSumPlan
+from tacit.learners.plan import Plan
+from tacit.learners.stochastic.averaged_ftrl import AveragedFTRL
+from tacit.learners.tracking.batch_plan import BatchPlan
+from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.validation import invalid
+from tacit.verification.verify import FORMAT
+from tacit.version import __version__
+
+_LONGEST = 4096  # entries of an array that are written out
+
+
+def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
+    """The contract as a JSON-ready dictionary: the guarantee, and the public numbers that it follows from.
+
+    Args:
+        of: a plan, a comparison (its chosen plan), or a learner, whose contract names its own randomness.
+
+    >>> import tacit
+    >>> plan = tacit.plan(tacit.Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6)
+    >>> made = tacit.contract(plan)
+    >>> made["algorithm"], round(made["epsilon"], 2), tacit.verify(made).answer
+    ('LazyExperts', 1.0, 'yes')
+    """
+    plan = of if isinstance(of, Plan) else getattr(of, "plan", None)
+    if not isinstance(of, Plan | Comparison | Learner) or not isinstance(plan, Plan):
+        raise invalid("contract", "of", "a plan, a comparison or a learner", of)
+    guarantee = of.guarantee
+    stated: dict[str, Any] = {
+        name: getattr(guarantee, name)
+        for name in ("released", "theorem", "unit", "rounds_per_person", "adversary", "numerics", "randomness")
+    }
+    return {
+        "format": FORMAT,
+        "tacit": __version__,
+        "algorithm": plan.algorithm,
+        "epsilon": _finite(guarantee.epsilon()),
+        "delta": guarantee.at_delta,
+        "notion": guarantee.notion,
+        "relation": str(guarantee.relation),
+        "private": guarantee.private,
+        **stated,
+        "problem": {"kind": type(plan.problem).__name__, **_fields(plan.problem)},
+        "parameters": {name: _plain(value) for name, value in plan.parameters.items()},
+        "noise": _noise(plan),
+        "curve": guarantee.curve.to_dict(),
+    }
+
+
+def contract_schema() -> dict[str, Any]:
+    """The JSON schema of `contract`."""
+    content: dict[str, Any] = json.loads(
+        files("tacit.verification").joinpath("contract.schema.json").read_text(encoding="utf-8")
+    )
+    return content
+
+
+def _noise(plan: Plan) -> dict[str, Any] | None:
+    """The law of a plan's noise and its lattice (None: it draws decisions only, or says nothing of its noise)."""
+    match plan:
+        case AveragedFTRL():
+            return _noise(plan.online)
+        case RunningSumPlan():
+            return _of_grid(plan.grid, plan.mechanism.noise)
+        case BatchPlan():
+            return {**_of_grid(plan.grid, plan.kind), "batch": plan.length}
+        case PhasedArms(noise="gaussian"):
+            return {"law": "gaussian", "deviation": plan.scale * plan.release().steps_per_round}
+        case ArmPlan():
+            return {"law": "two-sided geometric", "rate": plan.release().rate}
+    return None
+
+
+def _of_grid(grid: Grid, noise: str) -> dict[str, Any]:
+    laws = {"gaussian": "discrete gaussian", "laplace": "two-sided geometric", "cube": "cube"}
+    return {
+        "law": laws[noise] if grid.units else f"float64 {noise}",
+        "units": grid.units,
+        "dimension": grid.records.dimension,
+        "scale": grid.scale,
+        "rate": grid.rate or None,
+        "rounding_error": grid.rounding.error,
+        "failure": grid.rounding.failure,
+    }
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: _plain(getattr(value, field.name)) for field in fields(value) if not field.name.startswith("_")}
+
+
+def _plain(value: Any) -> Any:
+    """A public value for JSON: what has parts becomes an object with its kind; what has none is named."""
+    match value:
+        case None | bool() | int() | str() if not isinstance(value, Enum):
+            return value
+        case float() | np.floating():
+            return _finite(float(value))
+        case np.integer():
+            return int(value)
+        case Enum():
+            return str(value.value)
+        case np.ndarray():
+            return value.tolist() if value.size <= _LONGEST else f"array of shape {value.shape}"
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case Mapping():
+            return {str(name): _plain(item) for name, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"kind": type(value).__name__, **_fields(value)}
+    return type(value).__name__ if not callable(value) else getattr(value, "__name__", type(value).__name__)
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if abs(value) < float("inf") else None

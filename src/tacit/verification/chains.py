@@ -1,0 +1,269 @@
+"""Lazy chains and repeated draws: docs/algorithms/lazy-experts.md, its three statements, computed afresh.
+
+A toss keeps with probability q in [qmin, qmax], which a person's k rounds of a batch move by a factor of at most
+e^{k eta}; else it draws, with range r. Pure: bits and draws add up. Renyi: the vertices' moment F at the person's
+batches, 1 + (1-qmin)(E-1) elsewhere. Walk: the vertices' mixture of W and D W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import sqrt
+
+import mpmath as mp
+import numpy as np
+
+from tacit.verification.facts import NotVerifiable
+from tacit.verification.leaks import BestOf, Leak, PureLeak, Real, RenyiLeak, solved
+from tacit.verification.walks import Counts, Floats, TooLong, Walk, binomial
+
+# Partitions of more rounds than this are left to Renyi divergences; so few tosses have a sharper account elsewhere.
+_MOST_ROUNDS, _FEW = 12, 12
+_WIDEST = 4.0
+_STEEPEST = 300.0
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A lazy chain in numbers.
+
+    Attributes:
+        tosses: how many coins.
+        force: the probability of a redraw whatever the losses.
+        eta: by how much one round's loss moves ln q.
+        batch: rounds from one toss to the next.
+        width: the range r of a draw.
+        rounds: in how many rounds one person stands.
+        cap: at most so many redraws (None: no limit).
+        moved: whether data move the coins; False: every toss draws for sure.
+    """
+
+    tosses: int
+    force: float
+    eta: float
+    batch: int
+    width: float
+    rounds: int
+    cap: int | None = None
+    moved: bool = True
+
+    def leak(self, delta: float, epsilon: float) -> Leak:
+        """What is proved of it; the walk is made for about this delta and epsilon."""
+        if self.tosses == 0 or self.width == 0:
+            return PureLeak(mp.mpf(0))
+        if max(self.width, self.batch * self.eta) > _STEEPEST:
+            raise NotVerifiable(f"Rates that move a probability by more than e^{_STEEPEST:g} are not recomputed.")
+        found: list[Leak] = [PureLeak(self._pure), RenyiLeak(self._log_moment)]
+        walked = delta > 0 and self.width <= _WIDEST and (not self.moved or self.rounds <= _MOST_ROUNDS)
+        few = self.tosses <= _FEW and self.cap is None and (self.rounds == 1 or not self.moved)
+        try:
+            found += [_WalkLeak(self, delta, epsilon)] if walked else []
+        except TooLong:
+            few = True
+        return BestOf(tuple(found), sharp=delta == 0 or not few)
+
+    @cached_property
+    def _high(self) -> Real:
+        """The largest keep probability."""
+        return 1 - mp.mpf(self.force) if self.moved else mp.mpf(0)
+
+    @cached_property
+    def _low(self) -> Real:
+        """The least keep probability."""
+        return self._high * mp.exp(-self.batch * mp.mpf(self.eta))
+
+    @property
+    def chance(self) -> Real:
+        """The largest probability of a redraw."""
+        return 1 - self._low
+
+    @property
+    def _draws(self) -> int:
+        return self.tosses if self.cap is None else min(self.cap, self.tosses)
+
+    def pairs(self, part: int) -> list[tuple[Real, Real]]:
+        """The vertices (q, q') at which a batch with so many of a person's rounds may have its coins."""
+        if not self.moved:
+            return [(mp.mpf(0), mp.mpf(0))]
+        factor = mp.exp(part * mp.mpf(self.eta))
+        low, high = max(self._low, self._high / factor), min(self._high, self._low * factor)
+        ends = [(self._high, low), (low, self._high), (self._low, high), (high, self._low)]
+        return [*ends, (self._high, self._high), (self._low, self._low)]
+
+    @property
+    def _largest(self) -> int:
+        return min(self.rounds, self.batch)
+
+    @cached_property
+    def _pure(self) -> Real:
+        """The bits of a person's batches, at the worst partition, and every draw."""
+        bits = [max(self._bit(q, other) for q, other in self.pairs(k)) for k in range(1, self._largest + 1)]
+        total = _worst(bits, self.rounds, self.tosses) if self.moved else mp.mpf(0)
+        return total + self._draws * mp.mpf(self.width)
+
+    @staticmethod
+    def _bit(q: Real, other: Real) -> Real:
+        if q == other:
+            return mp.mpf(0)
+        return mp.inf if other in (0, 1) or q in (0, 1) else max(mp.log(q / other), mp.log((1 - q) / (1 - other)))
+
+    def _log_moment(self, alpha: Real) -> Real:
+        """(alpha - 1) times the divergence; with a cap bits and draws are charged apart."""
+        width = mp.mpf(self.width)
+        draw = (alpha - 1) * min(alpha * width**2 / 8, width)
+        inside = draw if self.cap is None else mp.mpf(0)
+        bits = self._tosses(alpha, inside) if self.moved else self.tosses * inside
+        return bits if self.cap is None else bits + self._draws * draw
+
+    def _tosses(self, alpha: Real, draw: Real) -> Real:
+        other = mp.log1p(self.chance * mp.expm1(draw))
+        extra = [max(self._step(alpha, *pair, draw) for pair in self.pairs(k)) for k in range(1, self._largest + 1)]
+        return self.tosses * other + _worst([value - other for value in extra], self.rounds, self.tosses)
+
+    @staticmethod
+    def _step(alpha: Real, q: Real, other: Real, draw: Real) -> Real:
+        if q != other and (other in (0, 1)):
+            return mp.inf
+        kept = q**alpha * other ** (1 - alpha) if q > 0 else mp.mpf(0)
+        lost = (1 - q) ** alpha * (1 - other) ** (1 - alpha) * mp.exp(draw) if q < 1 else mp.mpf(0)
+        return mp.log(kept + lost)
+
+
+class _WalkLeak:
+    """The best walk that a search over kappa finds; every kappa is valid."""
+
+    sharp = True
+
+    def __init__(self, chain: Chain, delta: float, epsilon: float) -> None:
+        self._chain, self._tail = chain, delta * 1e-9
+        self._counts: dict[tuple[int, int | None], Counts] = {}
+        self._walks: dict[tuple[int, int | None], Walk] = {}
+        at = np.array([float(epsilon)])
+        mean = max(1.0, min(float(chain.tosses * chain.chance), chain.cap or chain.tosses))
+        tried: dict[float, float] = {}
+
+        def cost(kappa: float) -> float:
+            if kappa not in tried:
+                self._kappa, self._walks = kappa, {}
+                tried[kappa] = float(self._deltas(at)[0])
+            return tried[kappa]
+
+        best = max(0.7, 1 + 4 / (chain.width * sqrt(mean)) / 2)
+        for ratio in (1.6, 1.2, 1.06, 1.02, 1.005):
+            while True:
+                near = [kappa for kappa in (best / ratio, best * ratio) if 0.55 < kappa < 1e6]
+                better = min(near, key=cost)
+                if cost(better) >= cost(best):
+                    break
+                best = better
+        self._kappa, self._walks = best, {}
+
+    def delta(self, epsilon: Real) -> Real:
+        """The profile at this epsilon."""
+        return mp.mpf(float(self._deltas(np.array([float(epsilon)]))[0]))
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """Solved."""
+        return solved(self, delta, near)
+
+    def _deltas(self, epsilon: Floats) -> Floats:
+        chain = self._chain
+        if not chain.moved:
+            return self._walk(0, chain.tosses, chain.cap)(epsilon)
+        total = np.zeros_like(epsilon)
+        for parts in _partitions(chain.rounds, chain._largest, chain.tosses):
+            found = self._one(parts[0], epsilon) if len(parts) == 1 else self._several(parts, epsilon)
+            total = np.maximum(total, found)
+        return total
+
+    def _one(self, part: int, epsilon: Floats) -> Floats:
+        """Max over the vertices of q W(eps - ln q/q') + (1-q) (D W)(eps - ln (1-q)/(1-q'))."""
+        chain = self._chain
+        kept = self._walk(0, chain.tosses - 1, chain.cap)
+        drawn = kept if chain.cap is None else self._walk(0, chain.tosses - 1, max(chain.cap - 1, 0))
+        worst = np.zeros_like(epsilon)
+        for q, other in chain.pairs(part):
+            keep, lose = _shift(q, other), _shift(1 - q, 1 - other)
+            value = float(q) * kept(epsilon - keep) + float(1 - q) * drawn.drawn(epsilon - lose)
+            worst = np.maximum(worst, value)
+        return worst * (1 + 1e-12)
+
+    def _several(self, parts: tuple[int, ...], epsilon: Floats) -> Floats:
+        """Every toss with rounds of the person's is one dominating pair of its own, and a sure draw."""
+        chain = self._chain
+        losses, chances = np.zeros(1), np.ones(1)
+        for part in parts:
+            more, likely = _atoms(chain.pairs(part))
+            losses = (losses[:, None] + more).ravel()
+            chances = (chances[:, None] * likely).ravel()
+            cells, where = np.unique(np.round(losses, 12), return_inverse=True)
+            losses, chances = cells + 1e-12, np.bincount(where, chances).astype(np.float64)
+        walk = self._walk(len(parts), chain.tosses - len(parts), chain.cap)
+        found: Floats = walk((epsilon[:, None] - losses).ravel()).reshape(len(epsilon), -1) @ chances
+        return found * (1 + 1e-12)
+
+    def _walk(self, sure: int, others: int, cap: int | None) -> Walk:
+        key = (sure, cap)
+        if key not in self._counts:
+            counts = binomial(others, min(1.0, float(self._chain.chance) * (1 + 1e-15)), self._tail).plus(sure)
+            self._counts[key] = counts if cap is None else counts.capped(cap)
+        if key not in self._walks:
+            self._walks[key] = Walk(self._chain.width, self._kappa, self._counts[key], self._tail)
+        return self._walks[key]
+
+
+def _shift(q: Real, other: Real) -> float:
+    """Ln q/q', rounded up; minus infinity becomes far."""
+    if q == other:
+        return 0.0
+    value = float(mp.log(q / other)) if q > 0 else -1e9
+    return value + 1e-15 * abs(value)
+
+
+def _atoms(pairs: list[tuple[Real, Real]]) -> tuple[Floats, Floats]:
+    """Losses and probabilities of one pair of laws that dominates these tosses: edges of the hull of (P'[A], P[A])."""
+    points = {(mp.mpf(0), mp.mpf(0)), (mp.mpf(1), mp.mpf(1))}
+    for q, other in pairs:
+        points |= {(other, q), (1 - other, 1 - q)}
+    hull: list[tuple[Real, Real]] = []
+    for x, y in sorted(points):
+        while len(hull) > 1 and _above(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((x, y))
+    edges = [(end[0] - start[0], end[1] - start[1]) for start, end in pairwise(hull)]
+    losses = [_shift(up, across) for across, up in edges]
+    return np.array(losses), np.array([float(up) * (1 + 1e-14) for _, up in edges])
+
+
+def _above(first: tuple[Real, Real], middle: tuple[Real, Real], last: tuple[Real, Real]) -> bool:
+    """Whether the middle point does not lie above the line of the others."""
+    return bool((middle[1] - first[1]) * (last[0] - first[0]) <= (last[1] - first[1]) * (middle[0] - first[0]))
+
+
+def _worst(values: list[Real], rounds: int, tosses: int) -> Real:
+    """The largest sum of values[k_i - 1] over partitions of at most `rounds` into at most `tosses` parts."""
+    if rounds == 1 or len(values) == 1:
+        return max(values[0], mp.mpf(0)) * min(rounds, tosses)
+    if rounds > 256:
+        return rounds * max(max(value, mp.mpf(0)) / (k + 1) for k, value in enumerate(values))
+    best = [mp.mpf(0)]
+    for total in range(1, rounds + 1):
+        best.append(max(best[-1], *(best[total - k] + values[k - 1] for k in range(1, min(total, len(values)) + 1))))
+    return best[rounds]
+
+
+def _partitions(total: int, largest: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Falling sequences of at most `most` parts, none above `largest`, that sum to `total` or to all that fits."""
+    yield from _parts(min(total, largest * most), largest, most)
+
+
+def _parts(total: int, largest: int, most: int) -> Iterator[tuple[int, ...]]:
+    if total == 0:
+        yield ()
+    elif most:
+        for part in range(min(total, largest), 0, -1):
+            for rest in _parts(total - part, part, most - 1):
+                yield (part, *rest)

@@ -1,0 +1,81 @@
+"""What a contract says of its plan, read with care: a missing or misshapen fact is one clear error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.errors import InvalidInput
+
+_MISSING = object()
+MOST_ROUNDS = 4096
+
+
+class NotVerifiable(Exception):
+    """There is no independent accountant for this plan yet; the words say why."""
+
+
+class Facts:
+    """A part of a contract's JSON, by name."""
+
+    def __init__(self, content: object, where: str) -> None:
+        if not isinstance(content, dict):
+            raise InvalidInput(f"The '{where}' of a contract must be an object. Got {type(content).__name__} instead.")
+        self._content: dict[str, Any] = content
+        self._where = where
+
+    def part(self, name: str) -> Facts:
+        """An object inside of it."""
+        return Facts(self._content.get(name), name)
+
+    def has(self, name: str) -> bool:
+        """Whether it says something other than null under this name."""
+        return self._content.get(name) is not None
+
+    def text(self, name: str) -> str:
+        """A text."""
+        value = self._content.get(name)
+        if not isinstance(value, str):
+            raise self._wrong(name, "a text")
+        return value
+
+    def number(self, name: str, *, default: float | None = None) -> float:
+        """A finite number that is not negative."""
+        value = self._content.get(name, _MISSING)
+        if value is _MISSING and default is not None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise self._wrong(name, "a number, at least 0 and finite")
+        return float(value)
+
+    def integer(self, name: str, *, at_least: int = 0) -> int:
+        """A whole number."""
+        value = self._content.get(name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+            raise self._wrong(name, f"a whole number, at least {at_least}")
+        return value
+
+    def numbers(self, name: str) -> list[float]:
+        """A list of numbers that are not negative."""
+        values = self._content.get(name)
+        if not isinstance(values, list):
+            raise self._wrong(name, "a list of numbers")
+        return [Facts({name: value}, self._where).number(name) for value in values]
+
+    def _wrong(self, name: str, allowed: str) -> InvalidInput:
+        return InvalidInput(f"The '{name}' in the '{self._where}' of a contract must be {allowed}.")
+
+
+def sides(contract: Facts) -> int:
+    """How many contributions a neighbour moves: the old and the new one, or the old one only."""
+    relation = contract.text("relation")
+    if relation not in ("replace", "zero-out"):
+        raise InvalidInput("The 'relation' of a contract must be 'replace' or 'zero-out'.")
+    return 2 if relation == "replace" else 1
+
+
+def people(contract: Facts) -> int:
+    """How many rounds one person may stand in."""
+    rounds = contract.integer("rounds_per_person", at_least=1)
+    if rounds > MOST_ROUNDS:
+        raise NotVerifiable(f"More than {MOST_ROUNDS:,} rounds per person are not recomputed.")
+    return rounds

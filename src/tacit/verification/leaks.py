@@ -1,0 +1,147 @@
+"""What a mechanism leaks, as delta at an epsilon, in fifty digits: pure, Gaussian, and bounds by Renyi divergences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import mpmath as mp
+
+DIGITS = 50
+Real = Any  # mpmath has no types
+
+
+class Leak(Protocol):
+    """Delta as a function of epsilon, never too small."""
+
+    @property
+    def sharp(self) -> bool:
+        """Whether nothing better is known, so that an epsilon it does not confirm is wrong."""
+
+    def delta(self, epsilon: Real) -> Real:
+        """A proved delta at this epsilon."""
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """The smallest epsilon that is proved at this delta, to ten digits from above; it may be about `near`."""
+
+
+@dataclass(frozen=True)
+class PureLeak:
+    """Every outcome's privacy loss is at most `value`: delta as of randomised response, the worst of these."""
+
+    value: Real
+    sharp: bool = True
+
+    def delta(self, epsilon: Real) -> Real:
+        """(e^value - e^epsilon)/(e^value + 1) below `value`, else 0."""
+        if epsilon >= self.value:
+            return mp.mpf(0)
+        return -mp.expm1(epsilon - self.value) / (1 + mp.exp(-self.value))
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """`value` at delta = 0, else solved."""
+        return self.value if delta == 0 else solved(self, delta, near)
+
+
+@dataclass(frozen=True)
+class GaussianLeak:
+    """As hard to tell apart as N(0, 1) and N(mu, 1), but for what samplers of integers are off.
+
+    Attributes:
+        mu: the distance.
+        distance: in total variation, of both neighbours' laws.
+        extra: is added to epsilon, because the laws are within a factor.
+        exponent: delta is multiplied by e to this power, for the same reason.
+    """
+
+    mu: Real
+    distance: Real = 0
+    extra: Real = 0
+    exponent: Real = 0
+    sharp: bool = True
+
+    def delta(self, epsilon: Real) -> Real:
+        """Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu) at e = epsilon - extra, and the price of the distance."""
+        if self.mu == 0:
+            return mp.mpf(0)
+        at = max(mp.mpf(0), epsilon - self.extra)
+        ideal = mp.ncdf(self.mu / 2 - at / self.mu) - mp.exp(at) * mp.ncdf(-self.mu / 2 - at / self.mu)
+        return mp.exp(self.exponent) * ideal + (1 + mp.exp(epsilon)) * self.distance
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """Solved."""
+        return mp.inf if delta == 0 and self.mu > 0 else solved(self, delta, near)
+
+
+@dataclass(frozen=True)
+class RenyiLeak:
+    """A bound on (alpha - 1) times the Renyi divergence at each order alpha, as a function of alpha."""
+
+    log_moment: Callable[[Real], Real]
+    sharp: bool = True
+
+    def delta(self, epsilon: Real) -> Real:
+        """The least of e^{(alpha-1)(r - epsilon)} (1 - 1/alpha)^{alpha-1}/alpha over orders (Canonne and others)."""
+
+        def log_delta(power: Real) -> Real:
+            gap = mp.exp(power)
+            alpha = 1 + gap
+            return self.log_moment(alpha) - gap * epsilon + gap * mp.log(gap / alpha) - mp.log(alpha)
+
+        return mp.exp(min(mp.mpf(0), least(log_delta, -9, 18)))
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """The same, solved for epsilon at each order."""
+        if delta == 0:
+            return mp.inf
+
+        def at(power: Real) -> Real:
+            gap = mp.exp(power)
+            alpha = 1 + gap
+            return self.log_moment(alpha) / gap + mp.log(gap / alpha) - (mp.log(delta) + mp.log(alpha)) / gap
+
+        return max(mp.mpf(0), least(at, -9, 18))
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """Several bounds on one mechanism: the least counts."""
+
+    leaks: tuple[Leak, ...]
+    sharp: bool = True
+
+    def delta(self, epsilon: Real) -> Real:
+        """The least delta."""
+        return min(leak.delta(epsilon) for leak in self.leaks)
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """The least epsilon."""
+        return min(leak.epsilon(delta, near) for leak in self.leaks)
+
+
+def least(function: Callable[[Real], Real], low: float, high: float) -> Real:
+    """The least value found between these ends: a coarse look, then golden sections. Any value is a valid bound."""
+    points = [low + (high - low) * mp.mpf(k) / 27 for k in range(28)]
+    values = [function(point) for point in points]
+    best = min(range(28), key=values.__getitem__)
+    left, right = points[max(best - 1, 0)], points[min(best + 1, 27)]
+    golden = (mp.sqrt(5) - 1) / 2
+    for _ in range(48):
+        first, second = right - golden * (right - left), left + golden * (right - left)
+        left, right = (left, second) if function(first) < function(second) else (first, right)
+    return min(values[best], function((left + right) / 2))
+
+
+def solved(leak: Leak, delta: Real, near: Real) -> Real:
+    """The smallest epsilon at which a falling delta is small enough, to ten digits from above; infinite above 1000."""
+    high = max(mp.mpf(near), mp.mpf("1e-6"))
+    while leak.delta(high) > delta:
+        high *= 2
+        if high > 1000:
+            return mp.inf
+    low = mp.mpf(0)
+    while high - low > high * mp.mpf(10) ** -10:
+        middle = (low + high) / 2
+        low, high = (low, middle) if leak.delta(middle) <= delta else (middle, high)
+    return high

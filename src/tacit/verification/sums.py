@@ -1,0 +1,165 @@
+"""Sums behind noise: how far one person moves the draws of a mechanism on integers, from its definition alone.
+
+The statements are those of docs/algorithms/running-sums.md and docs/numerics.md. A mechanism releases integers; with
+the transcript fixed a neighbour moves its fresh draws by the encoder's columns times the shift of the records and,
+where a correction is rounded, by at most 1 + 2e a coordinate and step besides. Discrete Gaussian draws hide like
+N(0, sigma^2), two-sided geometric ones cost their rate a step in l1, cube noise its rate in l_infinity.
+"""
+
+from __future__ import annotations
+
+from math import isqrt
+
+import mpmath as mp
+
+from tacit.errors import InvalidInput
+from tacit.verification.facts import Facts, NotVerifiable
+from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real
+
+# Of the discrete Gaussian that every exact mechanism draws: three convolved tables, less 4 for what neighbours share.
+SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2) - 4
+# What one such draw is off: in epsilon, in the exponent of delta, in total variation (docs/numerics.md).
+_EXTRA, _EXPONENT, _DISTANCE = mp.mpf(2) ** -109, mp.mpf(2) ** -110, mp.mpf(2) ** -179
+# Encoders of more steps are summed up in closed form only, or not at all.
+_MOST_STEPS = 10**5
+
+
+def sum_leak(noise: Facts, mechanism: Facts, shift: Shift, streams: int) -> Leak:
+    """What the released sums of `streams` independent noises leak together."""
+    steps = mechanism.integer("steps")
+    if steps == 0:
+        return PureLeak(mp.mpf(0))
+    kind, law = mechanism.text("kind"), noise.text("law")
+    if law == "discrete gaussian":
+        moved = _moved(noise, mechanism, shift)
+        mu = mp.sqrt(streams) * moved / mp.sqrt(SIGMA_SQUARED)
+        return gaussian(mu, noise, streams * steps * shift.dimension, streams)
+    if kind not in ("LaplaceTree", "CubeTree"):
+        raise NotVerifiable(f"{kind} with {law} noise has no independent accountant yet.")
+    levels = tree_levels(steps, mechanism.integer("base", at_least=2))
+    return PureLeak(streams * mp.mpf(noise.number("rate")) * levels * shift.pure(law))
+
+
+class Shift:
+    """By how many steps of the lattice one person moves the sum of all records.
+
+    Args:
+        losses: whether records are losses in a range that measures `units` steps, or vectors of that l2 norm.
+        units: steps in the largest record.
+        dimension: coordinates.
+        sides: contributions that a neighbour moves.
+        people: rounds of one person.
+        apart: whether these are sure to stand in different steps of the sum.
+    """
+
+    def __init__(
+        self, *, losses: bool, units: int, dimension: int, sides: int, people: int, apart: bool = True
+    ) -> None:
+        self.losses, self.units, self.dimension = losses, units, dimension
+        self.sides, self.people, self.apart = sides, people, apart
+
+    @property
+    def single(self) -> Real:
+        """In l2, for one round: every coordinate by the range (or half of it to the centre), or a vector's length."""
+        if self.losses:
+            return mp.mpf(self.units) / 2 * self.sides * mp.sqrt(self.dimension)
+        return mp.mpf(self.units) * self.sides
+
+    def pure(self, law: str) -> int:
+        """In l_infinity for cube noise, in l1 otherwise, exactly."""
+        if law == "cube":
+            one = self.units // 2 if self.losses else self.units
+        elif law == "two-sided geometric":
+            one = self.units // 2 * self.dimension if self.losses else isqrt(self.dimension * self.units**2)
+        else:
+            raise NotVerifiable(f"Noise with the law {law!r} has no independent accountant yet.")
+        return one * self.sides * self.people
+
+
+def gaussian(mu: Real, noise: Facts, draws: int, streams: int = 1) -> GaussianLeak:
+    """Gaussian privacy of so many discrete draws, and of corrections that may be off with some probability."""
+    failure = streams * mp.mpf(noise.number("failure", default=0.0))
+    return GaussianLeak(mu, draws * _DISTANCE + failure, draws * _EXTRA, draws * _EXPONENT)
+
+
+def _moved(noise: Facts, mechanism: Facts, shift: Shift) -> Real:
+    """How far draws move in l2: records and roundings, whose inner product is at most that of their moduli."""
+    steps, dimension = mechanism.integer("steps"), shift.dimension
+    if mechanism.text("kind") == "Tree":  # a column of ones in each level, and nothing is rounded
+        return shift.single * shift.people * mp.sqrt(tree_levels(steps, 2))
+    together, total = _columns(mechanism, shift)
+    along = shift.single * together
+    error = 1 + 2 * mp.mpf(noise.number("rounding_error"))
+    across = error * mp.sqrt((steps - 1) * dimension)
+    whole = shift.single * shift.people * total * error * mp.sqrt(dimension)
+    return mp.sqrt(along**2 + 2 * min(along * across, whole) + across**2)
+
+
+def _columns(mechanism: Facts, shift: Shift) -> tuple[Real, Real]:
+    """The l2 norm of a person's columns together, the first ones being the worst, and the sum of one column."""
+    if mechanism.text("kind") == "Buffered" and (shift.people == 1 or not shift.apart):
+        norm, total = _closed(mechanism)
+        return shift.people * norm, total
+    coefficients = _coefficients(mechanism)
+    single, total = mp.sqrt(mp.fsum(c * c for c in coefficients)), mp.fsum(coefficients)
+    if shift.people == 1 or not shift.apart:
+        return shift.people * single, total
+    count, window, squares = min(shift.people, len(coefficients)), mp.mpf(0), mp.mpf(0)
+    for index, value in enumerate(coefficients):
+        window += value - (coefficients[index - count] if index >= count else 0)
+        squares += window**2
+    return min(shift.people * single, mp.sqrt(squares) * shift.people / count), total
+
+
+def _closed(mechanism: Facts) -> tuple[Real, Real]:
+    """The norm and the sum of c_0 = 1, c_k = sum_i omega_i theta_i^k: geometric series."""
+    decays, weights = _exponentials(mechanism)
+    last = mechanism.integer("steps") - 1
+
+    def series(ratio: Real) -> Real:
+        return ratio * (1 - ratio**last) / (1 - ratio)
+
+    pairs = [(v * w, x * y) for v, x in zip(weights, decays, strict=True) for w, y in zip(weights, decays, strict=True)]
+    norm = mp.sqrt(1 + mp.fsum(weight * series(ratio) for weight, ratio in pairs))
+    return norm, 1 + mp.fsum(weight * series(decay) for weight, decay in zip(weights, decays, strict=True))
+
+
+def _coefficients(mechanism: Facts) -> list[Real]:
+    """c_0, c_1, ... of a Toeplitz encoder."""
+    kind, steps = mechanism.text("kind"), mechanism.integer("steps")
+    if kind not in ("Buffered", "SquareRoot"):
+        raise NotVerifiable(f"The mechanism {kind} has no independent accountant yet.")
+    if steps > _MOST_STEPS:
+        raise NotVerifiable(f"This {kind} is recomputed for at most {_MOST_STEPS:,} steps, and has {steps:,}.")
+    values = [mp.mpf(1)]
+    if kind == "SquareRoot":
+        for k in range(1, steps):
+            values.append(values[-1] * (1 - mp.mpf(1) / (2 * k)))
+        return values
+    decays, terms = _exponentials(mechanism)
+    for _ in range(1, steps):
+        terms = [term * decay for term, decay in zip(terms, decays, strict=True)]
+        values.append(mp.fsum(terms))
+    return values
+
+
+def _exponentials(mechanism: Facts) -> tuple[list[Real], list[Real]]:
+    """The decays and the weights of a buffered encoder; so chosen, its coefficients are positive and fall."""
+    decays, weights = ([mp.mpf(value) for value in mechanism.numbers(name)] for name in ("decays", "weights"))
+    if len(decays) != len(weights) or not all(0 < d < 1 for d in decays) or mp.fsum(weights) >= 1:
+        raise InvalidInput("The 'decays' and 'weights' of Buffered must be one length, in (0, 1), of sum below 1.")
+    return decays, weights
+
+
+def tree_levels(steps: int, base: int) -> int:
+    """In how many nodes of a tree one step stands at most: the digits of `steps`."""
+    levels = 1
+    while steps >= base:
+        steps, levels = steps // base, levels + 1
+    return levels
+
+
+def together(rounds: int, batch: int) -> Real:
+    """The largest root of a sum of squares of how many of a person's rounds stand in each batch."""
+    full, rest = divmod(rounds, batch)
+    return mp.sqrt(full * batch**2 + rest**2)

@@ -1,0 +1,93 @@
+"""Yes, no, or not yet: does the epsilon that a contract states follow from its plan's public numbers?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath as mp
+
+from tacit.errors import InvalidInput
+from tacit.verification.algorithms import ACCOUNTANTS
+from tacit.verification.facts import Facts, NotVerifiable
+from tacit.verification.leaks import DIGITS
+
+FORMAT = "tacit contract 1"
+LARGEST = 1000.0
+YES, NO, NOT_YET = "yes", "no", "not verifiable yet"
+EXIT_CODES = {YES: 0, NO: 1, NOT_YET: 2}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the second accountant says of a contract.
+
+    Attributes:
+        answer: "yes", "no" or "not verifiable yet".
+        reason: one sentence.
+        epsilon: the recomputed epsilon at the contract's delta (None: not verifiable yet).
+        private: False if the contract itself says that its noise can be replayed.
+    """
+
+    answer: str
+    reason: str
+    epsilon: float | None = None
+    private: bool = True
+
+    @property
+    def exit_code(self) -> int:
+        """0 for yes, 1 for no, 2 for not verifiable yet."""
+        return EXIT_CODES[self.answer]
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready description."""
+        return {"answer": self.answer, "reason": self.reason, "epsilon": self.epsilon, "private": self.private}
+
+    def __str__(self) -> str:
+        warning = "" if self.private else "\nIts noise can be replayed by whoever knows the seed: NOT private."
+        return f"{self.answer}: {self.reason}{warning}"
+
+
+def verify(contract: str | dict[str, Any]) -> Verdict:
+    """Recompute a contract's epsilon with an accountant of its own, from the plan's public numbers.
+
+    Args:
+        contract: the JSON of `tacit.contract`, as text or as a dictionary.
+    """
+    facts = _read(contract)
+    stated, delta = facts.number("epsilon"), facts.number("delta")
+    private = not facts.text("randomness").startswith("replayable")
+    algorithm = facts.text("algorithm")
+    with mp.workdps(DIGITS):
+        try:
+            if algorithm not in ACCOUNTANTS:
+                raise NotVerifiable(f"{algorithm} has no independent accountant yet.")
+            if not facts.part("problem").has("horizon"):
+                raise NotVerifiable("A plan without a horizon is many plans, one for each epoch.")
+            if stated > LARGEST:
+                raise NotVerifiable(f"An epsilon above {LARGEST:g} promises nothing.")
+            leak = ACCOUNTANTS[algorithm](facts)
+            confirmed = leak.delta(mp.mpf(stated)) <= mp.mpf(delta)
+            found = float(leak.epsilon(mp.mpf(delta), mp.mpf(stated)))
+        except NotVerifiable as reason:
+            return Verdict(NOT_YET, str(reason), private=private)
+    at = f"at delta={delta:g}" if delta else "(pure)"
+    if confirmed:
+        return Verdict(YES, f"epsilon={stated:.6g} {at} follows; recomputed: {found:.6g}.", found, private)
+    if not leak.sharp:
+        return Verdict(NOT_YET, f"the independent accountant proves only epsilon={found:.6g} {at}.", found, private)
+    return Verdict(NO, f"the contract states epsilon={stated:.6g} {at}; recomputed: {found:.6g}.", found, private)
+
+
+def _read(contract: str | dict[str, Any]) -> Facts:
+    try:
+        content = json.loads(contract) if isinstance(contract, str) else contract
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"This is not JSON ({error}).") from None
+    facts = Facts(content, "contract")
+    if not facts.has("format") or facts.text("format") != FORMAT:
+        raise InvalidInput(f'A contract must say "format": "{FORMAT}": write it with tacit.contract(plan).')
+    if not 0 <= facts.number("delta") < 1:
+        raise InvalidInput("The 'delta' of a contract must be at least 0 and below 1.")
+    return facts

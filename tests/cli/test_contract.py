@@ -1,0 +1,38 @@
+"""`tacit contract`: written, verified, refused."""
+
+import json
+
+from cli.command import run_command
+
+PLAN = ("contract", "write", "experts", "--n", "3", "--horizon", "300", "--epsilon", "1")
+
+
+def test_a_contract_is_written_and_verified(tmp_path, capsys):
+    file = tmp_path / "contract.json"
+    assert run_command(*PLAN, "--output", str(file)) == 0
+    assert run_command("contract", "verify", str(file)) == 0
+    assert "yes: epsilon=" in capsys.readouterr().out
+
+
+def test_a_forged_one_is_refused(tmp_path, capsys):
+    assert run_command(*PLAN) == 0
+    made = json.loads(capsys.readouterr().out)
+    file = tmp_path / "forged.json"
+    file.write_text(json.dumps({**made, "epsilon": made["epsilon"] / 2}))
+    assert run_command("contract", "verify", str(file), "--json") == 1
+    assert json.loads(capsys.readouterr().out)["answer"] == "no"
+
+
+def test_what_cannot_be_verified_leaves_with_two(tmp_path, capsys):
+    file = tmp_path / "contract.json"
+    assert run_command(*PLAN, "--algorithm", "L2P", "--output", str(file)) == 0
+    assert run_command("contract", "verify", str(file)) == 2
+    assert "not verifiable yet: L2P has no independent accountant yet." in capsys.readouterr().out
+
+
+def test_other_files_get_one_sentence(tmp_path, capsys):
+    file = tmp_path / "losses.csv"
+    file.write_text("a,b\n")
+    assert run_command("contract", "verify", str(file)) == 2
+    assert run_command("contract", "verify", str(tmp_path / "none.json")) == 2
+    assert capsys.readouterr().err.count("Error: ") == 2

@@ -1,0 +1,171 @@
+"""The second accountant confirms what plans state, refuses what is forged, and says so where it cannot tell."""
+
+import ast
+import json
+from pathlib import Path
+
+import jsonschema
+import mpmath as mp
+import numpy as np
+import pytest
+
+import tacit
+from tacit.catalogue import CATALOGUE
+from tacit.errors import InvalidInput
+from tacit.privacy.conversion import gaussian_delta
+from tacit.verification.algorithms import ACCOUNTANTS
+from tacit.verification.leaks import GaussianLeak, PureLeak, RenyiLeak
+from tacit.verification.walks import Walk, binomial
+
+EXPERTS = tacit.Experts(n=4, horizon=300)
+ARMS = tacit.Arms(n=3, horizon=2000)
+STOCHASTIC_ARMS = tacit.Arms(n=3, horizon=2000, adversary="stochastic")
+CONVEX = tacit.Convex(domain=tacit.Ball(3), loss=tacit.LogisticLoss(), horizon=400)
+LINEAR = tacit.Convex(domain=tacit.Ball(3), loss=tacit.LinearLoss(), horizon=400)
+ONE_PASS = tacit.Stochastic(domain=tacit.Ball(3), loss=tacit.HingeLoss(), horizon=300)
+TRACKING = tacit.Tracking(n=3, switches=2, horizon=400)
+
+VERIFIABLE = [
+    (tacit.LazyExperts, EXPERTS, {}),
+    (tacit.LazyExperts, EXPERTS, {"relation": "zero-out"}),
+    (tacit.LazyExperts, EXPERTS, {"delta": 0.0}),
+    (tacit.LazyExperts, EXPERTS, {"max_switches": 12}),
+    (tacit.LazyExperts, EXPERTS, {"rounds_per_person": 2}),
+    (tacit.LazyExperts, EXPERTS, {"epsilon": 3.0, "delta": 1e-9}),
+    (tacit.ScheduledExperts, EXPERTS, {}),
+    (tacit.ScheduledExperts, EXPERTS, {"delta": 0.0, "rounds_per_person": 3}),
+    (tacit.HedgeOnSums, EXPERTS, {}),
+    (tacit.HedgeOnSums, EXPERTS, {"delta": 0.0, "relation": "zero-out"}),
+    (tacit.HedgeOnSums, EXPERTS, {"rounds_per_person": 5}),
+    (tacit.PrivateFTRL, LINEAR, {}),
+    (tacit.PrivateFTRL, LINEAR, {"delta": 0.0}),
+    (tacit.PrivateFTRL, CONVEX, {"relation": "zero-out", "rounds_per_person": 2}),
+    (tacit.AveragedFTRL, ONE_PASS, {}),
+    (tacit.NoisyMirrorDescent, TRACKING, {}),
+    (tacit.NoisyMirrorDescent, TRACKING, {"delta": 0.0, "rounds_per_person": 2}),
+    (tacit.PhasedArms, STOCHASTIC_ARMS, {"delta": 0.0, "adversary": "stochastic"}),
+    (tacit.BatchedTsallis, ARMS, {"delta": 0.0, "rounds_per_person": 3}),
+]
+
+
+def contract_of(algorithm, problem, changes):
+    target = {"epsilon": 1.0, "delta": 1e-6, **changes}
+    return json.loads(json.dumps(tacit.contract(algorithm.calibrate(problem, **target))))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "changes"), VERIFIABLE, ids=lambda part: getattr(part, "__name__", "")
+)
+def test_contracts_follow_and_forged_ones_do_not(algorithm, problem, changes):
+    made = contract_of(algorithm, problem, changes)
+    jsonschema.validate(made, tacit.contract_schema())
+    verdict = tacit.verify(made)
+    assert verdict.answer == "yes", verdict
+    assert 0.99 * made["epsilon"] < verdict.epsilon <= made["epsilon"] * (1 + 1e-9)
+    forged = tacit.verify({**made, "epsilon": made["epsilon"] * 0.99})
+    assert forged.answer == "no", forged
+    assert forged.exit_code == 1
+
+
+def test_every_accountant_is_tested():
+    assert {algorithm.__name__ for algorithm, _, _ in VERIFIABLE} == set(ACCOUNTANTS)
+    assert set(ACCOUNTANTS) <= {algorithm.__name__ for listed in CATALOGUE.values() for algorithm in listed}
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "factor"),
+    [("parameters", "eta", 1.1), ("parameters", "force", 0.5), ("problem", "horizon", 2), ("", "rounds_per_person", 2)],
+)
+def test_other_numbers_than_the_plans_are_refused(part, name, factor):
+    made = contract_of(tacit.LazyExperts, EXPERTS, {})
+    place = made[part] if part else made
+    place[name] = type(place[name])(place[name] * factor)
+    assert tacit.verify(made).answer == "no"
+
+
+def test_less_noise_than_the_plans_is_refused():
+    made = contract_of(tacit.HedgeOnSums, EXPERTS, {})
+    made["noise"]["units"] = made["noise"]["units"] * 102 // 100
+    assert tacit.verify(made).answer == "no"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem"),
+    [(tacit.L2P, EXPERTS), (tacit.LazyExperts, tacit.Experts(n=4, horizon=None)), (tacit.TrackingOnSums, None)],
+    ids=["no accountant", "no horizon", "tracking"],
+)
+def test_what_cannot_be_recomputed_is_not_passed(algorithm, problem):
+    problem = problem or tacit.Tracking(n=3, switches=2, horizon=300, adversary="stochastic")
+    made = tacit.contract(algorithm.calibrate(problem, epsilon=1.0, delta=1e-6, adversary=problem_adversary(problem)))
+    jsonschema.validate(json.loads(json.dumps(made)), tacit.contract_schema())
+    verdict = tacit.verify(made)
+    assert (verdict.answer, verdict.exit_code, verdict.epsilon) == ("not verifiable yet", 2, None)
+
+
+def problem_adversary(problem):
+    return getattr(problem, "adversary", "oblivious")
+
+
+def test_float_noise_is_not_passed():
+    made = contract_of(tacit.HedgeOnSums, EXPERTS, {"numerics": "float"})
+    assert tacit.verify(made).answer == "not verifiable yet"
+
+
+def test_a_few_tosses_have_a_sharper_account_than_this_one():
+    made = contract_of(tacit.LazyExperts, tacit.Experts(n=3, horizon=8), {})
+    verdict = tacit.verify({**made, "epsilon": made["epsilon"] * 0.5})
+    assert verdict.answer == "not verifiable yet"
+
+
+def test_learners_name_their_randomness():
+    plan = tacit.LazyExperts.calibrate(EXPERTS, epsilon=1.0, delta=1e-6)
+    secret, replayable = (
+        tacit.contract(plan.start(source)) for source in (tacit.Randomness.secret(), tacit.Randomness.replayable(1))
+    )
+    assert secret["private"]
+    assert not replayable["private"]
+    assert "NOT private" in str(tacit.verify(replayable))
+    assert "NOT private" not in str(tacit.verify(secret))
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "tacit contract 1"}', '{"format": 3}'])
+def test_what_is_no_contract_raises(content):
+    with pytest.raises(InvalidInput):
+        tacit.verify(content)
+
+
+def test_the_second_accountant_shares_nothing_with_the_first():
+    folder = Path(tacit.__file__).parent / "verification"
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            ours = [name for name in names if name.startswith("tacit")]
+            assert all(name.startswith(("tacit.verification", "tacit.errors")) for name in ours), path
+
+
+def test_leaks_against_closed_forms():
+    with mp.workdps(40):
+        for mu, epsilon in ((0.3, 0.5), (2.0, 1.0)):
+            exact = float(GaussianLeak(mp.mpf(mu)).delta(mp.mpf(epsilon)))
+            assert exact == pytest.approx(gaussian_delta(mu, epsilon), rel=1e-9)
+        assert PureLeak(mp.mpf(1)).delta(mp.mpf(1)) == 0
+        renyi = RenyiLeak(lambda alpha: (alpha - 1) * alpha * mp.mpf("0.045"))  # mu = 0.3
+        assert renyi.delta(mp.mpf(1)) >= GaussianLeak(mp.mpf("0.3")).delta(mp.mpf(1))
+        assert renyi.epsilon(renyi.delta(mp.mpf(1)), 1) == pytest.approx(1, rel=1e-6)
+
+
+def test_a_walk_is_above_every_sequence_of_draws():
+    """Draws whose ends are chosen at random: their exact delta stays below the walk's."""
+    width, draws = 0.4, 9
+    walk = Walk(width, 4.0, binomial(draws, 1.0, 1e-12), 1e-12)
+    generator = np.random.default_rng(1)
+    for _ in range(20):
+        losses, chances = np.zeros(1), np.ones(1)
+        for end in generator.uniform(0, width, draws):
+            up = np.expm1(end - width) / np.expm1(-width)
+            losses = np.concatenate([losses + end, losses + end - width])
+            chances = np.concatenate([chances * up, chances * (1 - up)])
+        for epsilon in (0.1, 0.8, 1.5):
+            exact = np.sum(chances * np.maximum(-np.expm1(epsilon - losses), 0.0))
+            assert exact <= walk(np.array([epsilon]))[0]
