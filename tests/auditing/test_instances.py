@@ -11,7 +11,7 @@ from tacit.auditing.instances import Instance, alphabet, extremes, instances
 from tacit.auditing.run import _Attacks
 from tacit.errors import InvalidInput
 from tacit.learners import plan as plan_module
-from tacit.learners.plan import Attack
+from tacit.learners.small_instances import Attack
 from tacit.losses import HuberLoss, LinearLoss
 from tacit.planning import CATALOGUE
 from tacit.problems import Convex, Experts, Lipschitz, Problem, Tracking

@@ -14,7 +14,8 @@ from tacit.geometry import Ball
 from tacit.learners.ctrl import LazyOCO
 from tacit.learners.experts import LazyExperts
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan, SmallInstance
+from tacit.learners.plan import Plan
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound
 from tacit.losses import LogisticLoss
 from tacit.privacy.curves import Pure

@@ -16,7 +16,8 @@ import numpy as np
 from tacit.auditing.neighbours import Alphabet
 from tacit.errors import InvalidInput
 from tacit.learners.l2p_measure import L2PMeasure
-from tacit.learners.plan import Attack, Plan, SmallInstance
+from tacit.learners.plan import Plan
+from tacit.learners.small_instances import Attack, SmallInstance
 from tacit.losses.base import LossFamily
 from tacit.losses.bent import QuadraticFormLoss
 from tacit.losses.linear_models import LinkLoss

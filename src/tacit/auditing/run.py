@@ -21,7 +21,8 @@ from tacit.auditing.scripted import above_threshold, arms, certified_law
 from tacit.auditing.scripted.enumeration import ExactCurve, Feedback, Law, transcript_law
 from tacit.auditing.scripted.script import NotEnumerable
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Attack, Plan, SmallInstance
+from tacit.learners.plan import Plan
+from tacit.learners.small_instances import Attack, SmallInstance
 from tacit.randomness import Randomness
 from tacit.validation import check_integer, check_number
 

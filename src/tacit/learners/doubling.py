@@ -18,7 +18,8 @@ import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan, SmallInstance
+from tacit.learners.plan import Plan
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target, refuse_many_rounds
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure, SamplerError

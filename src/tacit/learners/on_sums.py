@@ -9,7 +9,8 @@ from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
+from tacit.learners.plan import PrivatePlan
+from tacit.learners.small_instances import Attack, SmallInstance
 from tacit.learners.target import Target
 from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
 from tacit.mechanisms.running_sums.lattice_sums import Grid

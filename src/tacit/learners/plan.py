@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from inspect import Parameter, signature
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.learner import Learner
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import NUMERICS, RegretBound, Target
 from tacit.privacy.curves import Curve
 from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
@@ -43,18 +44,6 @@ TO_THE_LAST_DIGIT: Mapping[str, Any] = {
 }
 # Plans that say nothing about audits are enumerated as they stand up to this size.
 MOST_EXPERTS, MOST_ROUNDS = 3, 8
-
-Attack = Literal[
-    # Learners whose outcomes can be counted.
-    "enumeration", "exponential weights", "restarts", "replayed choices", "canaries", "epochs",
-    "enumerated arms", "frequencies of arms", "unbiased release",
-    # Learners that hide vectors behind noise.
-    "running sum", "replayed noise", "norm noise", "cube noise",
-    # Learners whose draws have a known density.
-    "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "many noises",
-    "likelihood ratios",
-]  # fmt: skip
-"""The kinds of attack that `tacit.audit` knows."""
 
 
 @dataclass(frozen=True)
@@ -299,23 +288,6 @@ class Plan(ABC):
         lines += [f"  holds for:  {'; '.join(assumptions)}"] if assumptions else []
         lines += [f"  besides:    {self.remark}"] if self.remark else []
         return "\n".join([*lines, str(self.guarantee)])
-
-
-@dataclass(frozen=True)
-class SmallInstance:
-    """A plan small enough for one kind of attack.
-
-    Attributes:
-        attack: the kind.
-        label: what was made smaller or louder, in words.
-        plan: the same algorithm: accounting and learner are the same code at every size.
-        effort: draws that the attack makes at budget 1 (0: as many as it makes of any plan).
-    """
-
-    attack: Attack
-    label: str
-    plan: Plan
-    effort: int = 0
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from tacit.learners.arms.tsallis_regret import (
     decreasing_regret,
     fixed_regret,
 )
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
 from tacit.numerics.digits import use_numba

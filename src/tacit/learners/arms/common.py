@@ -17,7 +17,8 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.learners.arms.draws import Draws
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.plan import PrivatePlan
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import SMALL_DELAY
 from tacit.learners.target import Target
 from tacit.mechanisms.clipped_geometric import ClippedGeometric

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from tacit.errors import PrivacyError
 from tacit.learners.arms.common import ArmLearner, ArmPlan, pure
 from tacit.learners.arms.phased_regret import Phases
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.curves import Curve, Gaussian, Pure

@@ -45,7 +45,7 @@ from tacit.learners.bandit.search import (
     too_short,
 )
 from tacit.learners.on_sums import RunningSumPlan
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import few_rounds
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target

@@ -24,7 +24,7 @@ from tacit.geometry.base import ProjectableSet
 from tacit.learners.convex.common import ConvexLearner, ConvexPlan
 from tacit.learners.convex.ftrl_regret import Setting, Terms, any_losses, linear_losses, not_projected, two_streams
 from tacit.learners.on_sums import RunningSumPlan, private_sum
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.losses.base import RowLoss

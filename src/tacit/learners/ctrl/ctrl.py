@@ -29,7 +29,8 @@ from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, refuse_u
 from tacit.learners.ctrl.held_point import Coins
 from tacit.learners.ctrl.search import best_parameters, paper_parameters
 from tacit.learners.ctrl.switching import most_switches
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.plan import PrivatePlan
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import described, few_dimensions, on_interval
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.curves import SamplerError

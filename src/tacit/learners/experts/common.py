@@ -11,8 +11,9 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.learners.array_runs import Absent
 from tacit.learners.learner import Learner
-from tacit.learners.plan import Attack, PrivatePlan, SmallInstance
+from tacit.learners.plan import PrivatePlan
 from tacit.learners.slots import OPEN
+from tacit.learners.small_instances import Attack, SmallInstance
 from tacit.learners.small_problems import SMALL_DELAY
 from tacit.learners.states import fitting
 from tacit.numerics.lattice import LOSS_UNITS

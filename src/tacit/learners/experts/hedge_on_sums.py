@@ -20,8 +20,8 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.on_sums import RunningSumPlan, private_sum, sum_instances
-from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import LEAST_COMPLEXITY, delay_formula, delay_regret
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum, best_cube

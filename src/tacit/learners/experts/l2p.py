@@ -19,9 +19,9 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
-from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import delay_formula, wanted_rate
 from tacit.learners.search import Parameters, best_chain, tosses
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve

@@ -20,9 +20,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.learners.experts.common import ExpertPlan, LazyLearner
-from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import delay_formula, delay_regret, wanted_rate
 from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.numerics.decisions import coin, draw_softmax, first_lost
 from tacit.numerics.digits import use_numba

@@ -18,9 +18,9 @@ import numpy as np
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner, ExpertPlan
 from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
-from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import RateSearch, delay_formula, wanted_rate
 from tacit.learners.search import best_batch, tosses
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target, check_confidence
 from tacit.numerics.decisions import draw_softmax
 from tacit.numerics.lattice import LOSS_UNITS, quantise_losses

@@ -42,8 +42,9 @@ from tacit.learners.l2p_convex.loud_parameters import FRESH, INTERVAL, loud_para
 from tacit.learners.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
 from tacit.learners.l2p_convex.search import best_parameters
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.plan import PrivatePlan
 from tacit.learners.search import tosses
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import described, few_dimensions, on_interval
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains

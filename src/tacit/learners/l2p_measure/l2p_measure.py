@@ -27,8 +27,9 @@ import numpy as np
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.l2p_measure.own_measure import History, OwnMeasure, check_measure, finite_feedback
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.plan import PrivatePlan
 from tacit.learners.search import Parameters, best_chain, tosses
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.privacy.calibration import minimise

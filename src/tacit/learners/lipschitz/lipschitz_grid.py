@@ -29,7 +29,7 @@ from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, Lipsch
 from tacit.learners.lipschitz.differences import Differences
 from tacit.learners.lipschitz.multiscale import Multiscale
 from tacit.learners.on_sums import RunningSumPlan, private_sum
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import few_rounds
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum

@@ -18,7 +18,7 @@ import numpy as np
 from tacit.geometry.base import read_only
 from tacit.learners.experts.lazy_experts import LazyExperts
 from tacit.learners.lipschitz.common import MAX_PLACED, MAX_POINTS, LipschitzLearner, LipschitzPlan
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Experts, Lipschitz

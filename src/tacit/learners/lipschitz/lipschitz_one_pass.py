@@ -21,7 +21,8 @@ from tacit.learners.learner import Learner
 from tacit.learners.lipschitz.common import LipschitzLearner
 from tacit.learners.lipschitz.lipschitz_grid import LipschitzGrid
 from tacit.learners.lipschitz.lipschitz_net import LipschitzNet
-from tacit.learners.plan import Plan, SmallInstance
+from tacit.learners.plan import Plan
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum

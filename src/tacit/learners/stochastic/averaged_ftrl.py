@@ -20,7 +20,8 @@ import numpy as np
 from tacit.geometry.base import read_only
 from tacit.learners.convex.private_ftrl import PrivateFTRL
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.plan import PrivatePlan
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS, clipped_losses
 from tacit.learners.target import RegretBound, Target
 from tacit.mechanisms.running_sums import RunningSum

@@ -34,7 +34,8 @@ from tacit.errors import PrivacyError, ProtocolError
 from tacit.geometry import Ball
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan, SmallInstance
+from tacit.learners.plan import PrivatePlan
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.states import fitting
 from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy

@@ -28,7 +28,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry.base import read_only
 from tacit.learners.learner import Learner
 from tacit.learners.on_sums import RunningSumPlan, sum_instances
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import clipped_losses, few_rounds
 from tacit.learners.stochastic.clipping import ClippedDifferences
 from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner

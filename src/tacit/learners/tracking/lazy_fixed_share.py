@@ -27,9 +27,9 @@ import numpy as np
 
 from tacit.learners.experts.common import LazyLearner
 from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret, rounding_regret
-from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import delay_formula
 from tacit.learners.search import Parameters, cap_probability, tosses
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import PRIORS, MarkovPrior, PathPrior, path_prior

@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target, check_confidence
 from tacit.learners.tracking.common import SelectionPlan

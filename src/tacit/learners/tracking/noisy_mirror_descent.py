@@ -20,7 +20,8 @@ import numpy as np
 
 from tacit.errors import PrivacyError
 from tacit.learners.doubling import REFERENCE_ROUNDS
-from tacit.learners.plan import Attack, Plan, SmallInstance, check_options
+from tacit.learners.plan import Plan, check_options
+from tacit.learners.small_instances import Attack, SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.batch_plan import BatchLearner, BatchPlan

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.learners.experts.common import ExpertLearner
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import SelectionPlan, TrackingPlan
 from tacit.learners.tracking.limited_updates import noise_mean, selection_rate

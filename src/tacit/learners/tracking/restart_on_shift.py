@@ -23,7 +23,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import SelectionPlan, TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean, selection_rate

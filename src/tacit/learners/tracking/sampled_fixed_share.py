@@ -22,9 +22,9 @@ from tacit.errors import PrivacyError
 from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.experts.lazy_experts import lazy_regret
 from tacit.learners.experts.scheduled_experts import draws_curve
-from tacit.learners.plan import SmallInstance
 from tacit.learners.rates import RateSearch, delay_formula, wanted_rate
 from tacit.learners.search import Parameters
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.windows import check_window, epochs_begun, share_window, window_bound

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.learners.plan import SmallInstance
+from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.states import fitting
 from tacit.learners.target import RegretBound, Target
