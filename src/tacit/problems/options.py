@@ -1,0 +1,88 @@
+"""Choose one of finitely many options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tacit.problems.problem import Problem
+from tacit.validation import (
+    check_choice,
+    check_dimension,
+    check_integer,
+    check_range,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Problem):
+    """Choose one of `n` options each round; what is seen afterwards makes the difference between problems."""
+
+    n: int
+    loss_range: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        owner = type(self).__name__
+        check_dimension(owner, "n", self.n)
+        object.__setattr__(self, "loss_range", check_range(owner, "loss_range", self.loss_range))
+
+    @property
+    def width(self) -> float:
+        """Length of the loss range: the unit in which regret is measured."""
+        return self.loss_range[1] - self.loss_range[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experts(Options):
+    """Choose one of `n` experts each round, then see the loss of every one of them.
+
+    Attributes:
+        n: number of experts.
+        horizon: number of rounds, or None if it is not known.
+        loss_range: public bounds of every loss; regret is measured in these units.
+    """
+
+
+ADVERSARIES = ("stochastic", "oblivious", "adaptive")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arms(Options):
+    """Choose one of `n` arms each round, then see the loss of the chosen one only, or nothing.
+
+    Attributes:
+        n: number of arms.
+        horizon: number of rounds, or None if it is not known.
+        loss_range: public bounds of every loss; regret is measured in these units.
+        adversary: who makes the losses: "stochastic" (independent, one law per arm) or "oblivious" (fixed in
+            advance). Nothing is certified against losses that react to the decisions.
+    """
+
+    adversary: str = "oblivious"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("Arms", "adversary", self.adversary, ADVERSARIES[:2])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracking(Experts):
+    """Experts in a changing world: compete with every sequence of experts that switches at most `switches` times.
+
+    Attributes:
+        n: number of experts.
+        horizon: number of rounds, or None if it is not known.
+        loss_range: public bounds of every loss; regret is measured in these units.
+        switches: how many times the comparator, the best such sequence, may switch.
+        adversary: who makes the losses: "stochastic" (independent losses whose means shift), "oblivious"
+            (any fixed sequence), or "adaptive" (may react to earlier decisions).
+    """
+
+    switches: int
+    adversary: str = "oblivious"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        most = None if self.horizon is None else self.horizon - 1
+        check_integer("Tracking", "switches", self.switches, at_least=0, at_most=most)
+        check_choice("Tracking", "adversary", self.adversary, ADVERSARIES)
