@@ -15,6 +15,7 @@ from tacit.service.metrics import Metrics
 from tacit.service.tokens import Tokens
 
 DOCS = Path(__file__).parents[2] / "docs"
+README = (DOCS.parent / "README.md").read_text()
 SERVICE, DEPLOYMENT = (DOCS / "service.md").read_text(), (DOCS / "deployment.md").read_text()
 
 
@@ -42,6 +43,16 @@ def test_the_three_commands(tmp_path):
         (client,) = blocks(SERVICE, "py")
         exec(client.replace("http://127.0.0.1:8000", service.url), {"token": service.token})
         assert service.store.export("homepage")["rounds"] == 2
+
+
+def test_the_commands_of_the_readme_are_those_of_the_page():
+    (commands,) = [block for block in blocks(SERVICE, "bash") if block.startswith("curl")]
+    told = commands.strip().replace("\n\n", "\n")
+    assert any(told in block for block in blocks(README, "bash"))
+    for line in re.findall(r"^(?:export|tacit) [^#\n]*", README, re.MULTILINE):
+        assert line.strip() in README and (not line.startswith(("export", "tacit serve")) or line.strip() in SERVICE), (
+            line
+        )
 
 
 def test_the_commands_for_tokens(tmp_path, monkeypatch, capsys):
