@@ -10,13 +10,14 @@ from tacit.learners.doubling import Doubling
 from tacit.learners.plan import PrivatePlan, check_options
 from tacit.losses import LogisticLoss
 from tacit.planning import CATALOGUE
-from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, Tracking
+from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, StochasticLipschitz, Tracking
 
 PROBLEMS = {
     Experts: Experts(n=3, horizon=50),
     Tracking: Tracking(n=3, horizon=50, switches=1),
     Convex: Convex(domain=Ball(2), loss=LogisticLoss(), horizon=50),
     Lipschitz: Lipschitz(horizon=50),
+    StochasticLipschitz: StochasticLipschitz(horizon=50),
     Bandit: Bandit(domain=Ball(2), horizon=100),
     Arms: Arms(n=3, horizon=100),
     Stochastic: Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=50),

@@ -57,6 +57,7 @@ class LipschitzOnePass(Plan):
     problem: StochasticLipschitz
     _takes: ClassVar[type[Problem]] = StochasticLipschitz
     online: LipschitzGrid | LipschitzNet
+    released_streams: ClassVar[tuple[str, ...]] = ("draw",)  # of a net; a grid draws by the clock
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,11 +69,6 @@ class LipschitzOnePass(Plan):
     def parameters(self) -> dict[str, Any]:
         """The learner, and its parameters."""
         return {"learner": self.online.algorithm, **self.online.parameters}
-
-    @property
-    def released_streams(self) -> tuple[str, ...]:
-        """Those of the learner."""
-        return self.online.released_streams
 
     @property
     def guarantee(self) -> Guarantee:
