@@ -226,6 +226,9 @@ def test_the_interface_is_described_offline(service):
     assert "http" not in page.replace("http-equiv", "")
     assert "script" not in page
     schema = json.loads(service.ask("GET", "/openapi.json", token="")[2])
+    assert "Scope of the token: feedback" in page
+    assert schema["paths"]["/v1/learners"]["post"]["security"] == [{"token": ["admin"]}]
+    assert "security" not in schema["paths"]["/healthz"]["get"]
     assert {"/v1/learners", "/v1/ledger", "/healthz", "/metrics"} <= set(schema["paths"])
 
 
