@@ -110,7 +110,7 @@ def test_a_store_that_fails_is_asked_again_later(strict, monkeypatch):
     def fail(self, *arguments):
         raise StoreError("The store x failed (database is locked): nothing was shown.")
 
-    monkeypatch.setattr(Live, "decide", fail)
+    monkeypatch.setattr(Live, "decide_later", fail)
     status, headers, _ = strict.ask("POST", "/v1/learners/home/decisions", {"key": "later"})
     assert (status, headers["retry-after"]) == (503, "1")
     monkeypatch.undo()
@@ -120,10 +120,10 @@ def test_a_store_that_fails_is_asked_again_later(strict, monkeypatch):
 
 
 def test_a_defect_says_and_logs_nothing_of_what_was_sent(strict, monkeypatch, caplog):
-    def fail(self, key):
+    def fail(self, key, run):
         raise RuntimeError(f"canary {key}")
 
-    monkeypatch.setattr(Live, "decide", fail)
+    monkeypatch.setattr(Live, "decide_later", fail)
     status, headers, text = strict.ask("POST", "/v1/learners/home/decisions", {"key": "secret"})
     assert (status, headers["content-type"]) == (500, "application/problem+json")
     assert headers["x-content-type-options"] == "nosniff"

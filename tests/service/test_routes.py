@@ -192,6 +192,16 @@ def test_a_ledger_is_charged_and_shown(service):
     assert service.post("/v1/learners", BODY | {"name": "uncharged", "ledger": "people"})[0] == 409
 
 
+def test_a_learner_that_only_a_program_can_open(service):
+    problem = tacit.Convex(domain=tacit.Ball(2), loss=tacit.LinearLoss(), horizon=20)
+    service.store.open("convex", problem, epsilon=1.0, delta=1e-6, algorithms=["PrivateFTRL"])
+    service.store.release("convex")
+    for path, body in (("decisions", {"key": "a"}), ("rounds/0/feedback", {"feedback": None})):
+        status, problem = service.post(f"/v1/learners/convex/{path}", body)
+        assert (status, "only that program opens it" in problem["detail"]) == (409, True)
+    assert service.get("/v1/learners/convex")[0] == 409
+
+
 def test_health_and_metrics_need_no_token(service):
     assert service.ask("GET", "/healthz", token="")[2] == '{"status":"ok"}'
     service.made(name="counted")
@@ -216,6 +226,9 @@ def test_the_interface_is_described_offline(service):
     assert "http" not in page.replace("http-equiv", "")
     assert "script" not in page
     schema = json.loads(service.ask("GET", "/openapi.json", token="")[2])
+    assert "Scope of the token: feedback" in page
+    assert schema["paths"]["/v1/learners"]["post"]["security"] == [{"token": ["admin"]}]
+    assert "security" not in schema["paths"]["/healthz"]["get"]
     assert {"/v1/learners", "/v1/ledger", "/healthz", "/metrics"} <= set(schema["paths"])
 
 

@@ -1,6 +1,7 @@
 """Requests that wait share one transaction; each gets its own answer or its own error."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -162,3 +163,48 @@ def test_a_thread_that_is_interrupted_in_its_sleep_hands_on_its_turn(monkeypatch
     sizes, outcomes = together(answer, [lambda _: 0, lambda _: 1, lambda _: 2])
     assert outcomes == ["first", 1, 2]
     assert sizes in ([1, 2], [1, 3])  # the one that was interrupted need not be the one that was called
+
+
+def test_requests_without_a_thread_of_their_own_share_transactions_with_the_others():
+    held, go, sizes = threading.Event(), threading.Event(), []
+
+    def handled(batch):
+        sizes.append(len(batch))
+        held.set()
+        go.wait(10)
+        answer(batch)
+
+    batches = Batches(handled)
+    with ThreadPoolExecutor(2) as threads:
+        first = batches.later(lambda _: "first", threads.submit)
+        held.wait(10)
+        others = [batches.later(work, threads.submit) for work in (lambda _: 1, refuse, lambda _: 3)]
+        given_up = batches.later(lambda _: pytest.fail("nobody wants it any more"), threads.submit)
+        waiting = threads.submit(batches.submit, lambda _: "in a thread")
+        while len(batches._waiting) < 5:
+            threading.Event().wait(0.001)
+        assert given_up.cancel()
+        go.set()
+        assert first.result(10) == "first"
+        assert (others[0].result(10), others[2].result(10), waiting.result(10)) == (1, 3, "in a thread")
+        with pytest.raises(InvalidInput, match="Refused"):
+            others[1].result(10)
+    assert sizes == [1, 4]
+
+
+def test_a_transaction_that_fails_fails_for_those_without_a_thread_too():
+    def failing(batch):
+        raise StoreError("disk full")
+
+    batches = Batches(failing)
+    with ThreadPoolExecutor(1) as threads:
+        with pytest.raises(StoreError, match="disk full"):
+            batches.later(lambda _: 0, threads.submit).result(10)
+        batches._handle = answer
+        assert batches.later(lambda _: 7, threads.submit).result(10) == 7
+
+
+def test_where_no_thread_is_given_any_more_those_who_wait_are_served_all_the_same():
+    threads = ThreadPoolExecutor(1)
+    threads.shutdown()
+    assert Batches(answer).later(lambda _: 7, threads.submit).result(10) == 7

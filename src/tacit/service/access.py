@@ -20,6 +20,8 @@ from tacit.service.work import Work
 
 COOKIE = "tacit_token"
 """The live page keeps its token here, since a browser sends no header of its own; it opens pages (GET) only."""
+SCHEME = "token"
+"""How the description of the interface calls the header with the token."""
 REMEMBERED = 1.0  # seconds: so long may a token be used after another process revoked it
 MOST = 1000  # tokens in memory
 Reader = Callable[[Request], Awaitable[Token]]
@@ -78,6 +80,9 @@ def guarded(access: Access, scope: str) -> type[APIRoute]:
 
     class Guarded(APIRoute):
         """A route that looks at the token first."""
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options | {"openapi_extra": {"security": [{SCHEME: [scope]}]}})
 
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             handle = super().get_route_handler()

@@ -19,7 +19,7 @@ from starlette.middleware import Middleware
 
 from tacit.service import errors
 from tacit.service.access import Access
-from tacit.service.documentation import describe
+from tacit.service.documentation import Described, describe
 from tacit.service.headers import SafeHeaders
 from tacit.service.learners import Learners
 from tacit.service.limits import Limiting, Limits
@@ -51,7 +51,7 @@ def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
         yield
         work.close()
 
-    app = FastAPI(
+    app = Described(
         title="tacit",
         version=__version__,
         description="Private decisions: nothing is shown before it is durable, and the same key gives the same answer.",

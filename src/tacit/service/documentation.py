@@ -8,6 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.responses import HTMLResponse
 
+from tacit.service.access import SCHEME
+
 STYLE = """
 :root { color-scheme: light dark }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem }
@@ -16,6 +18,15 @@ h2 { font-size: 1.1rem; margin: 2rem 0 .3rem }
 p { margin: .3rem 0 }
 td { padding: .2rem 1rem .2rem 0; vertical-align: top }
 """
+
+
+class Described(FastAPI):
+    """An application whose description says that tokens are needed."""
+
+    def openapi(self) -> dict[str, Any]:
+        schema = super().openapi()
+        schema.setdefault("components", {})["securitySchemes"] = {SCHEME: {"type": "http", "scheme": "bearer"}}
+        return schema
 
 
 def describe(app: FastAPI) -> None:
@@ -57,8 +68,13 @@ def _operation(path: str, method: str, operation: dict[str, Any], schema: dict[s
     answers = ", ".join(operation.get("responses", {}))
     return (
         f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation.get('description', ''))}"
-        f"<table>{table}</table><p>Answers: {answers}."
+        f"<table>{table}</table><p>Answers: {answers}. Scope of the token: {_scope(operation)}."
     )
+
+
+def _scope(operation: dict[str, Any]) -> str:
+    scopes = [scope for scheme in operation.get("security", []) for scope in scheme.get(SCHEME, [])]
+    return escape(", ".join(scopes) or "none needed")
 
 
 def _kind(schema: dict[str, Any]) -> str:

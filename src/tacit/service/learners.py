@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+from tacit.errors import InvalidInput
 from tacit.service.errors import Problem
 from tacit.store.live import Live
 from tacit.store.store import Store
@@ -39,13 +40,22 @@ class Learners:
         with self._lock:
             turn = self._opening.setdefault(name, threading.Lock())
         with turn:  # others of this name wait for it, learners of other names do not
-            found = self.ready(name)
-            if found is None:
-                found = self._store.open(name)
-                self.keep(found)
-        with self._lock:
-            self._opening.pop(name, None)
-        return found
+            try:
+                return self.ready(name) or self._opened(name)
+            finally:
+                with self._lock:
+                    self._opening.pop(name, None)
+
+    def _opened(self, name: str) -> Live:
+        try:
+            live = self._store.open(name)
+        except InvalidInput:  # a loss or a set is known only to the program that made it
+            detail = (
+                "This learner was made in Python, of parts that a store cannot describe: only that program opens it."
+            )
+            raise Problem(409, detail) from None
+        self.keep(live)
+        return live
 
     def check(self, name: str) -> None:
         """Refuse a name that no learner has."""

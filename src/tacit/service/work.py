@@ -36,6 +36,11 @@ class Work:
         call = partial(function, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
+    @property
+    def run(self) -> Callable[[Callable[[], None]], object]:
+        """Calls a function in one of the threads for the database."""
+        return self._threads.submit
+
     async def plan(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that may plan."""
         await self._planners.acquire()

@@ -14,17 +14,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from tacit.errors import StoreError
 
 T = TypeVar("T")
+Run = Callable[[Callable[[], None]], object]
 PART = 0.25  # of a transaction's time is waited for company
-LONGEST = 0.002  # seconds
+LONGEST = 0.005  # seconds
 
 
 class Request(Generic[T]):
-    """Something to do in a transaction, and what came of it.
+    """Something to do in a transaction, and what came of it; its thread sleeps meanwhile.
 
     Attributes:
         work: what to do.
@@ -49,9 +52,61 @@ class Request(Generic[T]):
         """Wait until it is done or leads."""
         self._called.acquire()
 
-    def call(self) -> None:
-        """Wake its thread, which happens once."""
+    def lead(self) -> None:
+        """Let it serve the others."""
         self._called.release()
+
+    def begin(self) -> bool:
+        """Whether it is still wanted, now that it is to be done."""
+        return True
+
+    def tell(self) -> None:
+        """Say that it is done."""
+        if not self.leads:
+            self._called.release()
+
+    def outcome(self) -> Any:
+        """The answer, or the error."""
+        if self.error is not None:
+            raise self.error
+        if not self.durable:  # whoever served it was interrupted where no error could be left
+            raise _broken("an interrupt")
+        return self.answer
+
+
+class Later(Request[T]):
+    """A request without a thread of its own: a future has what came of it.
+
+    Args:
+        work: what to do.
+        serve: serves everybody who waits; called in a thread when this request leads.
+        run: calls a function in a thread, as `Executor.submit` does.
+    """
+
+    def __init__(self, work: Callable[[T], Any], serve: Callable[[Request[T]], None], run: Run) -> None:
+        super().__init__(work)
+        self.future: Future[Any] = Future()
+        self._serve = serve
+        self._run = run
+
+    def lead(self) -> None:
+        try:
+            self._run(partial(self._serve, self))
+        except RuntimeError:  # no thread is given any more, but others may wait for this one
+            threading.Thread(target=self._serve, args=(self,)).start()
+
+    def begin(self) -> bool:
+        return self.future.set_running_or_notify_cancel()
+
+    def tell(self) -> None:
+        if self.future.cancelled():
+            return
+        try:
+            answer = self.outcome()
+        except Exception as error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(answer)
 
 
 class Batches(Generic[T]):
@@ -74,29 +129,44 @@ class Batches(Generic[T]):
 
     def submit(self, work: Callable[[T], Any]) -> Any:
         """The answer to a request, once the transaction that it was part of is durable."""
-        request, batch = Request(work), list[Request[T]]()
+        request = Request(work)
         try:
-            with self._lock:
-                self._waiting.append(request)
-                if not self._busy:
-                    self._busy = request.leads = True
-                elif len(self._waiting) == self._wanted:
-                    self._company.notify()
+            self._enter(request)
             if not request.leads:
                 request.sleep()
             if request.leads:
-                with self._lock:
-                    self._gather()
-                    batch, self._waiting = self._waiting, []
-                self._serve(batch)
+                self._lead(request)
         finally:  # also if this thread was interrupted: nobody shall wait for it
-            if request.leads or not request.done:
-                self._leave(request, batch)
-        if request.error is not None:
-            raise request.error
-        if not request.durable:  # whoever served it was interrupted where no error could be left
-            raise _broken("an interrupt")
-        return request.answer
+            if not request.done:
+                self._leave(request, [])
+        return request.outcome()
+
+    def later(self, work: Callable[[T], Any], run: Run) -> Future[Any]:
+        """The same without waiting: a future of the answer; `run` calls a function in a thread (`Executor.submit`)."""
+        request = Later(work, self._lead, run)
+        self._enter(request)
+        if request.leads:
+            request.lead()
+        return request.future
+
+    def _enter(self, request: Request[T]) -> None:
+        with self._lock:
+            self._waiting.append(request)
+            if not self._busy:
+                self._busy = request.leads = True
+            elif len(self._waiting) == self._wanted:
+                self._company.notify()
+
+    def _lead(self, request: Request[T]) -> None:
+        """Serve everybody who waits, in one transaction."""
+        batch: list[Request[T]] = []
+        try:
+            with self._lock:
+                self._gather()
+                batch, self._waiting = self._waiting, []
+            self._serve([served for served in batch if served.begin()])
+        finally:
+            self._leave(request, batch)
 
     def _gather(self) -> None:
         """Wait a little for those who were there when the last batch ended."""
@@ -110,7 +180,8 @@ class Batches(Generic[T]):
     def _serve(self, batch: list[Request[T]]) -> None:
         begun = time.monotonic()
         try:
-            self._handle(batch)
+            if batch:
+                self._handle(batch)
             self._seconds = time.monotonic() - begun
         except BaseException as error:
             for request in batch:  # every thread gets an error of its own
@@ -121,20 +192,21 @@ class Batches(Generic[T]):
             request.durable = True
 
     def _leave(self, request: Request[T], batch: list[Request[T]]) -> None:
-        """Wake those who were served, and let another thread serve those who wait."""
+        """Tell those who were served, and let another request serve those who wait."""
         with self._lock:
             for served in batch:
                 served.done = True
-                if served is not request:
-                    served.call()
             self._waiting = [other for other in self._waiting if other is not request and not other.done]
-            if not request.leads:
-                return
-            self._around, self._ended = len(batch) + len(self._waiting), time.monotonic()
-            self._busy = bool(self._waiting)
-            if self._waiting:
-                self._waiting[0].leads = True
-                self._waiting[0].call()
+            following = self._waiting[0] if self._waiting and request.leads else None
+            if request.leads:
+                self._around, self._ended = len(batch) + len(self._waiting), time.monotonic()
+                self._busy = following is not None
+            if following is not None:
+                following.leads = True
+        for served in batch:
+            served.tell()
+        if following is not None:
+            following.lead()
 
 
 def _broken(why: str) -> StoreError:

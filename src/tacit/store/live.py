@@ -13,6 +13,8 @@ it is compared when the row is locked and again when it is written, so that a wr
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -21,7 +23,7 @@ from tacit.decisions import Decision
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError, StoreError
 from tacit.learners.learner import Learner
 from tacit.privacy.guarantee import Guarantee
-from tacit.store.batches import Batches, Request
+from tacit.store.batches import Batches, Request, Run
 from tacit.store.engines import Database, Transaction
 from tacit.store.ledgers import StoredLedger
 from tacit.store.marks import Marks
@@ -102,10 +104,12 @@ class Live:
             key: a name for this request, such as its number: asked again with the same key, after a lost answer or a
                 crash, the store gives the same decision. Without a key every call opens a round.
         """
-        if key is not None and not (isinstance(key, str) and 0 < len(key) <= LONGEST_KEY and key.isprintable()):
-            raise invalid("decide", "key", f"a printable text of 1 to {LONGEST_KEY} characters, or None", key)
-        decision: Decision = self._batches.submit(partial(self._decide, key))
+        decision: Decision = self._batches.submit(self._deciding(key))
         return decision
+
+    def decide_later(self, key: str | None, run: Run) -> Future[Decision]:
+        """The same for programs that do not wait in threads: a future; `run` is like the `submit` of an executor."""
+        return self._batches.later(self._deciding(key), run)
 
     def settle(self, round: int, feedback: Any) -> None:
         """Keep the feedback of an open round (None: there is none), once it is durable.
@@ -113,9 +117,21 @@ class Live:
         The same feedback again is accepted. Another one is refused, as is any for a round that is closed or was not
         decided; bad feedback changes nothing.
         """
+        self._batches.submit(self._settling(round, feedback))
+
+    def settle_later(self, round: int, feedback: Any, run: Run) -> Future[None]:
+        """The same for programs that do not wait in threads: a future; `run` is like the `submit` of an executor."""
+        return self._batches.later(self._settling(round, feedback), run)
+
+    def _deciding(self, key: str | None) -> Callable[[Turn], Decision]:
+        if key is not None and not (isinstance(key, str) and 0 < len(key) <= LONGEST_KEY and key.isprintable()):
+            raise invalid("decide", "key", f"a printable text of 1 to {LONGEST_KEY} characters, or None", key)
+        return partial(self._decide, key)
+
+    def _settling(self, round: int, feedback: Any) -> Callable[[Turn], None]:
         number = check_integer("settle", "round", round, at_least=0)
         value = feedback_text(feedback)
-        self._batches.submit(lambda turn: turn.settle(number, feedback, value))
+        return lambda turn: turn.settle(number, feedback, value)
 
     def _decide(self, key: str | None, turn: Turn) -> Decision:
         found = None if key is None else turn.find(key)

@@ -68,7 +68,10 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         responses=answers(401, 403, 409, 413, 415, 422, 503),
     )
     shown = APIRouter(
-        prefix="/v1", tags=["learners"], route_class=guarded(access, "read"), responses=answers(401, 403, 404, 422, 503)
+        prefix="/v1",
+        tags=["learners"],
+        route_class=guarded(access, "read"),
+        responses=answers(401, 403, 404, 409, 422, 503),
     )
 
     def make(body: NewLearner) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
@@ -70,7 +71,7 @@ def router(work: Work, access: Access, learners: Learners, metrics: Metrics) -> 
         """The decision of the next round, once it is durable; the same key gives the same one."""
         live = await opened(name)
         try:
-            decision = await work.do(live.decide, body.key)
+            decision = await asyncio.wrap_future(live.decide_later(body.key, work.run))
         except PrivacyError as error:  # the ledger cannot afford it
             raise Problem(409, str(error)) from None
         except InvalidInput:
@@ -84,7 +85,7 @@ def router(work: Work, access: Access, learners: Learners, metrics: Metrics) -> 
         """Keep the feedback of a round, once it is durable. The same again: 204. Another one, or too late: 409."""
         live = await opened(name)
         try:
-            await work.do(live.settle, round, body.feedback)
+            await asyncio.wrap_future(live.settle_later(round, body.feedback, work.run))
         except InvalidInput:  # its sentence could name a part of the feedback
             raise Problem(422, f"The feedback must be {wanted(live)}, or null: nothing was changed.") from None
         return Response(status_code=204)
