@@ -128,7 +128,8 @@ def test_silence_is_broken_and_whoever_may_not_look_any_more_is_let_go(store, mo
             raise Problem(401, "This token was revoked.")
 
     async def main():
-        return [text async for text in stream.stream("", threading.Event(), check)]
+        async with asyncio.timeout(20):
+            return [text async for text in stream.stream("", threading.Event(), check)]
 
     told = asyncio.run(main())
     assert told[0].startswith("retry: ")

@@ -173,6 +173,19 @@ def test_nothing_private_is_shown(store):
         assert secret not in shown
 
 
+def test_that_feedback_came_is_not_told(store):
+    live = store.open("home", tacit.Experts(n=2, horizon=100, delay=9), **TARGET)
+    decision = live.decide()
+    watch = Watch(store)
+    watch.look(1.0, plans=1)
+    page, (_, stamp) = watch.page(ADDRESS), watch.changes("")
+    live.settle(decision.round, [0.0, 1.0])
+    watch.look(1.0)
+    assert watch.changes(stamp)[0] == []
+    changed = re.compile('data-version="[^"]*"')
+    assert changed.sub("", watch.page(ADDRESS)) == changed.sub("", page)
+
+
 def test_points_are_shown_without_shares(store):
     fill(store, 1, 0)
     with store.database.writing() as transaction:
