@@ -215,13 +215,16 @@ def test_null_keys_and_rounds_and_several_keys(spark, place, root):
 def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
     """Before anything is lost: the query fails, and goes on with the right key."""
     folder = place / "eighth"
-    query = decide(shops.stream(spark, few), shops.PLAN, root=root, **shops.COLUMNS)
+    query = decide(shops.stream(spark, few, shops.FILES), shops.PLAN, root=root, **shops.COLUMNS)
     shops.run(query, folder)
     before = len(spark.read.parquet(f"{folder}/out").toPandas())
     shops.events(shops.FILES, 20).to_parquet(few / "last.parquet", index=False)
     (place / "other").write_bytes(np.random.default_rng(1).bytes(32))
     with pytest.raises(Exception, match="sealed under another key"):
-        shops.run(decide(shops.stream(spark, few), shops.PLAN, root=f"file:{place}/other", **shops.COLUMNS), folder)
+        shops.run(
+            decide(shops.stream(spark, few, shops.FILES), shops.PLAN, root=f"file:{place}/other", **shops.COLUMNS),
+            folder,
+        )
     shops.run(query, folder)
     assert len(spark.read.parquet(f"{folder}/out").toPandas()) == before + 20 * shops.ROUNDS
 
