@@ -182,6 +182,7 @@ def test_forged_states_are_refused(hedge):
     assert not hedge.restore(state).guarantee.private
 
 
+@pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")
 @pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateRidge])
 def test_estimators_pickle_models_and_no_passes(kind):
     """Measured: a pickle after partial_fit held raw pending records, raw sums and keys."""
