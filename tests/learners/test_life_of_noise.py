@@ -192,6 +192,7 @@ def test_forged_states_are_refused(hedge):
 
 
 @pytest.mark.attack(rows.PICKLE)
+@pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")
 @pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateRidge])
 def test_estimators_pickle_models_and_no_passes(kind):
     """Measured: a pickle after partial_fit held raw pending records, raw sums and keys."""
