@@ -71,3 +71,27 @@ def test_numerics_are_an_option(capsys):
     capsys.readouterr()
     assert run_command(*arguments, "--numerics", "real") == 2
     assert "'numerics'" in capsys.readouterr().err
+
+
+def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
+    arguments = (
+        "plan",
+        "experts",
+        "--n",
+        "3",
+        "--horizon",
+        "200",
+        "--epsilon",
+        "1",
+        "--environment",
+        "gap",
+        "--runs",
+        "2",
+    )
+    assert run_command(*arguments, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    means = [candidate["simulated_regret"] for candidate in answer["candidates"]]
+    assert means == sorted(means)
+    assert answer["ranked_by"] == "mean of 2 runs in BernoulliGap, 200 rounds"
+    assert run_command(*arguments[:-3], "coins") == 2
+    assert "must be 'gap' or 'switching'" in capsys.readouterr().err
