@@ -67,7 +67,7 @@ def readme(kind: str) -> list[str]:
 def run(*command: str | Path, cwd: Path) -> None:
     """Run to the end, silently, or stop here with what it said."""
     start = perf_counter()
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=600)
     print(f"{perf_counter() - start:5.1f} s  {shlex.join(map(str, command))[-110:].splitlines()[-1]}", flush=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)

@@ -92,3 +92,27 @@ def test_one_pass_by_what_is_declared(capsys):
     assert "ConfidentBetting" in confident["parameters"]["learner"]
     assert run_command(*STOCHASTIC, "--initial", "0.1;2") == 2
     assert "--initial must be numbers" in capsys.readouterr().err
+
+
+def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
+    arguments = (
+        "plan",
+        "experts",
+        "--n",
+        "3",
+        "--horizon",
+        "200",
+        "--epsilon",
+        "1",
+        "--environment",
+        "gap",
+        "--runs",
+        "2",
+    )
+    assert run_command(*arguments, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    means = [candidate["simulated_regret"] for candidate in answer["candidates"]]
+    assert means == sorted(means)
+    assert answer["ranked_by"] == "mean of 2 runs in BernoulliGap, 200 rounds"
+    assert run_command(*arguments[:-3], "coins") == 2
+    assert "must be 'gap' or 'switching'" in capsys.readouterr().err
