@@ -1,5 +1,8 @@
 """One key in one batch: what is decided, what is dropped, and that running it again changes nothing. Without Spark."""
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -267,6 +270,18 @@ def test_frames_of_pandas(recipe):
     same, shown = answer(recipe, (None,), [frame(0, 4)], None)
     assert same is None
     assert "must not be null" in shown["problem"].tolist()[0]
+
+
+def test_bytes_stay_on_one_machine_in_a_file_of_their_own():
+    root = Root.found(KEY, local=True)
+    assert root == Root.found(KEY, local=True)
+    assert root.sealed().fingerprint == SOURCE.fingerprint
+    place = Path(root.place.removeprefix("file:"))
+    assert place.stat().st_mode & 0o777 == 0o600
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+    assert KEY not in pickle.dumps(root)
+    with pytest.raises(InvalidInput, match="32 secret random bytes"):
+        Root.found(bytes(32), local=True)
 
 
 def test_roots_are_read_by_name_and_never_told(tmp_path, monkeypatch):

@@ -80,7 +80,8 @@ def decide(
         plan: for `Experts`, `Tracking` or (streams only) `Arms`.
         key: the column, or columns, that name a learner.
         feedback: the columns of the losses, one for each expert; for `Arms` the one of the arm that was played.
-        root: where each worker reads the 32 bytes of the sealed source: "file:PATH" or "env:NAME".
+        root: where each worker reads the 32 bytes of the sealed source: "file:PATH" or "env:NAME"; the bytes
+            themselves only if Spark's master is local.
         round: the column of the round's number, an integer.
         seal: "batch" (fast) or "row": decisions do not depend on where Spark cuts the stream into batches, at the
             price of one seal for each row; a table then gives the decisions of the stream.
@@ -96,7 +97,8 @@ def decide(
         raise InvalidInput(
             "Arms reply to decisions that were shown: decide takes them from a stream, not from a table."
         )
-    recipe = Recipe(one, Root.found(root), seal, keys)
+    local = stream.sparkSession.sparkContext.master.startswith("local")
+    recipe = Recipe(one, Root.found(root, local=local), seal, keys)
     losses = [f.col(_quoted(name)).cast("double").alias(f"{_LOSS}{index}") for index, name in enumerate(feedback)]
     number = f.coalesce(f.col(_quoted(round)).cast("long"), f.lit(-2)).alias(_ROUND)  # null: refused by the worker
     rows = stream.select(*(f.col(_quoted(name)) for name in keys), number, *losses).groupBy(*map(_quoted, keys))

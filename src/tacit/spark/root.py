@@ -3,6 +3,9 @@
 A function that Spark runs is pickled into tasks and plans of queries, and so would be a key inside of it. What travels
 is the name of a file or of an environment variable, and a fingerprint by which every worker checks that it has read the
 same key as the driver: two keys in one fleet would give one batch two versions of its noise.
+
+Bytes are taken where all workers run on the driver's machine: they are kept for the length of the process in a file
+that nobody else may read, and what travels is its name.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tacit.errors import InvalidInput
 from tacit.randomness import Randomness, Sealed
@@ -17,7 +21,7 @@ from tacit.randomness import Randomness, Sealed
 _FILE, _VARIABLE = "file:", "env:"
 _ALLOWED = (
     'The \'root\' parameter of decide must be "file:PATH" or "env:NAME", where every worker reads 32 random bytes; the '
-    "bytes themselves would be in Spark's tasks."
+    "bytes themselves only where Spark's master is local, because they are not shipped to other machines."
 )
 
 
@@ -34,8 +38,10 @@ class Root:
     fingerprint: str | None = None
 
     @classmethod
-    def found(cls, place: object) -> Root:
-        """The key at this place, which must be readable here, with its fingerprint."""
+    def found(cls, place: object, *, local: bool = False) -> Root:
+        """The key at this place, which must be readable here, with its fingerprint; bytes if all workers are local."""
+        if isinstance(place, bytes) and local:
+            place = _kept(Randomness.sealed(place).fingerprint, place)
         if isinstance(place, Path):
             place = f"{_FILE}{place}"
         if not isinstance(place, str) or not place.startswith((_FILE, _VARIABLE)):
@@ -66,3 +72,15 @@ class Root:
                 f"The key at {self.place} must be 32 random bytes, as 64 hexadecimal digits if it is text."
             )
         return key
+
+
+_FOLDERS: dict[str, TemporaryDirectory[str]] = {}
+"""Where keys that were given as bytes are kept, by their fingerprints; removed when the process ends."""
+
+
+def _kept(fingerprint: str, key: bytes) -> Path:
+    folder = _FOLDERS.setdefault(fingerprint, TemporaryDirectory(prefix="tacit-"))  # mode 0700
+    file = Path(folder.name) / "root"
+    with open(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as opened:
+        opened.write(key)
+    return file
