@@ -79,8 +79,9 @@ _FOLDERS: dict[str, TemporaryDirectory[str]] = {}
 
 
 def _kept(fingerprint: str, key: bytes) -> Path:
-    folder = _FOLDERS.setdefault(fingerprint, TemporaryDirectory(prefix="tacit-"))  # mode 0700
-    file = Path(folder.name) / "root"
+    if fingerprint not in _FOLDERS:
+        _FOLDERS[fingerprint] = TemporaryDirectory(prefix="tacit-")  # mode 0700
+    file = Path(_FOLDERS[fingerprint].name) / "root"
     with open(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as opened:
         opened.write(key)
     return file
