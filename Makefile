@@ -33,6 +33,9 @@ lock: | $(UV)
 	$(UV) pip compile --quiet --no-progress --universal --python-version 3.11 --only-binary :all: --generate-hashes \
 	--no-annotate --custom-compile-command 'make lock' --extra all --group dev --group bench --group docs --group build \
 	--output-file requirements.lock pyproject.toml
+	$(UV) pip compile --quiet --no-progress --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --custom-compile-command 'make lock' --extra spark --group spark \
+	--output-file requirements-spark.lock pyproject.toml
 
 pins: $(READY)
 	$(BIN)/python scripts/check_pins.py
@@ -49,10 +52,13 @@ test: $(READY)
 test-all: $(READY)
 	$(BIN)/pytest -n 2 -q
 
-$(SPARK)/.ready: pyproject.toml constraints-spark.txt
+# Spark comes as source: setuptools, by its hash, builds it.
+$(SPARK)/.ready: pyproject.toml requirements-spark.lock
 	$(PYTHON) -m venv $(SPARK)
-	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -c constraints-spark.txt pip
-	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-spark.txt --editable '.[spark]' --group spark
+	sed -n '/^setuptools==/,/[^\\]$$/p' requirements-spark.lock > $(SPARK)/setuptools.txt
+	$(SPARK)/bin/python -m pip install --disable-pip-version-check --no-deps $(PINNED) --requirement $(SPARK)/setuptools.txt
+	$(SPARK)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-build-isolation --requirement requirements-spark.lock
+	$(SPARK)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 # A fleet on a local Spark; it needs Java 17 or newer.

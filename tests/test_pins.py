@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LOCKS = [ROOT / "requirements.lock", *sorted((ROOT / "benchmarks" / "peers" / "requirements").glob("*.txt"))]
+LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-spark.lock", *sorted((ROOT / "benchmarks" / "peers" / "requirements").glob("*.txt"))]
 APART = {"spark"}  # an environment of its own: it holds pandas back
 
 
@@ -26,7 +26,7 @@ def wanted():
     """The name of every package that pyproject.toml asks for."""
     project = PROJECT["project"]
     extras = [line for extra, lines in project["optional-dependencies"].items() if extra not in APART for line in lines]
-    groups = [line for lines in PROJECT["dependency-groups"].values() for line in lines]
+    groups = [line for group, lines in PROJECT["dependency-groups"].items() if group not in APART for line in lines]
     everything = [*project["dependencies"], *extras, *groups, *PROJECT["build-system"]["requires"]]
     return {name_of(requirement) for requirement in everything} - {"tacit"}
 
@@ -42,6 +42,12 @@ def test_the_lock_holds_all_that_the_project_asks_for():
     assert wanted() <= {name for name, _ in pins((ROOT / "requirements.lock").read_text())}, "run `make lock`"
 
 
+def test_the_lock_of_spark_holds_what_a_fleet_asks_for():
+    lines = [*PROJECT["project"]["optional-dependencies"]["spark"], *PROJECT["dependency-groups"]["spark"]]
+    held = {name for name, _ in pins((ROOT / "requirements-spark.lock").read_text())}
+    assert {name_of(line) for line in lines} <= held, "run `make lock`"
+
+
 def test_pins_without_hashes_would_be_seen():
     assert pins("numpy==2.0 \\\n    --hash=sha256:" + "0" * 64 + "\n") == [("numpy", 1)]
     assert not pins("numpy==2.0\n")
@@ -54,4 +60,5 @@ def test_setup_installs_by_hash_only():
         line for line in text.replace("\\\n", "").splitlines() if line.startswith("\t") and "pip install " in line
     ]
     assert installs
-    assert all("$(PINNED)" in line or "--no-deps --no-build-isolation --editable ." in line for line in installs)
+    hashed = ("$(PINNED)", "--require-hashes", "--no-deps --no-build-isolation --editable .")
+    assert all(any(words in line for words in hashed) for line in installs)

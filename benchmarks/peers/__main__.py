@@ -51,6 +51,9 @@ def measured(name: str) -> dict[str, object]:
 
 def environment(name: str) -> Path:
     """The python of the peer's environment, made from its requirements, pinned by hash, if they are new."""
+    if name == "spark":  # that of `make test-spark`
+        run("make", ".venv-spark/.ready")
+        return ROOT / ".venv-spark" / "bin" / "python"
     folder, requirements = ENVIRONMENTS / name, HERE / "requirements" / f"{name}.txt"
     python, ready = folder / "bin" / "python", folder / "requirements.txt"
     if not ready.exists() or ready.read_text() != requirements.read_text():
