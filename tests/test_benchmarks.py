@@ -81,5 +81,7 @@ def test_every_peer_has_requirements_and_a_module():
     from benchmarks.peers.__main__ import HERE, NAMES
 
     for name in NAMES:
-        assert (HERE / "requirements" / f"{name}.txt").exists()
+        assert (
+            name == "spark" or (HERE / "requirements" / f"{name}.txt").exists()
+        )  # it has the environment of its tests
         assert (HERE / f"{name}_peer.py").exists()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-spark.lock", *sorted((ROOT / "benchmarks" / "peers" / "requirements").glob("*.txt"))]
+PEERS = sorted((ROOT / "benchmarks" / "peers" / "requirements").glob("*.txt"))
+LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-spark.lock", *PEERS]
 APART = {"spark"}  # an environment of its own: it holds pandas back
 
 
