@@ -22,7 +22,7 @@ from tacit.estimators.base import randomness_of
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, spend
 from tacit.estimators.pipeline import PrivatePipeline
-from tacit.estimators.sparse import is_sparse
+from tacit.estimators.sparse import canonical, is_sparse
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.calibration import largest
 from tacit.privacy.composition import compose
@@ -86,6 +86,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
             if name.split("__")[-1] in _RESERVED:
                 raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
         features, target = checked_data(self, X, y, accept_sparse="csr")
+        features = canonical(features)
         # Public: the same permutation for all data of this length.
         count = features.shape[0]
         order = Randomness.replayable(0).stream("split").permutation(count)
