@@ -8,7 +8,7 @@ one of the private candidates.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -31,8 +31,7 @@ from tacit.privacy.guarantee import Guarantee, Relation
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_number, check_privacy
 
-# Classes too: candidates with different classes would be compared on different questions, and the number of classes
-# that the search reads off its estimator sets what a candidate may spend.
+# Classes too: candidates with different classes would be compared on different questions.
 _RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes")
 
 
@@ -154,14 +153,16 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _share(self, candidates: list[dict[str, Any]], rows: int, width: int, target: Any, sparse: bool) -> float:
         """The largest epsilon of a candidate for which all of them compose to the budget: public quantities only."""
-        declared = getattr(self._private, "classes", None)
-        classes = len(np.unique(target if declared is None else declared))
-        count = len(candidates)
+        count, found = len(candidates), len(np.unique(target))
+
+        def contract(model: Any) -> Guarantee:
+            declared = getattr(model, "classes", None)  # the candidate's own: a grid may hold whole steps
+            classes = found if declared is None else len(np.unique(declared))
+            return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse))
 
         def cost(epsilon: float) -> float:
             models = [self._candidate(parameters, epsilon, count) for parameters in candidates]
-            contracts = [model.public_guarantee(rows, width, classes, sparse=sparse) for model in models]
-            return compose([contract.curve for contract in contracts]).epsilon(self.delta)
+            return compose([contract(model).curve for model in models]).epsilon(self.delta)
 
         return largest(cost, self.epsilon, self.epsilon / count * 0.999, self.epsilon, 1e-3)
 
