@@ -273,3 +273,12 @@ def test_linearising_a_custom_loss_is_refused_with_the_reason():
     loss = CustomLoss(lambda x, z: abs(x[0]), lambda x, z: [1.0, 0.0], lipschitz=1.0)
     with pytest.raises(PrivacyError, match="to linearise it would keep privacy and lose the regret bound"):
         CTRL.calibrate(Convex(domain=Ball(2), loss=loss, horizon=20), **PRIVACY)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-320])
+def test_no_matrix_of_floats_raises_where_warnings_are_errors(size):
+    """Whether eigenvalues under- or overflow is a property of the data."""
+    with np.errstate(all="raise"):
+        row = QuadraticFormLoss().pack(([[size, 0.0], [0.0, 1e-300]], [size, 1e-300]), 2, many=False)
+        SeveralLinks(LogisticLoss(), 2).pack(([[size, 1e-300], [1.0, 0.0]], [1.0, 1e200]), 2, many=False)
+    assert np.isfinite(row).all()
