@@ -49,17 +49,27 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
     guarantee = of.guarantee
     stated: dict[str, Any] = {
         name: getattr(guarantee, name)
-        for name in ("released", "theorem", "unit", "rounds_per_person", "adversary", "numerics", "randomness")
+        for name in (
+            "released",
+            "theorem",
+            "unit",
+            "rounds_per_person",
+            "adversary",
+            "numerics",
+            "randomness",
+            "assumed",
+        )
     }
+    epsilon = _finite(guarantee.epsilon())
     return {
         "format": FORMAT,
         "tacit": __version__,
         "algorithm": plan.algorithm,
-        "epsilon": _finite(guarantee.epsilon()),
+        "epsilon": epsilon,
         "delta": guarantee.at_delta,
         "notion": guarantee.notion,
         "relation": str(guarantee.relation),
-        "private": guarantee.private,
+        "private": guarantee.private and epsilon is not None,
         **stated,
         "problem": {"kind": type(plan.problem).__name__, **_fields(plan.problem)},
         "parameters": {name: _plain(value) for name, value in plan.parameters.items()},

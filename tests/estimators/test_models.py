@@ -18,6 +18,7 @@ from tacit.estimators import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateStandardScaler,
+    UsefulnessWarning,
 )
 from tacit.estimators.multiclass import MultinomialLoss, OneVsRestLoss
 from tacit.estimators.ridge import _integer_sums
@@ -449,3 +450,18 @@ def test_a_declared_regulariser_enters_the_pass():
     assert model.fit(X, y).score(X, y) > 0.6
     heavy = PrivateLogisticRegression(regularisation=1e7, **make).fit(X, y)
     assert np.linalg.norm(heavy.coef_) < 0.1 * np.linalg.norm(PrivateLogisticRegression(**make).fit(X, y).coef_)
+
+
+def test_declared_classes_are_judged_and_not_the_labels():
+    """scikit-learn warns of many classes among few labels, and refuses 0.5 among them: whoever is warned learns it."""
+    X = two_classes(30)[0]
+    for labels in (np.arange(30) % 20, np.arange(30) % 2):
+        model = PrivateLogisticRegression(data_norm=1.0, classes=list(range(20)), ledger=Ledger())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", UsefulnessWarning)
+            model.fit(X, labels)
+    for labels in (np.zeros(30), np.append(np.zeros(29), 0.5)):
+        model = PrivateLogisticRegression(data_norm=1.0, classes=[0.0, 0.5], ledger=Ledger())
+        with pytest.raises(InvalidInput, match="whole numbers, or words"):
+            model.fit(X, labels)

@@ -151,3 +151,38 @@ def test_a_useless_fit_is_announced():
     for other in (np.zeros_like(iris), 1e3 * iris):  # whatever the data
         with pytest.warns(UsefulnessWarning, match="0.38 can be gained"):
             PrivateLogisticRegression(data_norm=9.0, classes=[0, 1, 2], ledger=Ledger()).fit(other, kinds)
+
+
+def test_a_search_counts_the_classes_of_each_candidate():
+    """A grid may hold whole steps, and nine classes cost more than the two of the step that they replace."""
+    two, nine = (PrivateLogisticRegression(data_norm=1.0, classes=list(range(count))) for count in (2, 9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UsefulnessWarning)
+        search = PrivateGridSearch(private_pipeline([("model", two)]), {"model": [nine, two, nine]}, ledger=Ledger())
+        search.fit(X[:200], Y[:200])
+    fits = [
+        private_pipeline([("model", step)], epsilon=search.fit_epsilon_, delta=1e-6 / 3).public_guarantee(150, 3, count)
+        for step, count in ((nine, 9), (two, 2), (nine, 9))
+    ]
+    assert 0.99 < compose([contract.curve for contract in fits]).epsilon(1e-6) <= 1.0
+
+
+def test_parts_of_a_pipeline_keep_its_budget_and_its_ledger():
+    ledger = Ledger()
+    whole = made(epsilon=0.1, delta=1e-7, relation="zero-out", ledger=ledger)
+    part = whole[:-1]
+    assert whole[0] is whole.steps[0][1]
+    part.fit(X)
+    ((name, spent),) = ledger
+    assert name == "PrivatePipeline.fit"
+    assert str(spent.relation) == "zero-out"
+    assert spent.epsilon(1e-7) <= 0.1
+
+
+def test_a_private_step_stands_in_a_pipeline_once():
+    """Each would have got the budget of the last."""
+    scaler, ledger = PrivateStandardScaler(bounds=(-1, 1)), Ledger()
+    twice = [("first", scaler), ("second", scaler), ("model", PrivateLinearSVC(data_norm=1.0, classes=[0, 1]))]
+    with pytest.raises(InvalidInput, match="another object"):
+        made(twice, shares={"first": 0.01, "second": 0.49, "model": 0.5}, ledger=ledger).fit(X, Y)
+    assert not ledger.entries

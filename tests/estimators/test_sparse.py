@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tacit.estimators import Ledger, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
+from tacit.errors import InvalidInput
+from tacit.estimators import Ledger, PrivateGridSearch, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
 from tacit.estimators.sparse import canonical, clipped_rows, dense_parts, norms_of, with_constant
 from tacit.estimators.weights import WeightedLogisticLoss
 from tacit.randomness import Randomness
@@ -82,6 +83,23 @@ def test_entries_that_are_there_twice_are_one():
     fits = [model(PrivateLogisticRegression).fit(rows, [0, 1]).coef_ for rows in (doubled, one)]
     assert np.array_equal(*fits)
     assert doubled.nnz == 3  # the caller's own
+
+
+@pytest.mark.parametrize("algorithm", ["objective", "one-pass", "statistics", "search"])
+def test_entries_whose_sum_is_infinite_are_refused_before_anything_is_spent(algorithm):
+    """Each is finite: the sum was found out after the spending, or by a solver that met something that is no number."""
+    doubled = sparse.csr_array((np.full(3, 1e308), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    ledger = Ledger()
+    kind = PrivateRidge if algorithm == "statistics" else PrivateLogisticRegression
+    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1]}
+    estimator = kind(data_norm=1.0, ledger=ledger, **declared)
+    if algorithm == "search":
+        estimator = PrivateGridSearch(estimator, {"fit_intercept": [True, False]}, ledger=ledger)
+    else:
+        estimator.set_params(algorithm=algorithm)
+    with pytest.raises(InvalidInput, match="share a place"):
+        estimator.fit(doubled, [0, 1])
+    assert not ledger.entries
 
 
 def test_sums_over_sparse_rows_are_those_over_dense_ones():

@@ -1,5 +1,7 @@
 """Weights, class counts and the line between two classes: what one record can move, what is spent, what it is for."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -12,14 +14,18 @@ from tacit.estimators import (
     PrivateLinearSVC,
     PrivateLogisticRegression,
     PrivateRidge,
+    ridge,
 )
 from tacit.estimators.budget import divided, line_is_audible
 from tacit.estimators.counts import STEPS, NoisyCounts, class_counts, matched_line
 from tacit.estimators.weights import WeightedHingeLoss, WeightedLogisticLoss, clipped_weights, relative_weights
 from tacit.learners.stochastic.linked_accounting import LinkedReleases
 from tacit.losses import LogisticLoss, SmoothedHingeLoss
+from tacit.mechanisms.noisy_statistics import NoisyStatistics
+from tacit.numerics.lattice import joint_shift
+from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.composition import joint
-from tacit.privacy.curves import Gaussian
+from tacit.privacy.curves import ROUND_UP, Gaussian
 from tacit.privacy.guarantee import Relation
 from tacit.randomness import Randomness
 
@@ -97,6 +103,32 @@ def test_no_weight_moves_the_model_by_more_than_the_bound(kind, relation):
     assert max(np.linalg.norm(other - nothing) for other in others) <= steep / ridge + 1e-3
     apart = np.linalg.norm(others[0] - others[1])
     assert 0.3 * steep / ridge < apart <= 2 * steep / ridge + 1e-3
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+@pytest.mark.parametrize("with_intercept", [True, False])
+def test_a_weight_changes_nothing_about_other_records(make, with_intercept, monkeypatch):
+    """Long rows with small targets, which one record of another weight had let be clipped before the products."""
+    sums, honest = [], ridge._integer_sums
+
+    def noted(*given):
+        sums.append(honest(*given))
+        return sums[-1]
+
+    monkeypatch.setattr(ridge, "_integer_sums", noted)
+    rows = make(10 * Randomness.replayable(5).stream("data").standard_normal((300, 3)))
+    for last in (1.0, 0.0, 1 - 1e-9):
+        weights = np.append(np.ones(299), last)
+        fitted = PrivateRidge(
+            1.0, data_norm=1.0, label_bound=1.0, weight_bound=1.0, algorithm="statistics", fit_intercept=with_intercept,
+            ledger=Ledger(),
+        )  # fmt: skip
+        fitted.fit(rows, np.full(300, 0.1), sample_weight=weights)
+    units = NoisyStatistics.finest(
+        gaussian_mu(1.0, 1e-6) * (2 - ROUND_UP), partial(joint_shift, dimension=3 + with_intercept, replace=False)
+    ).units
+    assert np.linalg.norm(sums[0] - sums[2]) <= 1e-6 * units
+    assert np.linalg.norm(sums[0] - sums[1]) <= joint_shift(units, 3 + with_intercept, replace=False)
 
 
 def test_weights_are_clipped_and_read_off_with_a_warning():

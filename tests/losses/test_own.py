@@ -1,7 +1,7 @@
 """Losses that users bring: links, sums of links, quadratic forms, and losses that are taken on trust."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -273,3 +273,40 @@ def test_linearising_a_custom_loss_is_refused_with_the_reason():
     loss = CustomLoss(lambda x, z: abs(x[0]), lambda x, z: [1.0, 0.0], lipschitz=1.0)
     with pytest.raises(PrivacyError, match="to linearise it would keep privacy and lose the regret bound"):
         CTRL.calibrate(Convex(domain=Ball(2), loss=loss, horizon=20), **PRIVACY)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-320])
+def test_no_matrix_of_floats_raises_where_warnings_are_errors(size):
+    """Whether eigenvalues under- or overflow is a property of the data."""
+    with np.errstate(all="raise"):
+        row = QuadraticFormLoss().pack(([[size, 0.0], [0.0, 1e-300]], [size, 1e-300]), 2, many=False)
+        SeveralLinks(LogisticLoss(), 2).pack(([[size, 1e-300], [1.0, 0.0]], [1.0, 1e200]), 2, many=False)
+    assert np.isfinite(row).all()
+
+
+class Steeper(LogisticLoss):
+    """A thousand times as steep as it says, and it says that nothing is assumed of it."""
+
+    assumed = ""
+
+    def slope(self, margins, labels):
+        return 1000 * super().slope(margins, labels)
+
+
+class Quiet(DeclaredLoss):
+    """Declared, and its contracts would not say so."""
+
+    assumed = ""
+
+
+@pytest.mark.parametrize("kind", [CTRL, L2PConvex, ObjectivePerturbation])
+def test_a_loss_cannot_vouch_for_itself(kind):
+    """Neither when a plan is calibrated nor when it is made of another one."""
+    given = Stochastic if kind is ObjectivePerturbation else Convex
+    problem = given(domain=Ball(2), loss=LogisticLoss(), horizon=50)
+    plan = kind.calibrate(problem, epsilon=5.0, delta=1e-4)
+    quiet = Quiet(lambda x, z: 0.0, lambda x, z: 0 * x, lambda x, z: np.eye(2), 1, 1.0, 0.25, trust=True)
+    for loss in (Steeper(), quiet, SeveralLinks(Steeper(), 1)):
+        for make in (lambda other: kind.calibrate(other, **PRIVACY), lambda other: replace(plan, problem=other)):
+            with pytest.raises(PrivacyError, match=r"nobody checked|needs a generalised linear loss"):
+                make(replace(problem, loss=loss))

@@ -93,6 +93,32 @@ def statistics_noise() -> Finding:
     return _finding("both statistics together", mu * moved / charged, mu * (1 + 1e-9))
 
 
+def weight_of_one() -> Finding:
+    """How far the sums of both statistics move if one record of a hundred long ones weighs a little less."""
+    sums, honest = [], ridge._integer_sums
+
+    def noted(*given: Any) -> Any:
+        sums.append(honest(*given) / given[3])
+        return honest(*given)
+
+    for last in (1.0, 0.99):
+        model = ridge.PrivateRidge(
+            data_norm=1.0, label_bound=1.0, weight_bound=1.0, algorithm="statistics", ledger=Ledger()
+        )
+        with mock.patch.object(ridge, "_integer_sums", noted):
+            model.fit(100 * _ROWS, np.full(60, 0.1), sample_weight=np.append(np.ones(59), last))
+    return _finding("one lighter record", float(np.linalg.norm(sums[1] - sums[0])), 0.02)
+
+
+def _unclipped_if_all_weigh_one(honest: Any) -> Any:
+    def weighted(self: Any, features: Any, target: Any, given: Any) -> Any:
+        if (given == 1.0).all():
+            return self._augmented(features, self.data_norm_), self._in_units(target)
+        return honest(self, features, target, given)
+
+    return weighted
+
+
 def _twice(honest: Any) -> Any:
     def counts(noise: Any, codes: Any, classes: int, source: Any) -> Any:
         return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
@@ -108,6 +134,10 @@ CONTROLS = (
             swap(LinkLoss, "clip_labels", lambda honest: lambda self, labels: labels),  # which would clip them as well
         ),
         heavy_record,
+    ),
+    Control(
+        "rows are clipped before their products only if some weight is not 1", "estimators",
+        swap(ridge.PrivateRidge, "_weighted", _unclipped_if_all_weigh_one), weight_of_one,
     ),
     Control(
         "class counts are released twice and paid for once", "estimators",

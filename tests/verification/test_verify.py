@@ -128,6 +128,22 @@ def test_learners_name_their_randomness():
     assert "NOT private" not in str(tacit.verify(secret))
 
 
+def test_contracts_say_what_is_assumed_and_what_is_not_private():
+    loss = tacit.losses.DeclaredLoss(
+        lambda x, z: 0.0, lambda x, z: 0 * x, lambda x, z: np.eye(2), 1, 1.0, 0.25, trust=True
+    )
+    problem = tacit.Convex(domain=tacit.geometry.Ball(2), loss=loss, horizon=50)
+    trusted = tacit.contract(tacit.CTRL.calibrate(problem, epsilon=5.0, delta=1e-4))
+    checked = contract_of(tacit.LazyExperts, EXPERTS, {})
+    assert "declared by you" in trusted["assumed"]
+    assert (checked["assumed"], checked["private"]) == ("", True)
+    assert "Assumed: luck." in str(tacit.verify({**checked, "assumed": "luck"}))
+    lazy = tacit.contract(tacit.LazyOCO.calibrate(problem, epsilon=float("inf"), delta=1e-4, max_switches=5))
+    assert (lazy["epsilon"], lazy["private"]) == (None, False)
+    for made in (trusted, checked, lazy):
+        jsonschema.validate(json.loads(json.dumps(made)), tacit.contract_schema())
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "tacit contract 1"}', '{"format": 3}'])
 def test_what_is_no_contract_raises(content):
     with pytest.raises(InvalidInput):

@@ -217,10 +217,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return self.classes_[codes]
 
     def _encode(self, labels: Any, declared: Any) -> IntArray:
-        with np.errstate(invalid="ignore"):  # scikit-learn casts labels to integers to see whether they are some
-            check_classification_targets(labels)
         found = np.unique(labels)
         if declared is None:
+            with np.errstate(invalid="ignore"):  # scikit-learn casts labels to integers to see whether they are some
+                check_classification_targets(labels)
             warnings.warn(
                 "The classes were read off the data, which the guarantee does not cover: declare classes=.",
                 PrivacyWarning,
@@ -228,6 +228,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             )
             declared = found
         classes = np.unique(np.asarray(declared))
+        # Of the declared classes and not of the labels: some of them must not be refused, or warned of, and others not.
+        if classes.dtype.kind == "f" and not (classes == np.floor(classes)).all():
+            raise InvalidInput(f"The 'classes' of {type(self).__name__} must be whole numbers, or words.")
         if len(classes) < 2:
             raise InvalidInput(f"{type(self).__name__} needs at least 2 classes; the data contain only one class.")
         unknown = found[~np.isin(found, classes)]

@@ -111,6 +111,14 @@ class PrivatePipeline(Pipeline):
         self.guarantee_, self.epsilons_ = stamped, epsilons
         return self
 
+    def __getitem__(self, ind: Any) -> Any:
+        """A step, or for a slice some of them, with the budget, the relation and the ledger of all."""
+        found = super().__getitem__(ind)
+        if isinstance(found, PrivatePipeline) and isinstance(ind, slice):
+            kept = ("epsilon", "delta", "relation", "random_state", "ledger")
+            found.set_params(**{name: getattr(self, name) for name in kept})
+        return found
+
     @available_if(lambda self: hasattr(self._final_estimator, "transform"))
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """`fit`, then `transform`."""
@@ -134,6 +142,8 @@ class PrivatePipeline(Pipeline):
         found = {name: step for name, step in self.steps if hasattr(step, "public_guarantee")}
         if not found:
             raise InvalidInput("A PrivatePipeline needs at least one private step of tacit.estimators.")
+        if len({id(step) for step in found.values()}) < len(found):
+            raise InvalidInput("A PrivatePipeline needs another object for each private step: a budget is set in each.")
         return found
 
     def _shares(self, private: Mapping[str, Any]) -> dict[str, float]:

@@ -226,13 +226,11 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
     def _weighted(self, features: Any, target: FloatArray, weights: FloatArray) -> tuple[Any, FloatArray]:
         """Rows and targets times the root of the weight: a weighted square is the square of what is scaled.
 
-        Rows are clipped before: a long row of small weight must not count as a full one.
+        Rows are clipped before: a long row of small weight must not count as a full one. All rows are, whatever the
+        weights: one record's weight must not decide how the others are rounded and clipped.
         """
-        rows, inside = self._augmented(features, self.data_norm_), self._in_units(target)
-        if (weights == 1.0).all():
-            return rows, inside
-        roots = np.sqrt(weights)
-        return scaled_rows(clipped_rows(rows, self.data_norm_), roots), inside * roots
+        rows, roots = clipped_rows(self._augmented(features, self.data_norm_), self.data_norm_), np.sqrt(weights)
+        return scaled_rows(rows, roots), self._in_units(target) * roots
 
     def _in_units(self, target: FloatArray) -> FloatArray:
         """Targets over their bound, clipped first: a quotient that is too large for a float would be refused."""

@@ -8,7 +8,7 @@ one of the private candidates.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -22,7 +22,7 @@ from tacit.estimators.base import randomness_of
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, spend
 from tacit.estimators.pipeline import PrivatePipeline
-from tacit.estimators.sparse import is_sparse
+from tacit.estimators.sparse import canonical, is_sparse
 from tacit.mechanisms.selection import permute_and_flip
 from tacit.privacy.calibration import largest
 from tacit.privacy.composition import compose
@@ -31,8 +31,7 @@ from tacit.privacy.guarantee import Guarantee, Relation
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, check_number, check_privacy
 
-# Classes too: candidates with different classes would be compared on different questions, and the number of classes
-# that the search reads off its estimator sets what a candidate may spend.
+# Classes too: candidates with different classes would be compared on different questions.
 _RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes")
 
 
@@ -86,6 +85,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
             if name.split("__")[-1] in _RESERVED:
                 raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
         features, target = checked_data(self, X, y, accept_sparse="csr")
+        features = canonical(features)
         # Public: the same permutation for all data of this length.
         count = features.shape[0]
         order = Randomness.replayable(0).stream("split").permutation(count)
@@ -153,14 +153,16 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _share(self, candidates: list[dict[str, Any]], rows: int, width: int, target: Any, sparse: bool) -> float:
         """The largest epsilon of a candidate for which all of them compose to the budget: public quantities only."""
-        declared = getattr(self._private, "classes", None)
-        classes = len(np.unique(target if declared is None else declared))
-        count = len(candidates)
+        count, found = len(candidates), len(np.unique(target))
+
+        def contract(model: Any) -> Guarantee:
+            declared = getattr(model, "classes", None)  # the candidate's own: a grid may hold whole steps
+            classes = found if declared is None else len(np.unique(declared))
+            return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse))
 
         def cost(epsilon: float) -> float:
             models = [self._candidate(parameters, epsilon, count) for parameters in candidates]
-            contracts = [model.public_guarantee(rows, width, classes, sparse=sparse) for model in models]
-            return compose([contract.curve for contract in contracts]).epsilon(self.delta)
+            return compose([contract(model).curve for model in models]).epsilon(self.delta)
 
         return largest(cost, self.epsilon, self.epsilon / count * 0.999, self.epsilon, 1e-3)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from tacit.errors import InvalidInput
 from tacit.losses.base import clip_rows, row_norms
 from tacit.validation import FloatArray
 
@@ -26,14 +27,18 @@ def is_sparse(rows: Any) -> bool:
 def canonical(rows: Any) -> Any:
     """Sparse rows without an entry that is there twice, whatever the matrix says of itself; dense ones as they are.
 
-    Entries of one place count as their sum, so that a norm of the entries alone would be too short.
+    Entries of one place count as their sum, so that a norm of the entries alone would be too short. Finite entries may
+    have a sum that is not, which is refused as it is in a dense table: before anything is spent.
     """
     if not is_sparse(rows):
         return rows
     own = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
     if not own.has_canonical_format:
         own = own.copy()
-        own.sum_duplicates()
+        with np.errstate(all="ignore"):
+            own.sum_duplicates()
+        if not np.isfinite(own.data).all():
+            raise InvalidInput("Entries of a sparse table that share a place must add up to a finite number.")
     return own
 
 

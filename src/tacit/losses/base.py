@@ -223,6 +223,7 @@ def row_norms(rows: FloatArray) -> FloatArray:
         return np.asarray(np.sqrt(np.add.reduce((rows / size[:, None]) ** 2, axis=1)) * size)
 
 
+@np.errstate(all="ignore")  # whether something underflows depends on the data
 def clip_rows(rows: FloatArray, norm: float) -> FloatArray:
     """Rows scaled down to at most this norm; shorter rows are unchanged."""
     norms = row_norms(rows)

@@ -219,11 +219,11 @@ def _answer(ask: Callable[..., Any], x: FloatArray, row: FloatArray, shape: tupl
     return found if found.shape == shape and np.isfinite(found).all() else np.zeros(shape)
 
 
+@np.errstate(all="ignore")  # whether something under- or overflows depends on the data
 def _clipped_forms(matrices: FloatArray, largest: float) -> FloatArray:
     """The symmetric parts with eigenvalues pulled into [0, largest]."""
     size = np.maximum(np.abs(matrices).max(axis=(1, 2), initial=0.0), 1e-300)[:, None, None]
     scaled = matrices / size  # no entry overflows when it is squared
     values, vectors = np.linalg.eigh((scaled + scaled.transpose(0, 2, 1)) / 2)
-    with np.errstate(over="ignore"):
-        kept = np.clip(values * size[:, :, 0], 0.0, largest * (1 - _ROUNDING))
+    kept = np.clip(values * size[:, :, 0], 0.0, largest * (1 - _ROUNDING))
     return np.asarray(np.matmul(vectors * kept[:, None, :], vectors.transpose(0, 2, 1)))

@@ -239,3 +239,17 @@ def test_the_pricing_curve_has_two_peaks_and_keeps_its_slope():
     ):
         with pytest.raises(InvalidInput, match="PricingCurve"):
             PricingCurve(**{"horizon": 5, **bad})
+
+
+@both
+@pytest.mark.parametrize("size", [1.7e308, 1e-320])
+def test_whether_differences_overflow_is_not_told(kind, size):
+    """A warning, or the error that somebody makes of it, would tell something about the losses."""
+    learners = [make(kind, Lipschitz(horizon=5)).start(Randomness.replayable(1)) for _ in range(2)]
+    for learner, setting in zip(learners, ("ignore", "raise"), strict=True):
+        losses = np.where(np.arange(len(learner.points)) % 2, size, -size)
+        with np.errstate(all=setting):
+            for _ in range(4):
+                learner.play()
+                learner.observe(losses)
+    assert np.array_equal(learners[0].play(), learners[1].play())

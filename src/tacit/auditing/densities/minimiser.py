@@ -17,7 +17,7 @@ from tacit.auditing.scripted.enumeration import Feedback, Law, Walk
 from tacit.auditing.scripted.script import Script, ScriptedRandomness, Stream
 from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.plan import Plan
-from tacit.learners.stochastic import norms, objective_perturbation
+from tacit.learners.stochastic import model_noise, norms
 from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation, ObjectivePerturbationLearner
 from tacit.numerics.bounds import WIDE_SIGMA
 from tacit.numerics.discrete_gaussian import DiscreteGaussian
@@ -104,7 +104,7 @@ def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
         return Minimum(x[[walk.ask("noise", law)]], 0.0)
 
     swaps = (
-        (objective_perturbation, "perturbed_minimum", minimum),
+        (model_noise, "perturbed_minimum", minimum),
         (norms.Norm, "exponential_noise", lambda self, generator: np.ones),
     )
     with swapped(*swaps), lattice_noise(1.0):

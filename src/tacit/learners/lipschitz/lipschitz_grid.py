@@ -209,6 +209,7 @@ class LipschitzGridLearner(LipschitzLearner):
     def _consistent(self) -> bool:
         return self._index < len(self.points) and self._sums.step == min(self._round, self.plan.rounds - 1)
 
+    @np.errstate(all="ignore")  # whether differences are too large for a float depends on the losses
     def _absorb(self, losses: FloatArray) -> None:
         if self._round + 1 == self.plan.rounds:
             return

@@ -143,6 +143,7 @@ class LipschitzNetLearner(LipschitzLearner):
     def _consistent(self) -> bool:
         return self._round == self._experts.rounds and self._experts._consistent()
 
+    @np.errstate(all="ignore")  # whether differences are too large for a float depends on the losses
     def _absorb(self, losses: FloatArray) -> None:
         self._experts._finish(self._experts._check(self._relative(losses)))
         self._switches = self._experts.switches

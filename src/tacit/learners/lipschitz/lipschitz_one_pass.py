@@ -199,6 +199,7 @@ class LipschitzOnePassLearner(Learner):
     def _nothing(self) -> FloatArray:
         return self._inner._nothing()
 
+    @np.errstate(all="ignore")  # whether differences are too large for a float depends on the losses
     def _absorb(self, losses: FloatArray) -> None:
         self._inner._finish(losses)
         count = self._round + 2  # decisions so far, the next one included

@@ -115,6 +115,7 @@ class ObjectivePerturbation(PrivatePlan):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_loss(self.problem.loss)
         check_choice("ObjectivePerturbation", "rounds_per_person", self.rounds_per_person, (1,))
         for name in ("regularisation", "noise_scale", "accuracy", "protection"):
             check_positive("ObjectivePerturbation", name, getattr(self, name))
