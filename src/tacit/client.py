@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from tacit.decisions import Decision
 from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError, TacitError
-from tacit.randomness import secret_bytes
+from tacit.randomness import Process, secret_bytes
 from tacit.validation import check_integer, check_positive, invalid
 
 AGAIN = (408, 429, 502, 503, 504)
@@ -27,7 +27,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
 
 class Client:
-    """Decisions from a service (`tacit serve`). Threads may share it.
+    """Decisions from a service (`tacit serve`). Threads and forked processes may share it.
 
     Lost connections, timeouts and busy services are asked again with the same key until `patience` is over.
 
@@ -149,7 +149,7 @@ class Client:
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         kept: _Kept | None = getattr(self._kept, "connection", None)
-        if kept is None:
+        if kept is None or kept.process != Process.number:  # a fork shares the socket, and would read others' answers
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
             kept = self._kept.connection = _Kept(kind(self._host, timeout=self._timeout))
         connection = kept.connection
@@ -163,6 +163,7 @@ class _Kept:
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection
+        self.process = Process.number
 
     def __del__(self) -> None:
         self.connection.close()

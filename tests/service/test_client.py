@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import os
 import pickle
 import socket
 import threading
@@ -54,7 +55,7 @@ class Unreliable:
     """A server that does these things with the requests that come, one after the other, and remembers them."""
 
     def __init__(self, *deeds):
-        self.requests, deeds = [], list(deeds)
+        self.requests, self.connections, deeds = [], [], list(deeds)
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -62,6 +63,7 @@ class Unreliable:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.connections.append(self.client_address)
                 outer.requests.append((self.path, json.loads(body), self.headers["Authorization"]))
                 deed = deeds.pop(0)
                 if deed is None:  # the connection is lost
@@ -105,6 +107,19 @@ def test_keys_are_never_made_twice():
         for _ in range(3):
             client.decide("home")
     assert len({request[1]["key"] for request in place.requests}) == 3
+
+
+def test_a_forked_process_never_reads_the_answers_of_its_parent():
+    place = Unreliable(*[(200, b'{"round": 0, "action": 1}')] * 3)
+    with place as url, tacit.Client(url, TOKEN) as client:
+        client.decide("home", "parent")
+        child = os.fork()
+        if child == 0:
+            os._exit(17 if client.decide("home", "child") == (0, 1) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
+        client.decide("home", "parent again")
+    parent, other, again = place.connections
+    assert parent == again != other
 
 
 @pytest.mark.parametrize(
