@@ -83,6 +83,19 @@ def test_bad_feedback_changes_nothing_and_is_not_repeated(service, bad):
     assert service.store.open("bad").waiting[0].round == number
 
 
+@pytest.mark.parametrize("deep", ["[{}]", '{{"tuple": {}}}'])
+def test_feedback_of_any_depth_is_refused_and_not_a_defect(service, caplog, deep):
+    service.made(name="deep")
+    number = service.post("/v1/learners/deep/decisions", {"key": "only"})[1]["round"]
+    for depth in (100, 500, 800):
+        text = "1"
+        for _ in range(depth):
+            text = deep.format(text)
+        raw = f'{{"feedback": {text}}}'.encode()
+        assert service.ask("POST", f"/v1/learners/deep/rounds/{number}/feedback", raw=raw)[0] == 422
+    assert not [record for record in caplog.records if record.name == "tacit.service"]
+
+
 def test_the_feedback_of_arms_is_a_number(service):
     service.made(name="arms", problem={"kind": "arms", "n": 2, "horizon": 50}, delta=0.0)
     number = service.post("/v1/learners/arms/decisions", {"key": "a"})[1]["round"]
