@@ -172,8 +172,8 @@ class Live:
         """Notice that others have written since, or that an older copy of the database was put back."""
         if epoch < self._epoch:
             raise StoreError(
-                f"The learner {self.name!r} is at epoch {max(epoch, 0)} in the store, but was at {self._epoch}: an "
-                "earlier copy of the database was put back, and would spend again what was spent since."
+                f"The learner {self.name!r} is behind what was written to it: an earlier copy of the database was put "
+                "back, and would spend again what was spent since."
             )
         if epoch > self._epoch or self._learner is None:
             self._marks.check("learner", self._number, epoch)
