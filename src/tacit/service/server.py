@@ -9,8 +9,9 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -37,6 +38,23 @@ class Server(uvicorn.Server):
         app.state.closing.set()
         self.force_exit = self.should_exit and sig == signal.SIGINT  # somebody presses Ctrl-C again
         self.should_exit = True
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """SIGTERM ends the block in order also before and after the server runs, which handles it by itself."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _end(sig: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
 
 
 def serve(
