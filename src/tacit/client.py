@@ -23,6 +23,8 @@ from tacit.validation import check_integer, check_positive, invalid
 
 AGAIN = (408, 429, 502, 503, 504)
 """Answers that say: later, perhaps."""
+LOST = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+"""Errors of TLS that say no more than that the connection is gone."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
 
@@ -131,9 +133,9 @@ class Client:
         while True:
             try:
                 status, text = self._send(method, path, body)
-            except ssl.SSLError as error:
-                raise ServiceError(f"{self!r} cannot trust the service: {error.reason}.") from None
             except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, ssl.SSLError) and not isinstance(error, LOST):
+                    raise ServiceError(f"{self!r} cannot trust the service: {error.reason}.") from None
                 status, text = 0, type(error).__name__.encode()
                 self.close()
             if status not in (0, *AGAIN):

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import socket
+import ssl
 import threading
 import traceback
 
@@ -99,6 +100,24 @@ def test_what_is_lost_is_asked_again_under_the_same_key():
     assert len(place.requests) == 5
     assert len({json.dumps(request) for request in place.requests}) == 1
     assert len(place.requests[0][1]["key"]) >= 20
+
+
+def test_a_connection_that_is_lost_inside_tls_is_asked_again(monkeypatch):
+    answers = [ssl.SSLEOFError(8, "EOF"), ssl.SSLZeroReturnError(6, "closed"), (200, b'{"round": 4, "action": 1}')]
+    bad = ssl.SSLCertVerificationError(1, "certificate verify failed")
+
+    def send(*_):
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    client = tacit.Client("https://127.0.0.1:1", TOKEN)
+    monkeypatch.setattr(client, "_send", send)
+    assert client.decide("home") == (4, 1)
+    answers.append(bad)
+    with pytest.raises(ServiceError, match="cannot trust the service"):
+        client.decide("home")
 
 
 def test_keys_are_never_made_twice():
