@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 from tacit.decisions import Decision
 from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError, TacitError
 from tacit.randomness import Process, secret_bytes
-from tacit.validation import check_integer, check_positive, invalid
+from tacit.validation import MALFORMED, check_integer, check_positive, invalid
 
 AGAIN = (408, 429, 502, 503, 504)
 """Answers that say: later, perhaps."""
@@ -63,7 +63,10 @@ class Client:
         """
         wanted = urlsafe_b64encode(secret_bytes(18)).decode() if key is None else key
         answer = self._ask("POST", f"/v1/learners/{_quoted(name)}/decisions", {"key": wanted})
-        return Decision(int(answer["round"]), answer["action"])
+        try:
+            return Decision(check_integer("decide", "round", answer["round"], at_least=0), answer["action"])
+        except (*MALFORMED, InvalidInput):
+            raise _strange(200) from None
 
     def settle(self, name: str, round: int, feedback: Any) -> None:
         """Report the feedback of a round: a list of numbers, a number, or None if there is none."""
@@ -110,7 +113,10 @@ class Client:
 
     def ledger(self) -> list[dict[str, Any]]:
         """Every budget, and what was spent of it."""
-        answer: list[dict[str, Any]] = self._ask("GET", "/v1/ledger")["ledgers"]
+        try:
+            answer: list[dict[str, Any]] = self._ask("GET", "/v1/ledger")["ledgers"]
+        except MALFORMED:
+            raise _strange(200) from None
         return answer
 
     def close(self) -> None:
@@ -177,13 +183,17 @@ def _read(status: int, text: bytes) -> Any:
         return None
     try:
         content = json.loads(text)
-    except ValueError:
-        raise ServiceError(f"The service answered {status}, and not as tacit serve does.") from None
+    except (ValueError, RecursionError):
+        raise _strange(status) from None
     if status < 300:
         return content
-    detail = str(content.get("detail", "")) if isinstance(content, dict) else ""
+    detail = str(content.get("detail") or "") if isinstance(content, dict) else ""
     kinds: dict[int, type[TacitError]] = {404: InvalidInput, 409: ProtocolError, 413: InvalidInput, 422: InvalidInput}
     raise kinds.get(status, ServiceError)(detail or f"The service answered {status}.")
+
+
+def _strange(status: int) -> ServiceError:
+    return ServiceError(f"The service answered {status}, and not as tacit serve does.")
 
 
 def _address(url: object) -> tuple[bool, str, str]:

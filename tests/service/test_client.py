@@ -105,6 +105,7 @@ def test_what_is_lost_is_asked_again_under_the_same_key():
 def test_a_connection_that_is_lost_inside_tls_is_asked_again(monkeypatch):
     answers = [ssl.SSLEOFError(8, "EOF"), ssl.SSLZeroReturnError(6, "closed"), (200, b'{"round": 4, "action": 1}')]
     bad = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    bad.reason = "CERTIFICATE_VERIFY_FAILED"
 
     def send(*_):
         found = answers.pop(0)
@@ -149,6 +150,13 @@ def test_a_forked_process_never_reads_the_answers_of_its_parent():
         (500, b"[]", ServiceError, "answered 500"),
         (302, b"<a href=evil>", ServiceError, "not as tacit serve"),
         (200, b"<html>", ServiceError, "not as tacit serve"),
+        (200, b"[]", ServiceError, "not as tacit serve"),
+        (204, b"", ServiceError, "not as tacit serve"),
+        (200, b'{"round": "x", "action": 1}', ServiceError, "not as tacit serve"),
+        (200, b'{"round": 1e999, "action": 1}', ServiceError, "not as tacit serve"),
+        (200, b'{"action": 1}', ServiceError, "not as tacit serve"),
+        (200, b"[" * 100_000, ServiceError, "not as tacit serve"),
+        (403, b'{"detail": null}', ServiceError, "answered 403"),
         (422, b'{"detail": "bad"}', InvalidInput, "bad"),
     ],
 )
