@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 
 from tacit.service.errors import Problem
+from tacit.service.work import Work
 from tacit.store.live import Live
 from tacit.store.store import Store
 
@@ -45,6 +46,14 @@ class Learners:
                 self.keep(found)
         with self._lock:
             self._opening.pop(name, None)
+        return found
+
+    async def opened(self, name: str, work: Work) -> Live:
+        """The learner of this name, without waiting in the event loop."""
+        found = self.ready(name)
+        if found is None:
+            await work.do(self.check, name)  # whoever misspells a name need not wait for other people's plans
+            found = await work.plan(self.get, name)
         return found
 
     def check(self, name: str) -> None:

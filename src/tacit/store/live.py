@@ -80,7 +80,11 @@ class Live:
     @property
     def switches(self) -> int:
         """How often the decision has changed."""
-        return int(self._batches.submit(lambda turn: turn.learner.switches))
+        return int(self._batches.submit(_switches))
+
+    def switches_later(self, run: Run) -> Future[int]:
+        """The same for programs that do not wait in threads: a future; `run` is like the `submit` of an executor."""
+        return self._batches.later(_switches, run)
 
     @property
     def waiting(self) -> tuple[Decision, ...]:
@@ -191,3 +195,7 @@ class Live:
 
     def _rounds(self, transaction: Transaction) -> int:
         return int(transaction.row("SELECT rounds FROM tacit_learners WHERE id = :learner", learner=self._number)[0])
+
+
+def _switches(turn: Turn) -> int:
+    return turn.learner.switches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -88,9 +89,8 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         """Plan and make a learner: 201. The same again: 200. Another contract under the same name: 409."""
         return await work.plan(make, body)
 
-    def read(name: str, first: int | None, limit: int) -> dict[str, Any]:
-        live = learners.get(name)
-        return {**public(live), "decisions": live.decisions(first, limit)}
+    def read(live: Live, switches: int, first: int | None, limit: int) -> dict[str, Any]:
+        return {**public(live, switches), "decisions": live.decisions(first, limit)}
 
     @shown.get("/learners/{name}")
     async def learner(
@@ -99,8 +99,10 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         limit: Annotated[int, Query(ge=0, le=MOST_SHOWN, description="How many rounds to show.")] = 1000,
     ) -> dict[str, Any]:
         """What is public of a learner: contract, certified regret, rounds, switches and (the latest) decisions."""
-        do = work.do if learners.ready(name) else work.plan
-        return await do(read, name, first, limit)
+        live = await learners.opened(name, work)
+        # A thread that waited for its turn here could keep the one from running whose turn it is.
+        switches = await asyncio.wrap_future(live.switches_later(work.run))
+        return await work.do(read, live, switches, first, limit)
 
     return [made, shown]
 
@@ -116,8 +118,8 @@ def described(live: Live) -> dict[str, Any]:
     }
 
 
-def public(live: Live) -> dict[str, Any]:
-    """How far a learner is."""
+def public(live: Live, switches: int) -> dict[str, Any]:
+    """How far a learner is, whose decision has changed so often."""
     bound = float(live.plan.regret_bound)
     return {
         "name": live.name,
@@ -130,6 +132,6 @@ def public(live: Live) -> dict[str, Any]:
         "horizon": live.plan.problem.horizon,
         "delay": live.plan.problem.delay,
         "rounds": live.rounds,
-        "switches": live.switches,
+        "switches": switches,
         "ledger": None if live.ledger is None else live.ledger.name,
     }
