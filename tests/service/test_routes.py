@@ -22,6 +22,14 @@ def test_a_learner_is_made_once(service):
     assert service.get("/v1/learners/made")[1]["rounds"] == 0
 
 
+def test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for(service):
+    problem = tacit.Experts(**{name: value for name, value in PROBLEM.items() if name != "kind"})
+    seeded = tacit.Randomness.replayable(3)
+    service.store.open("seeded", problem, epsilon=1.0, delta=1e-6, randomness=seeded)
+    status, refused = service.post("/v1/learners", BODY | {"name": "seeded"})
+    assert (status, "another contract" in refused["detail"]) == (409, True)
+
+
 def test_the_same_key_gives_the_same_decision(service):
     service.made(name="keys")
     status, first = service.post("/v1/learners/keys/decisions", {"key": "a"})

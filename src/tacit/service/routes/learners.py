@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from tacit.comparison import Comparison
 from tacit.errors import Conflict
+from tacit.randomness import Randomness
 from tacit.service.access import Access, guarded
 from tacit.service.errors import Problem, answers
 from tacit.service.learners import Learners
@@ -76,7 +77,8 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         if body.ledger is not None and body.ledger not in store.ledgers:
             raise Problem(422, "There is no ledger of this name in the store: make it first, by store.ledger(...).")
         try:
-            live, new = store.make(body.name, problem_from_dict(body.problem), ledger=body.ledger, **body.target)
+            problem, secret = problem_from_dict(body.problem), Randomness.secret()  # a seeded one is no private learner
+            live, new = store.make(body.name, problem, ledger=body.ledger, randomness=secret, **body.target)
         except Conflict:
             raise Problem(409, OTHER) from None
         learners.keep(live)
