@@ -1,6 +1,7 @@
 """The routes: what they answer, and what they refuse without changing anything."""
 
 import json
+from urllib.parse import quote
 
 import pytest
 
@@ -28,6 +29,12 @@ def test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for
     service.store.open("seeded", problem, epsilon=1.0, delta=1e-6, randomness=seeded)
     status, refused = service.post("/v1/learners", BODY | {"name": "seeded"})
     assert (status, "another contract" in refused["detail"]) == (409, True)
+
+
+@pytest.mark.parametrize("name", ["...", ".a", "..a", "a.", "a..", ".a.b", "é", "a b", "%2e"])
+def test_names_with_points(service, name):
+    service.made(name=name)
+    assert service.post(f"/v1/learners/{quote(name)}/decisions", {"key": "a"})[1]["round"] == 0
 
 
 def test_the_same_key_gives_the_same_decision(service):
@@ -139,6 +146,8 @@ def test_what_is_not_there(service):
         {"name": ""},
         {"name": "a/b"},
         {"name": "a\nb"},
+        {"name": "."},
+        {"name": ".."},
         {"name": "x" * 201},
         {"problem": {"kind": "chess"}},
         {"problem": {"kind": ["experts"]}},

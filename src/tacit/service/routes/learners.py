@@ -21,9 +21,10 @@ from tacit.store.live import Live
 from tacit.store.problems import KINDS, problem_from_dict
 from tacit.store.store import LONGEST_NAME, Store
 
+REACHED = r"^([^/\\.][^/\\]*|\.[^/\\.][^/\\]*|\.\.[^/\\]+)$"  # . and .. are no part of an address for those who ask
 Name = Annotated[
     str,
-    Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^/\\]*$", description="Its name, without / and \\."),
+    Field(min_length=1, max_length=LONGEST_NAME, pattern=REACHED, description="Its name, without / and \\."),
 ]
 OTHER = "A learner of this name has another contract, or another ledger: GET /v1/learners/{name} shows which."
 MOST_SHOWN = 10_000
