@@ -148,7 +148,7 @@ def test_bad_places_are_refused_in_one_sentence(tmp_path, capsys):
 def test_without_the_extra(module, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, module, None)
     assert run_command("serve", "--store", str(tmp_path / "a.db")) == 2
-    assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'." in capsys.readouterr().err
+    assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
 
 
