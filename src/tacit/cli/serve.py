@@ -60,9 +60,9 @@ def serve(
         output.answer(text, {"address": page.partition("/#")[0], "page": page, "browser": opened})
         sys.stdout.flush()
 
-    from tacit.service.server import ending  # loads what only this command needs
+    from tacit.service.server import end, signalled  # loads what only this command needs
 
-    with ending():
+    with signalled(end):  # also while a demo is planned
         if store is None:
             from tacit.service.demo import demo as show
 

@@ -40,21 +40,22 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+def end(sig: int, frame: FrameType | None) -> None:
+    """A signal handler that ends the program in order."""
+    raise SystemExit(0)
+
+
 @contextmanager
-def ending() -> Iterator[None]:
-    """SIGTERM ends the block in order also before and after the server runs, which handles it by itself."""
+def signalled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """A block in which SIGTERM calls this handler; a server that runs inside has its own."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
         yield
         return
-    before = signal.signal(signal.SIGTERM, _end)
+    before = signal.signal(signal.SIGTERM, handler)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _end(sig: int, frame: FrameType | None) -> None:
-    raise SystemExit(0)
 
 
 def serve(
@@ -79,8 +80,9 @@ def run(store: Store, listener: socket.socket, limits: Limits, ready: Callable[[
     """Serve a store on a socket that takes connections already."""
     with occupied(store.database.file):
         server = Server(configured(create_app(store, limits), limits))
-        ready()
-        server.run([listener])
+        with signalled(server.handle_exit):  # whoever is told that it serves may end it at once
+            ready()
+            server.run([listener])
 
 
 def configured(app: FastAPI, limits: Limits) -> uvicorn.Config:
