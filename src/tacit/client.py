@@ -18,16 +18,18 @@ from urllib.parse import quote, urlsplit
 
 from tacit.decisions import Decision
 from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError, TacitError
-from tacit.randomness import secret_bytes
-from tacit.validation import check_integer, check_positive, invalid
+from tacit.randomness import Process, secret_bytes
+from tacit.validation import MALFORMED, check_integer, check_positive, invalid
 
 AGAIN = (408, 429, 502, 503, 504)
 """Answers that say: later, perhaps."""
+LOST = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+"""Errors of TLS that say no more than that the connection is gone."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 
 
 class Client:
-    """Decisions from a service (`tacit serve`). Threads may share it.
+    """Decisions from a service (`tacit serve`). Threads and forked processes may share it.
 
     Lost connections, timeouts and busy services are asked again with the same key until `patience` is over.
 
@@ -61,7 +63,10 @@ class Client:
         """
         wanted = urlsafe_b64encode(secret_bytes(18)).decode() if key is None else key
         answer = self._ask("POST", f"/v1/learners/{_quoted(name)}/decisions", {"key": wanted})
-        return Decision(int(answer["round"]), answer["action"])
+        try:
+            return Decision(check_integer("decide", "round", answer["round"], at_least=0), answer["action"])
+        except (*MALFORMED, InvalidInput):
+            raise _strange(200) from None
 
     def settle(self, name: str, round: int, feedback: Any) -> None:
         """Report the feedback of a round: a list of numbers, a number, or None if there is none."""
@@ -108,7 +113,10 @@ class Client:
 
     def ledger(self) -> list[dict[str, Any]]:
         """Every budget, and what was spent of it."""
-        answer: list[dict[str, Any]] = self._ask("GET", "/v1/ledger")["ledgers"]
+        try:
+            answer: list[dict[str, Any]] = self._ask("GET", "/v1/ledger")["ledgers"]
+        except MALFORMED:
+            raise _strange(200) from None
         return answer
 
     def close(self) -> None:
@@ -131,9 +139,9 @@ class Client:
         while True:
             try:
                 status, text = self._send(method, path, body)
-            except ssl.SSLError as error:
-                raise ServiceError(f"{self!r} cannot trust the service: {error.reason}.") from None
             except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, ssl.SSLError) and not isinstance(error, LOST):
+                    raise ServiceError(f"{self!r} cannot trust the service: {error.reason}.") from None
                 status, text = 0, type(error).__name__.encode()
                 self.close()
             if status not in (0, *AGAIN):
@@ -149,7 +157,7 @@ class Client:
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         kept: _Kept | None = getattr(self._kept, "connection", None)
-        if kept is None:
+        if kept is None or kept.process != Process.number:  # a fork shares the socket, and would read others' answers
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
             kept = self._kept.connection = _Kept(kind(self._host, timeout=self._timeout))
         connection = kept.connection
@@ -163,6 +171,7 @@ class _Kept:
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection
+        self.process = Process.number
 
     def __del__(self) -> None:
         self.connection.close()
@@ -174,13 +183,17 @@ def _read(status: int, text: bytes) -> Any:
         return None
     try:
         content = json.loads(text)
-    except ValueError:
-        raise ServiceError(f"The service answered {status}, and not as tacit serve does.") from None
+    except (ValueError, RecursionError):
+        raise _strange(status) from None
     if status < 300:
         return content
-    detail = str(content.get("detail", "")) if isinstance(content, dict) else ""
+    detail = str(content.get("detail") or "") if isinstance(content, dict) else ""
     kinds: dict[int, type[TacitError]] = {404: InvalidInput, 409: ProtocolError, 413: InvalidInput, 422: InvalidInput}
     raise kinds.get(status, ServiceError)(detail or f"The service answered {status}.")
+
+
+def _strange(status: int) -> ServiceError:
+    return ServiceError(f"The service answered {status}, and not as tacit serve does.")
 
 
 def _address(url: object) -> tuple[bool, str, str]:

@@ -82,12 +82,13 @@ def all_controls() -> tuple[Control, ...]:
         life_of_noise,
         losses,
         measures,
+        stores,
         sums,
         tracking,
     )
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models),
+        *(measures, fleet, beside_models, stores),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

@@ -2,8 +2,10 @@
 
 import http.server
 import json
+import os
 import pickle
 import socket
+import ssl
 import threading
 import traceback
 
@@ -54,7 +56,7 @@ class Unreliable:
     """A server that does these things with the requests that come, one after the other, and remembers them."""
 
     def __init__(self, *deeds):
-        self.requests, deeds = [], list(deeds)
+        self.requests, self.connections, deeds = [], [], list(deeds)
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -62,6 +64,7 @@ class Unreliable:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.connections.append(self.client_address)
                 outer.requests.append((self.path, json.loads(body), self.headers["Authorization"]))
                 deed = deeds.pop(0)
                 if deed is None:  # the connection is lost
@@ -99,12 +102,44 @@ def test_what_is_lost_is_asked_again_under_the_same_key():
     assert len(place.requests[0][1]["key"]) >= 20
 
 
+def test_a_connection_that_is_lost_inside_tls_is_asked_again(monkeypatch):
+    answers = [ssl.SSLEOFError(8, "EOF"), ssl.SSLZeroReturnError(6, "closed"), (200, b'{"round": 4, "action": 1}')]
+    bad = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    bad.reason = "CERTIFICATE_VERIFY_FAILED"
+
+    def send(*_):
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    client = tacit.Client("https://127.0.0.1:1", TOKEN)
+    monkeypatch.setattr(client, "_send", send)
+    assert client.decide("home") == (4, 1)
+    answers.append(bad)
+    with pytest.raises(ServiceError, match="cannot trust the service"):
+        client.decide("home")
+
+
 def test_keys_are_never_made_twice():
     place = Unreliable(*[(200, b'{"round": 0, "action": 1}')] * 3)
     with place as url, tacit.Client(url, TOKEN) as client:
         for _ in range(3):
             client.decide("home")
     assert len({request[1]["key"] for request in place.requests}) == 3
+
+
+def test_a_forked_process_never_reads_the_answers_of_its_parent():
+    place = Unreliable(*[(200, b'{"round": 0, "action": 1}')] * 3)
+    with place as url, tacit.Client(url, TOKEN) as client:
+        client.decide("home", "parent")
+        child = os.fork()
+        if child == 0:
+            os._exit(17 if client.decide("home", "child") == (0, 1) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
+        client.decide("home", "parent again")
+    parent, other, again = place.connections
+    assert parent == again != other
 
 
 @pytest.mark.parametrize(
@@ -115,6 +150,13 @@ def test_keys_are_never_made_twice():
         (500, b"[]", ServiceError, "answered 500"),
         (302, b"<a href=evil>", ServiceError, "not as tacit serve"),
         (200, b"<html>", ServiceError, "not as tacit serve"),
+        (200, b"[]", ServiceError, "not as tacit serve"),
+        (204, b"", ServiceError, "not as tacit serve"),
+        (200, b'{"round": "x", "action": 1}', ServiceError, "not as tacit serve"),
+        (200, b'{"round": 1e999, "action": 1}', ServiceError, "not as tacit serve"),
+        (200, b'{"action": 1}', ServiceError, "not as tacit serve"),
+        (200, b"[" * 100_000, ServiceError, "not as tacit serve"),
+        (403, b'{"detail": null}', ServiceError, "answered 403"),
         (422, b'{"detail": "bad"}', InvalidInput, "bad"),
     ],
 )

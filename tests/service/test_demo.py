@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from unittest.mock import patch
 
@@ -35,6 +36,19 @@ def test_the_demo_is_at_work_and_leaves_nothing_behind(tmp_path):
     for scene in demo.SCENES:
         assert scene.name in page
     assert "of 6 left" in page
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_demo_that_is_ended_before_it_is_ready_leaves_nothing_behind(tmp_path):
+    code = "from tacit.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "serve", "--demo", "--no-browser", "--port", "0"]
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+        while not list(tmp_path.glob("tacit-demo-*/*")) and child.poll() is None:
+            time.sleep(0.005)
+        child.send_signal(signal.SIGTERM)
+        out, err = child.communicate(timeout=30)
+    assert (child.returncode, out, err) == (0, b"", b"")
     assert list(tmp_path.iterdir()) == []
 
 

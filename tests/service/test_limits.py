@@ -11,6 +11,7 @@ import tacit
 from service.running import BODY, running
 from tacit.errors import StoreError
 from tacit.store import engines
+from tacit.store.batches import Batches
 from tacit.store.live import Live
 from tacit.store.store import Store
 
@@ -129,6 +130,20 @@ def test_a_defect_says_and_logs_nothing_of_what_was_sent(strict, monkeypatch, ca
     assert headers["x-content-type-options"] == "nosniff"
     assert "RuntimeError in fail" in caplog.text
     assert not any(word in text + caplog.text for word in ("canary", "secret"))
+
+
+def test_no_thread_waits_for_a_turn_that_is_given_in_another_thread(service, monkeypatch):
+    """With all threads asleep nobody could serve them, and the service would never answer again."""
+    service.made(name="turns")
+
+    def asleep(self, work):
+        raise AssertionError("a thread would sleep here")
+
+    monkeypatch.setattr(Batches, "submit", asleep)
+    assert service.post("/v1/learners/turns/decisions", {"key": "a"})[0] == 200
+    assert service.post("/v1/learners/turns/rounds/0/feedback", {"feedback": None})[0] == 204
+    status, shown = service.get("/v1/learners/turns")
+    assert (status, shown["rounds"], shown["switches"]) == (200, 1, 0)
 
 
 def test_two_hundred_connections_at_once(service):

@@ -118,6 +118,11 @@ def test_it_listens_on_loopback_says_so_and_takes_tokens_at_once(tmp_path):
         assert (code, said) == (0, "")
 
 
+def test_it_ends_in_order_as_soon_as_it_says_that_it_serves(tmp_path):
+    with served(tmp_path / "new.db") as (child, _):
+        assert end(child) == (0, "")
+
+
 def test_a_store_that_is_served_is_free_when_its_service_is_gone(tmp_path):
     file = tmp_path / "a.db"
     with occupied(file), pytest.raises(StoreError, match="Another service has the store"), occupied(file):
@@ -143,7 +148,7 @@ def test_bad_places_are_refused_in_one_sentence(tmp_path, capsys):
 def test_without_the_extra(module, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, module, None)
     assert run_command("serve", "--store", str(tmp_path / "a.db")) == 2
-    assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'." in capsys.readouterr().err
+    assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
 
 

@@ -1,6 +1,7 @@
 """The routes: what they answer, and what they refuse without changing anything."""
 
 import json
+from urllib.parse import quote
 
 import pytest
 
@@ -20,6 +21,20 @@ def test_a_learner_is_made_once(service):
     assert status == 409
     assert "another contract" in problem["detail"]
     assert service.get("/v1/learners/made")[1]["rounds"] == 0
+
+
+def test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for(service):
+    problem = tacit.Experts(**{name: value for name, value in PROBLEM.items() if name != "kind"})
+    seeded = tacit.Randomness.replayable(3)
+    service.store.open("seeded", problem, epsilon=1.0, delta=1e-6, randomness=seeded)
+    status, refused = service.post("/v1/learners", BODY | {"name": "seeded"})
+    assert (status, "another contract" in refused["detail"]) == (409, True)
+
+
+@pytest.mark.parametrize("name", ["...", ".a", "..a", "a.", "a..", ".a.b", "é", "a b", "%2e"])
+def test_names_with_points(service, name):
+    service.made(name=name)
+    assert service.post(f"/v1/learners/{quote(name)}/decisions", {"key": "a"})[1]["round"] == 0
 
 
 def test_the_same_key_gives_the_same_decision(service):
@@ -83,6 +98,19 @@ def test_bad_feedback_changes_nothing_and_is_not_repeated(service, bad):
     assert service.store.open("bad").waiting[0].round == number
 
 
+@pytest.mark.parametrize("deep", ["[{}]", '{{"tuple": {}}}'])
+def test_feedback_of_any_depth_is_refused_and_not_a_defect(service, caplog, deep):
+    service.made(name="deep")
+    number = service.post("/v1/learners/deep/decisions", {"key": "only"})[1]["round"]
+    for depth in (100, 500, 800):
+        text = "1"
+        for _ in range(depth):
+            text = deep.format(text)
+        raw = f'{{"feedback": {text}}}'.encode()
+        assert service.ask("POST", f"/v1/learners/deep/rounds/{number}/feedback", raw=raw)[0] == 422
+    assert not [record for record in caplog.records if record.name == "tacit.service"]
+
+
 def test_the_feedback_of_arms_is_a_number(service):
     service.made(name="arms", problem={"kind": "arms", "n": 2, "horizon": 50}, delta=0.0)
     number = service.post("/v1/learners/arms/decisions", {"key": "a"})[1]["round"]
@@ -118,6 +146,8 @@ def test_what_is_not_there(service):
         {"name": ""},
         {"name": "a/b"},
         {"name": "a\nb"},
+        {"name": "."},
+        {"name": ".."},
         {"name": "x" * 201},
         {"problem": {"kind": "chess"}},
         {"problem": {"kind": ["experts"]}},

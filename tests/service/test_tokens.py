@@ -3,6 +3,7 @@
 import hmac
 import inspect
 import json
+import socket
 from datetime import timedelta
 
 import pytest
@@ -48,6 +49,16 @@ def test_without_a_token_nothing_is_looked_at(service, method, path, scope, show
     assert headers["www-authenticate"].startswith("Bearer")
     assert "JSON" not in text
     assert "xxx" not in text
+
+
+@pytest.mark.parametrize("good_first", [True, False])
+def test_of_two_tokens_none_is_taken(service, good_first):
+    lines = [f"Authorization: Bearer {token}" for token in (service.token, "tacit_other")]
+    shown = "\r\n".join(lines if good_first else lines[::-1])
+    host, port = service.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall(f"GET /v1/ledger HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{shown}\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 401")
 
 
 def test_tokens_end(service, monkeypatch):

@@ -1,7 +1,9 @@
 """The files of a store: where they stand, what they hold, and that nothing is written to another one."""
 
+import errno
 import os
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,6 +53,26 @@ def test_a_link_to_a_store_is_that_store(path):
     path.write_bytes(older)
     with tacit.Store(path) as store, pytest.raises(StoreError, match="an earlier copy was put back"):
         store.open("home")
+
+
+def test_marks_that_cannot_be_read_are_neither_ignored_nor_taken_away(path, monkeypatch):
+    with tacit.Store(path) as store:
+        store.open("home", PROBLEM, **TARGET).decide()
+    kept = path.with_name("decisions.db.mark").read_bytes()
+
+    def fail(self, *arguments):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(Path, "open", fail)
+    with (
+        tacit.Store(path) as store,
+        pytest.raises(StoreError, match="Too many open files"),
+    ):
+        store.open("home")
+    monkeypatch.undo()
+    assert path.with_name("decisions.db.mark").read_bytes() == kept
+    with tacit.Store(path) as store:
+        assert store.open("home").decide().round == 1
 
 
 def test_marks_are_never_written_to_a_file_that_took_the_place_of_theirs(path, monkeypatch):

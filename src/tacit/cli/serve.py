@@ -60,11 +60,14 @@ def serve(
         output.answer(text, {"address": page.partition("/#")[0], "page": page, "browser": opened})
         sys.stdout.flush()
 
-    if store is None:
-        from tacit.service.demo import demo as show
+    from tacit.service.server import end, signalled  # loads what only this command needs
 
-        show(host, port, shown, browser=browser)
-    else:
-        from tacit.service.server import serve as run  # loads what only this command needs
+    with signalled(end):  # also while a demo is planned
+        if store is None:
+            from tacit.service.demo import demo as show
 
-        run(tacit.Store(store), host, port, ready=ready)
+            show(host, port, shown, browser=browser)
+        else:
+            from tacit.service.server import serve as run
+
+            run(tacit.Store(store), host, port, ready=ready)

@@ -97,7 +97,10 @@ def guarded(access: Access, scope: str) -> type[APIRoute]:
 
 
 def _bearer(request: Request) -> str | None:
-    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    shown = request.headers.getlist("authorization")
+    if len(shown) > 1:  # a proxy may have looked at another one
+        raise _refused(401, "One token is needed: 'Authorization' may be there only once.", 'error="invalid_request"')
+    kind, _, text = "".join(shown).partition(" ")
     return text.strip() if kind.lower() == "bearer" else None
 
 

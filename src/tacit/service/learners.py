@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 from tacit.errors import InvalidInput
 from tacit.service.errors import Problem
+from tacit.service.work import Work
 from tacit.store.live import Live
 from tacit.store.store import Store
 
@@ -56,6 +57,14 @@ class Learners:
             raise Problem(409, detail) from None
         self.keep(live)
         return live
+
+    async def opened(self, name: str, work: Work) -> Live:
+        """The learner of this name, without waiting in the event loop."""
+        found = self.ready(name)
+        if found is None:
+            await work.do(self.check, name)  # whoever misspells a name need not wait for other people's plans
+            found = await work.plan(self.get, name)
+        return found
 
     def check(self, name: str) -> None:
         """Refuse a name that no learner has."""

@@ -9,8 +9,9 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import ExitStack
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -39,6 +40,24 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
+def end(sig: int, frame: FrameType | None) -> None:
+    """A signal handler that ends the program in order."""
+    raise SystemExit(0)
+
+
+@contextmanager
+def signalled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """A block in which SIGTERM calls this handler; a server that runs inside has its own."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def serve(
     store: Store, host: str, port: int, limits: Limits | None = None, ready: Callable[[str], None] = print
 ) -> None:
@@ -61,8 +80,9 @@ def run(store: Store, listener: socket.socket, limits: Limits, ready: Callable[[
     """Serve a store on a socket that takes connections already."""
     with occupied(store.database.file):
         server = Server(configured(create_app(store, limits), limits))
-        ready()
-        server.run([listener])
+        with signalled(server.handle_exit):  # whoever is told that it serves may end it at once
+            ready()
+            server.run([listener])
 
 
 def configured(app: FastAPI, limits: Limits) -> uvicorn.Config:

@@ -80,7 +80,11 @@ class Live:
     @property
     def switches(self) -> int:
         """How often the decision has changed."""
-        return int(self._batches.submit(lambda turn: turn.learner.switches))
+        return int(self._batches.submit(_switches))
+
+    def switches_later(self, run: Run) -> Future[int]:
+        """The same for programs that do not wait in threads: a future; `run` is like the `submit` of an executor."""
+        return self._batches.later(_switches, run)
 
     @property
     def waiting(self) -> tuple[Decision, ...]:
@@ -172,8 +176,8 @@ class Live:
         """Notice that others have written since, or that an older copy of the database was put back."""
         if epoch < self._epoch:
             raise StoreError(
-                f"The learner {self.name!r} is at epoch {max(epoch, 0)} in the store, but was at {self._epoch}: an "
-                "earlier copy of the database was put back, and would spend again what was spent since."
+                f"The learner {self.name!r} is behind what was written to it: an earlier copy of the database was put "
+                "back, and would spend again what was spent since."
             )
         if epoch > self._epoch or self._learner is None:
             self._marks.check("learner", self._number, epoch)
@@ -191,3 +195,7 @@ class Live:
 
     def _rounds(self, transaction: Transaction) -> int:
         return int(transaction.row("SELECT rounds FROM tacit_learners WHERE id = :learner", learner=self._number)[0])
+
+
+def _switches(turn: Turn) -> int:
+    return turn.learner.switches

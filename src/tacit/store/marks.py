@@ -41,14 +41,22 @@ class Marks:
         """Refuse a learner or ledger whose epoch is behind its mark."""
         if self._path is None:
             return
-        with suppress(OSError), self._path.open("rb") as handle:
-            handle.seek(self._place(kind, number))
-            if int.from_bytes(handle.read(WIDTH), "little") > epoch:
-                raise StoreError(
-                    "This database is older than what was written to it: an earlier copy was put back, and would spend "
-                    "again what was spent since. Find the newer one; if it is lost, count what it may have spent as "
-                    f"spent, and delete {self._path.name}."
-                )
+        try:
+            with self._path.open("rb") as handle:
+                handle.seek(self._place(kind, number))
+                mark = int.from_bytes(handle.read(WIDTH), "little")
+        except FileNotFoundError:
+            return
+        except OSError as error:  # the mark may say that an earlier copy was put back
+            raise StoreError(
+                f"The marks {self._path.name} cannot be read ({error.strerror}): nothing was shown."
+            ) from None
+        if mark > epoch:
+            raise StoreError(
+                "This database is older than what was written to it: an earlier copy was put back, and would spend "
+                "again what was spent since. Find the newer one; if it is lost, count what it may have spent as "
+                f"spent, and delete {self._path.name}."
+            )
 
     def set(self, kind: str, number: int, epoch: int) -> None:
         """Write a mark after its commit; a mark that cannot be written stays behind, which is safe."""
@@ -61,8 +69,10 @@ class Marks:
         try:
             with self._path.open("rb") as handle:
                 return handle.read(len(self._head)) == self._head
-        except OSError:
+        except FileNotFoundError:
             return False
+        except OSError:  # whose they are is not known: they are not taken away
+            return True
 
     def _place(self, kind: str, number: int) -> int:
         return len(self._head) + WIDTH * (2 * number + (kind == "ledger"))

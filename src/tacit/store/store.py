@@ -156,7 +156,10 @@ class Store:
 
     @property
     def epoch(self) -> int:
-        """How many transactions have written to learners and ledgers; less than before: an older copy was put back."""
+        """How many decisions and charges there are; less than before: an older copy was put back.
+
+        Feedback is not counted: whether it came is private.
+        """
         with self._database.reading() as transaction:
             return _epoch(transaction)
 
@@ -184,7 +187,6 @@ class Store:
                 "rounds": row.rounds,
                 "decisions": [{"round": number, "action": rows.shown(action)} for number, action in decisions],
                 "spent": {"epsilon": spent[0], "delta": spent[1], "ledger": None if account is None else account[0]},
-                "epoch": row.epoch,
                 "store": {"identity": self.identity, "epoch": _epoch(transaction)},
             }
 
@@ -254,8 +256,8 @@ class Store:
 
 
 def _epoch(transaction: Transaction) -> int:
-    parts = [transaction.row(f"SELECT coalesce(sum(epoch), 0) FROM tacit_{kind}") for kind in ("learners", "ledgers")]
-    return sum(int(part[0]) for part in parts)
+    counted = ("rounds", "learners"), ("epoch", "ledgers")  # a learner's own epoch counts feedback too
+    return sum(int(transaction.row(f"SELECT coalesce(sum({what}), 0) FROM tacit_{kind}")[0]) for what, kind in counted)
 
 
 def _check_name(owner: str, name: object) -> None:

@@ -114,7 +114,7 @@ def feedback_text(value: Any) -> str:
     """Feedback as text; what is not made of numbers is refused."""
     try:
         return written(value)
-    except InvalidInput:
+    except (InvalidInput, RecursionError):
         raise InvalidInput(
             "A store keeps feedback that is made of numbers, lists, tuples and arrays. "
             f"Got a {type(value).__name__} instead."

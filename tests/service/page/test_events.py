@@ -136,3 +136,18 @@ def test_silence_is_broken_and_whoever_may_not_look_any_more_is_let_go(store, mo
     assert ": still here\n\n" in told
     assert len(checks) == 3
     assert not stream._viewers
+
+
+def test_those_who_come_at_once_are_no_more_than_others(store, monkeypatch):
+    monkeypatch.setattr(streaming, "MOST", 2)
+    stream = Events(Watch(store), tick=0.01)
+
+    async def main():
+        streams = [stream.stream("", threading.Event(), allowed) for _ in range(5)]
+        assert not stream.full
+        told = [await anext(viewer, None) for viewer in streams]
+        for viewer in streams:
+            await viewer.aclose()
+        return told
+
+    assert asyncio.run(main()) == ["retry: 2000\n\n"] * 2 + [None] * 3

@@ -55,6 +55,8 @@ class Events:
             closing: set when the service ends.
             check: raises if the viewer may not look.
         """
+        if self.full:  # many came at once, when there was room for each of them
+            return
         told = asyncio.Event()
         self._viewers.add(told)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -10,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from tacit.comparison import Comparison
 from tacit.errors import Conflict
+from tacit.randomness import Randomness
 from tacit.service.access import Access, guarded
 from tacit.service.errors import Problem, answers
 from tacit.service.learners import Learners
@@ -19,9 +21,10 @@ from tacit.store.live import Live
 from tacit.store.problems import KINDS, problem_from_dict
 from tacit.store.store import LONGEST_NAME, Store
 
+REACHED = r"^([^/\\.][^/\\]*|\.[^/\\.][^/\\]*|\.\.[^/\\]+)$"  # . and .. are no part of an address for those who ask
 Name = Annotated[
     str,
-    Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^/\\]*$", description="Its name, without / and \\."),
+    Field(min_length=1, max_length=LONGEST_NAME, pattern=REACHED, description="Its name, without / and \\."),
 ]
 OTHER = "A learner of this name has another contract, or another ledger: GET /v1/learners/{name} shows which."
 MOST_SHOWN = 10_000
@@ -78,7 +81,8 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         if body.ledger is not None and body.ledger not in store.ledgers:
             raise Problem(422, "There is no ledger of this name in the store: make it first, by store.ledger(...).")
         try:
-            live, new = store.make(body.name, problem_from_dict(body.problem), ledger=body.ledger, **body.target)
+            problem, secret = problem_from_dict(body.problem), Randomness.secret()  # a seeded one is no private learner
+            live, new = store.make(body.name, problem, ledger=body.ledger, randomness=secret, **body.target)
         except Conflict:
             raise Problem(409, OTHER) from None
         learners.keep(live)
@@ -91,9 +95,8 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         """Plan and make a learner: 201. The same again: 200. Another contract under the same name: 409."""
         return await work.plan(make, body)
 
-    def read(name: str, first: int | None, limit: int) -> dict[str, Any]:
-        live = learners.get(name)
-        return {**public(live), "decisions": live.decisions(first, limit)}
+    def read(live: Live, switches: int, first: int | None, limit: int) -> dict[str, Any]:
+        return {**public(live, switches), "decisions": live.decisions(first, limit)}
 
     @shown.get("/learners/{name}")
     async def learner(
@@ -102,8 +105,10 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         limit: Annotated[int, Query(ge=0, le=MOST_SHOWN, description="How many rounds to show.")] = 1000,
     ) -> dict[str, Any]:
         """What is public of a learner: contract, certified regret, rounds, switches and (the latest) decisions."""
-        do = work.do if learners.ready(name) else work.plan
-        return await do(read, name, first, limit)
+        live = await learners.opened(name, work)
+        # A thread that waited for its turn here could keep the one from running whose turn it is.
+        switches = await asyncio.wrap_future(live.switches_later(work.run))
+        return await work.do(read, live, switches, first, limit)
 
     return [made, shown]
 
@@ -119,8 +124,8 @@ def described(live: Live) -> dict[str, Any]:
     }
 
 
-def public(live: Live) -> dict[str, Any]:
-    """How far a learner is."""
+def public(live: Live, switches: int) -> dict[str, Any]:
+    """How far a learner is, whose decision has changed so often."""
     bound = float(live.plan.regret_bound)
     return {
         "name": live.name,
@@ -133,6 +138,6 @@ def public(live: Live) -> dict[str, Any]:
         "horizon": live.plan.problem.horizon,
         "delay": live.plan.problem.delay,
         "rounds": live.rounds,
-        "switches": live.switches,
+        "switches": switches,
         "ledger": None if live.ledger is None else live.ledger.name,
     }

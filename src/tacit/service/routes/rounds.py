@@ -59,17 +59,10 @@ def router(work: Work, access: Access, learners: Learners, metrics: Metrics) -> 
     decisions = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "decide"), responses=refused)
     feedback = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "feedback"), responses=refused)
 
-    async def opened(name: str) -> Live:
-        found = learners.ready(name)
-        if found is None:
-            await work.do(learners.check, name)  # whoever misspells a name need not wait for other people's plans
-            found = await work.plan(learners.get, name)
-        return found
-
     @decisions.post("/learners/{name}/decisions", response_model=Decided)
     async def decide(name: str, body: Asked) -> Any:
         """The decision of the next round, once it is durable; the same key gives the same one."""
-        live = await opened(name)
+        live = await learners.opened(name, work)
         try:
             decision = await asyncio.wrap_future(live.decide_later(body.key, work.run))
         except PrivacyError as error:  # the ledger cannot afford it
@@ -83,7 +76,7 @@ def router(work: Work, access: Access, learners: Learners, metrics: Metrics) -> 
     @feedback.post("/learners/{name}/rounds/{round}/feedback", status_code=204, response_class=Response)
     async def settle(name: str, round: Round, body: Told) -> Response:
         """Keep the feedback of a round, once it is durable. The same again: 204. Another one, or too late: 409."""
-        live = await opened(name)
+        live = await learners.opened(name, work)
         try:
             await asyncio.wrap_future(live.settle_later(round, body.feedback, work.run))
         except InvalidInput:  # its sentence could name a part of the feedback
