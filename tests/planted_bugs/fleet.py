@@ -10,7 +10,9 @@ import numpy as np
 from planted_bugs.catalogue import Control, swap
 from tacit.auditing.report import Finding
 from tacit.auditing.swapped_attributes import swapped
-from tacit.learners.experts import HedgeOnSums
+from tacit.learners.doubling import Doubling
+from tacit.learners.experts import HedgeOnSums, LazyExperts
+from tacit.learners.plan import Plan
 from tacit.problems import Experts
 from tacit.randomness import Randomness, Sealed, SealedBatch
 from tacit.spark import fleet
@@ -75,6 +77,17 @@ def counted_twice() -> Finding:
     return _finding("rows that come again", "a person counts twice" if wrong else "")
 
 
+def shared_by_plans() -> Finding:
+    """Run two plans of unknown horizon that differ in the relation on the same rows, and look for a shared key."""
+    used = []
+    for relation in ("replace", "zero-out"):
+        plan = LazyExperts.calibrate(Experts(n=2, horizon=None), epsilon=1.0, delta=0.0, relation=relation)
+        many = Fleet(plan, Randomness.sealed(_KEYS))
+        used.append(_keys_of(lambda m=many: m.advance(b"shop", None, np.arange(4), _rows("a")[:4])))
+    shared = bool(used[0] & used[1])
+    return _finding("two plans without a horizon", "they share noise" if shared else "")
+
+
 def _finding(attack: str, broken: str) -> Finding:
     return Finding("fleet", attack, broken or "nothing found", 0.0, float(bool(broken)), bool(broken))
 
@@ -103,5 +116,11 @@ CONTROLS = (
     Control("sealed draws ignore the rows", "fleet", _ignoring(rows=b""), shared_by(rows="d")),
     Control("sealed draws ignore the state", "fleet", _ignoring(state=b""), shared_by(state="b")),
     Control("sealed draws ignore the learner's key", "fleet", _ignoring(learner=b""), shared_by(name=b"other")),
+    Control(
+        "a plan without a horizon is known by its epsilon and delta alone",
+        "fleet",
+        swap(Doubling, "signature", lambda honest: vars(Plan)["signature"]),
+        shared_by_plans,
+    ),
     Control("duplicates of a round are counted", "fleet", swap(fleet, "ordered", _next_round), counted_twice),
 )
