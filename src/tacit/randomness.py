@@ -204,6 +204,17 @@ class SealedBatch(Randomness):
     def label(self) -> str:
         return SEALED
 
+    @property
+    def past(self) -> bytes:
+        """16 bytes that no other batch has: the state after this one carries them.
+
+        Two pasts may lead to the same sums. Without a trace of its past a state would then be continued with the same
+        draws after both, and whoever sees that both go on alike would know that the sums are equal.
+        """
+        keyed = self._hash.copy()
+        keyed.update(b"past")
+        return keyed.digest()[:16]
+
     def child(self, name: str | int) -> SealedBatch:
         return SealedBatch(self._next(b"child " + _bytes("child", str(name))))
 
