@@ -106,6 +106,12 @@ def problem_adversary(problem):
     return getattr(problem, "adversary", "oblivious")
 
 
+@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.HedgeOnSums])
+def test_plans_that_leak_nothing_are_confirmed(algorithm):
+    verdict = tacit.verify(contract_of(algorithm, tacit.Experts(n=3, horizon=1), {}))
+    assert (verdict.answer, verdict.epsilon) == ("yes", 0.0)
+
+
 def test_float_noise_is_not_passed():
     made = contract_of(tacit.HedgeOnSums, EXPERTS, {"numerics": "float"})
     assert tacit.verify(made).answer == "not verifiable yet"

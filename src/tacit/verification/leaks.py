@@ -135,6 +135,8 @@ def least(function: Callable[[Real], Real], low: float, high: float) -> Real:
 
 def solved(leak: Leak, delta: Real, near: Real) -> Real:
     """The smallest epsilon at which a falling delta is small enough, to ten digits from above; infinite above 1000."""
+    if leak.delta(mp.mpf(0)) <= delta:  # else the search below would halve for ever
+        return mp.mpf(0)
     high = max(mp.mpf(near), mp.mpf("1e-6"))
     while leak.delta(high) > delta:
         high *= 2
