@@ -32,6 +32,11 @@ VERIFIABLE = [
     (tacit.LazyExperts, EXPERTS, {"max_switches": 12}),
     (tacit.LazyExperts, EXPERTS, {"rounds_per_person": 2}),
     (tacit.LazyExperts, EXPERTS, {"epsilon": 3.0, "delta": 1e-9}),
+    (
+        tacit.LazyExperts,
+        tacit.Experts(n=2, horizon=13),
+        {"delta": 1e-9, "relation": "zero-out", "rounds_per_person": 3},
+    ),
     (tacit.ScheduledExperts, EXPERTS, {}),
     (tacit.ScheduledExperts, EXPERTS, {"delta": 0.0, "rounds_per_person": 3}),
     (tacit.HedgeOnSums, EXPERTS, {}),
