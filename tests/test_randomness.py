@@ -273,6 +273,16 @@ def test_a_sealed_source_is_private_and_silent():
     assert source.tag(b"a", b"b") != source.tag(b"ab") != source.tag(b"a", b"b", b"")
 
 
+def test_a_seed_or_a_saved_key_is_not_private_whatever_source_is_asked():
+    saved = Randomness.replayable(5).state_dict()
+    sealed = Randomness.sealed(KEY)
+    for source in (Randomness.secret(), sealed, sealed.batch(**BATCH)):
+        assert not source.replayable(3).private
+        assert not source.restore(saved).private
+        assert type(source.secret()) is type(source.restore({})) is Randomness
+        assert source.secret().private
+
+
 def test_a_sealed_source_draws_only_for_a_batch():
     plan = LazyExperts(Experts(n=2, horizon=20), eta=0.1, force=0.1)
     for draw in (lambda source: source.stream("a"), lambda source: source.child(0), plan.start):

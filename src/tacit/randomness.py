@@ -58,19 +58,20 @@ class Randomness:
             raise InvalidInput("A Randomness is made by secret() or replayable(seed); a key has 32 bytes.")
         self._key = key  # a secret source has none: whoever has a key can replay it
 
-    @classmethod
-    def secret(cls) -> Randomness:
+    # Static: asked of a sealed source, a seed would otherwise make a sealed one, stamped as private.
+    @staticmethod
+    def secret() -> Randomness:
         """Fresh entropy from the operating system for whatever starts from it: the default of every learner."""
-        return cls(None)
+        return Randomness(None)
 
-    @classmethod
-    def replayable(cls, seed: int) -> Randomness:
+    @staticmethod
+    def replayable(seed: int) -> Randomness:
         """The same draws for the same seed. Whoever knows the seed can undo the privacy."""
         number = check_integer("Randomness.replayable", "seed", seed, at_least=0)
-        return cls(_hash(b"tacit replayable", str(number).encode()))
+        return Randomness(_hash(b"tacit replayable", str(number).encode()))
 
-    @classmethod
-    def sealed(cls, key: bytes) -> Sealed:
+    @staticmethod
+    def sealed(key: bytes) -> Sealed:
         """The same draws for the same batch of the same learner; private while the 32 bytes of `key` are secret."""
         return Sealed(key)
 
@@ -103,14 +104,14 @@ class Randomness:
         """The key of a replayable source, as text; a secret one has nothing to save."""
         return {} if self._key is None else {"key": b64encode(self._key).decode()}
 
-    @classmethod
-    def restore(cls, state: dict[str, Any]) -> Randomness:
+    @staticmethod
+    def restore(state: dict[str, Any]) -> Randomness:
         """The source saved by `state_dict`: secret if there is no key in it."""
         allowed = "The 'state' of Randomness.restore must be what state_dict gave: a key or nothing."
         if not isinstance(state, dict):
             raise InvalidInput(allowed)
         try:
-            return cls(b64decode(state["key"], validate=True)) if state else cls.secret()
+            return Randomness(b64decode(state["key"], validate=True) if state else None)
         except (TypeError, KeyError, ValueError):
             raise InvalidInput(allowed) from None
 
@@ -203,6 +204,17 @@ class SealedBatch(Randomness):
     @property
     def label(self) -> str:
         return SEALED
+
+    @property
+    def past(self) -> bytes:
+        """16 bytes that no other batch has: the state after this one carries them.
+
+        Two pasts may lead to the same sums. Without a trace of its past a state would then be continued with the same
+        draws after both, and whoever sees that both go on alike would know that the sums are equal.
+        """
+        keyed = self._hash.copy()
+        keyed.update(b"past")
+        return keyed.digest()[:16]
 
     def child(self, name: str | int) -> SealedBatch:
         return SealedBatch(self._next(b"child " + _bytes("child", str(name))))

@@ -53,6 +53,15 @@ def test_a_plan_with_epochs_in_hand_can_be_pickled(plan):
     assert again.epoch(3) == plan.epoch(3)
 
 
+@pytest.mark.parametrize(
+    "changes", [{"relation": "zero-out"}, {"numerics": "float"}, {"adversary": "adaptive"}, {"hold": False}]
+)
+def test_plans_that_differ_have_other_signatures(changes):
+    one, other = (HedgeOnSums.calibrate(OPEN, epsilon=1.0, delta=1e-6, **more) for more in ({}, changes))
+    assert one != other
+    assert one.signature != other.signature
+
+
 def test_guarantee_is_the_point_that_all_epochs_share(plan):
     guarantee = plan.guarantee
     assert guarantee.epsilon() == 1.0

@@ -10,7 +10,9 @@ import numpy as np
 from planted_bugs.catalogue import Control, swap
 from tacit.auditing.report import Finding
 from tacit.auditing.swapped_attributes import swapped
-from tacit.learners.experts import HedgeOnSums
+from tacit.learners.doubling import Doubling
+from tacit.learners.experts import HedgeOnSums, LazyExperts
+from tacit.learners.plan import Plan
 from tacit.problems import Experts
 from tacit.randomness import Randomness, Sealed, SealedBatch
 from tacit.spark import fleet
@@ -75,6 +77,29 @@ def counted_twice() -> Finding:
     return _finding("rows that come again", "a person counts twice" if wrong else "")
 
 
+def shared_by_pasts() -> Finding:
+    """Let a row come in one version and be lost in the other, where both lead to the same sums, and go on alike."""
+    many = Fleet(LazyExperts(Experts(n=2, horizon=ROUNDS), eta=0.1, force=0.01), Randomness.sealed(_KEYS))
+    used, missing = [], np.full((1, 2), np.nan)
+    start = many.advance(b"shop", None, np.array([-1]), missing).state
+    for row in (np.full((1, 2), 0.5), missing):
+        state = many.advance(b"shop", start, np.array([0]), row).state
+        used.append(_keys_of(lambda s=state: many.advance(b"shop", s, np.arange(1, 5), _rows("a")[:4])))
+    shared = bool(used[0] & used[1])
+    return _finding("two pasts with the same sums", "they share noise" if shared else "")
+
+
+def shared_by_plans() -> Finding:
+    """Run two plans of unknown horizon that differ in the relation on the same rows, and look for a shared key."""
+    used = []
+    for relation in ("replace", "zero-out"):
+        plan = LazyExperts.calibrate(Experts(n=2, horizon=None), epsilon=1.0, delta=0.0, relation=relation)
+        many = Fleet(plan, Randomness.sealed(_KEYS))
+        used.append(_keys_of(lambda m=many: m.advance(b"shop", None, np.arange(4), _rows("a")[:4])))
+    shared = bool(used[0] & used[1])
+    return _finding("two plans without a horizon", "they share noise" if shared else "")
+
+
 def _finding(attack: str, broken: str) -> Finding:
     return Finding("fleet", attack, broken or "nothing found", 0.0, float(bool(broken)), bool(broken))
 
@@ -102,6 +127,18 @@ def _next_round(honest: Any) -> Any:
 CONTROLS = (
     Control("sealed draws ignore the rows", "fleet", _ignoring(rows=b""), shared_by(rows="d")),
     Control("sealed draws ignore the state", "fleet", _ignoring(state=b""), shared_by(state="b")),
+    Control(
+        "states carry no trace of their past",
+        "fleet",
+        swap(SealedBatch, "past", lambda honest: property(lambda batch: bytes(16))),
+        shared_by_pasts,
+    ),
     Control("sealed draws ignore the learner's key", "fleet", _ignoring(learner=b""), shared_by(name=b"other")),
+    Control(
+        "a plan without a horizon is known by its epsilon and delta alone",
+        "fleet",
+        swap(Doubling, "signature", lambda honest: vars(Plan)["signature"]),
+        shared_by_plans,
+    ),
     Control("duplicates of a round are counted", "fleet", swap(fleet, "ordered", _next_round), counted_twice),
 )

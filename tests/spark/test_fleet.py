@@ -84,6 +84,19 @@ def test_sealed_by_row_batches_may_begin_anywhere(plan):
     assert step(plan, 0, 30).state != whole.state
 
 
+def test_pasts_that_lead_to_the_same_sums_go_on_with_other_noise():
+    """A row that says what a missing one counts as: whether both versions go on alike must not tell that it does."""
+    nothing = np.full((1, 3), np.nan)
+    start = Fleet(LAZY, SOURCE).advance(b"shop", None, np.array([-1]), nothing).state
+    pasts = [
+        Fleet(LAZY, SOURCE).advance(b"shop", start, np.array([0]), row).state for row in (np.full((1, 3), 0.5), nothing)
+    ]
+    assert pasts[0] != pasts[1]
+    assert str(content(LAZY, pasts[0])) == str(content(LAZY, pasts[1]))
+    one, other = (step(LAZY, 1, 59, past).actions for past in pasts)
+    assert one != other
+
+
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
 def test_other_rows_states_and_keys_have_other_noise(control):
     """The attacks that find the planted bugs find nothing here."""

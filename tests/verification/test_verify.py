@@ -32,6 +32,11 @@ VERIFIABLE = [
     (tacit.LazyExperts, EXPERTS, {"max_switches": 12}),
     (tacit.LazyExperts, EXPERTS, {"rounds_per_person": 2}),
     (tacit.LazyExperts, EXPERTS, {"epsilon": 3.0, "delta": 1e-9}),
+    (
+        tacit.LazyExperts,
+        tacit.Experts(n=2, horizon=13),
+        {"delta": 1e-9, "relation": "zero-out", "rounds_per_person": 3},
+    ),
     (tacit.ScheduledExperts, EXPERTS, {}),
     (tacit.ScheduledExperts, EXPERTS, {"delta": 0.0, "rounds_per_person": 3}),
     (tacit.HedgeOnSums, EXPERTS, {}),
@@ -80,6 +85,7 @@ def test_other_numbers_than_the_plans_are_refused(part, name, factor):
     made = contract_of(tacit.LazyExperts, EXPERTS, {})
     place = made[part] if part else made
     place[name] = type(place[name])(place[name] * factor)
+    made["parameters"]["rounds_per_person"] = made["rounds_per_person"]
     assert tacit.verify(made).answer == "no"
 
 
@@ -87,6 +93,44 @@ def test_less_noise_than_the_plans_is_refused():
     made = contract_of(tacit.HedgeOnSums, EXPERTS, {})
     made["noise"]["units"] = made["noise"]["units"] * 102 // 100
     assert tacit.verify(made).answer == "no"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "target", "place", "value"),
+    [
+        (tacit.BatchedTsallis, ARMS, {"delta": 0.0, "relation": "zero-out"}, "relation", "replace"),
+        (tacit.BatchedTsallis, ARMS, {"delta": 0.0, "rounds_per_person": 3}, "rounds_per_person", 1),
+        (tacit.BatchedTsallis, ARMS, {"delta": 0.0}, "noise/rate", 0.5),
+        (tacit.HedgeOnSums, EXPERTS, {}, "parameters/mechanism/steps", 0),
+        (tacit.HedgeOnSums, EXPERTS, {}, "problem/horizon", 3000),
+        (tacit.HedgeOnSums, EXPERTS, {}, "problem/n", 1),
+        (tacit.PrivateFTRL, CONVEX, {}, "parameters/streams", None),
+        (tacit.PrivateFTRL, LINEAR, {"delta": 0.0}, "noise/dimension", 1),
+        (tacit.NoisyMirrorDescent, TRACKING, {"rounds_per_person": 2}, "noise/batch", 10**6),
+        (tacit.LazyExperts, EXPERTS, {}, "epsilon", 10**400),
+    ],
+)
+def test_contracts_that_contradict_themselves_raise(algorithm, problem, target, place, value):
+    made = contract_of(algorithm, problem, target)
+    *parts, name = place.split("/")
+    part = made
+    for each in parts:
+        part = part[each]
+    part[name] = value
+    with pytest.raises(InvalidInput, match="contract must"):
+        tacit.verify(made)
+
+
+@pytest.mark.parametrize(("place", "value"), [("delta", 5e-324), ("delta", 1e-300), ("horizon", 10**30)])
+def test_numbers_beyond_all_accounts_are_not_passed(place, value):
+    made = contract_of(tacit.LazyExperts, EXPERTS, {})
+    (made if place == "delta" else made["problem"])[place] = value
+    assert tacit.verify(made).answer == "not verifiable yet"
+
+
+@pytest.mark.parametrize("changes", [{"private": False}, {"private": "true"}, {"randomness": "Replayable"}])
+def test_what_a_contract_says_of_its_noise_is_believed_if_it_is_bad(changes):
+    assert not tacit.verify({**contract_of(tacit.LazyExperts, EXPERTS, {}), **changes}).private
 
 
 @pytest.mark.parametrize(
@@ -106,9 +150,24 @@ def problem_adversary(problem):
     return getattr(problem, "adversary", "oblivious")
 
 
+@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.HedgeOnSums])
+def test_plans_that_leak_nothing_are_confirmed(algorithm):
+    verdict = tacit.verify(contract_of(algorithm, tacit.Experts(n=3, horizon=1), {}))
+    assert (verdict.answer, verdict.epsilon) == ("yes", 0.0)
+
+
+def test_a_person_stands_in_no_more_rounds_than_there_are():
+    made = contract_of(tacit.HedgeOnSums, tacit.Experts(n=2, horizon=2), {"rounds_per_person": 3})
+    assert tacit.verify(made).answer == "yes"
+
+
 def test_float_noise_is_not_passed():
-    made = contract_of(tacit.HedgeOnSums, EXPERTS, {"numerics": "float"})
-    assert tacit.verify(made).answer == "not verifiable yet"
+    normal = {"adversary": "stochastic", "noise": "gaussian"}
+    for made in (
+        contract_of(tacit.HedgeOnSums, EXPERTS, {"numerics": "float"}),
+        contract_of(tacit.PhasedArms, STOCHASTIC_ARMS, normal),
+    ):
+        assert tacit.verify(made).answer == "not verifiable yet"
 
 
 def test_a_few_tosses_have_a_sharper_account_than_this_one():

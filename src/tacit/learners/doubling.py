@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import exp
 from typing import Any, ClassVar
 
@@ -84,6 +84,12 @@ class Doubling(Plan):
             "epsilon": self.target.epsilon,
             "delta": self.target.delta,
         }
+
+    @cached_property
+    def signature(self) -> str:
+        """Also of all that was asked for, and of the first epoch's plan: the parameters tell few plans apart."""
+        asked = self.make.args[1:] if isinstance(self.make, partial) else (self.target,)
+        return f"{super().signature} for {asked!r}, beginning with {self.epoch(0).signature}"
 
     @property
     def certified_against(self) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """A learner's state as bytes: what an engine keeps for each of a million learners. Nothing is pickled.
 
 The content is that of `Learner.state_dict`: counts, sums, noise in use, open rounds with their feedback, and no keys. A
-packed state begins with the versions and a digest of the plan, and ends with a tag. Under a sealed source the tag is a
-code that nobody without the key can make, and it names the learner: a state that was edited, cut, or put under another
-learner is refused. PRIVATE: keep it as safe as the data.
+packed state begins with the versions, a digest of the plan and a trace of its past, and ends with a tag. Under a sealed
+source the tag is a code that nobody without the key can make, and it names the learner: a state that was edited, cut,
+or put under another learner is refused. PRIVATE: keep it as safe as the data.
 """
 
 from __future__ import annotations
@@ -20,16 +20,24 @@ from tacit.learners.states import STATE_VERSION
 from tacit.randomness import Sealed
 from tacit.validation import MALFORMED
 
-PACK_VERSION = 1
+PACK_VERSION = 2
 _HEAD = b"tacit" + bytes((PACK_VERSION, STATE_VERSION))
-_PLAN, _TAG = 16, 16
+_PLAN, _PAST, _TAG = 16, 16, 16
+_CONTENT = len(_HEAD) + _PLAN + _PAST
 _KINDS = "biuf"
 _LENGTH, _NUMBER = struct.Struct("<I"), struct.Struct("<d")
 _DEEPEST = 32
 
 
-def pack(learner: Learner, digest: bytes, source: Sealed, name: bytes) -> bytes:
-    """The state of the learner of this name; `digest` is that of its plan.
+def pack(learner: Learner, digest: bytes, source: Sealed, name: bytes, past: bytes = bytes(_PAST)) -> bytes:
+    """The state of the learner of this name.
+
+    Args:
+        learner: between two rounds.
+        digest: that of its plan.
+        source: seals it.
+        name: which learner it is.
+        past: of the batch that led to it, so that no other past leads to the same bytes.
 
     Raises:
         ProtocolError: for a replayable learner, whose state holds the keys of its streams.
@@ -41,7 +49,7 @@ def pack(learner: Learner, digest: bytes, source: Sealed, name: bytes) -> bytes:
                 "replayable one holds the keys of its streams."
             )
         content = learner._gather()
-    parts: list[bytes] = [_HEAD, digest]
+    parts: list[bytes] = [_HEAD, digest, past]
     _write(content, parts)
     body = b"".join(parts)
     return body + source.tag(name, body)
@@ -54,7 +62,7 @@ def plan_digest(signature: str) -> bytes:
 
 def unpack(state: bytes, digest: bytes, source: Sealed, name: bytes) -> dict[str, Any]:
     """The content of a packed state, if it is of this version, plan, key and learner, and was not changed."""
-    if not isinstance(state, bytes) or not state.startswith(b"tacit") or len(state) < len(_HEAD) + _PLAN + _TAG:
+    if not isinstance(state, bytes) or not state.startswith(b"tacit") or len(state) < _CONTENT + _TAG:
         raise InvalidInput("This is not the packed state of a learner.")
     if not state.startswith(_HEAD):
         raise InvalidInput(
@@ -67,7 +75,7 @@ def unpack(state: bytes, digest: bytes, source: Sealed, name: bytes) -> dict[str
     if source.tag(name, body) != state[-_TAG:]:
         raise InvalidInput("This packed state was sealed under another key or for another learner, or was changed.")
     try:
-        content, end = _read(body, len(_HEAD) + _PLAN, 0)
+        content, end = _read(body, _CONTENT, 0)
     except (*MALFORMED, struct.error, UnicodeDecodeError):
         raise InvalidInput("This is not the packed state of a learner.") from None
     if end != len(body) or not isinstance(content, dict):

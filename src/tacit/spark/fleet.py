@@ -96,7 +96,7 @@ class Fleet:
         if content is not None:
             load(learner, content)
         actions = (_play_late if self.problem.delay else _play_now)(learner, rows, at.decided)
-        return pack(learner, self._digest, self._source, name), actions
+        return pack(learner, self._digest, self._source, name, source.past), actions
 
 
 def _position(content: dict[str, Any] | None) -> Position:

@@ -12,9 +12,12 @@ import mpmath as mp
 
 from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
-from tacit.verification.facts import Facts, NotVerifiable, people, sides
-from tacit.verification.leaks import GaussianLeak, Leak, PureLeak
+from tacit.verification.facts import Facts, NotVerifiable, contradiction, people, sides
+from tacit.verification.leaks import Leak, PureLeak
 from tacit.verification.sums import SIGMA_SQUARED, Shift, gaussian, sum_leak, together
+
+_FLOATS = "Its noise is drawn in float64: only integers are recomputed."
+_ROUNDED = 1e-6  # by as much a rate may be below what its epsilon allows
 
 
 def lazy_experts(contract: Facts) -> Leak:
@@ -54,13 +57,18 @@ def hedge_on_sums(contract: Facts) -> Leak:
 def private_ftrl(contract: Facts) -> Leak:
     """Sums of clipped gradients, in one or two streams of noise."""
     dimension = contract.part("noise").integer("dimension", at_least=1) if contract.has("noise") else 1
+    domain = contract.part("problem").part("domain")
+    if domain.has("dim") and domain.integer("dim") > dimension:
+        raise contradiction("dimension", "noise")
     return _on_sums(contract, losses=False, dimension=dimension)
 
 
 def noisy_batches(contract: Facts) -> Leak:
     """Sums of batches of losses, each with noise of its own: the rounds of a person cost most in one batch."""
-    noise = _lattice(contract)
     dimension = contract.part("problem").integer("n", at_least=1)
+    noise = _lattice(contract, dimension)
+    if noise.integer("batch", at_least=1) != contract.part("parameters").integer("batch"):
+        raise contradiction("batch", "parameters")
     if dimension == 1:
         return PureLeak(mp.mpf(0))
     shift = Shift(losses=True, units=_units(noise), dimension=dimension, sides=sides(contract), people=people(contract))
@@ -74,31 +82,43 @@ def noisy_batches(contract: Facts) -> Leak:
 def arms(contract: Facts) -> Leak:
     """A round enters one noisy sum and moves it by one step, a person's rounds by as many as there are."""
     noise = contract.part("noise")
-    if noise.text("law") == "two-sided geometric":
-        return PureLeak(mp.mpf(noise.number("rate")) * people(contract))
-    return GaussianLeak(people(contract) / mp.mpf(noise.number("deviation")))
+    if noise.text("law") != "two-sided geometric":
+        raise NotVerifiable(_FLOATS)
+    rate, parameters = mp.mpf(noise.number("rate")), contract.part("parameters")
+    if parameters.number("epsilon") > rate * parameters.integer("rounds_per_person") * (1 + _ROUNDED):
+        raise contradiction("rate", "parameters")
+    return PureLeak(rate * people(contract))
 
 
 def _on_sums(contract: Facts, *, losses: bool, dimension: int) -> Leak:
     parameters = contract.part("parameters")
     mechanism = parameters.part("mechanism")
-    if mechanism.integer("steps") == 0:
+    steps = mechanism.integer("steps")
+    if steps < contract.part("problem").integer("horizon", at_least=1) - 1:
+        raise contradiction("horizon", "parameters")  # the sum after every round but the last decides the next one
+    if steps == 0:
         return PureLeak(mp.mpf(0))
-    noise = _lattice(contract)
+    noise = _lattice(contract, dimension)
     shift = Shift(
-        losses=losses, units=_units(noise), dimension=dimension, sides=sides(contract), people=people(contract)
+        losses=losses,
+        units=_units(noise),
+        dimension=dimension,
+        sides=sides(contract),
+        people=min(people(contract), steps),
     )
-    streams = parameters.integer("streams", at_least=1) if parameters.has("streams") else 1
+    streams = 1 if losses else parameters.integer("streams", at_least=1)
     return sum_leak(noise, mechanism, shift, streams)
 
 
-def _lattice(contract: Facts) -> Facts:
-    """The noise of a plan on integers."""
+def _lattice(contract: Facts, dimension: int) -> Facts:
+    """The noise of a plan on integers, in this dimension."""
     if not contract.has("noise"):
         raise NotVerifiable("The contract does not say which noise hides its sums: it is for simulation.")
     noise = contract.part("noise")
     if not noise.has("units") or noise.integer("units") == 0:
-        raise NotVerifiable("Its noise is drawn in float64, for simulation: only integers are recomputed.")
+        raise NotVerifiable(_FLOATS)
+    if noise.integer("dimension", at_least=1) != dimension:
+        raise contradiction("dimension", "noise")
     return noise
 
 

@@ -31,6 +31,10 @@ class Facts:
         """Whether it says something other than null under this name."""
         return self._content.get(name) is not None
 
+    def true(self, name: str) -> bool:
+        """Whether it says "true" under this name."""
+        return self._content.get(name) is True
+
     def text(self, name: str) -> str:
         """A text."""
         value = self._content.get(name)
@@ -45,7 +49,10 @@ class Facts:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
             raise self._wrong(name, "a number, at least 0 and finite")
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise self._wrong(name, "a number, at least 0 and finite") from None
 
     def integer(self, name: str, *, at_least: int = 0) -> int:
         """A whole number."""
@@ -73,9 +80,25 @@ def sides(contract: Facts) -> int:
     return 2 if relation == "replace" else 1
 
 
+def check_agreement(contract: Facts) -> None:
+    """A contract must not promise to other neighbours than its plan was made for: what a step costs depends on both."""
+    parameters = contract.part("parameters")
+    if parameters.text("relation") != contract.text("relation"):
+        raise contradiction("relation", "parameters")
+    if parameters.integer("rounds_per_person") != contract.integer("rounds_per_person"):
+        raise contradiction("rounds_per_person", "parameters")
+
+
+def contradiction(name: str, part: str) -> InvalidInput:
+    """Of two places that must say the same."""
+    return InvalidInput(f"A contract must not contradict itself: its '{name}' does not fit what its '{part}' say.")
+
+
 def people(contract: Facts) -> int:
-    """How many rounds one person may stand in."""
-    rounds = contract.integer("rounds_per_person", at_least=1)
+    """How many rounds one person may stand in: no more than there are."""
+    rounds = min(
+        contract.integer("rounds_per_person", at_least=1), contract.part("problem").integer("horizon", at_least=1)
+    )
     if rounds > MOST_ROUNDS:
         raise NotVerifiable(f"More than {MOST_ROUNDS:,} rounds per person are not recomputed.")
     return rounds

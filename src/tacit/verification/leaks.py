@@ -10,6 +10,7 @@ import mpmath as mp
 
 DIGITS = 50
 Real = Any  # mpmath has no types
+_POWERS = (-9, 37)  # ln(alpha - 1) of the orders that are tried: where draws are few, the best one is beyond all bounds
 
 
 class Leak(Protocol):
@@ -89,7 +90,7 @@ class RenyiLeak:
             alpha = 1 + gap
             return self.log_moment(alpha) - gap * epsilon + gap * mp.log(gap / alpha) - mp.log(alpha)
 
-        return mp.exp(min(mp.mpf(0), least(log_delta, -9, 18)))
+        return mp.exp(min(mp.mpf(0), least(log_delta)))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
         """The same, solved for epsilon at each order."""
@@ -101,7 +102,7 @@ class RenyiLeak:
             alpha = 1 + gap
             return self.log_moment(alpha) / gap + mp.log(gap / alpha) - (mp.log(delta) + mp.log(alpha)) / gap
 
-        return max(mp.mpf(0), least(at, -9, 18))
+        return max(mp.mpf(0), least(at))
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,12 @@ class BestOf:
         return min(leak.epsilon(delta, near) for leak in self.leaks)
 
 
-def least(function: Callable[[Real], Real], low: float, high: float) -> Real:
-    """The least value found between these ends: a coarse look, then golden sections. Any value is a valid bound."""
-    points = [low + (high - low) * mp.mpf(k) / 27 for k in range(28)]
+def least(function: Callable[[Real], Real]) -> Real:
+    """The least value found between these powers: a coarse look, then golden sections. Any value is a valid bound."""
+    points = [mp.mpf(power) for power in range(*_POWERS)]
     values = [function(point) for point in points]
-    best = min(range(28), key=values.__getitem__)
-    left, right = points[max(best - 1, 0)], points[min(best + 1, 27)]
+    best = min(range(len(points)), key=values.__getitem__)
+    left, right = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
     golden = (mp.sqrt(5) - 1) / 2
     for _ in range(48):
         first, second = right - golden * (right - left), left + golden * (right - left)
@@ -135,6 +136,8 @@ def least(function: Callable[[Real], Real], low: float, high: float) -> Real:
 
 def solved(leak: Leak, delta: Real, near: Real) -> Real:
     """The smallest epsilon at which a falling delta is small enough, to ten digits from above; infinite above 1000."""
+    if leak.delta(mp.mpf(0)) <= delta:  # else the search below would halve for ever
+        return mp.mpf(0)
     high = max(mp.mpf(near), mp.mpf("1e-6"))
     while leak.delta(high) > delta:
         high *= 2

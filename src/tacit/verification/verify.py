@@ -10,11 +10,11 @@ import mpmath as mp
 
 from tacit.errors import InvalidInput
 from tacit.verification.algorithms import ACCOUNTANTS
-from tacit.verification.facts import Facts, NotVerifiable
+from tacit.verification.facts import Facts, NotVerifiable, check_agreement
 from tacit.verification.leaks import DIGITS
 
 FORMAT = "tacit contract 1"
-LARGEST = 1000.0
+LARGEST, LEAST, LONGEST = 1000.0, 1e-200, 10**12
 YES, NO, NOT_YET = "yes", "no", "not verifiable yet"
 EXIT_CODES = {YES: 0, NO: 1, NOT_YET: 2}
 
@@ -27,7 +27,7 @@ class Verdict:
         answer: "yes", "no" or "not verifiable yet".
         reason: one sentence.
         epsilon: the recomputed epsilon at the contract's delta (None: not verifiable yet).
-        private: False if the contract itself says that its noise can be replayed.
+        private: False unless the contract itself says that its noise cannot be replayed.
     """
 
     answer: str
@@ -57,7 +57,7 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
     """
     facts = _read(contract)
     stated, delta = facts.number("epsilon"), facts.number("delta")
-    private = not facts.text("randomness").startswith("replayable")
+    private = facts.true("private") and not facts.text("randomness").lower().startswith("replayable")
     algorithm = facts.text("algorithm")
     with mp.workdps(DIGITS):
         try:
@@ -67,6 +67,9 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
                 raise NotVerifiable("A plan without a horizon is many plans, one for each epoch.")
             if stated > LARGEST:
                 raise NotVerifiable(f"An epsilon above {LARGEST:g} promises nothing.")
+            if 0 < delta < LEAST or facts.part("problem").integer("horizon") > LONGEST:
+                raise NotVerifiable(f"A delta below {LEAST:g} or a horizon above {LONGEST:,} is not recomputed.")
+            check_agreement(facts)
             leak = ACCOUNTANTS[algorithm](facts)
             confirmed = leak.delta(mp.mpf(stated)) <= mp.mpf(delta)
             found = float(leak.epsilon(mp.mpf(delta), mp.mpf(stated)))
