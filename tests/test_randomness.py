@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
+from attacks import rows
 from tacit import Experts, InvalidInput, LazyExperts, Randomness
 from tacit.randomness import COMPUTATIONAL, REPLAYABLE, SEALED, Process, Stream
 
@@ -150,6 +151,7 @@ def test_secret_streams_are_not_copied(how):
         stream.position()
 
 
+@pytest.mark.attack(rows.FORK)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_has_other_keys():
     """Measured before: parent and child drew the same noise, and the difference of their outputs was the data's."""
@@ -208,6 +210,9 @@ KEY = bytes(range(100, 132))
 BATCH = {"plan": "plan", "learner": b"shop", "first": 7, "rows": b"rows", "state": b"state"}
 
 
+@pytest.mark.attack(rows.TWO_KEYS)
+@pytest.mark.attack(rows.OLDER_STATE)
+@pytest.mark.attack(rows.OTHER_ROWS)
 def test_a_sealed_batch_repeats_and_every_part_of_it_counts():
     source = Randomness.sealed(KEY)
     wanted = bits(source.batch(**BATCH).stream("a"))
@@ -234,6 +239,7 @@ def test_parts_of_a_sealed_batch_do_not_run_into_each_other():
     assert len({tuple(bits(source.batch(**{**BATCH, **pair}).stream("a"))) for pair in pairs}) == 3
 
 
+@pytest.mark.attack(rows.UNBOUND)
 def test_a_sealed_batch_never_gives_the_same_noise_twice():
     batch, again = (Randomness.sealed(KEY).batch(**BATCH) for _ in range(2))
     first = [batch.stream("a"), batch.stream("a"), batch.child(0).stream("a"), batch.child(0).stream("a")]
@@ -255,6 +261,7 @@ def test_sealed_draws_are_uniform_over_learners():
     assert kstest(np.square(drawn), "uniform").pvalue < 1e-6
 
 
+@pytest.mark.attack(rows.ROOT)
 def test_a_sealed_source_is_private_and_silent():
     source = Randomness.sealed(KEY)
     batch = source.batch(**BATCH)
@@ -283,6 +290,7 @@ def test_a_seed_or_a_saved_key_is_not_private_whatever_source_is_asked():
         assert source.secret().private
 
 
+@pytest.mark.attack(rows.UNBOUND)
 def test_a_sealed_source_draws_only_for_a_batch():
     plan = LazyExperts(Experts(n=2, horizon=20), eta=0.1, force=0.1)
     for draw in (lambda source: source.stream("a"), lambda source: source.child(0), plan.start):
@@ -300,6 +308,7 @@ def test_bad_sealed_keys(key):
     assert "short" not in str(error.value)
 
 
+@pytest.mark.attack(rows.FORKED_BATCH)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_may_begin_a_sealed_batch_and_not_go_on_with_one():
     source = Randomness.sealed(KEY)

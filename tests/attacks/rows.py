@@ -19,6 +19,26 @@ NAMED = "send a loss outside its range"
 NUMPY = 'tell numpy to raise: `np.seterr(all="raise")`'
 LAWS = "compare the laws of two neighbouring streams (`tacit.audit`)"
 DIGITS = "look for outputs that only one of two neighbours can have"
+# Against a fleet.
+AGAIN = "make the engine run a batch again (kill it, slow a task down)"
+OTHER_ROWS = "send other rows for the same batch, and have it run again"
+OLDER_STATE = "put an older state back and send the same rows"
+TWO_KEYS = "the same rows under two keys"
+COPIED_STATE = "copy a state to another learner, edit it, cut it"
+TWICE = "send a row twice, in one batch or in two"
+ORDER = "arrange duplicates so that the order of arrival decides"
+ROOT = "look for the key in tasks, plans, logs, checkpoints, exceptions"
+UNBOUND = "draw from the sealed key itself, or twice from one batch"
+FORKED_BATCH = "fork in the middle of a batch"
+# Against a store and its service.
+OLDER_COPY = "put an older copy of the database back"
+WRITERS = "write from two processes, threads or forks at once"
+BROKEN_COMMIT = "let a commit fail, or a process die, after the learner moved on"
+COUNTED = "count feedback by exports, metrics, pages or logs"
+QUOTED = "send private values and look for them in answers, errors and logs"
+TOKENS = "come without a token, or with a wrong, expired, revoked or second one, or one of another scope"
+REPEATED = "ask again under the same key, or settle a round again"
+SEEDED = "ask for a learner that was made with a seed"
 
 CHECKED = {
     "secrets_are_not_copied": COPY,
@@ -35,6 +55,7 @@ CHECKED = {
     "forged_states_are_refused": FORGE,
     "bad_feedback_changes_nothing": NAMED,
     "settings_of_numpy_change_nothing": NUMPY,
+    "sealed_batches_repeat": AGAIN,
 }
 
 

@@ -422,14 +422,14 @@ def test_a_pass_begins_at_public_coefficients():
     model = PrivateLogisticRegression(
         data_norm=1.0, classes=[0, 1], algorithm="one-pass", initial=start, random_state=SOURCE, ledger=Ledger()
     )
-    plan = model._one_pass_plan(model._loss(1.0), 600, 5, 1.0)
+    plan = model._one_pass_plan(model._loss(1.0), 600, 5, 1.0, 1.0)
     assert plan.start(Randomness.replayable(0)).play() == pytest.approx([0.3, -0.2, 0.0, 0.1, 0.07 / 0.35])
     assert model.fit(X, y).coef_.shape == (1, 4)
     far = PrivateLogisticRegression(initial=[1e6, 0.0, 0.0, 0.0, 0.0], data_norm=1.0)
-    plan = far._one_pass_plan(far._loss(1.0), 600, 5, 1.0)
+    plan = far._one_pass_plan(far._loss(1.0), 600, 5, 1.0, 1.0)
     assert plan.problem.initial == pytest.approx((plan.problem.domain.radius, 0, 0, 0, 0))
     ridge = PrivateRidge(initial=[2.0], data_norm=1.0, label_bound=4.0, fit_intercept=False)
-    assert ridge._one_pass_plan(SmoothedHingeLoss(), 600, 1, 1.0).problem.initial == (0.5,)
+    assert ridge._one_pass_plan(SmoothedHingeLoss(), 600, 1, 1.0, 1.0).problem.initial == (0.5,)
     with pytest.raises(InvalidInput, match="initial"):
         PrivateLogisticRegression(
             initial=[1.0], data_norm=1.0, classes=[0, 1], algorithm="one-pass", ledger=Ledger()
@@ -441,11 +441,11 @@ def test_a_declared_regulariser_enters_the_pass():
     make = {"data_norm": 1.0, "classes": [0, 1], "algorithm": "one-pass", "random_state": SOURCE, "ledger": Ledger()}
     model = PrivateLogisticRegression(regularisation=300.0, **make)
     many = PrivateLogisticRegression(regularisation=25_000.0, **make)
-    plan = many._one_pass_plan(model._loss(1.0), 50_000, 5, 1.0)
+    plan = many._one_pass_plan(model._loss(1.0), 50_000, 5, 1.0, 1.0)
     assert plan.problem.constants.strong_convexity == 0.5
     assert isinstance(plan.learner, StronglyConvex)
     assert isinstance(
-        PrivateLogisticRegression(**make)._one_pass_plan(model._loss(1.0), 600, 5, 1.0).learner, Subgradient
+        PrivateLogisticRegression(**make)._one_pass_plan(model._loss(1.0), 600, 5, 1.0, 1.0).learner, Subgradient
     )
     assert model.fit(X, y).score(X, y) > 0.6
     heavy = PrivateLogisticRegression(regularisation=1e7, **make).fit(X, y)

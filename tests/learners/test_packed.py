@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
+from attacks import rows
 from tacit import Experts, InvalidInput, Randomness
 from tacit.errors import ProtocolError
 from tacit.learners import packed
@@ -57,6 +58,7 @@ def test_a_state_is_small_and_holds_no_keys(made):
         assert seed[:16] not in state
 
 
+@pytest.mark.attack(rows.COPIED_STATE)
 def test_foreign_and_changed_states_are_refused(made):
     _, digest, state = made
     for bad, message in (

@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from attacks import rows
+
 pytest.importorskip("hypothesis_jsonschema")
 
 from hypothesis_jsonschema import from_schema
@@ -117,6 +119,7 @@ def leaks(text):
     return [word for word in (TEXT, "84147", "canary") if word in text]
 
 
+@pytest.mark.attack(rows.QUOTED)
 @MANY
 @given(data=st.data())
 def test_decisions(service, interface, connection, caplog, data):
@@ -126,6 +129,7 @@ def test_decisions(service, interface, connection, caplog, data):
     check(service, connection, caplog, path, "/v1/learners/fuzzed/decisions", body)
 
 
+@pytest.mark.attack(rows.QUOTED)
 @MANY
 @given(data=st.data())
 def test_feedback(service, interface, connection, caplog, data):
@@ -139,6 +143,7 @@ def test_feedback(service, interface, connection, caplog, data):
     check(service, connection, caplog, path, f"/v1/learners/fuzzed%20too/rounds/{number}/feedback", body)
 
 
+@pytest.mark.attack(rows.QUOTED)
 @MANY
 @given(data=st.data())
 def test_new_learners(service, interface, connection, caplog, data):
@@ -149,6 +154,7 @@ def test_new_learners(service, interface, connection, caplog, data):
     check(service, connection, caplog, path, path, body)
 
 
+@pytest.mark.attack(rows.QUOTED)
 @MANY
 @given(raw=st.binary(max_size=60) | st.text(max_size=30).map(lambda text: (text + TEXT).encode(errors="replace")))
 def test_what_is_no_json(service, connection, caplog, raw):
@@ -158,6 +164,7 @@ def test_what_is_no_json(service, connection, caplog, raw):
     )
 
 
+@pytest.mark.attack(rows.QUOTED)
 @MANY
 @given(name=st.text(min_size=1, max_size=20), query=st.text(max_size=10))
 def test_names_and_queries(service, connection, caplog, name, query):
@@ -166,6 +173,7 @@ def test_names_and_queries(service, connection, caplog, name, query):
     check(service, connection, caplog, "/v1/learners/{name}", address, None)
 
 
+@pytest.mark.attack(rows.COUNTED)
 def test_no_canary_was_counted(service):
     metrics = service.ask("GET", "/metrics", token="")[2]
     assert not leaks(metrics)

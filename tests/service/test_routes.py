@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 import tacit
+from attacks import rows
 from service.running import BODY, LOSSES, PROBLEM
 
 
@@ -23,6 +24,7 @@ def test_a_learner_is_made_once(service):
     assert service.get("/v1/learners/made")[1]["rounds"] == 0
 
 
+@pytest.mark.attack(rows.SEEDED)
 def test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for(service):
     problem = tacit.Experts(**{name: value for name, value in PROBLEM.items() if name != "kind"})
     seeded = tacit.Randomness.replayable(3)
@@ -37,6 +39,7 @@ def test_names_with_points(service, name):
     assert service.post(f"/v1/learners/{quote(name)}/decisions", {"key": "a"})[1]["round"] == 0
 
 
+@pytest.mark.attack(rows.REPEATED)
 def test_the_same_key_gives_the_same_decision(service):
     service.made(name="keys")
     status, first = service.post("/v1/learners/keys/decisions", {"key": "a"})
@@ -64,6 +67,7 @@ def test_decisions_are_shown_in_pieces(service):
     assert rounds("first=9") == []
 
 
+@pytest.mark.attack(rows.REPEATED)
 @pytest.mark.parametrize("value", [LOSSES, None])
 def test_feedback_is_kept_once(service, value):
     name = f"feedback {value is None}"
@@ -83,6 +87,7 @@ def test_feedback_is_kept_once(service, value):
     assert (status, "is closed" in problem["detail"]) == (409, True)
 
 
+@pytest.mark.attack(rows.QUOTED)
 @pytest.mark.parametrize(
     "bad",
     [[0.1234567, 0.5, 2.0], [0.1234567], "0.1234567", {"a": 0.1234567}, [[0.1234567] * 3], True, 0.1234567, 1e400],
@@ -98,6 +103,7 @@ def test_bad_feedback_changes_nothing_and_is_not_repeated(service, bad):
     assert service.store.open("bad").waiting[0].round == number
 
 
+@pytest.mark.attack(rows.COUNTED)
 @pytest.mark.parametrize("deep", ["[{}]", '{{"tuple": {}}}'])
 def test_feedback_of_any_depth_is_refused_and_not_a_defect(service, caplog, deep):
     service.made(name="deep")

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 import tacit
+from attacks import rows
 from cli.command import run_command
 from service.running import LOSSES
 from tacit.errors import InvalidInput, StoreError
@@ -25,6 +26,7 @@ ROUTES = [
 ]
 
 
+@pytest.mark.attack(rows.TOKENS)
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
 def test_every_route_wants_exactly_its_scope(service, method, path, scope):
     service.made()
@@ -37,6 +39,7 @@ def test_every_route_wants_exactly_its_scope(service, method, path, scope):
             assert 'error="insufficient_scope"' in headers["www-authenticate"]
 
 
+@pytest.mark.attack(rows.TOKENS)
 @pytest.mark.parametrize(("method", "path", "scope"), ROUTES)
 @pytest.mark.parametrize(
     "shown", ["", "Bearer", "Bearer ", "Basic dGFjaXQ6", "bearer tacit_", "Bearer " + "x" * LENGTH, "Bearer \xe9"]
@@ -51,6 +54,7 @@ def test_without_a_token_nothing_is_looked_at(service, method, path, scope, show
     assert "xxx" not in text
 
 
+@pytest.mark.attack(rows.TOKENS)
 @pytest.mark.parametrize("good_first", [True, False])
 def test_of_two_tokens_none_is_taken(service, good_first):
     lines = [f"Authorization: Bearer {token}" for token in (service.token, "tacit_other")]
@@ -61,6 +65,7 @@ def test_of_two_tokens_none_is_taken(service, good_first):
         assert connection.recv(100).startswith(b"HTTP/1.1 401")
 
 
+@pytest.mark.attack(rows.TOKENS)
 def test_tokens_end(service, monkeypatch):
     token = service.tokens.make(["read"], days=1.0)
     assert service.get("/v1/ledger", token=token)[0] == 200
@@ -69,6 +74,7 @@ def test_tokens_end(service, monkeypatch):
     assert service.get("/v1/ledger", token=token)[0] == 401
 
 
+@pytest.mark.attack(rows.TOKENS)
 def test_tokens_are_revoked(service, monkeypatch):
     monkeypatch.setattr("tacit.service.access.REMEMBERED", 0.0)
     token = service.tokens.make(["read"], name="gone")
@@ -90,6 +96,7 @@ def test_a_number_is_given_once(service):
     assert service.tokens.list()[-1].number == last + 1
 
 
+@pytest.mark.attack(rows.TOKENS)
 def test_the_cookie_of_the_page_reads_and_does_nothing_else(service):
     cookie = {"Cookie": f"tacit_token={service.token}"}
     service.made()

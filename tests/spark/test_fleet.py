@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import tacit
+from attacks import rows
 from planted_bugs.fleet import CONTROLS
 from tacit import Arms, Experts, InvalidInput, Randomness, Tracking
 from tacit.learners.packed import unpack
@@ -55,6 +56,7 @@ def test_every_round_is_decided_once(plan):
     assert two.report.empty
 
 
+@pytest.mark.attack(rows.AGAIN)
 def test_a_batch_that_is_run_again_gives_the_same_bytes(plan):
     one = step(plan, 0, 20)
     two = step(plan, 20, 40, one.state)
@@ -84,6 +86,7 @@ def test_sealed_by_row_batches_may_begin_anywhere(plan):
     assert step(plan, 0, 30).state != whole.state
 
 
+@pytest.mark.attack(rows.OLDER_STATE)
 def test_pasts_that_lead_to_the_same_sums_go_on_with_other_noise():
     """A row that says what a missing one counts as: whether both versions go on alike must not tell that it does."""
     nothing = np.full((1, 3), np.nan)
@@ -97,6 +100,9 @@ def test_pasts_that_lead_to_the_same_sums_go_on_with_other_noise():
     assert one != other
 
 
+@pytest.mark.attack(rows.TWO_KEYS)
+@pytest.mark.attack(rows.OLDER_STATE)
+@pytest.mark.attack(rows.OTHER_ROWS)
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
 def test_other_rows_states_and_keys_have_other_noise(control):
     """The attacks that find the planted bugs find nothing here."""
@@ -115,6 +121,7 @@ def test_the_first_decision_is_asked_for_without_feedback(plan):
     assert again.report.late == 1
 
 
+@pytest.mark.attack(rows.TWICE)
 def test_duplicates_count_once():
     clean = step(LAZY, 0, 20)
     rounds, rows = np.r_[0:20, 5:9, 7], np.r_[LOSSES[:20], LOSSES[5:9], LOSSES[7:8]]
@@ -129,6 +136,7 @@ def test_duplicates_count_once():
     assert later.report.late == 20
 
 
+@pytest.mark.attack(rows.ORDER)
 def test_a_round_that_comes_twice_with_other_losses_counts_in_any_order_of_arrival_the_same_way():
     rounds = np.array([0, 1, 1, 1, 2])
     rows = np.array([[0.5] * 3, [0.1, 0.9, 0.9], [0.1, 0.2, 0.3], [np.nan] * 3, [0.5] * 3])
@@ -252,6 +260,7 @@ def test_signs_of_zero_are_one_loss():
     assert one.content() == other.content()
 
 
+@pytest.mark.attack(rows.TWO_KEYS)
 def test_names_of_keys_do_not_collide():
     keys = [("1",), (1,), (True,), (b"1",), ("1", "1"), ("11",), ("1s1:1",), (1, 1), (11,), ("",), (np.int64(12),)]
     assert len({name_of(key) for key in keys}) == len(keys)
@@ -285,6 +294,7 @@ def test_frames_of_pandas(recipe):
     assert "must not be null" in shown["problem"].tolist()[0]
 
 
+@pytest.mark.attack(rows.ROOT)
 def test_bytes_stay_on_one_machine_in_a_file_of_their_own():
     root = Root.found(KEY, local=True)
     assert root == Root.found(KEY, local=True)
@@ -297,6 +307,7 @@ def test_bytes_stay_on_one_machine_in_a_file_of_their_own():
         Root.found(bytes(32), local=True)
 
 
+@pytest.mark.attack(rows.ROOT)
 def test_roots_are_read_by_name_and_never_told(tmp_path, monkeypatch):
     path = tmp_path / "root"
     path.write_bytes(KEY)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tacit
+from attacks import rows
 from tacit.errors import InvalidInput, MissingExtra, ProtocolError, StoreError
 from tacit.store import engines, schema
 from tacit.store.problems import problem_from_dict, problem_to_dict
@@ -89,6 +90,7 @@ def test_what_may_be_shown_does_not_count_feedback(path):
     assert len(set(shown)) == 1
 
 
+@pytest.mark.attack(rows.REPEATED)
 def test_the_same_key_gives_the_same_decision(path):
     with tacit.Store(path) as store:
         live = store.open("home", PROBLEM, **TARGET)
@@ -191,6 +193,7 @@ def test_a_horizon_ends(store):
     assert store.export("short")["rounds"] == 2
 
 
+@pytest.mark.attack(rows.WRITERS)
 def test_threads_never_share_a_round(store):
     live = store.open("home", PROBLEM, **TARGET)
     found, lock = [], threading.Lock()
@@ -212,6 +215,7 @@ def test_threads_never_share_a_round(store):
     assert store.export("home")["rounds"] == 40
 
 
+@pytest.mark.attack(rows.WRITERS)
 def test_two_stores_on_one_file_take_turns(path):
     """Each sees what the other wrote, by the epoch: no round is decided twice and no feedback is lost."""
     with tacit.Store(path) as one, tacit.Store(path) as other:
@@ -248,6 +252,7 @@ def failing(store):
     event.listen(engine, "commit", fail)
 
 
+@pytest.mark.attack(rows.BROKEN_COMMIT)
 @pytest.mark.parametrize("call", ["decide", "settle"])
 def test_a_commit_that_fails_shows_nothing_and_the_learner_goes_on_from_the_last_one(call, store):
     live = store.open("home", PROBLEM, randomness=SEED, **TARGET)
@@ -262,6 +267,7 @@ def test_a_commit_that_fails_shows_nothing_and_the_learner_goes_on_from_the_last
     assert actions(store) == twin(26)
 
 
+@pytest.mark.attack(rows.BROKEN_COMMIT)
 def test_an_interrupt_forgets_what_was_not_committed(store, monkeypatch):
     live = store.open("home", PROBLEM, randomness=SEED, **TARGET)
     use(live, 7)
@@ -273,6 +279,7 @@ def test_an_interrupt_forgets_what_was_not_committed(store, monkeypatch):
     assert actions(store) == twin(16)
 
 
+@pytest.mark.attack(rows.WRITERS)
 def test_a_writer_that_was_overtaken_cannot_commit(store, monkeypatch):
     live = store.open("home", PROBLEM, **TARGET)
     live.decide()
@@ -289,6 +296,7 @@ def test_a_writer_that_was_overtaken_cannot_commit(store, monkeypatch):
     assert live.decide().round == 1
 
 
+@pytest.mark.attack(rows.RESTORE)
 def test_restarts_take_fresh_noise(path):
     """One committed state, continued in many ways: not one future, as it would be if keys were saved."""
     problem, target = tacit.Experts(n=99, horizon=50), {"algorithms": [tacit.HedgeOnSums], **TARGET}
@@ -317,6 +325,7 @@ def test_the_state_holds_no_keys_and_the_files_are_private(path, monkeypatch):
     assert settings == {"journal_mode": "wal", "synchronous": 2}
 
 
+@pytest.mark.attack(rows.OLDER_COPY)
 def test_an_older_copy_that_was_put_back_is_noticed(path):
     with tacit.Store(path) as store:
         use(store.open("home", PROBLEM, **TARGET), 3)
@@ -334,6 +343,7 @@ def test_an_older_copy_that_was_put_back_is_noticed(path):
         assert store.open("home", PROBLEM, **TARGET).decide().round == 3
 
 
+@pytest.mark.attack(rows.OLDER_COPY)
 def test_an_older_copy_under_a_running_learner_is_noticed(store):
     live = store.open("home", PROBLEM, **TARGET)
     use(live, 2)
@@ -351,6 +361,7 @@ def test_a_new_store_in_the_place_of_an_old_one_begins_anew(path):
         assert store.open("home", PROBLEM, **TARGET).decide().round == 0
 
 
+@pytest.mark.attack(rows.WRITERS)
 def test_forked_processes_open_their_own(store):
     live = store.open("home", PROBLEM, **TARGET)
     child = os.fork()
@@ -408,6 +419,7 @@ def test_without_the_extra_the_error_names_it(monkeypatch, path):
         tacit.Store(path)
 
 
+@pytest.mark.attack(rows.QUOTED)
 def test_errors_hold_no_private_value(store):
     live = store.open("home", PROBLEM, **TARGET)
     live.decide()
