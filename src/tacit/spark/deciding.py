@@ -81,7 +81,8 @@ def decide(
         key: the column, or columns, that name a learner.
         feedback: the columns of the losses, one for each expert; for `Arms` the one of the arm that was played.
         root: where each worker reads the 32 bytes of the sealed source: "file:PATH" or "env:NAME"; the bytes
-            themselves only if Spark's master is local.
+            themselves only if Spark's master is local. Every stream needs a root of its own: under a shared one, equal
+            rows of two streams would have equal decisions, which tells.
         round: the column of the round's number, an integer.
         seal: "batch" (fast) or "row": decisions do not depend on where Spark cuts the stream into batches, at the
             price of one seal for each row; a table then gives the decisions of the stream.
