@@ -115,4 +115,4 @@ def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
     assert means == sorted(means)
     assert answer["ranked_by"] == "mean of 2 runs in BernoulliGap, 200 rounds"
     assert run_command(*arguments[:-3], "coins") == 2
-    assert "must be 'gap' or 'switching'" in capsys.readouterr().err
+    assert "must be 'gap', 'switching'" in capsys.readouterr().err

@@ -54,6 +54,7 @@ def test_other_commands(first, second):
         ("report", f"/nowhere/{first}", "--output", second),
         ("audit", "experts", "--n", first, "--epsilon", second, "--horizon", "20", "--budget", "0"),
         ("contract", "verify", f"/nowhere/{first}"),
+        ("token", "--store", f"/nowhere/{first}", "--scopes", second),
         (first, second),
     ):
         if "1e308" in arguments[-1] or arguments[-1].startswith("999"):

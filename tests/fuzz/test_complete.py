@@ -62,6 +62,7 @@ CLAIMS = {
     "ProtocolError": ERRORS, "StoreError": ERRORS, "__version__": ERRORS,
     "verify": "test_contracts.test_verify", "Verdict": "test_contracts.test_verify",
     "contract": "test_contracts.test_contract", "contract_schema": "test_contracts.test_contract",
+    "Client": "test_client.test_client", "Conflict": ERRORS, "ServiceError": ERRORS,
     "Store": "test_store.test_store", "Live": "test_store.test_live",
 }  # fmt: skip
 ESTIMATORS = {
@@ -73,8 +74,12 @@ ESTIMATORS = {
     "private_pipeline": "test_estimators.test_pipelines", "UsefulnessWarning": "test_estimators.test_data",
     "PrivateRidge": "test_estimators.test_parameters", "PrivateStandardScaler": "test_estimators.test_parameters",
 }  # fmt: skip
-COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit", "contract"}
-UNFUZZED_COMMANDS = {"demo": "has no input but a folder", "bench": "times the machine"}
+COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit", "contract", "token"}
+UNFUZZED_COMMANDS = {
+    "demo": "has no input but a folder",
+    "bench": "times the machine",
+    "serve": "goes on until it is told to end; tests/service fuzzes what it answers",
+}
 
 # Methods of what is public, by name: where any of them is called with nonsense.
 METHODS = {
@@ -103,11 +108,14 @@ METHODS = {
     "test_randomness": {"child", "stream", "replayable", "secret"},
     "test_audit": {"plot", "small_instances"},
     "test_estimators": {"record", "together", "clear", "table"},
+    "test_client": {"create", "learner", "ledger", "close", "decide", "settle"},
     "test_store": {"open", "ledger", "export", "close", "decide", "settle"},
 }
 # Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are;
 # through rounds without feedback: neutral data.
 INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "neutral", "barrier_stiffness"}
+# Reached through stores: a state as text, requests that wait, what a service asks of them.
+INNER |= {"state_text", "decide_later", "settle_later", "switches_later", "decisions", "make", "release", "history"}
 # A decision is a tuple.
 INNER |= {"count", "index"}
 # The parts of losses that are minimised, and the points of a Lipschitz problem.
