@@ -105,6 +105,30 @@ class RenyiLeak:
 
 
 @dataclass(frozen=True)
+class SampledLeak:
+    """A leak whose noise is drawn with errors: `distance`, `extra` and `exponent` as for `GaussianLeak`."""
+
+    ideal: Leak
+    distance: Real
+    extra: Real
+    exponent: Real
+
+    @property
+    def sharp(self) -> bool:
+        """As without the errors."""
+        return self.ideal.sharp
+
+    def delta(self, epsilon: Real) -> Real:
+        """The ideal one's at epsilon - extra, and the price of the distance."""
+        ideal = self.ideal.delta(max(mp.mpf(0), epsilon - self.extra))
+        return mp.exp(self.exponent) * ideal + (1 + mp.exp(epsilon)) * self.distance
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """Solved."""
+        return mp.inf if delta == 0 else solved(self, delta, near)
+
+
+@dataclass(frozen=True)
 class BestOf:
     """Several bounds on one mechanism: the least counts."""
 
@@ -135,6 +159,8 @@ def least(function: Callable[[Real], Real], low: float, high: float) -> Real:
 
 def solved(leak: Leak, delta: Real, near: Real) -> Real:
     """The smallest epsilon at which a falling delta is small enough, to ten digits from above; infinite above 1000."""
+    if leak.delta(mp.mpf(0)) <= delta:
+        return mp.mpf(0)
     high = max(mp.mpf(near), mp.mpf("1e-6"))
     while leak.delta(high) > delta:
         high *= 2

@@ -74,7 +74,8 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
             return Verdict(NOT_YET, str(reason), private=private)
     at = f"at delta={delta:g}" if delta else "(pure)"
     if confirmed:
-        return Verdict(YES, f"epsilon={stated:.6g} {at} follows; recomputed: {found:.6g}.", found, private)
+        floats = ", as if floats were real numbers" if facts.text("numerics").startswith("idealized") else ""
+        return Verdict(YES, f"epsilon={stated:.6g} {at} follows{floats}; recomputed: {found:.6g}.", found, private)
     if not leak.sharp:
         return Verdict(NOT_YET, f"the independent accountant proves only epsilon={found:.6g} {at}.", found, private)
     return Verdict(NO, f"the contract states epsilon={stated:.6g} {at}; recomputed: {found:.6g}.", found, private)
