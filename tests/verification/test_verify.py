@@ -137,6 +137,21 @@ def test_extreme_parameters_have_a_verdict(changes):
     assert tacit.verify(made).answer == ("no" if "force" in changes else "yes")
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "part", "changes"),
+    [
+        (tacit.ObjectivePerturbation, LOGISTIC, "parameters", {"noise_scale": 1e-320}),
+        (tacit.OnlineToBatch, LOGISTIC, "noise", {"rounding_error": 1e300}),
+        (tacit.SampledFixedShare, TRACKING, "", {"delta": 1e-320}),
+    ],
+    ids=["hardly noise", "an error", "hardly a delta"],
+)
+def test_absurd_numbers_are_not_passed(algorithm, problem, part, changes):
+    made = contract_of(algorithm, problem, {})
+    (made[part] if part else made).update(changes)
+    assert tacit.verify(made).exit_code == 2
+
+
 def test_several_minimisers_of_logistic_losses_are_not_refused_by_the_coarser_account():
     plan = tacit.ObjectivePerturbation.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6, regularisation=0.9)
     made = json.loads(json.dumps(tacit.contract(replace(plan, releases=3))))

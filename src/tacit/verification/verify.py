@@ -72,6 +72,8 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
             found = float(leak.epsilon(mp.mpf(delta), mp.mpf(stated)))
         except NotVerifiable as reason:
             return Verdict(NOT_YET, str(reason), private=private)
+        except (ArithmeticError, MemoryError):  # numbers that no plan has
+            return Verdict(NOT_YET, "Numbers as large or as small as these are not recomputed.", private=private)
     at = f"at delta={delta:g}" if delta else "(pure)"
     if confirmed:
         floats = ", as if floats were real numbers" if facts.text("numerics").startswith("idealized") else ""
