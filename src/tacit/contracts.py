@@ -19,11 +19,19 @@ from tacit.comparison import Comparison
 from tacit.learners.arms.common import ArmPlan
 from tacit.learners.arms.phased_arms import PhasedArms
 from tacit.learners.learner import Learner
+from tacit.learners.lipschitz.lipschitz_one_pass import LipschitzOnePass
 from tacit.learners.on_sums import RunningSumPlan
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic.averaged_ftrl import AveragedFTRL
+from tacit.learners.stochastic.model_noise import LatticeModelNoise
+from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation
+from tacit.learners.stochastic.online_to_batch import OnlineToBatch
 from tacit.learners.tracking.batch_plan import BatchPlan
+from tacit.learners.tracking.common import SelectionPlan
+from tacit.learners.tracking.limited_updates import selection_rate
+from tacit.learners.tracking.restart_on_shift import RestartOnShift
 from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.numerics.lattice import LOSS_UNITS
 from tacit.validation import invalid
 from tacit.verification.verify import FORMAT
 from tacit.version import __version__
@@ -89,8 +97,10 @@ def contract_schema() -> dict[str, Any]:
 def _noise(plan: Plan) -> dict[str, Any] | None:
     """The law of a plan's noise and its lattice (None: it draws decisions only, or says nothing of its noise)."""
     match plan:
-        case AveragedFTRL():
+        case AveragedFTRL() | LipschitzOnePass():
             return _noise(plan.online)
+        case OnlineToBatch(scheduled=True):
+            return {**_of_grid(plan.grid, plan.mechanism.noise), "diameter": plan.conversion.diameter}
         case RunningSumPlan():
             return _of_grid(plan.grid, plan.mechanism.noise)
         case BatchPlan():
@@ -99,7 +109,20 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             return {"law": "gaussian", "deviation": plan.scale * plan.release().steps_per_round}
         case ArmPlan():
             return {"law": "two-sided geometric", "rate": plan.release().rate}
+        case RestartOnShift():
+            threshold, query = plan.test_rates
+            rates = {"threshold_rate": threshold, "query_rate": query, "test_units": plan.detector.units}
+            return {**_selection(plan, plan.budgets[0]), **rates}
+        case SelectionPlan():
+            return _selection(plan, plan.epsilon)
+        case ObjectivePerturbation(noise=LatticeModelNoise() as noise):
+            return {"law": "wide discrete gaussian", "dimension": noise.dimension, "reach": noise.reach}
     return None
+
+
+def _selection(plan: SelectionPlan, epsilon: float) -> dict[str, Any]:
+    rate = selection_rate(epsilon, plan.relation, plan.rounds_per_person)
+    return {"law": "permute-and-flip", "units": LOSS_UNITS, "rate": rate}
 
 
 def _of_grid(grid: Grid, noise: str) -> dict[str, Any]:

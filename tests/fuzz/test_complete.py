@@ -116,6 +116,8 @@ METHODS = {
 INNER = {"link", "slope", "curvature", "link_constants", "clip_labels", "neutral", "barrier_stiffness"}
 # Reached through stores: a state as text, requests that wait, what a service asks of them.
 INNER |= {"state_text", "decide_later", "settle_later", "switches_later", "decisions", "make", "release", "history"}
+# Sources: keys of sealed ones are refused by tests/test_randomness.py; the others take nothing from a caller.
+INNER |= {"sealed", "continued", "fresh_key"}
 # A decision is a tuple.
 INNER |= {"count", "index"}
 # The parts of losses that are minimised, and the points of a Lipschitz problem.

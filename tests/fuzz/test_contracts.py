@@ -7,11 +7,18 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, numbers, values
 
+SHIFTING = tacit.Tracking(n=3, switches=1, horizon=60, adversary="stochastic")
+RECORDS = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=60)
 PLANS = [
     tacit.LazyExperts(tacit.Experts(n=3, horizon=60), eta=0.1, force=0.2, batch=2),
     tacit.ScheduledExperts(tacit.Experts(n=3, horizon=60), eta=0.1),
     tacit.HedgeOnSums.calibrate(tacit.Experts(n=3, horizon=60), epsilon=1.0, delta=1e-6),
     tacit.BatchedTsallis.calibrate(tacit.Arms(n=3, horizon=500), epsilon=1.0, delta=0.0),
+    tacit.L2P(tacit.Experts(n=3, horizon=60), eta=0.1, force=0.2, reference_force=0.1, batch=2),
+    tacit.SampledFixedShare(tacit.Tracking(n=3, switches=1, horizon=60), eta=0.1, epoch=20),
+    tacit.RestartOnShift.calibrate(SHIFTING, epsilon=1.0, delta=0.0, adversary="stochastic"),
+    tacit.OnlineToBatch.calibrate(RECORDS, epsilon=1.0, delta=1e-6, batch=4, scheduled=True),
+    tacit.ObjectivePerturbation.calibrate(RECORDS, epsilon=1.0, delta=1e-6),
 ]
 MADE = [tacit.contract(plan) for plan in PLANS]
 PLACES = [(index, part, name) for index, made in enumerate(MADE) for part in ("", "parameters", "problem", "noise")

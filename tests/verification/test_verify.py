@@ -2,12 +2,14 @@
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import tacit
 from tacit.catalogue import CATALOGUE
@@ -15,6 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.conversion import gaussian_delta
 from tacit.verification.algorithms import ACCOUNTANTS
 from tacit.verification.leaks import GaussianLeak, PureLeak, RenyiLeak
+from tacit.verification.linked import LinkedLeak
 from tacit.verification.walks import Walk, binomial
 
 EXPERTS = tacit.Experts(n=4, horizon=300)
@@ -24,6 +27,11 @@ CONVEX = tacit.Convex(domain=tacit.Ball(3), loss=tacit.LogisticLoss(), horizon=4
 LINEAR = tacit.Convex(domain=tacit.Ball(3), loss=tacit.LinearLoss(), horizon=400)
 ONE_PASS = tacit.Stochastic(domain=tacit.Ball(3), loss=tacit.HingeLoss(), horizon=300)
 TRACKING = tacit.Tracking(n=3, switches=2, horizon=400)
+SHIFTING = tacit.Tracking(n=3, switches=2, horizon=400, adversary="stochastic")
+LOGISTIC = tacit.Stochastic(domain=tacit.Ball(3), loss=tacit.LogisticLoss(), horizon=300)
+LINE = tacit.Lipschitz(dimension=1, horizon=300)
+RECORDS = tacit.StochasticLipschitz(dimension=1, horizon=300)
+DISC = tacit.Bandit(domain=tacit.Ball(2, radius=0.5), horizon=4000, value_range=(0.0, 1.0), lipschitz=1.0)
 
 VERIFIABLE = [
     (tacit.LazyExperts, EXPERTS, {}),
@@ -48,6 +56,21 @@ VERIFIABLE = [
     (tacit.AveragedFTRL, ONE_PASS, {}),
     (tacit.NoisyMirrorDescent, TRACKING, {}),
     (tacit.NoisyMirrorDescent, TRACKING, {"delta": 0.0, "rounds_per_person": 2}),
+    (tacit.TrackingOnSums, SHIFTING, {"delta": 0.0, "adversary": "stochastic"}),
+    (tacit.OnlineToBatch, LOGISTIC, {}),
+    (tacit.OnlineToBatch, LOGISTIC, {"delta": 0.0, "relation": "zero-out"}),
+    (tacit.ObjectivePerturbation, LOGISTIC, {}),
+    (tacit.ObjectivePerturbation, LOGISTIC, {"delta": 0.0}),
+    (tacit.L2P, EXPERTS, {}),
+    (tacit.LimitedUpdates, SHIFTING, {"delta": 0.0, "adversary": "stochastic"}),
+    (tacit.RecentLeader, SHIFTING, {"delta": 0.0, "adversary": "stochastic"}),
+    (tacit.RestartOnShift, SHIFTING, {"delta": 0.0, "adversary": "stochastic"}),
+    (tacit.SampledFixedShare, TRACKING, {}),
+    (tacit.LazyFixedShare, TRACKING, {"delta": 0.0}),
+    (tacit.LipschitzGrid, LINE, {}),
+    (tacit.LipschitzNet, LINE, {"delta": 0.0, "cells": 4}),
+    (tacit.LipschitzOnePass, RECORDS, {"delta": 0.0}),
+    (tacit.BanditFW, DISC, {}),
     (tacit.PhasedArms, STOCHASTIC_ARMS, {"delta": 0.0, "adversary": "stochastic"}),
     (tacit.BatchedTsallis, ARMS, {"delta": 0.0, "rounds_per_person": 3}),
 ]
@@ -134,20 +157,28 @@ def test_what_a_contract_says_of_its_noise_is_believed_if_it_is_bad(changes):
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "problem"),
-    [(tacit.L2P, EXPERTS), (tacit.LazyExperts, tacit.Experts(n=4, horizon=None)), (tacit.TrackingOnSums, None)],
-    ids=["no accountant", "no horizon", "tracking"],
+    ("algorithm", "problem", "changes"),
+    [
+        (tacit.L2PConvex, LINEAR, {}),
+        (tacit.HedgeOnSums, tacit.Experts(n=4, horizon=None), {}),
+        (tacit.LazyFixedShare, TRACKING, {"prior": "uniform"}),
+        (tacit.HedgeOnSums, EXPERTS, {"numerics": "float"}),
+        (tacit.ObjectivePerturbation, LOGISTIC, {"numerics": "float"}),
+    ],
+    ids=["no accountant", "no horizon", "logarithms of a prior", "float64 sums", "float64 minimiser"],
 )
-def test_what_cannot_be_recomputed_is_not_passed(algorithm, problem):
-    problem = problem or tacit.Tracking(n=3, switches=2, horizon=300, adversary="stochastic")
-    made = tacit.contract(algorithm.calibrate(problem, epsilon=1.0, delta=1e-6, adversary=problem_adversary(problem)))
-    jsonschema.validate(json.loads(json.dumps(made)), tacit.contract_schema())
+def test_what_cannot_be_recomputed_is_not_passed(algorithm, problem, changes):
+    made = contract_of(algorithm, problem, changes)
+    jsonschema.validate(made, tacit.contract_schema())
     verdict = tacit.verify(made)
     assert (verdict.answer, verdict.exit_code, verdict.epsilon) == ("not verifiable yet", 2, None)
 
 
-def problem_adversary(problem):
-    return getattr(problem, "adversary", "oblivious")
+@pytest.mark.parametrize("changes", [{"force": 0.0}, {"eta": 1e-320}], ids=["never forced", "hardly a rate"])
+def test_extreme_parameters_have_a_verdict(changes):
+    made = contract_of(tacit.L2P, EXPERTS, {})
+    made["parameters"].update(changes)
+    assert tacit.verify(made).answer == ("no" if "force" in changes else "yes")
 
 
 @pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.HedgeOnSums])
@@ -168,6 +199,80 @@ def test_float_noise_is_not_passed():
         contract_of(tacit.PhasedArms, STOCHASTIC_ARMS, normal),
     ):
         assert tacit.verify(made).answer == "not verifiable yet"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "part", "changes"),
+    [
+        (tacit.ObjectivePerturbation, LOGISTIC, "parameters", {"noise_scale": 1e-320}),
+        (tacit.OnlineToBatch, LOGISTIC, "noise", {"rounding_error": 1e300}),
+        (tacit.SampledFixedShare, TRACKING, "", {"delta": 1e-320}),
+    ],
+    ids=["hardly noise", "an error", "hardly a delta"],
+)
+def test_absurd_numbers_are_not_passed(algorithm, problem, part, changes):
+    made = contract_of(algorithm, problem, {})
+    (made[part] if part else made).update(changes)
+    assert tacit.verify(made).exit_code == 2
+
+
+def test_several_minimisers_of_logistic_losses_are_not_refused_by_the_coarser_account():
+    plan = tacit.ObjectivePerturbation.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6, regularisation=0.9)
+    made = json.loads(json.dumps(tacit.contract(replace(plan, releases=3))))
+    assert tacit.verify(made).answer == "not verifiable yet"
+    assert tacit.verify({**made, "epsilon": 1.5 * made["epsilon"]}).answer == "yes"
+
+
+def test_pure_minimisers_must_say_that_they_are_idealized():
+    made = contract_of(tacit.ObjectivePerturbation, LOGISTIC, {"delta": 0.0})
+    assert "real numbers" in tacit.verify(made).reason
+    assert tacit.verify({**made, "numerics": "exact"}).answer == "not verifiable yet"
+
+
+LOUDER = [
+    (tacit.OnlineToBatch, LOGISTIC, {}, "noise", "units", 1.02),
+    (tacit.OnlineToBatch, LOGISTIC, {"delta": 0.0}, "noise", "rate", 1.01),
+    (tacit.OnlineToBatch, LOGISTIC, {"scheduled": True}, "parameters", "scheduled", 0),
+    (tacit.ObjectivePerturbation, LOGISTIC, {}, "parameters", "noise_scale", 0.99),
+    (tacit.ObjectivePerturbation, LOGISTIC, {}, "parameters", "accuracy", 10.0),
+    (tacit.ObjectivePerturbation, LOGISTIC, {"delta": 0.0}, "parameters", "regularisation", 0.9),
+    (tacit.L2P, EXPERTS, {}, "parameters", "eta", 1.02),
+    (tacit.LimitedUpdates, SHIFTING, {"adversary": "stochastic"}, "noise", "rate", 1.01),
+    (tacit.RecentLeader, SHIFTING, {"adversary": "stochastic"}, "noise", "rate", 1.01),
+    (tacit.RestartOnShift, SHIFTING, {"adversary": "stochastic"}, "noise", "query_rate", 1.01),
+    (tacit.RestartOnShift, SHIFTING, {"adversary": "stochastic"}, "noise", "threshold_rate", 1.01),
+    (tacit.TrackingOnSums, SHIFTING, {"adversary": "stochastic"}, "noise", "rate", 1.01),
+    (tacit.SampledFixedShare, TRACKING, {}, "parameters", "epoch", 1.1),
+    (tacit.LazyFixedShare, TRACKING, {"delta": 0.0}, "parameters", "eta", 1.02),
+    (tacit.LipschitzGrid, LINE, {}, "noise", "units", 1.02),
+    (tacit.LipschitzNet, LINE, {"cells": 4, "delta": 0.0}, "parameters", "eta", 1.02),
+    (tacit.LipschitzOnePass, RECORDS, {"delta": 0.0}, "parameters", "eta", 1.02),
+    (tacit.BanditFW, DISC, {}, "noise", "units", 1.02),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "problem", "changes", "part", "name", "factor"), LOUDER)
+def test_louder_numbers_are_refused(algorithm, problem, changes, part, name, factor):
+    made = contract_of(algorithm, problem, changes)
+    made[part][name] = type(made[part][name])(made[part][name] * factor)
+    assert tacit.verify(made).answer == "no"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem"),
+    [
+        (tacit.OnlineToBatch, LOGISTIC),
+        (tacit.LipschitzGrid, LINE),
+        (tacit.BanditFW, DISC),
+        (tacit.HedgeOnSums, EXPERTS),
+    ],
+    ids=lambda part: getattr(part, "__name__", ""),
+)
+def test_a_sum_of_fewer_steps_than_the_problem_has_is_no_contract(algorithm, problem):
+    made = contract_of(algorithm, problem, {})
+    made["parameters"]["mechanism"]["steps"] //= 2
+    with pytest.raises(InvalidInput, match="steps"):
+        tacit.verify(made)
 
 
 def test_a_few_tosses_have_a_sharper_account_than_this_one():
@@ -228,6 +333,30 @@ def test_leaks_against_closed_forms():
         renyi = RenyiLeak(lambda alpha: (alpha - 1) * alpha * mp.mpf("0.045"))  # mu = 0.3
         assert renyi.delta(mp.mpf(1)) >= GaussianLeak(mp.mpf("0.3")).delta(mp.mpf(1))
         assert renyi.epsilon(renyi.delta(mp.mpf(1)), 1) == pytest.approx(1, rel=1e-6)
+
+
+@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize(
+    ("move", "growth", "cover", "epsilon"), [(0.2, 0.3, 0.0, 1.0), (0.2, 0.3, 0.01, 0.8), (0.5, 0.05, 0.1, 2.0)]
+)
+def test_linked_losses_against_their_definition(move, growth, cover, epsilon, replacement):
+    """E(1 - e^{epsilon - loss})_+ as the page has it: a sum over normal numbers, the maximum over slopes looked up."""
+    a, n = np.linspace(0, 1, 1001), np.linspace(-9, 9, 6001)
+    weight = np.exp(-(n**2) / 2) / np.sqrt(2 * np.pi) * (n[1] - n[0])
+    places = np.linspace(-9, 9 + move, 3001)
+    curved = np.log1p(4 * a * (1 - a) * growth) + a**2 * move**2 / 2
+    linked = np.max(curved + np.multiply.outer(places, a * move), axis=1)
+    losses = [np.interp(n, places, linked)]
+    if replacement:
+        losses.append(move**2 / 2 + move * n + np.interp(n + move, places, linked))
+
+    def profile(at):
+        mu = cover or 1e-9
+        return norm.cdf(mu / 2 - at / mu) - np.exp(at) * norm.cdf(-mu / 2 - at / mu)
+
+    known = sum(weight @ (profile(epsilon - loss) - profile(epsilon)) for loss in losses) + profile(epsilon)
+    found = float(LinkedLeak(move, growth, replacement, cover).delta(mp.mpf(epsilon)))
+    assert known * (1 - 1e-4) <= found <= known * (1 + 1e-3)
 
 
 def test_a_walk_is_above_every_sequence_of_draws():

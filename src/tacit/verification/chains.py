@@ -39,6 +39,9 @@ class Chain:
         rounds: in how many rounds one person stands.
         cap: at most so many redraws (None: no limit).
         moved: whether data move the coins; False: every toss draws for sure.
+        spread: the largest keep probability is e^spread times the least (None: e^{batch eta}).
+        offset: by how much ln q stays below that of the coin that is forced alone.
+        reference: the probability with which a second chain redraws at each toss, whatever the losses.
     """
 
     tosses: int
@@ -49,12 +52,15 @@ class Chain:
     rounds: int
     cap: int | None = None
     moved: bool = True
+    spread: float | None = None
+    offset: float = 0.0
+    reference: float = 0.0
 
     def leak(self, delta: float, epsilon: float) -> Leak:
         """What is proved of it; the walk is made for about this delta and epsilon."""
         if self.tosses == 0 or self.width == 0:
             return PureLeak(mp.mpf(0))
-        if max(self.width, self.batch * self.eta) > _STEEPEST:
+        if max(self.width, self.batch * self.eta, self.offset, self.spread or 0.0) > _STEEPEST:
             raise NotVerifiable(f"Rates that move a probability by more than e^{_STEEPEST:g} are not recomputed.")
         found: list[Leak] = [PureLeak(self._pure), RenyiLeak(self._log_moment)]
         walked = delta > 0 and self.width <= _WIDEST and (not self.moved or self.rounds <= _MOST_ROUNDS)
@@ -68,12 +74,12 @@ class Chain:
     @cached_property
     def _high(self) -> Real:
         """The largest keep probability."""
-        return 1 - mp.mpf(self.force) if self.moved else mp.mpf(0)
+        return (1 - mp.mpf(self.force)) * mp.exp(-mp.mpf(self.offset)) if self.moved else mp.mpf(0)
 
     @cached_property
     def _low(self) -> Real:
         """The least keep probability."""
-        return self._high * mp.exp(-self.batch * mp.mpf(self.eta))
+        return self._high * mp.exp(-self.batch * mp.mpf(self.eta) if self.spread is None else -mp.mpf(self.spread))
 
     @property
     def chance(self) -> Real:
@@ -102,7 +108,8 @@ class Chain:
         """The bits of a person's batches, at the worst partition, and every draw."""
         bits = [max(self._bit(q, other) for q, other in self.pairs(k)) for k in range(1, self._largest + 1)]
         total = _worst(bits, self.rounds, self.tosses) if self.moved else mp.mpf(0)
-        return total + self._draws * mp.mpf(self.width)
+        draws = self._draws + (self.tosses if self.reference else 0)
+        return total + draws * mp.mpf(self.width)
 
     @staticmethod
     def _bit(q: Real, other: Real) -> Real:
@@ -116,6 +123,7 @@ class Chain:
         draw = (alpha - 1) * min(alpha * width**2 / 8, width)
         inside = draw if self.cap is None else mp.mpf(0)
         bits = self._tosses(alpha, inside) if self.moved else self.tosses * inside
+        bits += self.tosses * mp.log1p(mp.mpf(self.reference) * mp.expm1(draw))
         return bits if self.cap is None else bits + self._draws * draw
 
     def _tosses(self, alpha: Real, draw: Real) -> Real:
@@ -151,7 +159,7 @@ class _WalkLeak:
                 tried[kappa] = float(self._deltas(at)[0])
             return tried[kappa]
 
-        best = max(0.7, 1 + 4 / (chain.width * sqrt(mean)) / 2)
+        best = min(max(0.7, 1 + 4 / (chain.width * sqrt(mean)) / 2), 5e5)
         for ratio in (1.6, 1.2, 1.06, 1.02, 1.005):
             while True:
                 near = [kappa for kappa in (best / ratio, best * ratio) if 0.55 < kappa < 1e6]
@@ -209,16 +217,19 @@ class _WalkLeak:
         key = (sure, cap)
         if key not in self._counts:
             counts = binomial(others, min(1.0, float(self._chain.chance) * (1 + 1e-15)), self._tail).plus(sure)
-            self._counts[key] = counts if cap is None else counts.capped(cap)
+            counts = counts if cap is None else counts.capped(cap)
+            self._counts[key] = counts.joined(binomial(self._chain.tosses, self._chain.reference, self._tail))
         if key not in self._walks:
             self._walks[key] = Walk(self._chain.width, self._kappa, self._counts[key], self._tail)
         return self._walks[key]
 
 
 def _shift(q: Real, other: Real) -> float:
-    """Ln q/q', rounded up; minus infinity becomes far."""
+    """Ln q/q', rounded up; infinities become far."""
     if q == other:
         return 0.0
+    if other == 0:
+        return 1e9
     value = float(mp.log(q / other)) if q > 0 else -1e9
     return value + 1e-15 * abs(value)
 

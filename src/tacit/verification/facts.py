@@ -61,6 +61,20 @@ class Facts:
             raise self._wrong(name, f"a whole number, at least {at_least}")
         return value
 
+    def positive(self, name: str) -> float:
+        """A finite number above 0."""
+        value = self.number(name)
+        if value == 0:
+            raise self._wrong(name, "a number above 0")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """Whether something is so."""
+        value = self._content.get(name)
+        if not isinstance(value, bool):
+            raise self._wrong(name, "true or false")
+        return value
+
     def numbers(self, name: str) -> list[float]:
         """A list of numbers that are not negative."""
         values = self._content.get(name)

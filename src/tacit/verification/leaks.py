@@ -106,6 +106,30 @@ class RenyiLeak:
 
 
 @dataclass(frozen=True)
+class SampledLeak:
+    """A leak whose noise is drawn with errors: `distance`, `extra` and `exponent` as for `GaussianLeak`."""
+
+    ideal: Leak
+    distance: Real
+    extra: Real
+    exponent: Real
+
+    @property
+    def sharp(self) -> bool:
+        """As without the errors."""
+        return self.ideal.sharp
+
+    def delta(self, epsilon: Real) -> Real:
+        """The ideal one's at epsilon - extra, and the price of the distance."""
+        ideal = self.ideal.delta(max(mp.mpf(0), epsilon - self.extra))
+        return mp.exp(self.exponent) * ideal + (1 + mp.exp(epsilon)) * self.distance
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """Solved."""
+        return mp.inf if delta == 0 else solved(self, delta, near)
+
+
+@dataclass(frozen=True)
 class BestOf:
     """Several bounds on one mechanism: the least counts."""
 

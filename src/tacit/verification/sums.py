@@ -15,6 +15,7 @@ import mpmath as mp
 from tacit.errors import InvalidInput
 from tacit.verification.facts import Facts, NotVerifiable
 from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real
+from tacit.verification.schedules import buffered_column, tree_column, whole_sizes
 
 # Of the discrete Gaussian that every exact mechanism draws: three convolved tables, less 4 for what neighbours share.
 SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2) - 4
@@ -36,8 +37,12 @@ def sum_leak(noise: Facts, mechanism: Facts, shift: Shift, streams: int) -> Leak
         return gaussian(mu, noise, streams * steps * shift.dimension, streams)
     if kind not in ("LaplaceTree", "CubeTree"):
         raise NotVerifiable(f"{kind} with {law} noise has no independent accountant yet.")
-    levels = tree_levels(steps, mechanism.integer("base", at_least=2))
-    return PureLeak(streams * mp.mpf(noise.number("rate")) * levels * shift.pure(law))
+    base, one = mechanism.integer("base", at_least=2), shift.pure(law)
+    levels = tree_levels(steps, base)
+    moved = levels * one
+    if shift.sizes is not None:
+        moved = min(moved, int(mp.ceil(tree_column(base, whole_sizes(shift.sizes), order=1) * one)))
+    return PureLeak(streams * mp.mpf(noise.number("rate")) * (moved + levels * shift.floors(law)))
 
 
 class Shift:
@@ -50,13 +55,29 @@ class Shift:
         sides: contributions that a neighbour moves.
         people: rounds of one person.
         apart: whether these are sure to stand in different steps of the sum.
+        grows: whether the step of the lattice grows along the stream; nodes of a tree are then rounded down.
+        sizes: how large a record is at each step, if that is fixed in advance.
     """
 
     def __init__(
-        self, *, losses: bool, units: int, dimension: int, sides: int, people: int, apart: bool = True
+        self,
+        *,
+        losses: bool,
+        units: int,
+        dimension: int,
+        sides: int,
+        people: int,
+        apart: bool = True,
+        grows: bool = False,
+        sizes: list[Real] | None = None,
     ) -> None:
         self.losses, self.units, self.dimension = losses, units, dimension
         self.sides, self.people, self.apart = sides, people, apart
+        self.grows, self.sizes = grows, sizes
+
+    def floors(self, law: str) -> int:
+        """By how many steps rounding a node down moves it besides: one a coordinate."""
+        return (1 if law == "cube" else self.dimension) if self.grows else 0
 
     @property
     def single(self) -> Real:
@@ -79,14 +100,22 @@ class Shift:
 def gaussian(mu: Real, noise: Facts, draws: int, streams: int = 1) -> GaussianLeak:
     """Gaussian privacy of so many discrete draws, and of corrections that may be off with some probability."""
     failure = streams * mp.mpf(noise.number("failure", default=0.0))
-    return GaussianLeak(mu, draws * _DISTANCE + failure, draws * _EXTRA, draws * _EXPONENT)
+    distance, extra, exponent = draw_errors(draws)
+    return GaussianLeak(mu, distance + failure, extra, exponent)
+
+
+def draw_errors(draws: int) -> tuple[Real, Real, Real]:
+    """What so many draws are off: in total variation, in epsilon, in the exponent of delta."""
+    return draws * _DISTANCE, draws * _EXTRA, draws * _EXPONENT
 
 
 def _moved(noise: Facts, mechanism: Facts, shift: Shift) -> Real:
     """How far draws move in l2: records and roundings, whose inner product is at most that of their moduli."""
     steps, dimension = mechanism.integer("steps"), shift.dimension
-    if mechanism.text("kind") == "Tree":  # a column of ones in each level, and nothing is rounded
-        return shift.single * shift.people * mp.sqrt(tree_levels(steps, 2))
+    if mechanism.text("kind") == "Tree":  # a column of ones in each level; nothing is rounded but nodes that grow
+        levels = mp.sqrt(tree_levels(steps, 2))
+        column = levels if shift.sizes is None else tree_column(2, whole_sizes(shift.sizes), order=2)
+        return shift.single * shift.people * column + levels * mp.sqrt(shift.floors("tree"))
     together, total = _columns(mechanism, shift)
     along = shift.single * together
     error = 1 + 2 * mp.mpf(noise.number("rounding_error"))
@@ -99,6 +128,8 @@ def _columns(mechanism: Facts, shift: Shift) -> tuple[Real, Real]:
     """The l2 norm of a person's columns together, the first ones being the worst, and the sum of one column."""
     if mechanism.text("kind") == "Buffered" and (shift.people == 1 or not shift.apart):
         norm, total = _closed(mechanism)
+        if shift.sizes is not None:
+            norm = min(norm, buffered_column(*_exponentials(mechanism), shift.sizes))
         return shift.people * norm, total
     coefficients = _coefficients(mechanism)
     single, total = mp.sqrt(mp.fsum(c * c for c in coefficients)), mp.fsum(coefficients)

@@ -75,10 +75,14 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
             found = float(leak.epsilon(mp.mpf(delta), mp.mpf(stated)))
         except NotVerifiable as reason:
             return Verdict(NOT_YET, str(reason), private=private)
+        except (ArithmeticError, MemoryError):  # numbers that no plan has
+            return Verdict(NOT_YET, "Numbers as large or as small as these are not recomputed.", private=private)
     at = f"at delta={delta:g}" if delta else "(pure)"
     if confirmed:
+        floats = ", as if floats were real numbers" if facts.text("numerics").startswith("idealized") else ""
         trust = f" Assumed: {facts.text('assumed')}." if facts.has("assumed") and facts.text("assumed") else ""
-        return Verdict(YES, f"epsilon={stated:.6g} {at} follows; recomputed: {found:.6g}.{trust}", found, private)
+        follows = f"epsilon={stated:.6g} {at} follows{floats}; recomputed: {found:.6g}.{trust}"
+        return Verdict(YES, follows, found, private)
     if not leak.sharp:
         return Verdict(NOT_YET, f"the independent accountant proves only epsilon={found:.6g} {at}.", found, private)
     return Verdict(NO, f"the contract states epsilon={stated:.6g} {at}; recomputed: {found:.6g}.", found, private)

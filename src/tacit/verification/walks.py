@@ -38,6 +38,13 @@ class Counts:
         """So many draws more."""
         return Counts(self.first + sure, self.chances, self.lost)
 
+    def joined(self, other: Counts) -> Counts:
+        """Both numbers together, if they are independent."""
+        if other.first == 0 and len(other.chances) == 1:
+            return self
+        chances = np.convolve(self.chances, other.chances) * (1 + 1e-12)
+        return Counts(self.first + other.first, chances, self.lost + other.lost)
+
     def capped(self, cap: int) -> Counts:
         """No more than `cap`."""
         kept = cap - self.first

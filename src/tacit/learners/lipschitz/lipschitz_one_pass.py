@@ -46,6 +46,8 @@ class LipschitzOnePass(Plan):
     Optimization", https://proceedings.mlr.press/v195/; Cesa-Bianchi, Conconi and Gentile (2004), "On the
     Generalization Ability of On-Line Learning Algorithms", for the step from regret to risk.
 
+    Page: docs/algorithms/lipschitz-one-pass.md.
+
     Attributes:
         online: the plan of the learner.
 

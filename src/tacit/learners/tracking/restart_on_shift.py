@@ -136,6 +136,12 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         )
 
     @property
+    def test_rates(self) -> tuple[float, float]:
+        """What the threshold and a test pay for each step."""
+        threshold, query = (laplace_rate(part, self.width * self.detector.units) for part in self.budgets[1:])
+        return threshold, query
+
+    @property
     def regret_bound(self) -> RegretBound:
         """For any losses over the runs with at most S restarts; over all runs if false alarms are provably rare.
 
