@@ -159,12 +159,17 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         rounds = problem.horizon or 1
         sums, privacy = private_sum(rounds - 1, target, mechanism)
 
-        def probe(kind: str, depth: int) -> LipschitzGrid:
+        def probe(kind: str, depth: int) -> tuple[float, float, int]:
             transform = _transform(kind, depth, problem)
             records = grid_records(problem, transform, target.relation, target.rounds_per_person)
             scale = sums.grid(privacy, records, numerics=target.numerics).scale
             spread = rounds * problem.width**2 / 8 + transform.depth * (scale * sums.largest_row_norm) ** 2 / 2
             eta = sqrt(log(transform.size) / spread)
+            return grid_regret(problem, eta, transform, sums, scale), eta, depth
+
+        def best(kind: str) -> LipschitzGrid:
+            found = [probe(kind, depth) for depth in fitting or depths[:1]]
+            _, eta, depth = next(answer for answer in found if answer[0] <= CLOSE * min(found)[0])
             return cls(problem, eta, depth, sums, privacy, hold, kind, **target.contract)
 
         if coordinates is not None:
@@ -172,9 +177,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         kinds = _coordinates(problem) if coordinates is None else (coordinates,)
         depths = range(max(1, ceil(log2(max(2, rounds)))) + 1) if bits is None else [bits]
         fitting = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= max_points]
-        found = [probe(kind, depth) for depth in fitting or depths[:1] for kind in kinds]
-        bounds = [float(plan.regret_bound) for plan in found]
-        return next(plan for plan, bound in zip(found, bounds, strict=True) if bound <= CLOSE * min(bounds))
+        return min(map(best, kinds), key=lambda plan: float(plan.regret_bound))  # the lattices cost unlike much
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds at its own privacy."""
