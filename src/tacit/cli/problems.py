@@ -49,7 +49,8 @@ Improper = Annotated[
 ]
 
 InBox = Annotated[
-    str | None, typer.Option("--domain", help="A set in place of the box: ball, l1-ball, box or simplex.")
+    str | None,
+    typer.Option("--domain", help="A set in place of the box, of --dim coordinates: ball, simplex, polytope:1,0,1;..."),
 ]
 
 
