@@ -39,7 +39,7 @@ _FEWEST_VALUES = 8  # of 32 random bytes fewer differ with probability 1e-36
 
 
 class Randomness:
-    """A source of independent named streams: secret, or replayable from a key.
+    """A source of independent named streams: secret, replayable from a seed, or sealed by a secret key.
 
     >>> source = Randomness.replayable(7)
     >>> float(source.stream("noise").random()) == float(Randomness.replayable(7).stream("noise").random())

@@ -39,6 +39,7 @@ class Experts(Options):
     Attributes:
         n: number of experts.
         horizon: number of rounds, or None if it is not known.
+        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         loss_range: public bounds of every loss; regret is measured in these units.
     """
 
@@ -53,6 +54,7 @@ class Arms(Options):
     Attributes:
         n: number of arms.
         horizon: number of rounds, or None if it is not known.
+        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         loss_range: public bounds of every loss; regret is measured in these units.
         adversary: who makes the losses: "stochastic" (independent, one law per arm) or "oblivious" (fixed in
             advance). Nothing is certified against losses that react to the decisions.
@@ -72,6 +74,7 @@ class Tracking(Experts):
     Attributes:
         n: number of experts.
         horizon: number of rounds, or None if it is not known.
+        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         loss_range: public bounds of every loss; regret is measured in these units.
         switches: how many times the comparator, the best such sequence, may switch.
         adversary: who makes the losses: "stochastic" (independent losses whose means shift), "oblivious"

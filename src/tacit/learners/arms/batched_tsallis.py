@@ -56,7 +56,12 @@ class BatchedTsallis(ArmPlan):
     Privacy contract: every decision and every noisy batch mean, pure epsilon, one round's feedback, adaptive
     adversaries. Enforced: losses in their range (others raise), missing feedback counts as the middle of the range.
     Assumed for the regret only: losses fixed in advance. Numerics: exact.
-    Regret: about sqrt(2 T B V (K - K^q)/(q (1-q))), B V = 1.039 at epsilon = 1; docs/algorithms/batched-tsallis.md.
+    Regret: about sqrt(2 T B V (K - K^q)/(q (1-q))), B V = 1.039 at epsilon = 1.
+
+    Reference: Zimmert and Seldin (2021), "Tsallis-INF: An Optimal Algorithm for Stochastic and Adversarial Bandits",
+    https://www.jmlr.org/papers/v22/19-753.html, for the learner without noise and batches.
+
+    Page: docs/algorithms/batched-tsallis.md.
 
     Attributes:
         epsilon: pure epsilon of all releases together.

@@ -47,7 +47,12 @@ class PhasedArms(ArmPlan):
     feedback, adaptive adversaries. Enforced: losses in their range (others raise), missing feedback counts as the
     middle of the range. Assumed for the regret only: independent losses, one law per arm, missing ones included.
     Numerics: exact (geometric noise) or idealized (Gaussian).
-    Regret, against the arm of smallest mean: docs/algorithms/phased-arms.md.
+    Regret, against the arm of smallest mean: a sum over the gaps, in the worst case of them.
+
+    Reference: Azize and Basu (2022), "When Privacy Meets Partial Information: A Refined Analysis of Differentially
+    Private Bandits", https://arxiv.org/abs/2209.02570, whose learner forgets at each phase what this one keeps.
+
+    Page: docs/algorithms/phased-arms.md.
 
     Attributes:
         epsilon: of all releases together.
