@@ -1,19 +1,17 @@
 """Privacy curves against closed forms in high precision and exact mechanisms."""
 
 import itertools
-import json
 
 import mpmath
 import numpy as np
 import pytest
 
-from tacit.errors import InvalidInput
+from privacy.every_curve import CURVES, DELTAS, EPSILONS, every
 from tacit.privacy.composition import compose
 from tacit.privacy.conversion import ORDERS, renyi_epsilon
 from tacit.privacy.curves import (
     Approximate,
     BoundedRange,
-    Curve,
     Gaussian,
     Pure,
     Renyi,
@@ -23,33 +21,8 @@ from tacit.privacy.curves import (
     Sum,
     log_mixture,
 )
-from tacit.privacy.lazy import CappedChain, LazyChain
 
 mpmath.mp.dps = 40
-EPSILONS = (0.0, 0.01, 0.1, 0.5, 1.0, 3.0)
-DELTAS = (1e-12, 1e-6, 1e-3, 0.1)
-CURVES = [
-    Pure(0.7),
-    Pure(0.0),
-    Gaussian(0.6),
-    Gaussian(0.0),
-    Approximate(0.5, 1e-7),
-    Approximate(0.5, 0.0),
-    BoundedRange(0.3),
-    Renyi([1.5, 2.0, 8.0, 64.0], [0.1, 0.12, 0.5, 3.0]),
-    Sometimes(0.2, BoundedRange(0.4)),
-    Sometimes(0.3, Gaussian(0.5)),
-    Repeated(BoundedRange(0.1), 20),
-    Repeated(Gaussian(0.1), 0),
-    Sum((Pure(0.1), Gaussian(0.2), Repeated(BoundedRange(0.1), 3))),
-    SamplerError(Gaussian(0.4), 1e-10, 5),
-    SamplerError(Pure(0.4), 0.0, 0),
-    LazyChain(10, 0.5, 0.7, 0.3, BoundedRange(0.6)),
-    LazyChain(10, 0.3, 0.7, 0.9, BoundedRange(1.2), batch=2, rounds_per_person=2, drift=0.01),
-    LazyChain.of_hazards(1e-15, 5e-17, decisions=10, bit=5e-17, draw=BoundedRange(1e-16)),
-    CappedChain(LazyChain(10, 0.5, 0.7, 0.3, BoundedRange(0.6)), 4),
-]
-every = pytest.mark.parametrize("curve", CURVES, ids=repr)
 
 
 def gaussian_delta(mu, epsilon):
@@ -310,104 +283,3 @@ def test_renyi_table_uses_the_next_larger_order():
     np.testing.assert_allclose(curve.renyi(np.array([1.5, 2.0, 2.1, 4.0])), [0.1, 0.1, 0.3, 0.3], rtol=1e-9)
     assert curve.renyi(np.array([4.1]))[0] == np.inf
     assert Repeated(curve, 0).epsilon(1e-6) == 0.0
-
-
-# --- storage and bad arguments -----------------------------------------------------------------------------
-
-
-@every
-def test_json_round_trip(curve):
-    again = Curve.from_dict(json.loads(json.dumps(curve.to_dict())))
-    assert again == curve
-    assert again.epsilon(1e-6) == curve.epsilon(1e-6)
-
-
-def test_every_kind_of_curve_is_in_the_round_trip():
-    assert {type(curve).__name__ for curve in CURVES} >= {
-        "Pure",
-        "Gaussian",
-        "Approximate",
-        "BoundedRange",
-        "Renyi",
-        "Sometimes",
-        "Repeated",
-        "Sum",
-        "SamplerError",
-        "LazyChain",
-        "CappedChain",
-    }
-
-
-def test_numpy_integers_serialise():
-    json.dumps(Repeated(Pure(0.1), np.int64(3)).to_dict())
-
-
-@pytest.mark.parametrize("content", [{}, {"curve": "Nonsense"}, {"curve": None}])
-def test_unknown_curve(content):
-    with pytest.raises(InvalidInput, match="A curve must be one of"):
-        Curve.from_dict(content)
-
-
-@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, True, "1", None, 1j])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda x: Pure(x),
-        lambda x: Gaussian(x),
-        lambda x: BoundedRange(x),
-        lambda x: Approximate(x, 0.1),
-        lambda x: Approximate(0.1, x),
-        lambda x: Sometimes(x, Pure(1.0)),
-        lambda x: Repeated(Pure(1.0), x),
-        lambda x: SamplerError(Pure(1.0), x, 1),
-        lambda x: SamplerError(Pure(1.0), 0.1, x),
-        lambda x: LazyChain(x, 0.5, 0.7, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, x, 0.7, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, x, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, 0.7, x, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), batch=x),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), rounds_per_person=x),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), drift=x),
-        lambda x: CappedChain(LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0)), x),
-    ],
-)
-def test_bad_arguments(make, bad):
-    with pytest.raises(InvalidInput, match="must be"):
-        make(bad)
-
-
-@pytest.mark.parametrize("bad", [-0.1, np.nan, np.inf, True, "1", None])
-@every
-def test_bad_questions(curve, bad):
-    with pytest.raises(InvalidInput, match="'epsilon'"):
-        curve.delta(bad)
-    with pytest.raises(InvalidInput, match="'delta'"):
-        curve.epsilon(bad)
-
-
-@every
-def test_delta_of_one_is_refused(curve):
-    with pytest.raises(InvalidInput, match="'delta'"):
-        curve.epsilon(1.0)
-
-
-def test_lazy_chain_needs_ordered_keep_probabilities():
-    with pytest.raises(InvalidInput, match="keep"):
-        LazyChain(3, 0.8, 0.7, 0.1, Pure(1.0))
-
-
-@pytest.mark.parametrize(
-    ("orders", "values"),
-    [
-        ([], []),
-        ([2.0], [1.0, 2.0]),
-        ([[2.0]], [[1.0]]),
-        ([1.0], [1.0]),
-        ([3.0, 2.0], [1.0, 1.0]),
-        ([2.0], [-1.0]),
-        ([2.0], [np.nan]),
-    ],
-)
-def test_bad_renyi_tables(orders, values):
-    with pytest.raises(InvalidInput, match="Renyi"):
-        Renyi(orders, values)
