@@ -82,6 +82,7 @@ def all_controls() -> tuple[Control, ...]:
         life_of_noise,
         losses,
         measures,
+        on_sums,
         stores,
         sums,
         tracking,
@@ -89,6 +90,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores),
+        *(measures, fleet, beside_models, stores, on_sums),
     )
     return tuple(control for part in parts for control in part.CONTROLS)
