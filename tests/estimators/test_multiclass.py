@@ -7,11 +7,7 @@ import pytest
 
 from estimators.records import CLASSIFIERS, SOURCE, three_classes, two_classes
 from tacit.errors import InvalidInput
-from tacit.estimators import (
-    Ledger,
-    PrivateLogisticRegression,
-    UsefulnessWarning,
-)
+from tacit.estimators import Ledger, PrivateLogisticRegression, UsefulnessWarning
 from tacit.estimators.multiclass import MultinomialLoss, OneVsRestLoss
 from tacit.losses import SmoothedHingeLoss
 from tacit.randomness import Randomness

@@ -5,12 +5,7 @@ import pytest
 
 from estimators.records import CLASSIFIERS, SOURCE, two_classes
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.estimators import (
-    Ledger,
-    PrivacyWarning,
-    PrivateLogisticRegression,
-    PrivateRidge,
-)
+from tacit.estimators import Ledger, PrivacyWarning, PrivateLogisticRegression, PrivateRidge
 from tacit.learners.stochastic import StronglyConvex, Subgradient
 from tacit.losses import SmoothedHingeLoss
 from tacit.randomness import Randomness

@@ -7,23 +7,13 @@ import pytest
 
 from privacy.every_curve import CURVES, every
 from tacit.errors import InvalidInput
-from tacit.privacy.curves import (
-    Approximate,
-    BoundedRange,
-    Curve,
-    Gaussian,
-    Pure,
-    Renyi,
-    Repeated,
-    SamplerError,
-    Sometimes,
-)
+from tacit.privacy import curves
 from tacit.privacy.lazy import CappedChain, LazyChain
 
 
 @every
 def test_json_round_trip(curve):
-    again = Curve.from_dict(json.loads(json.dumps(curve.to_dict())))
+    again = curves.Curve.from_dict(json.loads(json.dumps(curve.to_dict())))
     assert again == curve
     assert again.epsilon(1e-6) == curve.epsilon(1e-6)
 
@@ -45,36 +35,36 @@ def test_every_kind_of_curve_is_in_the_round_trip():
 
 
 def test_numpy_integers_serialise():
-    json.dumps(Repeated(Pure(0.1), np.int64(3)).to_dict())
+    json.dumps(curves.Repeated(curves.Pure(0.1), np.int64(3)).to_dict())
 
 
 @pytest.mark.parametrize("content", [{}, {"curve": "Nonsense"}, {"curve": None}])
 def test_unknown_curve(content):
     with pytest.raises(InvalidInput, match="A curve must be one of"):
-        Curve.from_dict(content)
+        curves.Curve.from_dict(content)
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, True, "1", None, 1j])
 @pytest.mark.parametrize(
     "make",
     [
-        lambda x: Pure(x),
-        lambda x: Gaussian(x),
-        lambda x: BoundedRange(x),
-        lambda x: Approximate(x, 0.1),
-        lambda x: Approximate(0.1, x),
-        lambda x: Sometimes(x, Pure(1.0)),
-        lambda x: Repeated(Pure(1.0), x),
-        lambda x: SamplerError(Pure(1.0), x, 1),
-        lambda x: SamplerError(Pure(1.0), 0.1, x),
-        lambda x: LazyChain(x, 0.5, 0.7, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, x, 0.7, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, x, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, 0.7, x, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), batch=x),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), rounds_per_person=x),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), drift=x),
-        lambda x: CappedChain(LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0)), x),
+        lambda x: curves.Pure(x),
+        lambda x: curves.Gaussian(x),
+        lambda x: curves.BoundedRange(x),
+        lambda x: curves.Approximate(x, 0.1),
+        lambda x: curves.Approximate(0.1, x),
+        lambda x: curves.Sometimes(x, curves.Pure(1.0)),
+        lambda x: curves.Repeated(curves.Pure(1.0), x),
+        lambda x: curves.SamplerError(curves.Pure(1.0), x, 1),
+        lambda x: curves.SamplerError(curves.Pure(1.0), 0.1, x),
+        lambda x: LazyChain(x, 0.5, 0.7, 0.1, curves.Pure(1.0)),
+        lambda x: LazyChain(3, x, 0.7, 0.1, curves.Pure(1.0)),
+        lambda x: LazyChain(3, 0.5, x, 0.1, curves.Pure(1.0)),
+        lambda x: LazyChain(3, 0.5, 0.7, x, curves.Pure(1.0)),
+        lambda x: LazyChain(3, 0.5, 0.7, 0.1, curves.Pure(1.0), batch=x),
+        lambda x: LazyChain(3, 0.5, 0.7, 0.1, curves.Pure(1.0), rounds_per_person=x),
+        lambda x: LazyChain(3, 0.5, 0.7, 0.1, curves.Pure(1.0), drift=x),
+        lambda x: CappedChain(LazyChain(3, 0.5, 0.7, 0.1, curves.Pure(1.0)), x),
     ],
 )
 def test_bad_arguments(make, bad):
@@ -99,7 +89,7 @@ def test_delta_of_one_is_refused(curve):
 
 def test_lazy_chain_needs_ordered_keep_probabilities():
     with pytest.raises(InvalidInput, match="keep"):
-        LazyChain(3, 0.8, 0.7, 0.1, Pure(1.0))
+        LazyChain(3, 0.8, 0.7, 0.1, curves.Pure(1.0))
 
 
 @pytest.mark.parametrize(
@@ -116,4 +106,4 @@ def test_lazy_chain_needs_ordered_keep_probabilities():
 )
 def test_bad_renyi_tables(orders, values):
     with pytest.raises(InvalidInput, match="Renyi"):
-        Renyi(orders, values)
+        curves.Renyi(orders, values)
