@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
+from attacks import rows
 from estimators.records import SOURCE, two_classes, unit
 from tacit.errors import PrivacyError
 from tacit.estimators import (
@@ -33,6 +34,7 @@ def test_no_target_is_too_large_for_a_fit(algorithm):
     assert np.array_equal(*fits)
 
 
+@pytest.mark.attack(rows.NUMPY)
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e308])
 @pytest.mark.parametrize("algorithm", ["statistics", "one-pass"])
 def test_settings_of_numpy_change_no_fit(algorithm, scale):
@@ -109,6 +111,7 @@ def test_ridge_on_real_data_and_its_noise():
         assert auto.fit(X, y).algorithm_ == "objective"
 
 
+@pytest.mark.attack(rows.LAWS)
 @pytest.mark.parametrize("replace", [True, False])
 def test_one_record_moves_both_statistics_together_by_what_is_charged(replace):
     """By brute force over pairs of records of all lengths, angles and targets; the bound is reached."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from attacks import rows
 from planted_bugs.catalogue import Control, swap
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
@@ -234,7 +235,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "draws times 3 on data that stay", "sums", swap(Accumulator, "_inputs", _thinned),
-        lambda: moved(Buffered(STEPS)),
+        lambda: moved(Buffered(STEPS)), row=rows.DIGITS,
     ),
     Control(
         "nodes in steps of the first record", "sums", swap(GrowingTreeAccumulator, "_node", _first_length), growing,
@@ -244,9 +245,11 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "floor after the sum", "sums", swap(Accumulator, "_inputs", _floored_sums), lambda: moved(Tree(STEPS)),
+        row=rows.DIGITS,
     ),
     Control(
         "correction not rounded", "sums", swap(Accumulator, "_rounded", _unrounded), lambda: moved(Buffered(STEPS)),
+        row=rows.DIGITS,
     ),
     Control(
         "column norm without its tail, on the lattice", "sums",
