@@ -170,6 +170,21 @@ def moved_state() -> Finding:
     return _finding("a state under another key", "it is continued")
 
 
+# In sealed sources themselves: what is wrong, where, and the test that must fail.
+SEALS = (
+    (
+        *("a sealed source can be pickled", Sealed, "__reduce__", lambda honest: lambda self: (Randomness.secret, ())),
+        *("test_a_sealed_source_is_private_and_silent", rows.ROOT),
+    ),
+    (
+        *("a batch does not count what it gave", SealedBatch, "_next", _uncounted),
+        *("test_a_sealed_batch_never_gives_the_same_noise_twice", rows.UNBOUND),
+    ),
+    (
+        *("a forked process goes on with a batch", SealedBatch, "_next", _anywhere),
+        *("test_a_forked_process_may_begin_a_sealed_batch_and_not_go_on_with_one", rows.FORKED_BATCH),
+    ),
+)
 CONTROLS = (
     Control("sealed draws ignore the rows", "fleet", _ignoring(rows=b""), shared_by(rows="d"), row=rows.OTHER_ROWS),
     Control("sealed draws ignore the state", "fleet", _ignoring(state=b""), shared_by(state="b"), row=rows.OLDER_STATE),
@@ -197,26 +212,9 @@ CONTROLS = (
         ),
         row=rows.ORDER,
     ),
-    Control(
-        "a sealed source can be pickled",
-        "fleet",
-        swap(Sealed, "__reduce__", lambda honest: lambda self: (Randomness.secret, ())),
-        by_test("test_randomness", "test_a_sealed_source_is_private_and_silent"),
-        row=rows.ROOT,
-    ),
-    Control(
-        "a batch does not count what it gave",
-        "fleet",
-        swap(SealedBatch, "_next", _uncounted),
-        by_test("test_randomness", "test_a_sealed_batch_never_gives_the_same_noise_twice"),
-        row=rows.UNBOUND,
-    ),
-    Control(
-        "a forked process goes on with a batch",
-        "fleet",
-        swap(SealedBatch, "_next", _anywhere),
-        by_test("test_randomness", "test_a_forked_process_may_begin_a_sealed_batch_and_not_go_on_with_one"),
-        row=rows.FORKED_BATCH,
+    *(
+        Control(name, "fleet", swap(owner, method, bug), by_test("test_randomness", test), row=row)
+        for name, owner, method, bug, test, row in SEALS
     ),
     Control(
         "states carry no trace of their past",

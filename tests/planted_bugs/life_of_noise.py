@@ -91,7 +91,7 @@ def released_by_threads() -> Finding:
 
     def meet(self: Any) -> None:
         with suppress(BrokenBarrierError):  # the other one waits for its turn
-            meeting.wait(0.2)
+            meeting.wait(1.0)
 
     def release(self: Any) -> None:
         drawn.append("a model")
