@@ -67,6 +67,7 @@ class TestOnePass(LearnerContract):
         "custom": lambda: (tacit.OnlineToBatch.calibrate(CUSTOM, smoothness=1.0, batch=3, **TARGET), vectors(2)),
         "averages": lambda: (tacit.AveragedFTRL.calibrate(HINGE, **TARGET), pairs(2)),
         "averages, logistic": lambda: (tacit.AveragedFTRL.calibrate(LOGISTIC, **TARGET), pairs(2)),
+        "averages, custom": lambda: (tacit.AveragedFTRL.calibrate(CUSTOM, **TARGET), vectors(2)),
         "averages, pure": lambda: (tacit.AveragedFTRL.calibrate(HINGE, **PURE), pairs(2)),
         "averages, logistic, pure": lambda: (tacit.AveragedFTRL.calibrate(LOGISTIC, **PURE), pairs(2)),
         "objective": lambda: (tacit.ObjectivePerturbation.calibrate(LOGISTIC, **TARGET), pairs(2)),
