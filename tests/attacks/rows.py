@@ -1,4 +1,4 @@
-"""The attacks that docs/attacks.md lists, and which check of the contract of learners tries which of them."""
+"""The attacks of docs/attacks.md, what each is tried on, and which check of the contract of learners tries which."""
 
 import re
 from pathlib import Path
@@ -57,6 +57,25 @@ CHECKED = {
     "settings_of_numpy_change_nothing": NUMPY,
     "sealed_batches_repeat": AGAIN,
 }
+
+LEARNERS, ESTIMATORS, STORE, SERVICE, FLEET = "learners", "estimators", "store", "service", "fleet"
+FOLDERS = {"store": STORE, "faults": STORE, "service": SERVICE, "spark": FLEET}
+"""What the tests of a folder attack, unless they say more."""
+TRIED_ON: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys((COPY, FORGE, DIGITS, LAWS, AGAIN), (LEARNERS,)),
+    **dict.fromkeys((SHARE, FORK, NAMED), (LEARNERS, ESTIMATORS)),
+    **dict.fromkeys((RESTORE, STEAL), (LEARNERS, STORE)),
+    INTERRUPT: (LEARNERS, "PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge"),
+    RAISE: ("BanditFW", "PrivateFTRL", "OnlineToBatch", "AveragedFTRL"),
+    PICKLE: ("PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge"),
+    SWITCHES: (LEARNERS,),
+    NUMPY: (LEARNERS, "PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge", "PrivateStandardScaler"),
+    **dict.fromkeys((OTHER_ROWS, OLDER_STATE, TWO_KEYS, TWICE, ORDER, ROOT, COPIED_STATE), (FLEET,)),
+    **dict.fromkeys((OLDER_COPY, WRITERS, BROKEN_COMMIT), (STORE,)),
+    **dict.fromkeys((COUNTED, QUOTED, REPEATED, SEEDED), (STORE, SERVICE)),
+    TOKENS: (SERVICE,),
+}
+"""Every algorithm of the catalogue, every estimator, one thing, or single ones; rows that are not here: anything."""
 
 
 def listed() -> list[str]:

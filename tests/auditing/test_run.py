@@ -9,6 +9,7 @@ import pytest
 
 import tacit
 from attacks import rows
+from attacks.targets import learners
 from planted_bugs.catalogue import swap
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
@@ -61,6 +62,9 @@ PLANS = {
     "bandit": partial(BanditFW.calibrate, BANDIT, **GAUSSIAN),
     "one pass": partial(OnlineToBatch.calibrate, ONE_PASS, **GAUSSIAN),
     "one pass, pure": partial(OnlineToBatch.calibrate, ONE_PASS, **PURE),
+    "averages": partial(tacit.AveragedFTRL.calibrate, ONE_PASS, **GAUSSIAN),
+    "averages, pure": partial(tacit.AveragedFTRL.calibrate, ONE_PASS, **PURE),
+    "batched tsallis": partial(tacit.BatchedTsallis.calibrate, tacit.Arms(n=3, horizon=500), **PURE),
 }
 SLOW = {
     "l2p": partial(tacit.L2P.calibrate, EXPERTS, **GAUSSIAN),
@@ -74,12 +78,18 @@ SLOW = {
     "ctrl on a box": partial(CTRL.calibrate, SQUARE, **GAUSSIAN),
     "objective perturbation, pure": partial(ObjectivePerturbation.calibrate, ONE_PASS, **PURE),
     "gibbs": partial(L2PConvex.calibrate, Convex(domain=Ball(1), loss=LogisticLoss(), horizon=200), **GAUSSIAN),
+    "phased arms": partial(tacit.PhasedArms.calibrate, tacit.Arms(n=3, horizon=500, adversary="stochastic"), **PURE),
+    "Lipschitz, one pass": partial(
+        tacit.LipschitzOnePass.calibrate, tacit.StochasticLipschitz(horizon=100), **GAUSSIAN
+    ),
     "doubling": partial(tacit.LazyExperts.calibrate, tacit.Experts(n=3, horizon=None), **GAUSSIAN),
 }
 NOISE = ("hedge", "ftrl", "grid", "bandit", "one pass", "mirror descent")
 
 
-def check(report, name):
+def check(report, name, record_property):
+    record_property("attacked", report.plan.algorithm)
+    record_property("false_alarm", report.false_alarm)
     assert report.verdict == CLEAN, str(report)
     assert 0 < report.tightness <= 1 + 1e-6
     assert report.false_alarm < 1e-5
@@ -88,23 +98,27 @@ def check(report, name):
         assert report.tightness >= 0.95
 
 
-@pytest.mark.attack(rows.LAWS, false_alarm=1e-5)
+def test_every_algorithm_of_the_catalogue_is_audited():
+    assert {make.func.__self__.__name__ for make in (*PLANS.values(), *SLOW.values())} == learners()
+
+
+@pytest.mark.attack(rows.LAWS)
 @pytest.mark.parametrize("name", PLANS)
-def test_shipped_plans(name):
-    check(audit(PLANS[name](), budget=0.05), name)
+def test_shipped_plans(name, record_property):
+    check(audit(PLANS[name](), budget=0.05), name, record_property)
 
 
 @pytest.mark.slow
-@pytest.mark.attack(rows.LAWS, false_alarm=1e-5)
+@pytest.mark.attack(rows.LAWS)
 @pytest.mark.parametrize("name", SLOW)
-def test_slower_shipped_plans(name):
-    check(audit(SLOW[name](), budget=0.1), name)
+def test_slower_shipped_plans(name, record_property):
+    check(audit(SLOW[name](), budget=0.1), name, record_property)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", {**PLANS, **SLOW})
-def test_shipped_plans_at_full_budget(name):
-    check(audit({**PLANS, **SLOW}[name](), seed=1), name)
+def test_shipped_plans_at_full_budget(name, record_property):
+    check(audit({**PLANS, **SLOW}[name](), seed=1), name, record_property)
 
 
 def test_lazy_experts_are_tight_on_their_worst_small_instance():

@@ -15,3 +15,13 @@ def run_command(*arguments, stdin=""):
         except SystemExit as leaving:
             return leaving.code or 0
     return 0
+
+
+def refused(capsys, *arguments, **options):
+    """The one sentence of a command that refuses its arguments or its input."""
+    assert run_command(*arguments, **options) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("Error: ")
+    assert error.count("\n") == 1
+    assert len(error) < 400
+    return error

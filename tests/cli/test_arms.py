@@ -5,7 +5,7 @@ import json
 import pytest
 
 import tacit
-from cli.command import run_command
+from cli.command import refused, run_command
 
 COMMON = ("--n", "3", "--horizon", "500", "--epsilon", "1", "--delta", "0")
 
@@ -72,12 +72,8 @@ def test_json_lines(capsys):
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, stdin, words, capsys):
-    assert run_command("run", "arms", *COMMON, *arguments, stdin=stdin) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("Error: ")
-    assert error.count("\n") == 1
-    for word in words:
-        assert word in error
+    error = refused(capsys, "run", "arms", *COMMON, *arguments, stdin=stdin)
+    assert all(word in error for word in words), error
 
 
 @pytest.mark.parametrize("environment", ["coins", "decoy"])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cli.command import run_command
+from cli.command import refused, run_command
 
 COMMON = ("run", "experts", "--epsilon", "1", "--delta", "0", "--seed", "3", "--horizon", "20")
 CSV = {
@@ -46,30 +46,10 @@ NDJSON = {
 PRIVATE = ("secret", "1.125", "0.125", "1e400", "0_1", "1_0", "999", "000", "\u0966", "\u0967", "nan", "NaN")
 
 
-def refused(capsys, *arguments, **options):
-    """The one sentence of a command that refuses its input."""
-    assert run_command(*arguments, **options) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith("Error: ")
-    assert captured.err.count("\n") == 1
-    assert len(captured.err) < 400
-    return captured.err
-
-
-@pytest.mark.parametrize("junk", CSV)
-def test_csv(junk, tmp_path, capsys):
-    text, words = CSV[junk]
-    path = tmp_path / "losses.csv"
-    path.write_text(text, encoding="utf-8")
-    error = refused(capsys, *COMMON, "--input", str(path))
-    assert words in error
-    assert not [value for value in PRIVATE if value in error.replace(str(path), "")]
-
-
-@pytest.mark.parametrize("junk", NDJSON)
-def test_ndjson(junk, tmp_path, capsys):
-    text, words = NDJSON[junk]
-    path = tmp_path / "losses.ndjson"
+@pytest.mark.parametrize(("kind", "junk"), [("csv", junk) for junk in CSV] + [("ndjson", junk) for junk in NDJSON])
+def test_text(kind, junk, tmp_path, capsys):
+    text, words = {"csv": CSV, "ndjson": NDJSON}[kind][junk]
+    path = tmp_path / f"losses.{kind}"
     path.write_text(text, encoding="utf-8")
     error = refused(capsys, *COMMON, "--input", str(path))
     assert words in error

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.stated import STATED, Stated, at_most, near, rounded
+from docs.sources.statement import Stated, at_most, near, rounded
+from docs.stated import STATED
 
 ROOT = Path(__file__).parents[2]
 LEDGER = ROOT / "docs" / "claims.md"

@@ -9,18 +9,8 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, PolynomialFeatures, StandardScaler
 
+from tacit import estimators
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.estimators import (
-    Ledger,
-    PrivacyWarning,
-    PrivateGridSearch,
-    PrivateLinearSVC,
-    PrivateLogisticRegression,
-    PrivateRidge,
-    PrivateStandardScaler,
-    UsefulnessWarning,
-    private_pipeline,
-)
 from tacit.privacy.composition import compose
 from tacit.randomness import Randomness
 
@@ -30,16 +20,22 @@ X = STREAM.uniform(-1, 1, (800, 3))
 Y = (X[:, 0] > 0).astype(int)
 
 
-def steps(model=PrivateLinearSVC, **options):
-    return [PrivateStandardScaler(bounds=(-1, 1)), Normalizer(), model(data_norm=1.0, classes=[0, 1], **options)]
+def steps(model=estimators.PrivateLinearSVC, **options):
+    return [
+        estimators.PrivateStandardScaler(bounds=(-1, 1)),
+        Normalizer(),
+        model(data_norm=1.0, classes=[0, 1], **options),
+    ]
 
 
 def made(given=None, **options):
-    return private_pipeline(given or steps(), **{"random_state": SOURCE, "ledger": Ledger(), **options})
+    return estimators.private_pipeline(
+        given or steps(), **{"random_state": SOURCE, "ledger": estimators.Ledger(), **options}
+    )
 
 
 def test_one_number_one_entry():
-    ledger = Ledger()
+    ledger = estimators.Ledger()
     model = made(epsilon=2.0, ledger=ledger).fit(X, Y)
     assert len(ledger) == 1
     assert 1.98 < model.guarantee_.epsilon(1e-6) <= 2.0
@@ -67,34 +63,36 @@ def test_shares_are_kept():
     for shares, message in (({names[0]: 1.0}, "name its private steps"), (dict.fromkeys(names, 0.6), "add up to 1")):
         with pytest.raises(InvalidInput, match=message):
             made(shares=shares).fit(X, Y)
-    pure = made([PrivateLinearSVC(data_norm=2.0, classes=[0, 1])], delta=0.0).fit(X, Y)
+    pure = made([estimators.PrivateLinearSVC(data_norm=2.0, classes=[0, 1])], delta=0.0).fit(X, Y)
     assert pure.guarantee_.epsilon(0.0) <= 1.0
 
 
 def test_budgets_are_kept_and_other_steps_are_named():
-    model = made(ledger=Ledger(epsilon=0.5, delta=1e-6))
+    model = made(ledger=estimators.Ledger(epsilon=0.5, delta=1e-6))
     with pytest.raises(PrivacyError, match="budget"):
         model.fit(X, Y)
     assert not hasattr(model[0], "mean_")  # before the data are used
-    plain = [StandardScaler(), PrivateLinearSVC(data_norm=1.0, classes=[0, 1])]
-    with pytest.warns(PrivacyWarning, match="'standardscaler' of this PrivatePipeline is fitted on the data"):
+    plain = [StandardScaler(), estimators.PrivateLinearSVC(data_norm=1.0, classes=[0, 1])]
+    with pytest.warns(
+        estimators.PrivacyWarning, match="'standardscaler' of this PrivatePipeline is fitted on the data"
+    ):
         made(plain).fit(X, Y)
     with pytest.raises(InvalidInput, match="at least one private step"):
         made([StandardScaler(), Normalizer()]).fit(X, Y)
     with pytest.raises(InvalidInput, match="all steps, or all pairs"):
-        private_pipeline([("scale", Normalizer()), PrivateLinearSVC()])
+        estimators.private_pipeline([("scale", Normalizer()), estimators.PrivateLinearSVC()])
     with pytest.raises(InvalidInput, match="two axes"):
         made().fit(X[0], Y)
 
 
 @pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")
 def test_widths_are_those_of_public_rows():
-    with pytest.warns(PrivacyWarning, match="polynomialfeatures"):
-        model = made([PolynomialFeatures(2), *steps(PrivateLogisticRegression)[1:]]).fit(X, Y)
+    with pytest.warns(estimators.PrivacyWarning, match="polynomialfeatures"):
+        model = made([PolynomialFeatures(2), *steps(estimators.PrivateLogisticRegression)[1:]]).fit(X, Y)
     assert model.public_guarantee(800, 3).curve == model.guarantee_.curve
     assert model[-1].coef_.shape == (1, 10)
 
-    more, less = (PrivateStandardScaler(epsilon).public_guarantee(10, 2) for epsilon in (1.0, 0.5))
+    more, less = (estimators.PrivateStandardScaler(epsilon).public_guarantee(10, 2) for epsilon in (1.0, 0.5))
     with pytest.raises(PrivacyError, match="do not release"):
         made()._check_spent([more], less)
     made()._check_spent([less], more)
@@ -103,7 +101,9 @@ def test_widths_are_those_of_public_rows():
 def test_names_of_features_come_through():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    scaler = PrivateStandardScaler(bounds=(-1, 1), random_state=SOURCE, ledger=Ledger()).set_output(transform="pandas")
+    scaler = estimators.PrivateStandardScaler(
+        bounds=(-1, 1), random_state=SOURCE, ledger=estimators.Ledger()
+    ).set_output(transform="pandas")
     scaled = scaler.fit_transform(frame)
     assert list(scaled.columns) == list(scaler.get_feature_names_out()) == ["a", "b", "c"]
     assert np.array_equal(scaled.to_numpy(), scaler.set_output(transform="default").transform(frame))
@@ -114,61 +114,75 @@ def test_names_of_features_come_through():
 
 def test_a_search_over_a_pipeline():
     grid = {"privatelinearsvc__smoothing": [0.5, 1.0]}
-    plain, ledger = make_pipeline(*steps()), Ledger()
-    search = PrivateGridSearch(plain, grid, epsilon=4.0, random_state=SOURCE, ledger=ledger).fit(X, Y)
+    plain, ledger = make_pipeline(*steps()), estimators.Ledger()
+    search = estimators.PrivateGridSearch(plain, grid, epsilon=4.0, random_state=SOURCE, ledger=ledger).fit(X, Y)
     assert len(ledger) == 1
     assert np.array_equal(search.decision_function(X) > 0, search.predict(X) == 1)
     assert search.score(X, Y) > 0.7
     models = [search._candidate({"privatelinearsvc__smoothing": s}, search.fit_epsilon_, 2) for s in (0.5, 1.0)]
     assert compose([m.public_guarantee(600, 3).curve for m in models]).epsilon(1e-6) <= 4.0
-    logistic = PrivateLogisticRegression(delta=0.0, data_norm=2.0, classes=[0, 1])
-    search = PrivateGridSearch(logistic, {"threshold": ["zero"]}, delta=0.0, random_state=SOURCE, ledger=Ledger())
+    logistic = estimators.PrivateLogisticRegression(delta=0.0, data_norm=2.0, classes=[0, 1])
+    search = estimators.PrivateGridSearch(
+        logistic, {"threshold": ["zero"]}, delta=0.0, random_state=SOURCE, ledger=estimators.Ledger()
+    )
     assert hasattr(search, "predict_proba")
     chances = search.fit(X, Y).predict_proba(X)
     assert np.array_equal(search.classes_[np.argmax(chances, axis=1)], search.predict(X))
-    assert not hasattr(PrivateGridSearch(PrivateLinearSVC(), {}), "predict_proba")
+    assert not hasattr(estimators.PrivateGridSearch(estimators.PrivateLinearSVC(), {}), "predict_proba")
     for name in ("privatelinearsvc__classes", "privatestandardscaler__epsilon", "ledger"):
         with pytest.raises(InvalidInput, match="may not contain"):
-            PrivateGridSearch(plain, {name: [1]}).fit(X, Y)
-    ridge = make_pipeline(Normalizer(), PrivateRidge(data_norm=1.0, label_bound=1.0))
-    found = PrivateGridSearch(ridge, {"privateridge__fit_intercept": [True]}, random_state=SOURCE, ledger=Ledger())
+            estimators.PrivateGridSearch(plain, {name: [1]}).fit(X, Y)
+    ridge = make_pipeline(Normalizer(), estimators.PrivateRidge(data_norm=1.0, label_bound=1.0))
+    found = estimators.PrivateGridSearch(
+        ridge, {"privateridge__fit_intercept": [True]}, random_state=SOURCE, ledger=estimators.Ledger()
+    )
     assert found.fit(X, X[:, 0]).score(X, X[:, 0]) > 0.3
 
 
 def test_a_useless_fit_is_announced():
     iris, kinds = load_iris(return_X_y=True)
-    with pytest.warns(UsefulnessWarning, match="150 rows, 4 features, 3 classes and epsilon=1 little gain") as caught:
-        PrivateLogisticRegression(data_norm=9.0, classes=[0, 1, 2], ledger=Ledger()).fit(iris, kinds)
+    with pytest.warns(
+        estimators.UsefulnessWarning, match="150 rows, 4 features, 3 classes and epsilon=1 little gain"
+    ) as caught:
+        estimators.PrivateLogisticRegression(data_norm=9.0, classes=[0, 1, 2], ledger=estimators.Ledger()).fit(
+            iris, kinds
+        )
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    with pytest.warns(UsefulnessWarning, match="20 rows, 3 features and epsilon=0.1"):
-        PrivateRidge(0.1, data_norm=1.0, label_bound=1.0, ledger=Ledger()).fit(X[:20], Y[:20])
+    with pytest.warns(estimators.UsefulnessWarning, match="20 rows, 3 features and epsilon=0.1"):
+        estimators.PrivateRidge(0.1, data_norm=1.0, label_bound=1.0, ledger=estimators.Ledger()).fit(X[:20], Y[:20])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for kind in (PrivateLogisticRegression, PrivateLinearSVC):
-            kind(data_norm=1.0, classes=[0, 1], ledger=Ledger()).fit(X, Y)
-        PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=Ledger()).fit(X, Y)
+        for kind in (estimators.PrivateLogisticRegression, estimators.PrivateLinearSVC):
+            kind(data_norm=1.0, classes=[0, 1], ledger=estimators.Ledger()).fit(X, Y)
+        estimators.PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=estimators.Ledger()).fit(X, Y)
     for other in (np.zeros_like(iris), 1e3 * iris):  # whatever the data
-        with pytest.warns(UsefulnessWarning, match="0.38 can be gained"):
-            PrivateLogisticRegression(data_norm=9.0, classes=[0, 1, 2], ledger=Ledger()).fit(other, kinds)
+        with pytest.warns(estimators.UsefulnessWarning, match="0.38 can be gained"):
+            estimators.PrivateLogisticRegression(data_norm=9.0, classes=[0, 1, 2], ledger=estimators.Ledger()).fit(
+                other, kinds
+            )
 
 
 def test_a_search_counts_the_classes_of_each_candidate():
     """A grid may hold whole steps, and nine classes cost more than the two of the step that they replace."""
-    two, nine = (PrivateLogisticRegression(data_norm=1.0, classes=list(range(count))) for count in (2, 9))
+    two, nine = (estimators.PrivateLogisticRegression(data_norm=1.0, classes=list(range(count))) for count in (2, 9))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UsefulnessWarning)
-        search = PrivateGridSearch(private_pipeline([("model", two)]), {"model": [nine, two, nine]}, ledger=Ledger())
+        warnings.simplefilter("ignore", estimators.UsefulnessWarning)
+        search = estimators.PrivateGridSearch(
+            estimators.private_pipeline([("model", two)]), {"model": [nine, two, nine]}, ledger=estimators.Ledger()
+        )
         search.fit(X[:200], Y[:200])
     fits = [
-        private_pipeline([("model", step)], epsilon=search.fit_epsilon_, delta=1e-6 / 3).public_guarantee(150, 3, count)
+        estimators.private_pipeline([("model", step)], epsilon=search.fit_epsilon_, delta=1e-6 / 3).public_guarantee(
+            150, 3, count
+        )
         for step, count in ((nine, 9), (two, 2), (nine, 9))
     ]
     assert 0.99 < compose([contract.curve for contract in fits]).epsilon(1e-6) <= 1.0
 
 
 def test_parts_of_a_pipeline_keep_its_budget_and_its_ledger():
-    ledger = Ledger()
+    ledger = estimators.Ledger()
     whole = made(epsilon=0.1, delta=1e-7, relation="zero-out", ledger=ledger)
     part = whole[:-1]
     assert whole[0] is whole.steps[0][1]
@@ -181,8 +195,12 @@ def test_parts_of_a_pipeline_keep_its_budget_and_its_ledger():
 
 def test_a_private_step_stands_in_a_pipeline_once():
     """Each would have got the budget of the last."""
-    scaler, ledger = PrivateStandardScaler(bounds=(-1, 1)), Ledger()
-    twice = [("first", scaler), ("second", scaler), ("model", PrivateLinearSVC(data_norm=1.0, classes=[0, 1]))]
+    scaler, ledger = estimators.PrivateStandardScaler(bounds=(-1, 1)), estimators.Ledger()
+    twice = [
+        ("first", scaler),
+        ("second", scaler),
+        ("model", estimators.PrivateLinearSVC(data_norm=1.0, classes=[0, 1])),
+    ]
     with pytest.raises(InvalidInput, match="another object"):
         made(twice, shares={"first": 0.01, "second": 0.49, "model": 0.5}, ledger=ledger).fit(X, Y)
     assert not ledger.entries

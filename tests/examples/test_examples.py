@@ -1,11 +1,12 @@
 """Every example runs to its picture, here with small arguments; `make test-all` runs them as they stand."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from examples.loading import load
 
 FOLDER = Path(__file__).parents[2] / "examples"
 SMALL = {
@@ -17,25 +18,18 @@ SMALL = {
 }
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_every_example_is_here():
     others = {"stream_from_disk", "live_decisions", "own_measure", "fleet_of_shops"}  # the last one in tests/spark
     assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, *others}
 
 
 def test_stream_from_disk(capsys):
-    load("stream_from_disk").main(rows=4000)
+    load(FOLDER / "stream_from_disk.py").main(rows=4000)
     assert "4,000 rows" in capsys.readouterr().out
 
 
 def test_own_measure(capsys):
-    load("own_measure").main(rounds=2_000)
+    load(FOLDER / "own_measure.py").main(rounds=2_000)
     assert "keeps the contract" in capsys.readouterr().out
 
 
@@ -51,7 +45,7 @@ def test_live_decisions():
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_example_ends_with_a_picture(name, tmp_path, capsys):
     picture = tmp_path / f"{name}.png"
-    load(name).main(str(picture), **SMALL[name])
+    load(FOLDER / f"{name}.py").main(str(picture), **SMALL[name])
     assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert f"picture: {picture}" in capsys.readouterr().out
 

@@ -6,6 +6,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
+from attacks import rows
 from faults import world
 from faults.command import killed_runs
 from faults.kills import kill_often, two_writers, verdict
@@ -22,6 +23,7 @@ def promises(found):
     return {word: found[word] for word in KEPT}
 
 
+@pytest.mark.attack(rows.BROKEN_COMMIT)
 def test_kills(tmp_path):
     found = kill_often(tmp_path / "killed.db", 3)
     assert promises(found) == KEPT
@@ -34,6 +36,9 @@ def test_killed_runs(tmp_path):
     assert (found["lost"], found["unlike the twin"], found["doubled"]) == (0, 0, 0)
 
 
+@pytest.mark.attack(rows.OLDER_COPY)
+@pytest.mark.attack(rows.WRITERS)
+@pytest.mark.attack(rows.BROKEN_COMMIT)
 def test_a_full_disk_two_writers_and_a_copy(tmp_path):
     found = full_disk(tmp_path / "full.db", 2)
     assert promises(found) == KEPT

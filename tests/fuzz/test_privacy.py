@@ -12,39 +12,32 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, nearly, numbers, one_of, values
 from tacit.learners.stochastic.linked_accounting import LinkedReleases
+from tacit.privacy import curves
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.composition import Composition, Failing, compose
-from tacit.privacy.curves import (
-    Approximate,
-    BoundedRange,
-    Curve,
-    Gaussian,
-    Pure,
-    Renyi,
-    Repeated,
-    SamplerError,
-    Sometimes,
-    Sum,
-)
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.privacy.responses import Responses
 from tacit.privacy.two_steps import TwoSteps
 
+PURE, GAUSSIAN, RANGE = curves.Pure(0.1), curves.Gaussian(1.0), curves.BoundedRange(0.3)
+TABLE = curves.Renyi([2.0], [0.1])
 CURVES = {
-    Pure: nearly(value=1.0),
-    Gaussian: nearly(mu=1.0),
-    Approximate: nearly(value=1.0, at=1e-6),
-    BoundedRange: nearly(width=0.3),
-    Renyi: nearly(orders=one_of([2.0, 3.0], [2.0], []), values=one_of([1.0, 1.0], [0.5], [math.inf, math.inf])),
-    Sometimes: nearly(probability=one_of(0.1, 1e-300, 1.0), draw=one_of(BoundedRange(0.3), Gaussian(1.0))),
-    Repeated: nearly(curve=one_of(Pure(0.1), Gaussian(0.1), BoundedRange(1e-5)), count=one_of(3, 10**12)),
-    Sum: nearly(parts=one_of((), (Pure(0.1),), (Pure(0.1), Gaussian(0.5)))),
-    SamplerError: nearly(curve=one_of(Pure(0.1), Gaussian(1.0)), distance=1e-9, draws=3),
+    curves.Pure: nearly(value=1.0),
+    curves.Gaussian: nearly(mu=1.0),
+    curves.Approximate: nearly(value=1.0, at=1e-6),
+    curves.BoundedRange: nearly(width=0.3),
+    curves.Renyi: nearly(orders=one_of([2.0, 3.0], [2.0], []), values=one_of([1.0, 1.0], [0.5], [math.inf, math.inf])),
+    curves.Sometimes: nearly(probability=one_of(0.1, 1e-300, 1.0), draw=one_of(RANGE, GAUSSIAN)),
+    curves.Repeated: nearly(
+        curve=one_of(PURE, curves.Gaussian(0.1), curves.BoundedRange(1e-5)), count=one_of(3, 10**12)
+    ),
+    curves.Sum: nearly(parts=one_of((), (PURE,), (PURE, curves.Gaussian(0.5)))),
+    curves.SamplerError: nearly(curve=one_of(PURE, GAUSSIAN), distance=1e-9, draws=3),
     Responses: nearly(values=one_of((0.1,), (0.1, 0.3), ()), counts=one_of((3,), (2, 5), (10**12,))),
-    Failing: nearly(curve=one_of(Pure(0.1), Gaussian(1.0)), failure=one_of(1e-9, 0.0)),
-    TwoSteps: nearly(curve=one_of(Pure(0.1), Gaussian(1.0), Approximate(0.1, 1e-9))),
+    Failing: nearly(curve=one_of(PURE, GAUSSIAN), failure=one_of(1e-9, 0.0)),
+    TwoSteps: nearly(curve=one_of(PURE, GAUSSIAN, curves.Approximate(0.1, 1e-9))),
     Composition: nearly(
-        parts=one_of((Pure(0.1), Gaussian(1.0)), (Approximate(0.1, 1e-9), BoundedRange(0.3))),
+        parts=one_of((PURE, GAUSSIAN), (curves.Approximate(0.1, 1e-9), RANGE)),
         deltas=one_of(None, (0.0, 1e-6), (1e-6,)),
     ),
     LinkedReleases: nearly(
@@ -53,11 +46,11 @@ CURVES = {
     ),
     LazyChain: nearly(
         decisions=one_of(5, 10**9), keep_low=one_of(0.5, 0.0), keep_high=one_of(0.7, 1.0), bit=one_of(0.1, 1e-300),
-        draw=one_of(BoundedRange(0.1), Renyi([2.0], [0.1]), SamplerError(Pure(0.1), 1e-9, 1)), drift=one_of(0.0, 0.01),
+        draw=one_of(curves.BoundedRange(0.1), TABLE, curves.SamplerError(PURE, 1e-9, 1)), drift=one_of(0.0, 0.01),
         hazards=one_of(None, (0.35667494393873245, 0.3364722366212129)),
     ),
     CappedChain: nearly(
-        chain=one_of(LazyChain(5, 0.5, 0.7, 0.1, BoundedRange(0.1)), LazyChain(5, 0.5, 1.0, 0.1, Renyi([2.0], [0.1]))),
+        chain=one_of(LazyChain(5, 0.5, 0.7, 0.1, curves.BoundedRange(0.1)), LazyChain(5, 0.5, 1.0, 0.1, TABLE)),
         cap=one_of(0, 3),
     ),
 }  # fmt: skip
@@ -71,7 +64,7 @@ def test_curves(kind, data, epsilon, delta):
     curve = attempt(lambda: kind(**arguments))
     if curve is REFUSED:
         return
-    assert attempt(lambda: Curve.from_dict(json.loads(json.dumps(curve.to_dict())))) == curve
+    assert attempt(lambda: curves.Curve.from_dict(json.loads(json.dumps(curve.to_dict())))) == curve
     for at in (delta, 1e-6):
         found = attempt(lambda at=at: curve.epsilon(at))
         assert found is REFUSED or found >= 0
@@ -91,12 +84,12 @@ def test_curves(kind, data, epsilon, delta):
 )
 def test_curves_from_descriptions(content):
     for given_as in (content, {"kind": "Pure", **content}, {"kind": "Repeated", "curve": content, "count": 2}):
-        curve = attempt(lambda given_as=given_as: Curve.from_dict(given_as))
-        assert curve is REFUSED or isinstance(curve, Curve)
+        curve = attempt(lambda given_as=given_as: curves.Curve.from_dict(given_as))
+        assert curve is REFUSED or isinstance(curve, curves.Curve)
 
 
 GUARANTEE = {
-    "curve": one_of(Pure(1.0), Gaussian(1.0)),
+    "curve": one_of(curves.Pure(1.0), curves.Gaussian(1.0)),
     "at_delta": one_of(1e-6, 0.0),
     "released": "decisions",
     "theorem": "Theorem 1",
@@ -148,7 +141,7 @@ def test_gaussian_mu(epsilon, delta):
     target = attempt(lambda: tacit.learners.target.Target(epsilon, delta))
     if target is not REFUSED:
         mu = attempt(lambda: gaussian_mu(target.epsilon, target.delta))
-        assert mu is REFUSED or Gaussian(mu).delta(target.epsilon) <= target.delta
+        assert mu is REFUSED or curves.Gaussian(mu).delta(target.epsilon) <= target.delta
 
 
 @examples(20)

@@ -8,19 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tacit.geometry import (
-    Birkhoff,
-    Box,
-    ConvexSet,
-    KSubsets,
-    L1Ball,
-    Matroid,
-    Paths,
-    Polytope,
-    Simplex,
-    SpanningTrees,
-    SubmodularBase,
-)
+from tacit import geometry
 from tacit.randomness import Randomness
 
 K4 = list(itertools.combinations(range(4), 2))
@@ -135,7 +123,7 @@ def corners(rows, bounds):
 class Case:
     """A set, its vertices, and which of its sizes are exact rather than bounds."""
 
-    make: Callable[[], ConvexSet]
+    make: Callable[[], geometry.ConvexSet]
     vertices: np.ndarray
     exact: frozenset[str]
 
@@ -144,26 +132,30 @@ ALL = frozenset({"inner_radius", "radius", "diameter"})
 INNER = frozenset({"inner_radius"})
 ROUND = frozenset({"inner_radius", "radius"})
 CASES = {
-    "l1": Case(lambda: L1Ball(4, 1.5), np.vstack([1.5 * np.eye(4), -1.5 * np.eye(4)]), ALL),
+    "l1": Case(lambda: geometry.L1Ball(4, 1.5), np.vstack([1.5 * np.eye(4), -1.5 * np.eye(4)]), ALL),
     "box": Case(
-        lambda: Box([-1.0, 0.0, 2.0], [1.0, 0.5, 3.0]),
+        lambda: geometry.Box([-1.0, 0.0, 2.0], [1.0, 0.5, 3.0]),
         np.array(list(itertools.product((-1.0, 1.0), (0.0, 0.5), (2.0, 3.0)))),
         ALL,
     ),
-    "cube": Case(lambda: Box.cube(4, 0.5), 0.5 * signs(4), ALL),
-    "simplex": Case(lambda: Simplex(5), np.eye(5), ALL),
-    "subsets": Case(lambda: KSubsets(6, 2), subsets(6, 2), ALL),
-    "large subsets": Case(lambda: KSubsets(5, 4), subsets(5, 4), ALL),
-    "birkhoff": Case(lambda: Birkhoff(3), permutations(3), ALL),
-    "polytope": Case(lambda: Polytope(*CORNERED), corners(*CORNERED), INNER),
-    "trees of K4": Case(lambda: SpanningTrees(K4), trees(K4), ALL),
-    "trees, parallel edges and a bridge": Case(lambda: SpanningTrees(DOUBLED_TRIANGLE), trees(DOUBLED_TRIANGLE), ROUND),
-    "streets": Case(lambda: Paths(STREETS, (0, 0), (2, 2)), paths(STREETS, (0, 0), (2, 2)), ALL),
-    "paths, parallel edges and dead ends": Case(lambda: Paths(TANGLE, "s", "t"), paths(TANGLE, "s", "t"), ROUND),
-    "partition matroid": Case(lambda: Matroid(PARTITION, one_per_kind), bases(PARTITION, one_per_kind), ALL),
-    "uniform matroid": Case(lambda: Matroid(range(5), lambda chosen: len(chosen) <= 2), subsets(5, 2), ALL),
-    "cut function": Case(lambda: SubmodularBase(5, cut), greedy_points(5, cut), INNER),
-    "root function": Case(lambda: SubmodularBase(4, root), greedy_points(4, root), INNER),
+    "cube": Case(lambda: geometry.Box.cube(4, 0.5), 0.5 * signs(4), ALL),
+    "simplex": Case(lambda: geometry.Simplex(5), np.eye(5), ALL),
+    "subsets": Case(lambda: geometry.KSubsets(6, 2), subsets(6, 2), ALL),
+    "large subsets": Case(lambda: geometry.KSubsets(5, 4), subsets(5, 4), ALL),
+    "birkhoff": Case(lambda: geometry.Birkhoff(3), permutations(3), ALL),
+    "polytope": Case(lambda: geometry.Polytope(*CORNERED), corners(*CORNERED), INNER),
+    "trees of K4": Case(lambda: geometry.SpanningTrees(K4), trees(K4), ALL),
+    "trees, parallel edges and a bridge": Case(
+        lambda: geometry.SpanningTrees(DOUBLED_TRIANGLE), trees(DOUBLED_TRIANGLE), ROUND
+    ),
+    "streets": Case(lambda: geometry.Paths(STREETS, (0, 0), (2, 2)), paths(STREETS, (0, 0), (2, 2)), ALL),
+    "paths, parallel edges and dead ends": Case(
+        lambda: geometry.Paths(TANGLE, "s", "t"), paths(TANGLE, "s", "t"), ROUND
+    ),
+    "partition matroid": Case(lambda: geometry.Matroid(PARTITION, one_per_kind), bases(PARTITION, one_per_kind), ALL),
+    "uniform matroid": Case(lambda: geometry.Matroid(range(5), lambda chosen: len(chosen) <= 2), subsets(5, 2), ALL),
+    "cut function": Case(lambda: geometry.SubmodularBase(5, cut), greedy_points(5, cut), INNER),
+    "root function": Case(lambda: geometry.SubmodularBase(4, root), greedy_points(4, root), INNER),
 }
 
 

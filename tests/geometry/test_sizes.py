@@ -7,21 +7,8 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import pdist
 
+from tacit import geometry
 from tacit.errors import InvalidInput
-from tacit.geometry import (
-    Ball,
-    Birkhoff,
-    Box,
-    KSubsets,
-    L1Ball,
-    Matroid,
-    NuclearBall,
-    Polytope,
-    Simplex,
-    SpanningTrees,
-    SubmodularBase,
-    hull_from_oracle,
-)
 from tacit.geometry.hull import complement_of_ones
 
 
@@ -94,21 +81,21 @@ def test_the_centre_cannot_be_written_to(domain):
 
 @pytest.mark.parametrize("call", ["lift", "from_hull", "restrict", "to_hull"])
 def test_vectors_of_the_wrong_length_are_refused(call):
-    for domain in (Ball(3), Simplex(4), Birkhoff(3)):
+    for domain in (geometry.Ball(3), geometry.Simplex(4), geometry.Birkhoff(3)):
         with pytest.raises(InvalidInput, match=r"must have . coordinates"):
             getattr(domain, call)(np.ones(1))
 
 
 def test_closed_forms():
-    assert Birkhoff(2).inner_radius == 1.0
-    assert Birkhoff(2).radius == 1.0
-    assert Birkhoff(2).diameter == 2.0
-    assert Simplex(2).inner_radius == pytest.approx(np.sqrt(0.5))
-    assert KSubsets(7, 1).inner_radius == pytest.approx(Simplex(7).inner_radius)
-    ball = Ball(3, 0.5)
+    assert geometry.Birkhoff(2).inner_radius == 1.0
+    assert geometry.Birkhoff(2).radius == 1.0
+    assert geometry.Birkhoff(2).diameter == 2.0
+    assert geometry.Simplex(2).inner_radius == pytest.approx(np.sqrt(0.5))
+    assert geometry.KSubsets(7, 1).inner_radius == pytest.approx(geometry.Simplex(7).inner_radius)
+    ball = geometry.Ball(3, 0.5)
     assert (ball.inner_radius, ball.radius, ball.diameter) == (0.5, 0.5, 1.0)
-    assert L1Ball(9, 3.0).inner_radius == 1.0
-    square = Polytope([[1.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]], [1.0, 2.0, 1.0, 1.0])
+    assert geometry.L1Ball(9, 3.0).inner_radius == 1.0
+    square = geometry.Polytope([[1.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]], [1.0, 2.0, 1.0, 1.0])
     assert square.inner_radius == pytest.approx(1.0)
     assert square.radius == pytest.approx(np.sqrt(2.0))
     assert square.diameter == pytest.approx(np.sqrt(8.0))
@@ -116,7 +103,7 @@ def test_closed_forms():
 
 
 def test_the_nuclear_ball_has_the_inner_radius_of_an_orthogonal_matrix(stream):
-    ball = NuclearBall(3, 5, 2.0)
+    ball = geometry.NuclearBall(3, 5, 2.0)
     orthogonal = np.linalg.svd(stream.standard_normal((3, 5)), full_matrices=False)[2]
     touching = orthogonal.ravel() * (ball.inner_radius / np.linalg.norm(orthogonal))
     assert ball.contains(touching)
@@ -125,7 +112,7 @@ def test_the_nuclear_ball_has_the_inner_radius_of_an_orthogonal_matrix(stream):
 
 
 def test_the_ball_certified_by_the_oracle_alone_is_inside(case, domain):
-    hull = hull_from_oracle(domain.minimize_linear, domain.dimension)
+    hull = geometry.hull_from_oracle(domain.minimize_linear, domain.dimension)
     assert 0.0 < hull.inner_radius <= depth(case.vertices, hull.centre, hull.basis) * (1.0 + 1e-9)
     assert hull.basis.shape[1] == domain.hull_dimension
     np.testing.assert_allclose(domain.hull_basis @ (domain.hull_basis.T @ hull.basis), hull.basis, atol=1e-9)
@@ -133,17 +120,17 @@ def test_the_ball_certified_by_the_oracle_alone_is_inside(case, domain):
 
 def test_the_certified_radius_of_a_simplex_is_exact(stream):
     corners = stream.standard_normal((5, 4))
-    hull = hull_from_oracle(lambda direction: corners[(corners @ direction).argmin()], 4, probes=0)
+    hull = geometry.hull_from_oracle(lambda direction: corners[(corners @ direction).argmin()], 4, probes=0)
     assert hull.inner_radius == pytest.approx(depth(corners, corners.mean(axis=0), np.eye(4)), rel=1e-6)
 
 
 def test_beyond_listing_the_oracle_alone_is_used(stream):
-    trees = SpanningTrees(list(itertools.combinations(range(13), 2)))
-    uniform = Matroid(range(14), lambda chosen: len(chosen) <= 5)
-    root = SubmodularBase(13, lambda chosen: float(len(chosen)) ** 0.5)
+    trees = geometry.SpanningTrees(list(itertools.combinations(range(13), 2)))
+    uniform = geometry.Matroid(range(14), lambda chosen: len(chosen) <= 5)
+    root = geometry.SubmodularBase(13, lambda chosen: float(len(chosen)) ** 0.5)
     assert [domain.hull_dimension for domain in (trees, uniform, root)] == [77, 13, 12]
     assert 0.01 < trees.inner_radius < trees.radius < trees.diameter
-    assert 0.05 < uniform.inner_radius <= KSubsets(14, 5).inner_radius
+    assert 0.05 < uniform.inner_radius <= geometry.KSubsets(14, 5).inner_radius
     for domain in (trees, uniform, root):
         direction = stream.standard_normal(domain.hull_dimension)
         step = direction * (domain.inner_radius / np.linalg.norm(direction))
@@ -159,6 +146,6 @@ def test_the_complement_of_ones(size):
 
 
 def test_a_full_dimensional_set_moves_only_the_centre():
-    box = Box([0.0, 2.0], [2.0, 4.0])
+    box = geometry.Box([0.0, 2.0], [2.0, 4.0])
     np.testing.assert_array_equal(box.to_hull(np.array([2.0, 2.0])), [1.0, -1.0])
     np.testing.assert_array_equal(box.hull_basis, np.eye(2))

@@ -52,7 +52,10 @@ class LearnerContract:
     def case(self, request):
         return made(type(self), request.param)
 
-    def test_contract(self, case, check):
+    def test_contract(self, case, check, record_property):
+        record_property("attacked", case.plan.algorithm)
+        if check == "shown_decisions_are_not_taken_back" and not case.start()._shows:
+            record_property("idle", True)
         CHECKS[check](case)
 
 

@@ -5,34 +5,23 @@ from typing import ClassVar
 
 import numpy as np
 
+import tacit
 from learners.contract import LearnerContract, losses, numbers, pairs, pytest_generate_tests, vectors
-from tacit import (
-    Ball,
-    Bandit,
-    BanditFW,
-    CustomLoss,
-    Lipschitz,
-    LipschitzGrid,
-    LipschitzNet,
-    LipschitzOnePass,
-    LogisticLoss,
-    ObjectivePerturbation,
-    OnlineToBatch,
-    Stochastic,
-    StochasticLipschitz,
-)
 from tacit.learners.stochastic.online_learners import LEARNERS
 
 __all__ = ["pytest_generate_tests"]
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 PURE = {"epsilon": 1.0, "delta": 0.0}
-BANDIT = Bandit(domain=Ball(2), lipschitz=1.0, value_range=(-1.0, 1.0), horizon=40)
-LINE = Lipschitz(horizon=40)
-PASS = StochasticLipschitz(horizon=40)
-LOGISTIC = Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=40)
-CUSTOM = Stochastic(
-    domain=Ball(2), loss=CustomLoss(lambda x, z: 0.0, lambda x, z: np.sign(x - z), lipschitz=1.0), horizon=40
+BANDIT = tacit.Bandit(domain=tacit.Ball(2), lipschitz=1.0, value_range=(-1.0, 1.0), horizon=40)
+LINE = tacit.Lipschitz(horizon=40)
+PASS = tacit.StochasticLipschitz(horizon=40)
+LOGISTIC = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=40)
+HINGE = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.HingeLoss(), horizon=40)
+CUSTOM = tacit.Stochastic(
+    domain=tacit.Ball(2),
+    loss=tacit.CustomLoss(lambda x, z: 0.0, lambda x, z: np.sign(x - z), lipschitz=1.0),
+    horizon=40,
 )
 
 
@@ -43,25 +32,31 @@ def functions():
 
 def one_pass(**options):
     """A one-pass plan with its records."""
-    return OnlineToBatch.calibrate(LOGISTIC, **{**TARGET, **options}), pairs(2)
+    return tacit.OnlineToBatch.calibrate(LOGISTIC, **{**TARGET, **options}), pairs(2)
 
 
 class TestBandit(LearnerContract):
     cases: ClassVar = {
-        "gaussian": lambda: (BanditFW.calibrate(BANDIT, **TARGET), (2 * numbers(40) - 1).tolist()),
-        "pure": lambda: (BanditFW.calibrate(BANDIT, **PURE), (2 * numbers(40) - 1).tolist()),
+        "gaussian": lambda: (tacit.BanditFW.calibrate(BANDIT, **TARGET), (2 * numbers(40) - 1).tolist()),
+        "pure": lambda: (tacit.BanditFW.calibrate(BANDIT, **PURE), (2 * numbers(40) - 1).tolist()),
     }
 
 
 class TestLipschitz(LearnerContract):
     cases: ClassVar = {
-        "grid, functions": lambda: (LipschitzGrid.calibrate(LINE, **TARGET), functions()),
-        "grid, fresh": lambda: (LipschitzGrid.calibrate(LINE, hold=False, bits=1, **TARGET), losses(3)),
-        "net, functions": lambda: (LipschitzNet.calibrate(LINE, **TARGET), functions()),
-        "net": lambda: (LipschitzNet.calibrate(LINE, cells=3, **TARGET), losses(3)),
-        "disc": lambda: (LipschitzGrid.calibrate(Lipschitz(domain=Ball(2), horizon=40), **TARGET), functions()),
-        "one pass": lambda: (LipschitzOnePass.calibrate(PASS, **TARGET), functions()),
-        "one pass, average": lambda: (LipschitzOnePass.calibrate(replace(PASS, convex=True), **TARGET), functions()),
+        "grid, functions": lambda: (tacit.LipschitzGrid.calibrate(LINE, **TARGET), functions()),
+        "grid, fresh": lambda: (tacit.LipschitzGrid.calibrate(LINE, hold=False, bits=1, **TARGET), losses(3)),
+        "net, functions": lambda: (tacit.LipschitzNet.calibrate(LINE, **TARGET), functions()),
+        "net": lambda: (tacit.LipschitzNet.calibrate(LINE, cells=3, **TARGET), losses(3)),
+        "disc": lambda: (
+            tacit.LipschitzGrid.calibrate(tacit.Lipschitz(domain=tacit.Ball(2), horizon=40), **TARGET),
+            functions(),
+        ),
+        "one pass": lambda: (tacit.LipschitzOnePass.calibrate(PASS, **TARGET), functions()),
+        "one pass, average": lambda: (
+            tacit.LipschitzOnePass.calibrate(replace(PASS, convex=True), **TARGET),
+            functions(),
+        ),
     }
 
 
@@ -69,9 +64,14 @@ class TestOnePass(LearnerContract):
     cases: ClassVar = {
         "batches": lambda: one_pass(batch=3),
         "pure": lambda: one_pass(delta=0.0),
-        "custom": lambda: (OnlineToBatch.calibrate(CUSTOM, smoothness=1.0, batch=3, **TARGET), vectors(2)),
-        "objective": lambda: (ObjectivePerturbation.calibrate(LOGISTIC, **TARGET), pairs(2)),
-        "objective, pure": lambda: (ObjectivePerturbation.calibrate(LOGISTIC, **PURE), pairs(2)),
+        "custom": lambda: (tacit.OnlineToBatch.calibrate(CUSTOM, smoothness=1.0, batch=3, **TARGET), vectors(2)),
+        "averages": lambda: (tacit.AveragedFTRL.calibrate(HINGE, **TARGET), pairs(2)),
+        "averages, logistic": lambda: (tacit.AveragedFTRL.calibrate(LOGISTIC, **TARGET), pairs(2)),
+        "averages, custom": lambda: (tacit.AveragedFTRL.calibrate(CUSTOM, **TARGET), vectors(2)),
+        "averages, pure": lambda: (tacit.AveragedFTRL.calibrate(HINGE, **PURE), pairs(2)),
+        "averages, logistic, pure": lambda: (tacit.AveragedFTRL.calibrate(LOGISTIC, **PURE), pairs(2)),
+        "objective": lambda: (tacit.ObjectivePerturbation.calibrate(LOGISTIC, **TARGET), pairs(2)),
+        "objective, pure": lambda: (tacit.ObjectivePerturbation.calibrate(LOGISTIC, **PURE), pairs(2)),
     }
 
 

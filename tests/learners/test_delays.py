@@ -1,6 +1,5 @@
 """Late and missing feedback: the contract of every learner that takes a delay; the planner's word on the others."""
 
-import json
 from dataclasses import replace
 from sys import getswitchinterval, setswitchinterval
 from threading import Thread
@@ -11,54 +10,24 @@ import pytest
 
 import tacit
 from learners.contract import LearnerContract, losses, numbers, pairs, pytest_generate_tests, vectors
-from tacit import (
-    L2P,
-    Arms,
-    Ball,
-    Bandit,
-    BatchedTsallis,
-    Convex,
-    ConvexFamily,
-    CustomLoss,
-    Experts,
-    HedgeOnSums,
-    InvalidInput,
-    LazyExperts,
-    LazyFixedShare,
-    LinearLoss,
-    Lipschitz,
-    LogisticLoss,
-    PhasedArms,
-    PrivacyError,
-    PrivateFTRL,
-    ProtocolError,
-    Randomness,
-    SampledFixedShare,
-    ScheduledExperts,
-    Stochastic,
-    Tracking,
-)
-from tacit.learners.doubling import Doubling
 from tacit.learners.experts.common import MIDDLE
 from tacit.learners.rates import delay_regret
-from tacit.learners.states import encode
-from tacit.learners.target import Target
 from tacit.numerics.lattice import quantise_losses
-from tacit.testing.rounds import content, resealed
+from tacit.testing.rounds import content
 
 __all__ = ["pytest_generate_tests"]
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
-EXPERTS = Experts(n=3, horizon=40, delay=3)
-WIDE = Experts(n=3, horizon=40, delay=3, loss_range=(0.0, 1.5))
-TRACKING = Tracking(n=3, horizon=40, delay=3, switches=2)
-ARMS = Arms(n=3, horizon=40, delay=3)
-PHASED = Arms(n=2, horizon=40, delay=3, adversary="stochastic")
+EXPERTS = tacit.Experts(n=3, horizon=40, delay=3)
+WIDE = tacit.Experts(n=3, horizon=40, delay=3, loss_range=(0.0, 1.5))
+TRACKING = tacit.Tracking(n=3, horizon=40, delay=3, switches=2)
+ARMS = tacit.Arms(n=3, horizon=40, delay=3)
+PHASED = tacit.Arms(n=2, horizon=40, delay=3, adversary="stochastic")
 
 
 def convex(loss):
     """A problem on a ball."""
-    return Convex(domain=Ball(2), loss=loss, horizon=40, delay=3)
+    return tacit.Convex(domain=tacit.Ball(2), loss=loss, horizon=40, delay=3)
 
 
 def arms(plan):
@@ -71,25 +40,25 @@ class TestContract(LearnerContract):
     """As without delay: the same checks, with a window of three rounds."""
 
     cases: ClassVar = {
-        "lazy": lambda: (LazyExperts(EXPERTS, eta=0.3, force=0.1), losses(3)),
-        "lazy, batches": lambda: (LazyExperts(WIDE, eta=0.3, force=0.1, batch=2), losses(3)),
-        "L2P": lambda: (L2P(EXPERTS, eta=0.3, force=0.1, reference_force=0.1, batch=2), losses(3)),
-        "scheduled": lambda: (ScheduledExperts(EXPERTS, eta=0.3), losses(3)),
-        "scheduled, batches": lambda: (ScheduledExperts(EXPERTS, eta=0.3, batch=3), losses(3)),
-        "hedge": lambda: (HedgeOnSums.calibrate(EXPERTS, **TARGET), losses(3)),
-        "hedge, fresh draws": lambda: (HedgeOnSums.calibrate(EXPERTS, hold=False, **TARGET), losses(3)),
-        "shares, lazy": lambda: (LazyFixedShare(TRACKING, eta=0.3, force=0.1, batch=2), losses(3)),
-        "shares, uniform": lambda: (LazyFixedShare(TRACKING, eta=0.3, force=0.1, prior="uniform"), losses(3)),
-        "shares, sampled": lambda: (SampledFixedShare(TRACKING, eta=0.3, epoch=15), losses(3)),
-        "FTRL": lambda: (PrivateFTRL.calibrate(convex(LinearLoss()), **TARGET), vectors(2)),
-        "FTRL, logistic": lambda: (PrivateFTRL.calibrate(convex(LogisticLoss()), **TARGET), pairs(2)),
+        "lazy": lambda: (tacit.LazyExperts(EXPERTS, eta=0.3, force=0.1), losses(3)),
+        "lazy, batches": lambda: (tacit.LazyExperts(WIDE, eta=0.3, force=0.1, batch=2), losses(3)),
+        "L2P": lambda: (tacit.L2P(EXPERTS, eta=0.3, force=0.1, reference_force=0.1, batch=2), losses(3)),
+        "scheduled": lambda: (tacit.ScheduledExperts(EXPERTS, eta=0.3), losses(3)),
+        "scheduled, batches": lambda: (tacit.ScheduledExperts(EXPERTS, eta=0.3, batch=3), losses(3)),
+        "hedge": lambda: (tacit.HedgeOnSums.calibrate(EXPERTS, **TARGET), losses(3)),
+        "hedge, fresh draws": lambda: (tacit.HedgeOnSums.calibrate(EXPERTS, hold=False, **TARGET), losses(3)),
+        "shares, lazy": lambda: (tacit.LazyFixedShare(TRACKING, eta=0.3, force=0.1, batch=2), losses(3)),
+        "shares, uniform": lambda: (tacit.LazyFixedShare(TRACKING, eta=0.3, force=0.1, prior="uniform"), losses(3)),
+        "shares, sampled": lambda: (tacit.SampledFixedShare(TRACKING, eta=0.3, epoch=15), losses(3)),
+        "FTRL": lambda: (tacit.PrivateFTRL.calibrate(convex(tacit.LinearLoss()), **TARGET), vectors(2)),
+        "FTRL, logistic": lambda: (tacit.PrivateFTRL.calibrate(convex(tacit.LogisticLoss()), **TARGET), pairs(2)),
         "FTRL, custom": lambda: (
-            PrivateFTRL.calibrate(convex(CustomLoss(_value, _gradient, lipschitz=1.0)), **TARGET),
+            tacit.PrivateFTRL.calibrate(convex(tacit.CustomLoss(_value, _gradient, lipschitz=1.0)), **TARGET),
             vectors(2),
         ),
-        "tsallis": lambda: arms(BatchedTsallis(ARMS, 1.0, 2, 0.75, 0.05, 0.1)),
-        "tsallis, decreasing": lambda: arms(BatchedTsallis(ARMS, 1.0, 1, 0.5, 1.0, 0.35, "decreasing")),
-        "phased": lambda: arms(PhasedArms(PHASED, 1.0, 4)),
+        "tsallis": lambda: arms(tacit.BatchedTsallis(ARMS, 1.0, 2, 0.75, 0.05, 0.1)),
+        "tsallis, decreasing": lambda: arms(tacit.BatchedTsallis(ARMS, 1.0, 1, 0.5, 1.0, 0.35, "decreasing")),
+        "phased": lambda: arms(tacit.PhasedArms(PHASED, 1.0, 4)),
     }
 
 
@@ -102,17 +71,17 @@ def _gradient(x, z):
 
 
 ROUNDS, DELAYS = 100_000, (0, 10, 100, 1000)
-FAMILY = ConvexFamily(lipschitz=1.0)
+FAMILY = tacit.ConvexFamily(lipschitz=1.0)
 
 
 def experts(algorithm, n):
     """Certified at epsilon = 1."""
-    return [algorithm.calibrate(Experts(n=n, horizon=ROUNDS, delay=delay), **TARGET) for delay in DELAYS]
+    return [algorithm.calibrate(tacit.Experts(n=n, horizon=ROUNDS, delay=delay), **TARGET) for delay in DELAYS]
 
 
 def bandits(algorithm, epsilon):
     """Certified for twenty arms."""
-    problem = Arms(n=20, horizon=ROUNDS, adversary="stochastic")
+    problem = tacit.Arms(n=20, horizon=ROUNDS, adversary="stochastic")
     plans = [replace(problem, delay=delay) for delay in DELAYS]
     return [algorithm.calibrate(made, epsilon=epsilon, delta=0.0) for made in plans]
 
@@ -120,21 +89,23 @@ def bandits(algorithm, epsilon):
 @pytest.mark.parametrize(
     ("make", "certified"),
     [
-        (lambda: experts(HedgeOnSums, 10), (365, 1561, 4812, 15164)),
-        (lambda: experts(HedgeOnSums, 100), (774, 2281, 6829, 21433)),
-        (lambda: experts(LazyExperts, 10), (525, 1555, 4810, 15164)),
-        (lambda: experts(LazyExperts, 100), (948, 2199, 6802, 21424)),
+        (lambda: experts(tacit.HedgeOnSums, 10), (365, 1561, 4812, 15164)),
+        (lambda: experts(tacit.HedgeOnSums, 100), (774, 2281, 6829, 21433)),
+        (lambda: experts(tacit.LazyExperts, 10), (525, 1555, 4810, 15164)),
+        (lambda: experts(tacit.LazyExperts, 100), (948, 2199, 6802, 21424)),
         (
             lambda: [
-                PrivateFTRL.calibrate(Convex(domain=Ball(10), loss=FAMILY, horizon=ROUNDS, delay=delay), **TARGET)
+                tacit.PrivateFTRL.calibrate(
+                    tacit.Convex(domain=tacit.Ball(10), loss=FAMILY, horizon=ROUNDS, delay=delay), **TARGET
+                )
                 for delay in DELAYS
             ],
             (4894, 5094, 6629, 14965),
         ),
-        (lambda: bandits(BatchedTsallis, 1.0), (3446, 7278, 19398, 59995)),
-        pytest.param(lambda: bandits(BatchedTsallis, 0.1), (11960, 17158, 25104, 64723), marks=pytest.mark.slow),
-        pytest.param(lambda: bandits(PhasedArms, 1.0), (4373, 4360, 4664, 20125), marks=pytest.mark.slow),
-        pytest.param(lambda: bandits(PhasedArms, 0.1), (6855, 6464, 7689, 24008), marks=pytest.mark.slow),
+        (lambda: bandits(tacit.BatchedTsallis, 1.0), (3446, 7278, 19398, 59995)),
+        pytest.param(lambda: bandits(tacit.BatchedTsallis, 0.1), (11960, 17158, 25104, 64723), marks=pytest.mark.slow),
+        pytest.param(lambda: bandits(tacit.PhasedArms, 1.0), (4373, 4360, 4664, 20125), marks=pytest.mark.slow),
+        pytest.param(lambda: bandits(tacit.PhasedArms, 0.1), (6855, 6464, 7689, 24008), marks=pytest.mark.slow),
     ],
 )
 def test_certified_regret_with_late_feedback(make, certified):
@@ -163,11 +134,11 @@ def test_delay_costs_exponential_weights_no_more_than_the_proof_says():
 
 
 REFUSED = {
-    Tracking(n=3, horizon=500, switches=2, delay=5): {
+    tacit.Tracking(n=3, horizon=500, switches=2, delay=5): {
         "RestartOnShift", "LimitedUpdates", "NoisyMirrorDescent", "TrackingOnSums", "RecentLeader",
     },
-    Convex(domain=Ball(2), loss=LogisticLoss(), horizon=500, delay=5): {"CTRL", "L2PConvex"},
-    Experts(n=3, horizon=500, delay=5): set(),
+    tacit.Convex(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=500, delay=5): {"CTRL", "L2PConvex"},
+    tacit.Experts(n=3, horizon=500, delay=5): set(),
 }  # fmt: skip
 
 
@@ -185,24 +156,24 @@ def test_the_planner_says_who_takes_no_delay(problem):
 @pytest.mark.parametrize(
     "problem",
     [
-        Bandit(domain=Ball(2), horizon=500, delay=1),
-        Lipschitz(horizon=500, delay=1),
-        Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=500, delay=1),
+        tacit.Bandit(domain=tacit.Ball(2), horizon=500, delay=1),
+        tacit.Lipschitz(horizon=500, delay=1),
+        tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=500, delay=1),
     ],
     ids=lambda problem: type(problem).__name__,
 )
 def test_problems_without_a_delayed_learner_are_refused(problem):
-    with pytest.raises(PrivacyError, match="takes no delay=1"):
+    with pytest.raises(tacit.PrivacyError, match="takes no delay=1"):
         tacit.plan(problem, **TARGET)
 
 
 @pytest.mark.parametrize(
     "problem",
     [
-        Experts(n=3, horizon=20, delay=2**62),
-        Tracking(n=3, horizon=20, switches=1, delay=2**62),
-        Convex(domain=Ball(2), loss=LinearLoss(), horizon=20, delay=2**62),
-        Arms(n=3, horizon=20, delay=2**62),
+        tacit.Experts(n=3, horizon=20, delay=2**62),
+        tacit.Tracking(n=3, horizon=20, switches=1, delay=2**62),
+        tacit.Convex(domain=tacit.Ball(2), loss=tacit.LinearLoss(), horizon=20, delay=2**62),
+        tacit.Arms(n=3, horizon=20, delay=2**62),
     ],
     ids=lambda problem: type(problem).__name__,
 )
@@ -219,17 +190,17 @@ def test_a_window_longer_than_the_run_takes_no_more_memory(problem):
 
 @pytest.mark.parametrize("delay", [-1, 1.5, True, None])
 def test_a_delay_is_a_count(delay):
-    with pytest.raises(InvalidInput, match="delay"):
-        Experts(n=2, horizon=10, delay=delay)
+    with pytest.raises(tacit.InvalidInput, match="delay"):
+        tacit.Experts(n=2, horizon=10, delay=delay)
 
 
 def test_any_order_of_arrival_within_the_window_is_the_order_of_rounds():
-    plan, rows = LazyExperts(Experts(n=3, horizon=400, delay=7), eta=0.3, force=0.1), losses(3, 400)
-    wanted = plan.run(np.array(rows), Randomness.replayable(5)).tolist()
+    plan, rows = tacit.LazyExperts(tacit.Experts(n=3, horizon=400, delay=7), eta=0.3, force=0.1), losses(3, 400)
+    wanted = plan.run(np.array(rows), tacit.Randomness.replayable(5)).tolist()
     generator = np.random.default_rng(1)
     for _ in range(5):
         due = np.arange(400) + generator.integers(8, size=400)  # the round after whose decision feedback comes
-        learner, actions = plan.start(Randomness.replayable(5)), []
+        learner, actions = plan.start(tacit.Randomness.replayable(5)), []
         for number in range(400):
             actions.append(learner.decide().action)
             for round in generator.permutation(np.flatnonzero(due == number)):
@@ -238,33 +209,33 @@ def test_any_order_of_arrival_within_the_window_is_the_order_of_rounds():
 
 
 def test_feedback_after_its_deadline_changes_nothing():
-    plan, rows = LazyExperts(EXPERTS, eta=0.3, force=0.1), losses(3)
-    late, never = plan.start(Randomness.replayable(5)), plan.start(Randomness.replayable(5))
+    plan, rows = tacit.LazyExperts(EXPERTS, eta=0.3, force=0.1), losses(3)
+    late, never = plan.start(tacit.Randomness.replayable(5)), plan.start(tacit.Randomness.replayable(5))
     for number in range(40):
         for learner in (late, never):
             learner.decide()
             if number % 5:
                 learner.settle(number, rows[number])
         if number > 3 and (number - 4) % 5 == 0:
-            with pytest.raises(ProtocolError, match=f"Round {number - 4} is closed: with delay=3"):
+            with pytest.raises(tacit.ProtocolError, match=f"Round {number - 4} is closed: with delay=3"):
                 late.settle(number - 4, rows[number - 4])
         assert content(late) == content(never)
 
 
 def test_a_long_delay_decides_without_feedback():
-    plan = HedgeOnSums.calibrate(Experts(n=3, horizon=40, delay=50), **TARGET)
-    learner = plan.start(Randomness.replayable(2))
+    plan = tacit.HedgeOnSums.calibrate(tacit.Experts(n=3, horizon=40, delay=50), **TARGET)
+    learner = plan.start(tacit.Randomness.replayable(2))
     actions = learner.run(np.array(losses(3)))
     assert len(set(actions.tolist())) == 1
     assert (learner.rounds, learner.decided) == (0, 40)
-    with pytest.raises(ProtocolError, match="has played them all"):
+    with pytest.raises(tacit.ProtocolError, match="has played them all"):
         learner.decide()
 
 
 @pytest.mark.parametrize("delay", [0, 20])
 def test_threads_share_a_learner(delay):
     """Every round is decided once, and everything that was settled in time is counted, exactly once."""
-    plan = ScheduledExperts(Experts(n=3, horizon=800, delay=delay), eta=0.1, batch=2)
+    plan = tacit.ScheduledExperts(tacit.Experts(n=3, horizon=800, delay=delay), eta=0.1, batch=2)
     learner, rows, decided, refusals = plan.start(), losses(3, 800), [], []
 
     def work():
@@ -273,7 +244,7 @@ def test_threads_share_a_learner(delay):
             decided.append(number)
             try:
                 learner.settle(number, rows[number])
-            except ProtocolError:  # other threads closed its window
+            except tacit.ProtocolError:  # other threads closed its window
                 refusals.append(number)
 
     threads = [Thread(target=work) for _ in range(8)]
@@ -292,99 +263,13 @@ def test_threads_share_a_learner(delay):
     np.testing.assert_array_equal(learner._total, sum(quantise_losses(row) for row in counted))
 
 
-class TestUnknownHorizon:
-    """Epochs with a delay: open rounds of an epoch that is over are settled, and dropped."""
-
-    def plan(self, make):
-        """Epochs of a loud plan."""
-        return Doubling(Experts(n=3, horizon=None, delay=4), Target(1e6, 1e-6), make)
-
-    @pytest.mark.parametrize(
-        "make",
-        [lambda problem: LazyExperts(problem, eta=0.3, force=0.3), lambda problem: ScheduledExperts(problem, eta=0.3)],
-        ids=["lazy", "scheduled"],
-    )
-    def test_runs_and_loops_agree_over_the_border(self, make):
-        plan, rows = self.plan(make), np.array(losses(3, 1100))
-        loop, array = plan.start(Randomness.replayable(3)), plan.start(Randomness.replayable(3))
-        wanted = []
-        for number in range(len(rows)):
-            wanted.append(loop.decide().action)
-            if number >= 4:
-                loop.settle(number - 4, rows[number - 4])
-        assert array.run(rows).tolist() == wanted
-        assert array.rounds == loop.rounds == 1095
-
-    @pytest.mark.parametrize(
-        ("problem", "make"),
-        [
-            (Experts(n=3, horizon=None, delay=4), lambda problem: ScheduledExperts(problem, eta=30.0)),
-            (
-                Tracking(n=3, horizon=None, delay=4, switches=2),
-                lambda problem: LazyFixedShare(problem, eta=0.3, force=0.3),
-            ),
-            (
-                Tracking(n=3, horizon=None, delay=4, switches=2),
-                lambda problem: SampledFixedShare(problem, eta=30.0, epoch=15),
-            ),
-        ],
-        ids=["scheduled", "shares, lazy", "shares, sampled"],
-    )
-    def test_a_state_with_open_rounds_can_be_continued(self, problem, make):
-        """What an epoch's learner remembers of open rounds, whose slots are its owner's, is no contradiction."""
-        plan = Doubling(problem, Target(1e6, 1e-6), make)
-        learner = plan.start(Randomness.replayable(3))
-        for number in range(1040):
-            learner.decide()
-            if number % 3:
-                learner.settle(number, losses(3, 5)[number % 5])
-            if number < 15 or number > 1018:
-                learner = plan.restore(learner.state_dict())
-        learner.play()
-        assert plan.restore(learner.state_dict()).decided == 1041
-
-    def test_each_epoch_is_a_learner_of_its_own(self):
-        plan, rows = self.plan(lambda problem: LazyExperts(problem, eta=0.3, force=0.3)), np.array(losses(3, 1100))
-        actions = plan.run(rows, Randomness.replayable(3))
-        source = Randomness.replayable(3)
-        first = plan.epoch(0).start(source.child(0)).run(rows[:1024])
-        second = plan.epoch(1).start(source.child(1)).run(rows[1024:])
-        np.testing.assert_array_equal(actions, np.concatenate([first, second]))
-
-    def test_states_hold_rounds_of_two_epochs(self):
-        plan, rows = self.plan(lambda problem: LazyExperts(problem, eta=0.3, force=0.3)), np.array(losses(3, 1100))
-        learner = plan.start(Randomness.replayable(3))
-        learner.run(rows[:1026])
-        again = plan.restore(json.loads(json.dumps(learner.state_dict())))
-        np.testing.assert_array_equal(again.run(rows[1026:]), learner.run(rows[1026:]))
-        assert content(again) == content(learner)
-
-    @pytest.mark.parametrize("algorithm", [LazyFixedShare, SampledFixedShare, ScheduledExperts])
-    @pytest.mark.parametrize("decided", [3, 300, 1026])
-    def test_states_of_learners_that_draw_before_feedback_comes(self, algorithm, decided):
-        """They counted the rounds of an epoch without its open ones, and refused their own states."""
-        kind = Experts if algorithm is ScheduledExperts else Tracking
-        problem = kind(n=3, horizon=None, delay=7, **({} if kind is Experts else {"switches": 2}))
-        plan = algorithm.calibrate(problem, epsilon=50.0, delta=1e-6)
-        learner, rows = plan.start(Randomness.replayable(3)), np.array(losses(3, 1100))
-        learner.run(rows[:decided])
-        learner.play()
-        state = json.loads(json.dumps(learner.state_dict()))
-        again = plan.restore(state)
-        np.testing.assert_array_equal(again.run(rows[decided:]), learner.run(rows[decided:]))
-        for row in state["open"]:
-            row[1] = encode(np.full(3, 9.0))
-        with pytest.raises(InvalidInput, match="contradicts itself"):
-            plan.restore(resealed(state))
-
-
 @pytest.mark.parametrize("mask", [[True, False], [False, True]])
 @pytest.mark.parametrize("delay", [0, 1])
 def test_two_rounds_of_pairs_are_no_pair_of_rounds(mask, delay):
     """As many rounds as a pair has parts: a mask took the features for the first of two rows, and raised."""
-    problem = replace(convex(LogisticLoss()), delay=delay)
-    plan, (features, labels) = PrivateFTRL.calibrate(problem, **TARGET), (np.eye(2), np.array([1.0, -1.0]))
-    loop, array = plan.start(Randomness.replayable(3)), plan.start(Randomness.replayable(3))
+    problem = replace(convex(tacit.LogisticLoss()), delay=delay)
+    plan, (features, labels) = tacit.PrivateFTRL.calibrate(problem, **TARGET), (np.eye(2), np.array([1.0, -1.0]))
+    loop, array = plan.start(tacit.Randomness.replayable(3)), plan.start(tacit.Randomness.replayable(3))
     for row, label, there in zip(features, labels, mask, strict=True):
         loop.play()
         loop.observe((row, label) if there else None)

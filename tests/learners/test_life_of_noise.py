@@ -6,13 +6,14 @@ The contract suite runs the same attacks on all learners; here each is written a
 import copy
 import json
 import pickle
-import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from attacks import rows
+from learners.test_numerics import PROBLEMS
 from planted_bugs.__main__ import run
 from planted_bugs.life_of_noise import CONTROLS
 from tacit import (
@@ -33,7 +34,7 @@ from tacit import (
     Rounds,
     Stochastic,
 )
-from tacit.estimators import PrivacyWarning, PrivateLogisticRegression, PrivateRidge
+from tacit.catalogue import CATALOGUE
 from tacit.learners.states import decode
 
 TARGET = {"epsilon": 0.1, "delta": 1e-6}
@@ -76,7 +77,7 @@ def test_copies_do_not_carry_frozen_noise(ftrl):
 
 
 @pytest.mark.attack(rows.SHARE)
-def test_one_secret_source_for_two_learners_or_fits(hedge):
+def test_one_secret_source_for_two_learners(hedge):
     """Measured: identical noise; the difference of two outputs was the private difference, exactly."""
     secret = Randomness.secret()
     first, second = hedge.start(secret), hedge.start(secret)
@@ -84,14 +85,6 @@ def test_one_secret_source_for_two_learners_or_fits(hedge):
     first.run(rows)
     second.run(rows)
     assert not np.array_equal(first._sums._buffers, second._sums._buffers)
-    X, y = np.eye(4).repeat(30, axis=0), np.arange(120) % 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fits = [
-            PrivateLogisticRegression(data_norm=1.0, classes=[0, 1], random_state=secret).fit(X, y) for _ in range(2)
-        ]
-    assert not np.array_equal(fits[0].coef_, fits[1].coef_)
-    assert all(fit.guarantee_.private for fit in fits)
 
 
 @pytest.mark.attack(rows.RESTORE)
@@ -191,35 +184,17 @@ def test_forged_states_are_refused(hedge):
     assert not hedge.restore(state).guarantee.private
 
 
-@pytest.mark.attack(rows.PICKLE)
-@pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")
-@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateRidge])
-def test_estimators_pickle_models_and_no_passes(kind):
-    """Measured: a pickle after partial_fit held raw pending records, raw sums and keys."""
-    rows = Randomness.replayable(7).stream("rows").random((45, 3))
-    own = {"classes": [0, 1]} if kind is PrivateLogisticRegression else {"label_bound": 1.0}
-    model = kind(data_norm=2.0, horizon=5000, fit_intercept=False, **own).partial_fit(rows, np.arange(45) % 2)
-    source = model._pass._sums._source._streams[0]
-    inside = [*rows, model._pass._sums._sum, *source.bit_generator.state["s"].values()]
-    for how in (pickle.dumps, copy.deepcopy):
-        with pytest.warns(PrivacyWarning, match="unfinished pass"):
-            how(model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        stored = pickle.dumps(model)
-    assert not any(secret.tobytes() in stored for secret in inside if isinstance(secret, np.ndarray) and secret.any())
-    again = pickle.loads(stored)
-    assert not hasattr(again, "_pass")
-    np.testing.assert_array_equal(again.coef_, model.coef_)
-    whole = kind(data_norm=2.0, **own).fit(rows, np.arange(45) % 2)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(whole)).coef_, whole.coef_)
-
-
 @pytest.mark.attack(rows.SWITCHES)
-def test_a_limit_on_switches_needs_a_horizon():
+@pytest.mark.parametrize(
+    ("kind", "algorithm"),
+    [(kind, algorithm) for kind, known in CATALOGUE.items() for algorithm in known],
+    ids=lambda value: value.__name__,
+)
+def test_a_limit_on_switches_needs_a_horizon(kind, algorithm, record_property):
     """Measured: asked for 0 switches, an unknown horizon gave 4."""
-    with pytest.raises(PrivacyError, match="max_switches=0"):
-        LazyExperts.calibrate(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6, max_switches=0)
+    record_property("attacked", algorithm.__name__)
+    with pytest.raises((InvalidInput, PrivacyError), match=r"max_switches=0|horizon"):
+        algorithm.calibrate(replace(PROBLEMS[kind], horizon=None), epsilon=1.0, delta=1e-6, max_switches=0)
 
 
 @pytest.mark.parametrize("bad", [np.nan, 1e308, "error"])

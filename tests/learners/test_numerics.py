@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
+from attacks import rows
 from tacit.catalogue import CATALOGUE
 from tacit.estimators import PrivateLogisticRegression, PrivateRidge, PrivateStandardScaler
 from tacit.privacy.numerics import EXACT, IDEALIZED, composed_numerics, exact_up_to, extra_epsilon
@@ -70,8 +71,10 @@ def test_every_algorithm_of_the_catalogue_has_a_row():
     assert {row.algorithm for row in ROWS} == known
 
 
+@pytest.mark.attack(rows.DIGITS)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.algorithm.__name__} {row.options}"[:60])
-def test_contracts_say_what_the_arithmetic_is(row):
+def test_contracts_say_what_the_arithmetic_is(row, record_property):
+    record_property("attacked", row.algorithm.__name__)
     plan = made(row)
     words, extra = plan.guarantee.numerics, extra_epsilon(plan.guarantee.numerics)
     if row.most == 0:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from attacks import rows
 from tacit import (
     CTRL,
     Arms,
@@ -99,6 +100,9 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.attack(rows.NUMPY)
 @pytest.mark.parametrize("name", CASES)
-def test_underflows_are_silent(name):
-    CHECKS["settings_of_numpy_change_nothing"](Case(*CASES[name]()))
+def test_underflows_are_silent(name, record_property):
+    case = Case(*CASES[name]())
+    record_property("attacked", case.plan.algorithm)
+    CHECKS["settings_of_numpy_change_nothing"](case)

@@ -1,12 +1,13 @@
 """Private selection: the sampled laws equal the closed forms, their privacy is exact, and a wrong sign is seen."""
 
-from itertools import pairwise, permutations
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2
 
+from exact.selection_law import flip_law
 from tacit.mechanisms.selection import exponential_mechanism, permute_and_flip
 from tacit.randomness import Randomness
 
@@ -28,19 +29,6 @@ def fit(counts, law):
 def softmax(scores):
     mass = np.exp(scores - np.max(scores))
     return mass / mass.sum()
-
-
-def flip_law(sums, epsilon, sensitivity):
-    """Permute-and-flip by its definition: a random order, each option accepted with its own coin."""
-    accept = np.exp(-epsilon / (2 * sensitivity) * (sums - sums.min()))
-    law = np.zeros(len(sums))
-    orders = list(permutations(range(len(sums))))
-    for order in orders:
-        left = 1.0
-        for option in order:
-            law[option] += left * accept[option] / len(orders)
-            left *= 1 - accept[option]
-    return law
 
 
 def noise_law(sums, epsilon, sensitivity):

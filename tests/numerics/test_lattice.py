@@ -78,14 +78,20 @@ def test_floor_after_the_sum_moves_too_far():
     assert integers[0] - integers[1] == LOSS_UNITS
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 10, 100, 5000])
-@pytest.mark.parametrize("units", [1, 1000, 27197104, 2**30])
-def test_vectors_stay_in_the_ball(dimension, units, rng):
-    norm = 0.7
+def around_the_sphere(rng, dimension, norm):
+    """Vectors of this norm but for some last bits, and some far outside and inside."""
     rows = rng.standard_normal((40, dimension))
     rows *= (norm * (1 + (np.arange(40) - 20) * 2.0**-53) / np.linalg.norm(rows, axis=1))[:, None]
     rows[::5] *= 30
     rows[1::5] *= 0.3
+    return rows
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 10, 100, 5000])
+@pytest.mark.parametrize("units", [1, 1000, 27197104, 2**30])
+def test_vectors_stay_in_the_ball(dimension, units, rng):
+    norm = 0.7
+    rows = around_the_sphere(rng, dimension, norm)
     quantised = quantise_vectors(rows, norm, units)
     assert all(exact_square(n) <= units**2 for n in quantised)
     inside = rows * np.minimum(1, norm / np.linalg.norm(rows, axis=1))[:, None] * (units / norm)
@@ -98,10 +104,7 @@ def test_vectors_stay_in_the_ball(dimension, units, rng):
 def test_rounded_vectors_stay_in_the_ball_that_has_room_for_them(dimension, units, rng):
     """At norms G (1 +- k 2^-53) and beyond: the exact l2 norm is at most K, and no coordinate is off by .51 steps."""
     norm = 0.7
-    rows = rng.standard_normal((40, dimension))
-    rows *= (norm * (1 + (np.arange(40) - 20) * 2.0**-53) / np.linalg.norm(rows, axis=1))[:, None]
-    rows[::5] *= 30
-    rows[1::5] *= 0.3
+    rows = around_the_sphere(rng, dimension, norm)
     # Coordinates that all round away from zero: nothing is left of the room.
     inner = inner_units(units, dimension)
     whole = np.floor(inner / np.sqrt(dimension)) - 0.4999

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from attacks.rows import LAWS
 from tacit.auditing.report import Finding
 from tacit.auditing.swapped_attributes import swapped
 
@@ -29,6 +30,7 @@ class Control:
         plant: makes the context in which the bug lives.
         attack: the audit that must find it; on the shipped code it must find nothing.
         fast: whether it takes well under a second.
+        row: the attack of docs/attacks.md whose teeth it shows.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Control:
     plant: Bug
     attack: Attack
     fast: bool = True
+    row: str = LAWS
 
     def killed(self) -> bool:
         """Whether the attack finds the planted bug."""
@@ -82,6 +85,8 @@ def all_controls() -> tuple[Control, ...]:
         life_of_noise,
         losses,
         measures,
+        on_sums,
+        services,
         stores,
         sums,
         tracking,
@@ -89,6 +94,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores),
+        *(measures, fleet, beside_models, stores, on_sums, services),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from attacks import rows
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.experts import described
 from planted_bugs.life_of_noise import found
@@ -19,8 +20,8 @@ LATE = LazyExperts(Experts(n=2, horizon=5, delay=1), eta=0.3, force=0.3)
 
 def late() -> Case:
     """Twenty rounds with a window of two."""
-    rows = Randomness.replayable(8).stream("rows").random((20, 3))
-    return Case(LazyExperts(Experts(n=3, horizon=20, delay=2), eta=0.5, force=0.2), list(rows))
+    losses = Randomness.replayable(8).stream("rows").random((20, 3))
+    return Case(LazyExperts(Experts(n=3, horizon=20, delay=2), eta=0.5, force=0.2), list(losses))
 
 
 def _old_expert(honest: Any) -> Any:
@@ -72,7 +73,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a late report is absorbed a second time", "delays",
-        swap(Learner, "settle", _absorbed_again), found("slots_refuse", late),
+        swap(Learner, "settle", _absorbed_again), found("slots_refuse", late), row=rows.REPEATED,
     ),
     Control(
         "feedback is absorbed in order of arrival", "delays",
@@ -80,6 +81,6 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a second report replaces the first", "delays",
-        swap(Learner, "settle", _replaced), found("slots_refuse", late),
+        swap(Learner, "settle", _replaced), found("slots_refuse", late), row=rows.REPEATED,
     ),
 )  # fmt: skip

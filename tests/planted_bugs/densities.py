@@ -106,15 +106,21 @@ def _no_determinant(honest: Any) -> Any:
     return renew
 
 
-def _bare_minimiser(honest: Any) -> Any:
-    def released(self: coupled.CoupledLearner, point: Any) -> Any:
-        self._blur, blur = 0.0, self._blur
-        try:
-            return honest(self, point)
-        finally:
-            self._blur = blur
+def _times(attribute: str, factor: float) -> Any:
+    """While the method runs, an attribute is so many times what it is."""
 
-    return released
+    def plant(honest: Any) -> Any:
+        def method(self: Any, *arguments: Any) -> Any:
+            kept = getattr(self, attribute)
+            setattr(self, attribute, factor * kept)
+            try:
+                return honest(self, *arguments)
+            finally:
+                setattr(self, attribute, kept)
+
+        return method
+
+    return plant
 
 
 def _stops_early(honest: Any) -> Any:
@@ -161,18 +167,6 @@ def _old_losses(honest: Any) -> Any:
             self._sums.count = newest + 1
 
     return draw
-
-
-def _colder(honest: Any) -> Any:
-    def sample(self: measure.ProximalMeasure, generator: Any) -> Any:
-        rate = self._rate
-        self._rate = 1.1 * rate
-        try:
-            return honest(self, generator)
-        finally:
-            self._rate = rate
-
-    return sample
 
 
 def _few_steps(honest: Any) -> Any:
@@ -264,15 +258,15 @@ CONTROLS: tuple[Control, ...] = (
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(
-        "release noise missing (CTRL, d = 3)", "convex", swap(coupled.CoupledLearner, "_released", _bare_minimiser),
-        released, fast=False,
+        "release noise missing (CTRL, d = 3)", "convex",
+        swap(coupled.CoupledLearner, "_released", _times("_blur", 0.0)), released, fast=False,
     ),
     Control(
         "minimiser stopped early (CTRL, d = 3)", "convex", swap(coupled, "perturbed_minimum", _stops_early),
         released, fast=False,
     ),
     Control(
-        "temperature x 1.1 (Gibbs, d = 3)", "convex", swap(measure.ProximalMeasure, "sample", _colder),
+        "temperature x 1.1 (Gibbs, d = 3)", "convex", swap(measure.ProximalMeasure, "sample", _times("_rate", 1.1)),
         lambda: described(weights(BOX, force=1.0, regularisation=4.0), 5000), fast=False,
     ),
     Control(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.life_of_noise import found
 from tacit import CTRL, Arms, BatchedTsallis, Box, Convex, LogisticLoss
@@ -93,11 +94,11 @@ CONTROLS = (
     ),
     Control(
         "scikit-learn's errors quote the cells that it refuses", "estimators",
-        swap(base, "checked_data", _plainly_validated), quoting(_refused_text),
+        swap(base, "checked_data", _plainly_validated), quoting(_refused_text), row=rows.NAMED,
     ),
     Control(
         "a replayable state of arms passes for a secret one", "noise",
-        swap(Draws, "private", lambda honest: None), found("forged_states_are_refused", arms),
+        swap(Draws, "private", lambda honest: None), found("forged_states_are_refused", arms), row=rows.FORGE,
     ),
     Control(
         "minimisers raise at underflows where numpy was told so", "noise",
@@ -105,6 +106,6 @@ CONTROLS = (
             swap(coupled, "perturbed_minimum", lambda honest: honest.__wrapped__),
             swap(ConvexLearner, "_absorb", lambda honest: honest.__wrapped__),
         ),
-        found("settings_of_numpy_change_nothing", tiny_features),
+        found("settings_of_numpy_change_nothing", tiny_features), row=rows.NUMPY,
     ),
 )  # fmt: skip

@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from attacks import rows
 from planted_bugs.catalogue import Control, swap
+from planted_bugs.life_of_noise import found
+from planted_bugs.tested import by_test
 from tacit.auditing.report import Finding
 from tacit.auditing.swapped_attributes import swapped
+from tacit.errors import InvalidInput
 from tacit.learners.doubling import Doubling
 from tacit.learners.experts import HedgeOnSums, LazyExperts
 from tacit.learners.plan import Plan
 from tacit.problems import Experts
-from tacit.randomness import Randomness, Sealed, SealedBatch
+from tacit.randomness import Process, Randomness, Sealed, SealedBatch
 from tacit.spark import fleet
 from tacit.spark.fleet import Fleet
 
@@ -69,10 +73,10 @@ def shared_by(**changes: Any) -> Callable[[], Finding]:
 
 def counted_twice() -> Finding:
     """Send rows again, in the same batch and in the next one, and compare with a key to which they came once."""
-    rounds, rows = np.arange(6), _rows("a")[:6]
-    clean = _fleet().advance(b"shop", None, rounds, rows)
-    doubled = _fleet().advance(b"shop", None, np.r_[rounds, 3], np.r_[rows, rows[3:4]])
-    later = _fleet().advance(b"shop", clean.state, rounds[-2:], rows[-2:])
+    rounds, losses = np.arange(6), _rows("a")[:6]
+    clean = _fleet().advance(b"shop", None, rounds, losses)
+    doubled = _fleet().advance(b"shop", None, np.r_[rounds, 3], np.r_[losses, losses[3:4]])
+    later = _fleet().advance(b"shop", clean.state, rounds[-2:], losses[-2:])
     wrong = doubled.state != clean.state or later.state != clean.state
     return _finding("rows that come again", "a person counts twice" if wrong else "")
 
@@ -124,21 +128,120 @@ def _next_round(honest: Any) -> Any:
     return ordered
 
 
+def _afresh(honest: Any) -> Any:
+    return lambda self, **parts: honest(self, **(parts | {"rows": Randomness.fresh_key()}))
+
+
+def _by_arrival(honest: Any) -> Any:
+    """Of the rows of a round the one that arrived first counts."""
+
+    def ordered(problem: Any, columns: int, rounds: Any, losses: Any, report: Any) -> Any:
+        first = np.unique(rounds, return_index=True)[1]
+        report.duplicates += len(rounds) - len(first)
+        return honest(problem, columns, rounds[first], losses[first], report)
+
+    return ordered
+
+
+def _uncounted(honest: Any) -> Any:
+    def following(self: SealedBatch, message: bytes) -> bytes:
+        self._given.clear()
+        return bytes(honest(self, message))
+
+    return following
+
+
+def _anywhere(honest: Any) -> Any:
+    def following(self: SealedBatch, message: bytes) -> bytes:
+        self._process = Process.number
+        return bytes(honest(self, message))
+
+    return following
+
+
+def moved_state() -> Finding:
+    """Put the state of one key under another one."""
+    many = _fleet()
+    state = many.advance(b"shop", None, np.arange(4), _rows("a")[:4]).state
+    try:
+        many.advance(b"other", state, np.arange(4, 8), _rows("a")[4:8])
+    except InvalidInput:
+        return _finding("a state under another key", "")
+    return _finding("a state under another key", "it is continued")
+
+
+# In sealed sources themselves: what is wrong, where, and the test that must fail.
+SEALS = (
+    (
+        *("a sealed source can be pickled", Sealed, "__reduce__", lambda honest: lambda self: (Randomness.secret, ())),
+        *("test_a_sealed_source_is_private_and_silent", rows.ROOT),
+    ),
+    (
+        *("a batch does not count what it gave", SealedBatch, "_next", _uncounted),
+        *("test_a_sealed_batch_never_gives_the_same_noise_twice", rows.UNBOUND),
+    ),
+    (
+        *("a forked process goes on with a batch", SealedBatch, "_next", _anywhere),
+        *("test_a_forked_process_may_begin_a_sealed_batch_and_not_go_on_with_one", rows.FORKED_BATCH),
+    ),
+)
 CONTROLS = (
-    Control("sealed draws ignore the rows", "fleet", _ignoring(rows=b""), shared_by(rows="d")),
-    Control("sealed draws ignore the state", "fleet", _ignoring(state=b""), shared_by(state="b")),
+    Control("sealed draws ignore the rows", "fleet", _ignoring(rows=b""), shared_by(rows="d"), row=rows.OTHER_ROWS),
+    Control("sealed draws ignore the state", "fleet", _ignoring(state=b""), shared_by(state="b"), row=rows.OLDER_STATE),
+    Control(
+        "a batch that is run again draws afresh",
+        "fleet",
+        swap(Sealed, "batch", _afresh),
+        found("sealed_batches_repeat"),
+        row=rows.AGAIN,
+    ),
+    Control(
+        "the code of a state names no learner",
+        "fleet",
+        swap(Sealed, "tag", lambda honest: lambda self, *parts: honest(self, *parts[1:])),
+        moved_state,
+        row=rows.COPIED_STATE,
+    ),
+    Control(
+        "the row that arrives first counts",
+        "fleet",
+        swap(fleet, "ordered", _by_arrival),
+        by_test(
+            "spark.test_fleet",
+            "test_a_round_that_comes_twice_with_other_losses_counts_in_any_order_of_arrival_the_same_way",
+        ),
+        row=rows.ORDER,
+    ),
+    *(
+        Control(name, "fleet", swap(owner, method, bug), by_test("test_randomness", test), row=row)
+        for name, owner, method, bug, test, row in SEALS
+    ),
     Control(
         "states carry no trace of their past",
         "fleet",
         swap(SealedBatch, "past", lambda honest: property(lambda batch: bytes(16))),
         shared_by_pasts,
+        row=rows.OLDER_STATE,
     ),
-    Control("sealed draws ignore the learner's key", "fleet", _ignoring(learner=b""), shared_by(name=b"other")),
+    Control(
+        "sealed draws ignore the learner's key",
+        "fleet",
+        _ignoring(learner=b""),
+        shared_by(name=b"other"),
+        row=rows.TWO_KEYS,
+    ),
     Control(
         "a plan without a horizon is known by its epsilon and delta alone",
         "fleet",
         swap(Doubling, "signature", lambda honest: vars(Plan)["signature"]),
         shared_by_plans,
+        row=rows.TWO_KEYS,
     ),
-    Control("duplicates of a round are counted", "fleet", swap(fleet, "ordered", _next_round), counted_twice),
+    Control(
+        "duplicates of a round are counted",
+        "fleet",
+        swap(fleet, "ordered", _next_round),
+        counted_twice,
+        row=rows.TWICE,
+    ),
 )

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.tested import by_test, unrecorded
 from tacit import randomness
 from tacit.auditing.report import Finding
 from tacit.auditing.swapped_attributes import swapped
@@ -22,7 +24,8 @@ from tacit.geometry import Ball
 from tacit.learners import states
 from tacit.learners.bandit import BanditFW
 from tacit.learners.bandit.common import BanditLearner
-from tacit.learners.experts import HedgeOnSums
+from tacit.learners.doubling import Doubling
+from tacit.learners.experts import HedgeOnSums, LazyExperts
 from tacit.learners.experts.hedge_on_sums import HedgeOnSumsLearner
 from tacit.learners.learner import Learner
 from tacit.learners.stateful import Stateful
@@ -66,14 +69,14 @@ def found(check: str, case: Callable[[], Case] = hedge) -> Callable[[], Finding]
 
 def pickled_pass() -> Finding:
     """Look for the records, the sums and the keys of an unfinished pass in the pickle of its estimator."""
-    rows = Randomness.replayable(2).stream("rows").random((30, 3))
+    records = Randomness.replayable(2).stream("rows").random((30, 3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = PrivateLogisticRegression(
             data_norm=2.0, classes=[0, 1], horizon=100, random_state=0, fit_intercept=False
         )
-        model.partial_fit(rows, np.arange(30) % 2)
-        inside = [*rows, model._pass._sums._sum]
+        model.partial_fit(records, np.arange(30) % 2)
+        inside = [*records, model._pass._sums._sum]
         stored = pickle.dumps(model)
     kept = any(np.asarray(secret).tobytes() in stored for secret in inside)
     return _finding("pickle of an estimator", "raw records, sums or keys are in the pickle" if kept else "")
@@ -88,7 +91,7 @@ def released_by_threads() -> Finding:
 
     def meet(self: Any) -> None:
         with suppress(BrokenBarrierError):  # the other one waits for its turn
-            meeting.wait(0.2)
+            meeting.wait(1.0)
 
     def release(self: Any) -> None:
         drawn.append("a model")
@@ -170,10 +173,10 @@ def _at_once(honest: Any) -> Any:
 
 
 def _taken_back(honest: Any) -> Any:
-    def run(self: BanditLearner, rows: Any) -> Any:
+    def run(self: BanditLearner, given: Any) -> Any:
         saved = self._gather()
         try:
-            return honest(self, rows)
+            return honest(self, given)
         except BaseException:
             self._scatter(saved)
             raise
@@ -184,19 +187,19 @@ def _taken_back(honest: Any) -> Any:
 CONTROLS = (
     Control(
         "a secret source remembers its key", "noise", swap(randomness, "_generator", _one_key),
-        found("shared_secrets_share_no_noise"),
+        found("shared_secrets_share_no_noise"), row=rows.SHARE,
     ),
     Control(
         "the state of a secret learner tells its keys", "noise", swap(Stateful, "_gather", _told_positions),
-        found("secret_states_hold_no_keys"),
+        found("secret_states_hold_no_keys"), row=rows.STEAL,
     ),
     Control(
         "two continuations of one state draw the same noise", "noise", swap(Stream, "renew", _same_key),
-        found("secret_states_continue_with_fresh_noise"),
+        found("secret_states_continue_with_fresh_noise"), row=rows.RESTORE,
     ),
     Control(
         "a run that is undone keeps its keys", "noise", swap(Stream, "renew", lambda honest: lambda self: None),
-        found("interrupted_runs_are_undone"),
+        found("interrupted_runs_are_undone"), row=rows.INTERRUPT,
     ),
     Control(
         "secret learners can be copied", "noise",
@@ -205,43 +208,54 @@ CONTROLS = (
             swap(Stream, "__reduce__", lambda honest: lambda self: (randomness._at, (dict(self.bit_generator.state),))),
             swap(Source, "__reduce_ex__", lambda honest: object.__reduce_ex__),
         ),
-        found("secrets_are_not_copied"),
+        found("secrets_are_not_copied"), row=rows.COPY,
     ),
     Control(
         "a copy draws from the generator of its original", "noise",
-        swap(Source, "__reduce_ex__", _shared_source), found("replayables_copy_faithfully"),
+        swap(Source, "__reduce_ex__", _shared_source), found("replayables_copy_faithfully"), row=rows.COPY,
     ),
     Control(
         "a view kept as an attribute (frozen noise in copies)", "noise",
-        swap(BufferedAccumulator, "_advance", _kept_view), found("replayables_copy_faithfully"),
+        swap(BufferedAccumulator, "_advance", _kept_view), found("replayables_copy_faithfully"), row=rows.COPY,
     ),
     Control(
         "a second process goes on with the same learner", "noise", swap(Stateful, "_admit", _anywhere),
-        found("another_process_is_refused"),
+        found("another_process_is_refused"), row=rows.FORK,
     ),
     Control(
         "half a round is continued", "noise", swap(Learner, "observe", _never_busy),
-        found("half_rounds_are_not_continued"),
+        found("half_rounds_are_not_continued"), row=rows.INTERRUPT,
     ),
     Control(
         "points that a function saw are taken back", "noise",
         swap(BanditLearner, "_run_openly", _taken_back),
-        found("shown_decisions_are_not_taken_back", bandit),
+        found("shown_decisions_are_not_taken_back", bandit), row=rows.RAISE,
     ),
     Control(
         "two threads release two models", "noise",
-        swap(ObjectivePerturbationLearner, "release", _at_once), released_by_threads,
+        swap(ObjectivePerturbationLearner, "release", _at_once), released_by_threads, row=rows.SHARE,
     ),
     Control(
         "edited states are continued", "noise", swap(states, "_digest", lambda honest: lambda entries: "0"),
-        found("edited_states_are_refused"),
+        found("edited_states_are_refused"), row=rows.FORGE,
     ),
     Control(
         "counts of a state are not compared", "noise",
-        swap(HedgeOnSumsLearner, "_consistent", lambda honest: lambda self: True), found("forged_states_are_refused"),
+        swap(HedgeOnSumsLearner, "_consistent", lambda honest: lambda self: True),
+        found("forged_states_are_refused"), row=rows.FORGE,
     ),
     Control(
         "the pickle of an estimator holds its pass", "noise",
-        swap(PrivateLinearModel, "__getstate__", lambda honest: BaseEstimator.__getstate__), pickled_pass,
+        swap(PrivateLinearModel, "__getstate__", lambda honest: BaseEstimator.__getstate__),
+        pickled_pass, row=rows.PICKLE,
+    ),
+    Control(
+        "every epoch has a limit on switches of its own", "noise",
+        swap(Doubling, "__post_init__", lambda honest: lambda self: None),
+        by_test(
+            "learners.test_life_of_noise", "test_a_limit_on_switches_needs_a_horizon", Experts, LazyExperts,
+            fixtures=(unrecorded,),
+        ),
+        row=rows.SWITCHES,
     ),
 )  # fmt: skip

@@ -1,18 +1,27 @@
-"""Planted bugs in a store: what may be shown of it tells whether feedback came."""
+"""Planted bugs in a store: rounds that are decided twice, and what may be shown of it tells whether feedback came."""
 
 from __future__ import annotations
 
 import json
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from attacks import rows
 from planted_bugs.catalogue import Control, swap
+from planted_bugs.tested import by_test, path, store
 from tacit.auditing.report import Finding
+from tacit.errors import StoreError
 from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.store import store as stores
+from tacit.store.live import Live
+from tacit.store.marks import Marks
 from tacit.store.store import Store
+from tacit.store.turns import Turn
 
 PROBLEM = Experts(n=2, horizon=20, delay=9)
 
@@ -26,13 +35,13 @@ def counted() -> Finding:
 
 
 def _shown(file: Path, settled: int) -> str:
-    with Store(file) as store:
-        live = store.open("home", PROBLEM, epsilon=1.0, delta=0.0, randomness=Randomness.replayable(1))
+    with Store(file) as opened:
+        live = opened.open("home", PROBLEM, epsilon=1.0, delta=0.0, randomness=Randomness.replayable(1))
         for number in range(3):
             live.decide()
             if number < settled:
                 live.settle(number, [0.0, 1.0])
-        exported = store.export("home")
+        exported = opened.export("home")
     exported["store"].pop("identity")
     return json.dumps(exported)
 
@@ -44,4 +53,59 @@ def _all_transactions(_: Any) -> Any:
     return epoch
 
 
-CONTROLS = (Control("an export counts transactions", "store", swap(stores, "_epoch", _all_transactions), counted),)
+def _uncounted(honest: Any) -> Any:
+    """Whether another writer was faster is not looked at."""
+
+    def advance(self: Turn, sql: str, **values: Any) -> None:
+        with suppress(StoreError):
+            honest(self, sql, **values)
+
+    return advance
+
+
+def _kept_learner(honest: Any) -> Any:
+    """The learner in memory goes on although its decision was not committed."""
+
+    def handle(self: Live, requests: Any) -> None:
+        kept = self._learner
+        try:
+            honest(self, requests)
+        except BaseException:
+            self._learner = kept
+            raise
+
+    return handle
+
+
+CONTROLS = (
+    Control(
+        "an export counts transactions", "store", swap(stores, "_epoch", _all_transactions), counted, row=rows.COUNTED
+    ),
+    Control(
+        "marks beside the file are not compared", "store", swap(Marks, "check", lambda honest: lambda *_: None),
+        by_test("store.test_marks", "test_an_older_copy_that_was_put_back_is_noticed", fixtures=(path,)),
+        row=rows.OLDER_COPY,
+    ),
+    Control(
+        "a writer that was overtaken commits", "store", swap(Turn, "_advance", _uncounted),
+        by_test(
+            "store.test_writers", "test_a_writer_that_was_overtaken_cannot_commit",
+            fixtures=(store, pytest.MonkeyPatch.context),
+        ),
+        row=rows.WRITERS,
+    ),
+    Control(
+        "a learner goes on from what was not committed", "store", swap(Live, "_handle", _kept_learner),
+        by_test(
+            "store.test_writers",
+            "test_a_commit_that_fails_shows_nothing_and_the_learner_goes_on_from_the_last_one", "decide",
+            fixtures=(store,),
+        ),
+        row=rows.BROKEN_COMMIT,
+    ),
+    Control(
+        "a key that was answered is not looked for", "store", swap(Turn, "find", lambda honest: lambda *_: None),
+        by_test("store.test_store", "test_the_same_key_gives_the_same_decision", fixtures=(path,)),
+        row=rows.REPEATED,
+    ),
+)  # fmt: skip

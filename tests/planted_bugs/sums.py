@@ -1,4 +1,4 @@
-"""Planted bugs in running sums, and in the learners that hide vectors behind noise."""
+"""Planted bugs in running sums."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
-from planted_bugs.catalogue import Control, both, swap
+from attacks import rows
+from planted_bugs.catalogue import Control, swap
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
-from tacit.auditing.replay.norm_noise import CubePlan, cube_noise
 from tacit.auditing.report import Finding
 from tacit.geometry import Ball
 from tacit.learners.convex import PrivateFTRL
@@ -20,18 +19,13 @@ from tacit.learners.experts import hedge_on_sums as hedge
 from tacit.learners.plan import Plan
 from tacit.learners.stochastic import OnlineToBatch
 from tacit.learners.stochastic.clipping import ClippedDifferences
-from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
-from tacit.mechanisms import noisy_vectors
-from tacit.mechanisms.noisy_vectors import NoisyVectors
-from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
+from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
 from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE
-from tacit.mechanisms.running_sums.records import LossRecords, SummedRecords
+from tacit.mechanisms.running_sums.records import SummedRecords
 from tacit.mechanisms.running_sums.tree import GrowingTreeAccumulator, TreeAccumulator, digit_sum, tree_levels
-from tacit.numerics.cube import CubeNoise, CubeRadius
-from tacit.numerics.discrete_laplace import geometric
-from tacit.problems import Convex, Experts, Stochastic, Tracking
+from tacit.problems import Convex, Experts, Stochastic
 from tacit.randomness import Randomness
 
 STEPS = 11
@@ -72,12 +66,6 @@ def batched(people: int = 4) -> Finding:
 def replayed(plan: Plan) -> Finding:
     """Attack a learner by record and replay."""
     return attacks.replayed(instances(plan, "replayed noise")[0], Randomness.replayable(2).stream("controls"), pairs=12)
-
-
-def shaped(plan: Plan) -> Finding:
-    """Attack the law of cube noise."""
-    assert isinstance(plan, CubePlan)
-    return cube_noise(plan, Randomness.replayable(4), coordinates=20_000)
 
 
 def _scaled(factor: float) -> Any:
@@ -210,93 +198,7 @@ def _row_of_zeros(honest: Any) -> Any:
     return pack
 
 
-def _second_release(honest: Any) -> Any:
-    """The same losses are summed twice, with fresh noise, at the full budget each time."""
-
-    def absorb(self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
-        mechanism, kept = self.plan.mechanism, vars(self)
-        if "_twin" not in kept:
-            kept["_twin"] = mechanism.start(self._n, self.plan.scale, np.zeros)  # what it draws is frozen anyway
-        if self._round + 1 != self.plan.rounds:
-            kept["_twin"].add(losses - 0.5)
-        honest(self, losses)
-
-    return absorb
-
-
-def _leader_sees_losses(honest: Any) -> Any:
-    """The decision looks at the exact losses beside the noisy sums."""
-
-    def absorb(self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
-        honest(self, losses)
-        if self._round + 1 != self.plan.rounds:
-            self._move(int(np.argmax(self._gumbel - 5 * losses)))
-
-    return absorb
-
-
-def _one_geometric_less(honest: Any) -> Any:
-    """The radius of cube noise from N geometrics instead of N + 1."""
-
-    def attempts(self: CubeRadius, count: int) -> Any:
-        radii = geometric(self._sizes, self.rate, count * self.dimension).reshape(count, -1).sum(axis=1)
-        odd = 2 * radii[:, None] + 1
-        heads = self._coins.integers(odd - 1 + 2 * np.arange(1, self.dimension + 1)) < odd
-        return radii[heads.all(axis=1)]
-
-    return attempts
-
-
-def _on_the_sphere(honest: Any) -> Any:
-    """A uniform direction times the radius: round where it should be square."""
-
-    def produce(self: CubeNoise, count: int) -> Any:
-        radii = self._radii.draw(-(-count // self.dimension))[:, None]
-        normals = ndtri((self._points.integers(np.full((len(radii), self.dimension), 2**40)) + 0.5) / 2**40)
-        return np.rint(radii * normals / np.linalg.norm(normals, axis=1, keepdims=True)).astype(np.int64).ravel()
-
-    return produce
-
-
-def _coordinate_noise() -> Any:
-    """Laplace noise of scale 1/epsilon on each of N coordinates, as printed."""
-    return both(
-        swap(LossRecords, "l1_move", lambda honest: property(lambda self: 1.0)),
-        swap(LossRecords, "l1_shift", lambda honest: lambda self, units: units),
-    )
-
-
-def _half_cube() -> Any:
-    """Cube noise for losses that move by half as much as they may."""
-    return both(
-        swap(LossRecords, "largest_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
-        swap(LossRecords, "largest_shift", lambda honest: lambda self, units: honest(self, units) // 2),
-    )
-
-
-def _keeps_the_batch(honest: Any) -> Any:
-    """The sum of a batch is not forgotten when it is released: its losses enter every later release as well."""
-
-    def add(self: NoisyVectors, rows: Any) -> Any:
-        kept = vars(self).setdefault("_kept", np.zeros(self._waiting.size))
-        before = self._waiting.copy()
-        records = self._grid.records.quantised(rows, self._grid.units, 1.0)
-        noisy = honest(self, rows)
-        if len(noisy):
-            kept += before + records.sum(axis=0)
-            self._waiting = kept.copy()
-        return noisy
-
-    return add
-
-
-def _descent(noise: str, **options: Any) -> Plan:
-    problem = Tracking(n=3, horizon=8, switches=1)
-    delta = 1e-6 if noise == "gaussian" else 0.0
-    return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=delta, noise=noise, **options)
-
-
-def _column(factor: Any) -> Any:
+def column(factor: Any) -> Any:
     return lambda honest: property(factor)
 
 
@@ -321,11 +223,11 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "off-by-one tree: a level is not counted", "sums",
-        swap(Tree, "column_norm", _column(lambda self: sqrt(tree_levels(self.steps, 2) - 1))),
+        swap(Tree, "column_norm", column(lambda self: sqrt(tree_levels(self.steps, 2) - 1))),
         lambda: probed(Tree(STEPS)),
     ),
     Control(
-        "column norm without its tail", "sums", swap(Buffered, "column_norm", _column(lambda self: 1.0)),
+        "column norm without its tail", "sums", swap(Buffered, "column_norm", column(lambda self: 1.0)),
         lambda: probed(Buffered(STEPS)),
     ),
     Control(
@@ -333,7 +235,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "draws times 3 on data that stay", "sums", swap(Accumulator, "_inputs", _thinned),
-        lambda: moved(Buffered(STEPS)),
+        lambda: moved(Buffered(STEPS)), row=rows.DIGITS,
     ),
     Control(
         "nodes in steps of the first record", "sums", swap(GrowingTreeAccumulator, "_node", _first_length), growing,
@@ -343,13 +245,15 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "floor after the sum", "sums", swap(Accumulator, "_inputs", _floored_sums), lambda: moved(Tree(STEPS)),
+        row=rows.DIGITS,
     ),
     Control(
         "correction not rounded", "sums", swap(Accumulator, "_rounded", _unrounded), lambda: moved(Buffered(STEPS)),
+        row=rows.DIGITS,
     ),
     Control(
         "column norm without its tail, on the lattice", "sums",
-        swap(Buffered, "column_norm", _column(lambda self: 1.0)), lambda: moved(Buffered(STEPS)),
+        swap(Buffered, "column_norm", column(lambda self: 1.0)), lambda: moved(Buffered(STEPS)),
     ),
     Control(
         "a person's rounds taken for orthogonal", "sums",
@@ -359,65 +263,5 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "a person's rounds in one batch taken for different steps", "sums",
         swap(SummedRecords, "apart", lambda honest: property(lambda self: self.people)), batched,
-    ),
-    Control(
-        "sensitivity halved (Hedge)", "experts",
-        swap(LossRecords, "l2_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
-        lambda: replayed(hedge_plan(Buffered(STEPS))),
-    ),
-    Control(
-        "sensitivity of one coordinate for all (Hedge)", "experts",
-        swap(LossRecords, "l2_move", lambda honest: property(lambda self: 1.0)),
-        lambda: replayed(hedge_plan(Tree(STEPS))),
-    ),
-    Control(
-        "budget spent twice (Hedge)", "experts",
-        swap(hedge.HedgeOnSumsLearner, "_absorb", _second_release), lambda: replayed(hedge_plan(Buffered(STEPS))),
-    ),
-    Control(
-        "decision looks at the exact losses (Hedge)", "experts",
-        swap(hedge.HedgeOnSumsLearner, "_absorb", _leader_sees_losses), lambda: replayed(hedge_plan(Buffered(STEPS))),
-    ),
-    Control(
-        "cube radius of one geometric less", "sums", swap(CubeRadius, "_attempts", _one_geometric_less),
-        lambda: shaped(hedge_plan(CubeTree(STEPS, 3))),
-    ),
-    Control(
-        "cube noise on a sphere", "sums", swap(CubeNoise, "_produce", _on_the_sphere),
-        lambda: shaped(hedge_plan(CubeTree(STEPS, 3))),
-    ),
-    Control(
-        "off-by-one tree: a level is not counted (cube)", "sums",
-        swap(LaplaceTree, "nodes", _column(lambda self: tree_levels(self.steps, self.base) - 1)),
-        lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
-    ),
-    Control(
-        "sensitivity halved (Hedge, cube)", "experts",
-        _half_cube(), lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
-    ),
-    Control(
-        "Laplace 1/epsilon on N coordinates", "tracking",
-        _coordinate_noise(),
-        lambda: replayed(_descent("laplace")),
-    ),
-    Control(
-        "cube noise for half the range (mirror descent)", "tracking", _half_cube(),
-        lambda: replayed(_descent("cube")),
-    ),
-    Control(
-        "cube noise on a sphere (mirror descent)", "tracking", swap(CubeNoise, "_produce", _on_the_sphere),
-        lambda: shaped(_descent("cube")),
-    ),
-    Control(
-        "a batch that is never forgotten", "tracking", swap(NoisyVectors, "add", _keeps_the_batch),
-        lambda: replayed(_descent("cube", batch=2)),
-    ),
-    Control(
-        "rounds of one batch priced as if apart", "tracking",
-        both(
-            swap(mirror_descent, "together", lambda honest: lambda rounds, batch: sqrt(rounds)),
-            swap(noisy_vectors, "together", lambda honest: lambda rounds, batch: sqrt(rounds)),
-        ),
-        lambda: replayed(_descent("gaussian", batch=2, rounds_per_person=2)),
     ),
 )  # fmt: skip

@@ -10,38 +10,26 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
 from tacit.errors import InvalidInput
-from tacit.privacy import responses
+from tacit.privacy import curves, responses
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.composition import Composition, Failing, compose, joint
-from tacit.privacy.curves import (
-    Approximate,
-    BoundedRange,
-    Curve,
-    Gaussian,
-    Pure,
-    Renyi,
-    Repeated,
-    SamplerError,
-    Sometimes,
-    Sum,
-)
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.privacy.responses import Responses
 from tacit.privacy.two_steps import TwoSteps, two_steps
 
-CHAIN = LazyChain(20, 0.5, 0.7, 0.1, BoundedRange(0.1))
-ONE = Gaussian(gaussian_mu(1.0, 1e-6))
+CHAIN = LazyChain(20, 0.5, 0.7, 0.1, curves.BoundedRange(0.1))
+ONE = curves.Gaussian(gaussian_mu(1.0, 1e-6))
 CONTRACTS = {  # a curve and the delta at which it is stated
-    "pure": (Pure(1.0), 0.0),
-    "point": (Approximate(1.0, 1e-6), 1e-6),
-    "other point": (Approximate(0.3, 1e-9), 1e-8),
+    "pure": (curves.Pure(1.0), 0.0),
+    "point": (curves.Approximate(1.0, 1e-6), 1e-6),
+    "other point": (curves.Approximate(0.3, 1e-9), 1e-8),
     "gaussian": (ONE, 1e-6),
-    "range": (BoundedRange(0.8), 1e-7),
+    "range": (curves.BoundedRange(0.8), 1e-7),
     "chain": (CHAIN, 1e-6),
     "capped": (CappedChain(CHAIN, 4), 0.0),
-    "sampler": (SamplerError(Gaussian(0.3), 1e-12, 4), 1e-6),
-    "nested": (Composition((Pure(0.2), Approximate(0.2, 1e-7), ONE), (0.0, 1e-7, 1e-6)), 1.1e-6),
-    "zeroed": (two_steps(Renyi([2.0, 8.0, 64.0], [0.01, 0.05, 0.5])), 1e-6),
+    "sampler": (curves.SamplerError(curves.Gaussian(0.3), 1e-12, 4), 1e-6),
+    "nested": (Composition((curves.Pure(0.2), curves.Approximate(0.2, 1e-7), ONE), (0.0, 1e-7, 1e-6)), 1.1e-6),
+    "zeroed": (two_steps(curves.Renyi([2.0, 8.0, 64.0], [0.01, 0.05, 0.5])), 1e-6),
 }
 
 
@@ -83,16 +71,16 @@ def test_no_dearer_than_epsilons_and_deltas_added(first, second):
 
 def test_pure_and_approximate_are_two():
     """Reported as 2.06 by Renyi alone."""
-    assert Sum((Pure(1.0), ONE)).epsilon(1e-6) > 2.05
-    assert 2 - 1e-6 <= compose([Pure(1.0), ONE]).epsilon(1e-6) <= 2.0
-    assert compose([Pure(1.0), Approximate(1.0, 1e-6)]).epsilon(1e-6) == 2.0
+    assert curves.Sum((curves.Pure(1.0), ONE)).epsilon(1e-6) > 2.05
+    assert 2 - 1e-6 <= compose([curves.Pure(1.0), ONE]).epsilon(1e-6) <= 2.0
+    assert compose([curves.Pure(1.0), curves.Approximate(1.0, 1e-6)]).epsilon(1e-6) == 2.0
 
 
 def test_any_division_of_delta_is_no_dearer():
-    chain = Sum((CHAIN, Gaussian(0.1)))
+    chain = curves.Sum((CHAIN, curves.Gaussian(0.1)))
     for delta_a, delta_b in ((1e-6, 1e-9), (1e-9, 1e-6), (5e-7, 5e-7), (0.0, 1e-6)):
-        whole = compose([Pure(0.5), chain], [delta_a, delta_b])
-        sums = Pure(0.5).epsilon(delta_a) + chain.epsilon(delta_b)
+        whole = compose([curves.Pure(0.5), chain], [delta_a, delta_b])
+        sums = curves.Pure(0.5).epsilon(delta_a) + chain.epsilon(delta_b)
         assert whole.epsilon(delta_a + delta_b) <= sums * (1 + 1e-9)
 
 
@@ -104,7 +92,7 @@ def test_any_division_of_delta_is_no_dearer():
 )
 def test_responses_are_the_listed_walk(steps):
     mpmath.mp.dps = 40
-    whole = compose([Pure(step) for step in steps])
+    whole = compose([curves.Pure(step) for step in steps])
     for epsilon in (0.0, 0.05, 0.3, 1.0, 0.9 * sum(steps)):
         exact = walk_delta(steps, epsilon)
         got = whole.joint.delta(epsilon)
@@ -118,25 +106,25 @@ def test_responses_are_the_listed_walk(steps):
 @pytest.mark.parametrize(("value", "count"), [(0.1, 100), (0.01, 500), (1e-4, 300)])
 def test_equal_responses_are_binomial(value, count):
     mpmath.mp.dps = 40
-    curve = joint([Repeated(Pure(value), count)])
+    curve = joint([curves.Repeated(curves.Pure(value), count)])
     for delta in (1e-12, 1e-6, 1e-2):
         epsilon = curve.epsilon(delta)
         assert binomial_delta(value, count, epsilon) <= delta
         assert epsilon == 0 or binomial_delta(value, count, epsilon * (1 - 1e-5)) > delta
-        assert epsilon <= Repeated(Pure(value), count).epsilon(delta)
+        assert epsilon <= curves.Repeated(curves.Pure(value), count).epsilon(delta)
 
 
 def test_points_compose_as_they_should():
     """(1, 1e-6) twice: 2.000; (.1, 1e-7) x 10: .994; (.1, 1e-8) x 100: 4.330, where Renyi gives 4.637."""
     for value, at, count, expected in ((1.0, 1e-6, 2, 2.0), (0.1, 1e-7, 10, 0.994), (0.1, 1e-8, 100, 4.330)):
-        part = Approximate(value, at)
+        part = curves.Approximate(value, at)
         assert compose([part] * count).epsilon(1e-5) == pytest.approx(expected, abs=6e-4)
-        assert joint([Repeated(part, count)]).epsilon(1e-5) == pytest.approx(expected, abs=6e-4)
+        assert joint([curves.Repeated(part, count)]).epsilon(1e-5) == pytest.approx(expected, abs=6e-4)
         lost = -mpmath.expm1(count * mpmath.log1p(-mpmath.mpf(at)))
         left = (mpmath.mpf(1e-5) - lost) / (1 - lost)
         assert binomial_delta(value, count, compose([part] * count).epsilon(1e-5)) <= left
         assert compose([part] * count).epsilon(float(lost) * 0.99) == np.inf
-    assert Repeated(Pure(0.1), 100).epsilon(9e-6) == pytest.approx(4.637, abs=5e-3)
+    assert curves.Repeated(curves.Pure(0.1), 100).epsilon(9e-6) == pytest.approx(4.637, abs=5e-3)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -146,41 +134,49 @@ def test_many_different_responses_against_an_independent_accountant(seed, monkey
     exact = laws[0]
     for law in laws[1:]:
         exact = exact.compose(law)
-    whole = compose([Pure(float(v)) for v in values])
+    whole = compose([curves.Pure(float(v)) for v in values])
     for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0):
         lower = exact.get_delta_for_epsilon(epsilon)
         assert lower <= whole.delta(epsilon) <= lower * 1.25 + 1e-9
-    assert whole.epsilon(1e-6) < 0.99 * Sum((Responses(tuple(values), (1,) * 40),)).epsilon(1e-6)
+    assert whole.epsilon(1e-6) < 0.99 * curves.Sum((Responses(tuple(values), (1,) * 40),)).epsilon(1e-6)
     monkeypatch.setattr(responses, "_PLACES", 256)  # a coarser grid only rounds up more
     coarse = Responses(tuple(values), (1,) * 40)
     assert all(coarse.delta(e) >= whole.joint.delta(e) for e in (0.0, 0.5, 1.0, 2.0))
 
 
 def test_failing_is_the_exact_mixture():
-    curve = Failing(Gaussian(0.5), 1e-3)
+    curve = Failing(curves.Gaussian(0.5), 1e-3)
     for epsilon in (0.0, 0.5, 2.0):
-        exact = 1e-3 + (1 - 1e-3) * Gaussian(0.5).delta(epsilon)
+        exact = 1e-3 + (1 - 1e-3) * curves.Gaussian(0.5).delta(epsilon)
         assert exact <= curve.delta(epsilon) <= exact * (1 + 1e-9)
     assert curve.epsilon(9e-4) == np.inf
     assert curve.delta(curve.epsilon(2e-3)) <= 2e-3 * (1 + 1e-9)
-    assert Failing(Pure(0.5), 0.0).epsilon(0.0) == 0.5
-    whole = compose([Approximate(0.0, 1e-7), Gaussian(0.5)])
-    assert whole.epsilon(1e-6) == pytest.approx(Gaussian(0.5).epsilon(9e-7), rel=1e-6)
+    assert Failing(curves.Pure(0.5), 0.0).epsilon(0.0) == 0.5
+    whole = compose([curves.Approximate(0.0, 1e-7), curves.Gaussian(0.5)])
+    assert whole.epsilon(1e-6) == pytest.approx(curves.Gaussian(0.5).epsilon(9e-7), rel=1e-6)
 
 
 def test_gaussian_parts_compose_exactly_among_others():
-    assert compose([Gaussian(0.3), Repeated(Gaussian(0.4), 4)]).epsilon(1e-6) == pytest.approx(
-        Gaussian(np.hypot(0.3, 0.8)).epsilon(1e-6), rel=1e-6
+    assert compose([curves.Gaussian(0.3), curves.Repeated(curves.Gaussian(0.4), 4)]).epsilon(1e-6) == pytest.approx(
+        curves.Gaussian(np.hypot(0.3, 0.8)).epsilon(1e-6), rel=1e-6
     )
-    whole = joint([Gaussian(0.3), Pure(0.0), Gaussian(0.4)])
-    assert isinstance(whole, Gaussian)
+    whole = joint([curves.Gaussian(0.3), curves.Pure(0.0), curves.Gaussian(0.4)])
+    assert isinstance(whole, curves.Gaussian)
 
 
 # --- two steps ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "curve", [Pure(0.4), Gaussian(0.3), Approximate(0.3, 1e-8), BoundedRange(0.3), CHAIN, Sometimes(0.3, Gaussian(0.4))]
+    "curve",
+    [
+        curves.Pure(0.4),
+        curves.Gaussian(0.3),
+        curves.Approximate(0.3, 1e-8),
+        curves.BoundedRange(0.3),
+        CHAIN,
+        curves.Sometimes(0.3, curves.Gaussian(0.4)),
+    ],
 )
 def test_two_steps_cover_the_chained_inequality(curve):
     """P <= e^a P0 + d(a) twice: delta(2a) <= (1 + e^a) d(a), and closed forms are no worse."""
@@ -195,11 +191,11 @@ def test_two_steps_cover_the_chained_inequality(curve):
 
 def test_two_steps_of_gaussians_by_the_generic_way():
     """The generic curve stays above the exact one."""
-    generic, exact = TwoSteps(Gaussian(0.2)), Gaussian(0.4)
+    generic, exact = TwoSteps(curves.Gaussian(0.2)), curves.Gaussian(0.4)
     for delta in (1e-9, 1e-6, 1e-3):
         assert exact.epsilon(delta) <= generic.epsilon(delta) <= 1.5 * exact.epsilon(delta)
-    assert TwoSteps(Pure(0.2)).epsilon(0.0) == 0.4
-    assert two_steps(Approximate(3.0, 0.1)).epsilon(0.05) == np.inf
+    assert TwoSteps(curves.Pure(0.2)).epsilon(0.0) == 0.4
+    assert two_steps(curves.Approximate(3.0, 0.1)).epsilon(0.05) == np.inf
 
 
 # --- storage, questions, failing closed ---------------------------------------------------------------------------
@@ -209,16 +205,16 @@ def test_two_steps_of_gaussians_by_the_generic_way():
     "curve",
     [
         *(curve for curve, _ in CONTRACTS.values()),
-        Composition((Pure(0.2), Gaussian(0.3))),
-        Composition((Pure(0.2), Gaussian(0.3)), (0.0, 1e-6)),
+        Composition((curves.Pure(0.2), curves.Gaussian(0.3))),
+        Composition((curves.Pure(0.2), curves.Gaussian(0.3)), (0.0, 1e-6)),
         Responses((0.1, 0.2), (3, 4)),
-        Failing(Gaussian(0.3), 1e-6),
-        TwoSteps(BoundedRange(0.3)),
+        Failing(curves.Gaussian(0.3), 1e-6),
+        TwoSteps(curves.BoundedRange(0.3)),
     ],
     ids=repr,
 )
 def test_json_questions_and_order(curve):
-    again = Curve.from_dict(json.loads(json.dumps(curve.to_dict())))
+    again = curves.Curve.from_dict(json.loads(json.dumps(curve.to_dict())))
     assert again == curve
     epsilons = [curve.epsilon(delta) for delta in (0.0, 1e-12, 1e-6, 1e-3, 0.1)]
     assert epsilons == [again.epsilon(delta) for delta in (0.0, 1e-12, 1e-6, 1e-3, 0.1)]
@@ -234,23 +230,23 @@ def test_json_questions_and_order(curve):
 
 
 def test_an_infinite_part_makes_the_whole_infinite():
-    broken = LazyChain(5, 0.5, 1.0, 0.5, Renyi([2.0], [0.1]))
-    whole = compose([Pure(0.1), broken])
+    broken = LazyChain(5, 0.5, 1.0, 0.5, curves.Renyi([2.0], [0.1]))
+    whole = compose([curves.Pure(0.1), broken])
     assert whole.epsilon(1e-6) == whole.epsilon(0.0) == np.inf
     assert whole.delta(10.0) == 1.0
-    assert compose([Approximate(1.0, 0.6), Approximate(1.0, 0.7)]).epsilon(0.8) == np.inf
+    assert compose([curves.Approximate(1.0, 0.6), curves.Approximate(1.0, 0.7)]).epsilon(0.8) == np.inf
 
 
 @pytest.mark.parametrize(
     "make",
     [
         lambda: Composition(()),
-        lambda: Composition([Pure(1.0)]),
-        lambda: Composition((Pure(1.0), 2)),
-        lambda: Composition((Pure(1.0),), (0.1, 0.2)),
-        lambda: Composition((Pure(1.0),), (-0.1,)),
+        lambda: Composition([curves.Pure(1.0)]),
+        lambda: Composition((curves.Pure(1.0), 2)),
+        lambda: Composition((curves.Pure(1.0),), (0.1, 0.2)),
+        lambda: Composition((curves.Pure(1.0),), (-0.1,)),
         lambda: Failing(3, 0.1),
-        lambda: Failing(Pure(1.0), 1.0),
+        lambda: Failing(curves.Pure(1.0), 1.0),
         lambda: TwoSteps(1),
         lambda: Responses((), ()),
         lambda: Responses((0.1,), (1, 2)),

@@ -1,55 +1,17 @@
 """Privacy curves against closed forms in high precision and exact mechanisms."""
 
 import itertools
-import json
 
 import mpmath
 import numpy as np
 import pytest
 
-from tacit.errors import InvalidInput
+from privacy.every_curve import CURVES, DELTAS, EPSILONS, every
+from tacit.privacy import curves
 from tacit.privacy.composition import compose
 from tacit.privacy.conversion import ORDERS, renyi_epsilon
-from tacit.privacy.curves import (
-    Approximate,
-    BoundedRange,
-    Curve,
-    Gaussian,
-    Pure,
-    Renyi,
-    Repeated,
-    SamplerError,
-    Sometimes,
-    Sum,
-    log_mixture,
-)
-from tacit.privacy.lazy import CappedChain, LazyChain
 
 mpmath.mp.dps = 40
-EPSILONS = (0.0, 0.01, 0.1, 0.5, 1.0, 3.0)
-DELTAS = (1e-12, 1e-6, 1e-3, 0.1)
-CURVES = [
-    Pure(0.7),
-    Pure(0.0),
-    Gaussian(0.6),
-    Gaussian(0.0),
-    Approximate(0.5, 1e-7),
-    Approximate(0.5, 0.0),
-    BoundedRange(0.3),
-    Renyi([1.5, 2.0, 8.0, 64.0], [0.1, 0.12, 0.5, 3.0]),
-    Sometimes(0.2, BoundedRange(0.4)),
-    Sometimes(0.3, Gaussian(0.5)),
-    Repeated(BoundedRange(0.1), 20),
-    Repeated(Gaussian(0.1), 0),
-    Sum((Pure(0.1), Gaussian(0.2), Repeated(BoundedRange(0.1), 3))),
-    SamplerError(Gaussian(0.4), 1e-10, 5),
-    SamplerError(Pure(0.4), 0.0, 0),
-    LazyChain(10, 0.5, 0.7, 0.3, BoundedRange(0.6)),
-    LazyChain(10, 0.3, 0.7, 0.9, BoundedRange(1.2), batch=2, rounds_per_person=2, drift=0.01),
-    LazyChain.of_hazards(1e-15, 5e-17, decisions=10, bit=5e-17, draw=BoundedRange(1e-16)),
-    CappedChain(LazyChain(10, 0.5, 0.7, 0.3, BoundedRange(0.6)), 4),
-]
-every = pytest.mark.parametrize("curve", CURVES, ids=repr)
 
 
 def gaussian_delta(mu, epsilon):
@@ -86,14 +48,14 @@ def test_gaussian_delta_is_exact_and_rounded_up(mu, epsilon):
     exact = gaussian_delta(mu, epsilon)
     scale = mpmath.ncdf(mpmath.mpf(mu) / 2 - mpmath.mpf(epsilon) / mu)  # errors are relative to this term
     if exact > 1e-300:
-        got = Gaussian(mu).delta(epsilon)
+        got = curves.Gaussian(mu).delta(epsilon)
         assert exact <= got <= exact + scale * mpmath.mpf(2e-12)
 
 
 @pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("delta", [1e-100, 1e-12, 1e-6, 0.01, 0.3])
 def test_gaussian_epsilon_is_exact_and_rounded_up(mu, delta):
-    epsilon = Gaussian(mu).epsilon(delta)
+    epsilon = curves.Gaussian(mu).epsilon(delta)
     assert gaussian_delta(mu, epsilon) <= delta
     if epsilon > 0:
         assert gaussian_delta(mu, epsilon * (1 - 1e-6) - 1e-9) > delta
@@ -101,14 +63,14 @@ def test_gaussian_epsilon_is_exact_and_rounded_up(mu, delta):
 
 def test_gaussian_anchor():
     """mu = 0.23670 at epsilon = 1, delta = 1e-6."""
-    assert Gaussian(0.23670).epsilon(1e-6) == pytest.approx(1.0, abs=2e-4)
+    assert curves.Gaussian(0.23670).epsilon(1e-6) == pytest.approx(1.0, abs=2e-4)
 
 
 @pytest.mark.parametrize("value", [1e-5, 0.01, 0.3, 1.0, 5.0, 30.0])
 @pytest.mark.parametrize("order", [1.0001, 1.01, 1.5, 2.0, 17.0, 1e3, 2e5])
 def test_pure_renyi_is_randomised_response_rounded_up(value, order):
     exact = two_point_renyi(order, response(value), 1 - response(value))
-    got = Pure(value).renyi(np.array([order]))[0]
+    got = curves.Pure(value).renyi(np.array([order]))[0]
     assert exact <= got
     # Near order 1 the looser alpha eps^2 / 2 may be used.
     assert got <= float(exact) * 1.0001 or got <= order * value**2 / 2 * 1.0001
@@ -119,14 +81,14 @@ def test_pure_renyi_is_randomised_response_rounded_up(value, order):
 def test_pure_delta_is_randomised_response(value, epsilon):
     p = response(value)
     exact = hockey_stick((p, 1 - p), (1 - p, p), epsilon)
-    got = Pure(value).delta(epsilon)
+    got = curves.Pure(value).delta(epsilon)
     assert float(exact) * (1 - 1e-15) - 1e-30 <= got <= float(exact) * (1 + 1e-10) + 1e-15
 
 
 @pytest.mark.parametrize("value", [0.01, 0.7, 3.0, 20.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 0.01, 0.5, 0.99])
 def test_pure_epsilon_inverts_delta(value, delta):
-    epsilon = Pure(value).epsilon(delta)
+    epsilon = curves.Pure(value).epsilon(delta)
     p = response(value)
     assert hockey_stick((p, 1 - p), (1 - p, p), epsilon) <= delta * (1 + 1e-9) + 1e-30
     assert epsilon <= value
@@ -138,7 +100,7 @@ def test_pure_epsilon_inverts_delta(value, delta):
 @pytest.mark.parametrize("order", [1.01, 1.5, 2.0, 10.0, 500.0])
 def test_bounded_range_covers_every_two_point_law(width, order):
     """Two outcomes with log odds t and t - width between neighbours are the extreme points."""
-    certified = BoundedRange(width).renyi(np.array([order]))[0]
+    certified = curves.BoundedRange(width).renyi(np.array([order]))[0]
     worst = mpmath.mpf(0)
     for t in np.linspace(0.001, 0.999, 41) * width:
         up, down = mpmath.exp(t), mpmath.exp(t - width)
@@ -146,7 +108,7 @@ def test_bounded_range_covers_every_two_point_law(width, order):
         worst = max(worst, two_point_renyi(order, second * up, second))
     assert worst <= certified
     assert certified <= 2.2 * float(worst)
-    assert BoundedRange(width).pure() == width
+    assert curves.BoundedRange(width).pure() == width
 
 
 @pytest.mark.parametrize("probability", [0.0, 1e-6, 0.1, 0.7, 1.0])
@@ -154,7 +116,7 @@ def test_bounded_range_covers_every_two_point_law(width, order):
 def test_log_mixture_keeps_its_digits(probability, log_moment):
     s, x = mpmath.mpf(probability), mpmath.mpf(log_moment)
     exact = mpmath.log(1 + s * mpmath.expm1(x))
-    got = log_mixture(probability, np.array([log_moment]))[0]
+    got = curves.log_mixture(probability, np.array([log_moment]))[0]
     assert got == pytest.approx(float(exact), rel=1e-13, abs=1e-300)
 
 
@@ -165,23 +127,30 @@ def test_sometimes_is_the_exact_moment_of_the_mixture():
     for order in (1.1, 2.0, 9.0):
         draw = mpmath.exp((order - 1) * two_point_renyi(order, p, 1 - p))
         exact = mpmath.log((1 - s) + s * draw) / (order - 1)
-        got = Sometimes(s, Pure(value)).renyi(np.array([order]))[0]
+        got = curves.Sometimes(s, curves.Pure(value)).renyi(np.array([order]))[0]
         assert exact <= got <= exact * (1 + 1e-9)
 
 
 def test_sometimes_ends():
     orders = np.array([1.5, 3.0, 50.0])
-    np.testing.assert_allclose(Sometimes(1.0, Gaussian(0.5)).renyi(orders), Gaussian(0.5).renyi(orders), rtol=1e-9)
-    np.testing.assert_array_equal(Sometimes(0.0, Gaussian(0.5)).renyi(orders), 0.0)
-    assert Sometimes(0.0, Gaussian(0.5)).pure() == 0.0
-    assert Sometimes(0.0, Approximate(0.5, 0.1)).epsilon(1e-6) == 0.0
+    np.testing.assert_allclose(
+        curves.Sometimes(1.0, curves.Gaussian(0.5)).renyi(orders), curves.Gaussian(0.5).renyi(orders), rtol=1e-9
+    )
+    np.testing.assert_array_equal(curves.Sometimes(0.0, curves.Gaussian(0.5)).renyi(orders), 0.0)
+    assert curves.Sometimes(0.0, curves.Gaussian(0.5)).pure() == 0.0
+    assert curves.Sometimes(0.0, curves.Approximate(0.5, 0.1)).epsilon(1e-6) == 0.0
 
 
 # --- conversions ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "curve", [Repeated(BoundedRange(0.05), 100), Sometimes(0.2, Gaussian(0.8)), Sum((Gaussian(0.3),))]
+    "curve",
+    [
+        curves.Repeated(curves.BoundedRange(0.05), 100),
+        curves.Sometimes(0.2, curves.Gaussian(0.8)),
+        curves.Sum((curves.Gaussian(0.3),)),
+    ],
 )
 @pytest.mark.parametrize("delta", [1e-9, 1e-5, 1e-2])
 def test_renyi_conversion_is_the_formula_rounded_up(curve, delta):
@@ -209,7 +178,7 @@ def test_monotone(curve):
     assert all(a >= b for a, b in itertools.pairwise(epsilons))
     deltas = [curve.delta(epsilon) for epsilon in EPSILONS]
     assert all(0 <= d <= 1 for d in deltas)
-    if not isinstance(curve, SamplerError):  # the price of a sampler's error grows with epsilon
+    if not isinstance(curve, curves.SamplerError):  # the price of a sampler's error grows with epsilon
         assert all(a >= b for a, b in itertools.pairwise(deltas))
     renyi = curve.renyi(ORDERS)
     assert not np.any(np.isnan(renyi))
@@ -227,21 +196,21 @@ def test_pure_is_epsilon_at_zero_and_bounds_all(curve):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda x: Pure(x),
-        lambda x: Gaussian(x),
-        lambda x: BoundedRange(x),
-        lambda x: Approximate(x, 1e-3),
-        lambda x: Sometimes(min(1.0, x), Pure(1.0)),
-        lambda x: Sometimes(0.3, Pure(x)),
-        lambda x: Repeated(BoundedRange(0.1), int(100 * x)),
-        lambda x: Sum((Pure(0.1), Gaussian(x))),
-        lambda x: SamplerError(Gaussian(0.4), x * 1e-9, 3),
-        lambda x: SamplerError(Gaussian(0.4), 1e-10, int(10 * x)),
+        lambda x: curves.Pure(x),
+        lambda x: curves.Gaussian(x),
+        lambda x: curves.BoundedRange(x),
+        lambda x: curves.Approximate(x, 1e-3),
+        lambda x: curves.Sometimes(min(1.0, x), curves.Pure(1.0)),
+        lambda x: curves.Sometimes(0.3, curves.Pure(x)),
+        lambda x: curves.Repeated(curves.BoundedRange(0.1), int(100 * x)),
+        lambda x: curves.Sum((curves.Pure(0.1), curves.Gaussian(x))),
+        lambda x: curves.SamplerError(curves.Gaussian(0.4), x * 1e-9, 3),
+        lambda x: curves.SamplerError(curves.Gaussian(0.4), 1e-10, int(10 * x)),
     ],
 )
 def test_monotone_in_each_argument(make):
-    curves = [make(x) for x in (0.1, 0.2, 0.5, 1.0, 2.0)]
-    for smaller, larger in itertools.pairwise(curves):
+    made = [make(x) for x in (0.1, 0.2, 0.5, 1.0, 2.0)]
+    for smaller, larger in itertools.pairwise(made):
         assert smaller.epsilon(1e-3) <= larger.epsilon(1e-3)
         assert all(smaller.delta(e) <= larger.delta(e) for e in EPSILONS)
 
@@ -249,30 +218,38 @@ def test_monotone_in_each_argument(make):
 # --- composition ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("curve", [c for c in CURVES if not isinstance(c, Renyi)], ids=repr)
+@pytest.mark.parametrize("curve", [c for c in CURVES if not isinstance(c, curves.Renyi)], ids=repr)
 def test_composition_is_never_cheaper_than_a_part(curve):
-    whole = compose([curve, Gaussian(0.1)])
+    whole = compose([curve, curves.Gaussian(0.1)])
     for delta in DELTAS:
-        assert whole.epsilon(delta) >= max(curve.epsilon(delta), Gaussian(0.1).epsilon(delta)) * (1 - 1e-9)
+        assert whole.epsilon(delta) >= max(curve.epsilon(delta), curves.Gaussian(0.1).epsilon(delta)) * (1 - 1e-9)
     for epsilon in EPSILONS:
-        assert whole.delta(epsilon) >= max(curve.delta(epsilon), Gaussian(0.1).delta(epsilon)) * (1 - 1e-9)
+        assert whole.delta(epsilon) >= max(curve.delta(epsilon), curves.Gaussian(0.1).delta(epsilon)) * (1 - 1e-9)
 
 
 def test_compose_is_exact_for_gaussians_and_adds_pure_parts():
-    assert compose([Gaussian(0.3), Gaussian(0.4)]).mu == pytest.approx(0.5, rel=1e-9)
-    assert compose([Gaussian(0.3), Gaussian(0.4)]).mu >= 0.5
-    assert 0.7 <= compose([Pure(0.3), Pure(0.4)]).pure() <= np.nextafter(0.7, 1)
-    assert compose([Pure(0.3)]) == Pure(0.3)
-    assert compose([Pure(0.3), BoundedRange(0.5)]).epsilon(0.0) == pytest.approx(0.8)
-    assert compose([Pure(0.3), Gaussian(0.5)]).epsilon(0.0) == np.inf
-    assert compose([Pure(0.3), Gaussian(0.5)]).epsilon(1e-6) < 0.3 + Gaussian(0.5).renyi(ORDERS)[-1]
+    assert compose([curves.Gaussian(0.3), curves.Gaussian(0.4)]).mu == pytest.approx(0.5, rel=1e-9)
+    assert compose([curves.Gaussian(0.3), curves.Gaussian(0.4)]).mu >= 0.5
+    assert 0.7 <= compose([curves.Pure(0.3), curves.Pure(0.4)]).pure() <= np.nextafter(0.7, 1)
+    assert compose([curves.Pure(0.3)]) == curves.Pure(0.3)
+    assert compose([curves.Pure(0.3), curves.BoundedRange(0.5)]).epsilon(0.0) == pytest.approx(0.8)
+    assert compose([curves.Pure(0.3), curves.Gaussian(0.5)]).epsilon(0.0) == np.inf
+    assert (
+        compose([curves.Pure(0.3), curves.Gaussian(0.5)]).epsilon(1e-6) < 0.3 + curves.Gaussian(0.5).renyi(ORDERS)[-1]
+    )
 
 
 def test_compose_prices_sampler_errors_last():
     """The total variation errors add; their price is paid once, at the epsilon of the whole."""
-    whole = compose([SamplerError(Gaussian(0.3), 1e-9, 2), SamplerError(Gaussian(0.4), 1e-9, 3), Gaussian(1.2)])
-    assert isinstance(whole.joint, SamplerError)
-    exact = Gaussian(1.3).delta(1.0) + (1 + np.e) * 5e-9
+    whole = compose(
+        [
+            curves.SamplerError(curves.Gaussian(0.3), 1e-9, 2),
+            curves.SamplerError(curves.Gaussian(0.4), 1e-9, 3),
+            curves.Gaussian(1.2),
+        ]
+    )
+    assert isinstance(whole.joint, curves.SamplerError)
+    exact = curves.Gaussian(1.3).delta(1.0) + (1 + np.e) * 5e-9
     assert whole.delta(1.0) == pytest.approx(exact, rel=1e-6)
     assert whole.delta(1.0) >= exact * (1 - 1e-12)
 
@@ -280,7 +257,7 @@ def test_compose_prices_sampler_errors_last():
 @pytest.mark.parametrize("distance", [0.0, 1e-12, 1e-10, 1e-9, 3e-9, 1e-8])
 def test_sampler_error_epsilon_is_the_smallest_that_works(distance):
     """Where some epsilon meets delta = 1e-6, one is found; where none does, infinity is said."""
-    curve = SamplerError(Gaussian(1.0), distance, 1)
+    curve = curves.SamplerError(curves.Gaussian(1.0), distance, 1)
     grid = np.linspace(0.0, 12.0, 2401)
     safe = grid[[curve.delta(e) <= 1e-6 for e in grid]]
     epsilon = curve.epsilon(1e-6)
@@ -299,115 +276,14 @@ def test_approximate_is_the_worst_mechanism_with_that_point():
     second = (0, (1 - at) * (1 - p), (1 - at) * p, at)
     for epsilon in EPSILONS:
         exact = hockey_stick(first, second, epsilon)
-        assert exact <= Approximate(value, at).delta(epsilon) <= exact * (1 + 1e-9)
-    assert Approximate(value, at).epsilon(at) == value
-    assert Approximate(value, at).epsilon(at / 2) == np.inf
-    assert Approximate(value, 0.0).renyi(np.array([2.0]))[0] == Pure(value).renyi(np.array([2.0]))[0]
+        assert exact <= curves.Approximate(value, at).delta(epsilon) <= exact * (1 + 1e-9)
+    assert curves.Approximate(value, at).epsilon(at) == value
+    assert curves.Approximate(value, at).epsilon(at / 2) == np.inf
+    assert curves.Approximate(value, 0.0).renyi(np.array([2.0]))[0] == curves.Pure(value).renyi(np.array([2.0]))[0]
 
 
 def test_renyi_table_uses_the_next_larger_order():
-    curve = Renyi([2.0, 4.0], [0.1, 0.3])
+    curve = curves.Renyi([2.0, 4.0], [0.1, 0.3])
     np.testing.assert_allclose(curve.renyi(np.array([1.5, 2.0, 2.1, 4.0])), [0.1, 0.1, 0.3, 0.3], rtol=1e-9)
     assert curve.renyi(np.array([4.1]))[0] == np.inf
-    assert Repeated(curve, 0).epsilon(1e-6) == 0.0
-
-
-# --- storage and bad arguments -----------------------------------------------------------------------------
-
-
-@every
-def test_json_round_trip(curve):
-    again = Curve.from_dict(json.loads(json.dumps(curve.to_dict())))
-    assert again == curve
-    assert again.epsilon(1e-6) == curve.epsilon(1e-6)
-
-
-def test_every_kind_of_curve_is_in_the_round_trip():
-    assert {type(curve).__name__ for curve in CURVES} >= {
-        "Pure",
-        "Gaussian",
-        "Approximate",
-        "BoundedRange",
-        "Renyi",
-        "Sometimes",
-        "Repeated",
-        "Sum",
-        "SamplerError",
-        "LazyChain",
-        "CappedChain",
-    }
-
-
-def test_numpy_integers_serialise():
-    json.dumps(Repeated(Pure(0.1), np.int64(3)).to_dict())
-
-
-@pytest.mark.parametrize("content", [{}, {"curve": "Nonsense"}, {"curve": None}])
-def test_unknown_curve(content):
-    with pytest.raises(InvalidInput, match="A curve must be one of"):
-        Curve.from_dict(content)
-
-
-@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, True, "1", None, 1j])
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda x: Pure(x),
-        lambda x: Gaussian(x),
-        lambda x: BoundedRange(x),
-        lambda x: Approximate(x, 0.1),
-        lambda x: Approximate(0.1, x),
-        lambda x: Sometimes(x, Pure(1.0)),
-        lambda x: Repeated(Pure(1.0), x),
-        lambda x: SamplerError(Pure(1.0), x, 1),
-        lambda x: SamplerError(Pure(1.0), 0.1, x),
-        lambda x: LazyChain(x, 0.5, 0.7, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, x, 0.7, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, x, 0.1, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, 0.7, x, Pure(1.0)),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), batch=x),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), rounds_per_person=x),
-        lambda x: LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0), drift=x),
-        lambda x: CappedChain(LazyChain(3, 0.5, 0.7, 0.1, Pure(1.0)), x),
-    ],
-)
-def test_bad_arguments(make, bad):
-    with pytest.raises(InvalidInput, match="must be"):
-        make(bad)
-
-
-@pytest.mark.parametrize("bad", [-0.1, np.nan, np.inf, True, "1", None])
-@every
-def test_bad_questions(curve, bad):
-    with pytest.raises(InvalidInput, match="'epsilon'"):
-        curve.delta(bad)
-    with pytest.raises(InvalidInput, match="'delta'"):
-        curve.epsilon(bad)
-
-
-@every
-def test_delta_of_one_is_refused(curve):
-    with pytest.raises(InvalidInput, match="'delta'"):
-        curve.epsilon(1.0)
-
-
-def test_lazy_chain_needs_ordered_keep_probabilities():
-    with pytest.raises(InvalidInput, match="keep"):
-        LazyChain(3, 0.8, 0.7, 0.1, Pure(1.0))
-
-
-@pytest.mark.parametrize(
-    ("orders", "values"),
-    [
-        ([], []),
-        ([2.0], [1.0, 2.0]),
-        ([[2.0]], [[1.0]]),
-        ([1.0], [1.0]),
-        ([3.0, 2.0], [1.0, 1.0]),
-        ([2.0], [-1.0]),
-        ([2.0], [np.nan]),
-    ],
-)
-def test_bad_renyi_tables(orders, values):
-    with pytest.raises(InvalidInput, match="Renyi"):
-        Renyi(orders, values)
+    assert curves.Repeated(curve, 0).epsilon(1e-6) == 0.0

@@ -10,40 +10,29 @@ import pytest
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.ctrl.accounting import PerturbedMinimiser
 from tacit.learners.stochastic.objective_accounting import GaussianAlternatives
+from tacit.privacy import curves
 from tacit.privacy.composition import Composition
-from tacit.privacy.curves import (
-    Approximate,
-    BoundedRange,
-    Curve,
-    Gaussian,
-    Pure,
-    Renyi,
-    Repeated,
-    SamplerError,
-    Sometimes,
-    Sum,
-)
 from tacit.privacy.guarantee import EXACT, IDEALIZED, REPLACE, ZERO_OUT, Guarantee, Relation
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.randomness import Randomness
 
-CHAIN = LazyChain(10, 0.5, 0.7, 0.3, BoundedRange(0.6))
+CHAIN = LazyChain(10, 0.5, 0.7, 0.3, curves.BoundedRange(0.6))
 CURVES = [
-    Pure(0.7),
-    Gaussian(0.6),
-    Approximate(0.5, 1e-7),
-    BoundedRange(0.3),
-    Renyi([2.0], [0.1]),
-    Sometimes(0.2, Gaussian(0.4)),
-    Repeated(BoundedRange(0.1), 20),
-    Sum((Pure(0.1), Gaussian(0.2))),
-    SamplerError(Gaussian(0.4), 1e-10, 5),
+    curves.Pure(0.7),
+    curves.Gaussian(0.6),
+    curves.Approximate(0.5, 1e-7),
+    curves.BoundedRange(0.3),
+    curves.Renyi([2.0], [0.1]),
+    curves.Sometimes(0.2, curves.Gaussian(0.4)),
+    curves.Repeated(curves.BoundedRange(0.1), 20),
+    curves.Sum((curves.Pure(0.1), curves.Gaussian(0.2))),
+    curves.SamplerError(curves.Gaussian(0.4), 1e-10, 5),
     CHAIN,
     CappedChain(CHAIN, 4),
 ]
 
 
-HALF = Gaussian(0.5)
+HALF = curves.Gaussian(0.5)
 
 
 def contract(curve=HALF, at_delta=1e-6, released="every action", theorem="a proof", **fields):
@@ -87,14 +76,14 @@ def test_bad_json(text):
 
 def test_a_fresh_process_reads_every_contract():
     """Contracts name the module of their curve: nothing else has to be loaded first, and nothing foreign is."""
-    curves = [
+    every = [
         CHAIN,
         CappedChain(CHAIN, 4),
         PerturbedMinimiser(1, 0.1, 0.2),
         GaussianAlternatives(0.1, (0.0, 0.5), (1, 1)),
-        Composition((Pure(0.1), CHAIN)),
+        Composition((curves.Pure(0.1), CHAIN)),
     ]
-    texts = [contract(curve).to_json() for curve in curves]
+    texts = [contract(curve).to_json() for curve in every]
     code = (
         "import json, sys; from tacit.privacy.guarantee import Guarantee\n"
         "for text in json.loads(sys.stdin.read()): assert Guarantee.from_json(text).to_json() == text\n"
@@ -102,17 +91,17 @@ def test_a_fresh_process_reads_every_contract():
     subprocess.run([sys.executable, "-c", code], input=json.dumps(texts), text=True, check=True)
     for home in ("json.tool", "tacit.__main__", "tacit.nowhere", 3, None, "os; tacit.privacy.lazy"):
         with pytest.raises(InvalidInput, match="A curve must be one of"):
-            Curve.from_dict({"kind": "Nonsense", "home": home})
+            curves.Curve.from_dict({"kind": "Nonsense", "home": home})
 
 
 def test_reads_its_curve():
     guarantee = contract()
-    assert guarantee.epsilon() == Gaussian(0.5).epsilon(1e-6)
-    assert guarantee.epsilon(1e-3) == Gaussian(0.5).epsilon(1e-3)
-    assert guarantee.delta(1.0) == Gaussian(0.5).delta(1.0)
+    assert guarantee.epsilon() == curves.Gaussian(0.5).epsilon(1e-6)
+    assert guarantee.epsilon(1e-3) == curves.Gaussian(0.5).epsilon(1e-3)
+    assert guarantee.delta(1.0) == curves.Gaussian(0.5).delta(1.0)
     assert guarantee.notion == "Gaussian DP"
-    assert contract(Pure(1.0), 0.0).notion == "pure"
-    assert contract(BoundedRange(1.0)).notion == "RDP"
+    assert contract(curves.Pure(1.0), 0.0).notion == "pure"
+    assert contract(curves.BoundedRange(1.0)).notion == "RDP"
 
 
 def test_defaults_and_frozen():
@@ -141,8 +130,8 @@ def test_str_is_the_whole_contract():
         "computational",
     ):
         assert word in text
-    assert "(pure)" in str(contract(Pure(0.5), 0.0))
-    assert "epsilon=0.5 " in str(contract(Pure(0.5), 0.0))
+    assert "(pure)" in str(contract(curves.Pure(0.5), 0.0))
+    assert "epsilon=0.5 " in str(contract(curves.Pure(0.5), 0.0))
     assert str(REPLACE) == "replace"
     assert str(ZERO_OUT) == "zero-out"
 
@@ -158,11 +147,11 @@ def test_randomness_stamp():
 
 
 def test_composition_adds_and_keeps_the_contract():
-    whole = contract(Gaussian(0.3), released="a").compose(
-        contract(Gaussian(0.4), 1e-5, released="b"), contract(Gaussian(0.0), released="a")
+    whole = contract(curves.Gaussian(0.3), released="a").compose(
+        contract(curves.Gaussian(0.4), 1e-5, released="b"), contract(curves.Gaussian(0.0), released="a")
     )
-    assert whole.epsilon(1e-6) == pytest.approx(Gaussian(0.5).epsilon(1e-6), rel=1e-6)
-    assert whole.epsilon(1e-6) >= Gaussian(0.5).epsilon(1e-6)
+    assert whole.epsilon(1e-6) == pytest.approx(curves.Gaussian(0.5).epsilon(1e-6), rel=1e-6)
+    assert whole.epsilon(1e-6) >= curves.Gaussian(0.5).epsilon(1e-6)
     assert whole.released == "a; b"
     assert whole.at_delta == pytest.approx(1.2e-5, rel=1e-12)
     assert whole.numerics == IDEALIZED

@@ -8,6 +8,7 @@ import time
 import pytest
 
 import tacit
+from attacks import rows
 from service.running import BODY, running
 from tacit.errors import StoreError
 from tacit.store import engines
@@ -120,6 +121,7 @@ def test_a_store_that_fails_is_asked_again_later(strict, monkeypatch):
     assert strict.ask("GET", "/healthz", token="")[0] == 503
 
 
+@pytest.mark.attack(rows.QUOTED)
 def test_a_defect_says_and_logs_nothing_of_what_was_sent(strict, monkeypatch, caplog):
     def fail(self, key, run):
         raise RuntimeError(f"canary {key}")

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.environments.environment import (
-    BanditStream,
-    ConvexStream,
-    Environment,
-    ExpertAdversary,
-    ExpertStream,
-    LipschitzStream,
-)
+from tacit.environments import environment as protocols
 from tacit.environments.named import NAMED, named_environment
 from tacit.environments.tracking import FingerprintPhases, HiddenExperts, PenaliseHeld
 from tacit.errors import InvalidInput
@@ -65,7 +58,7 @@ def test_an_unknown_problem_is_refused():
 
 
 ENVIRONMENTS = {
-    ExpertStream: [
+    protocols.ExpertStream: [
         tacit.BernoulliGap(2, 9),
         tacit.SwitchingAdversary(2, 9),
         tacit.Replay([[0.0, 1.0]]),
@@ -73,15 +66,15 @@ ENVIRONMENTS = {
         tacit.DriftingLosses(2, 9),
         HiddenExperts(4, 9, 1, 1.0),
     ],
-    ExpertAdversary: [PenaliseHeld(2, 9), FingerprintPhases(30, 9, 1)],
-    ConvexStream: [
+    protocols.ExpertAdversary: [PenaliseHeld(2, 9), FingerprintPhases(30, 9, 1)],
+    protocols.ConvexStream: [
         tacit.LogisticStream(2, 9),
         tacit.DriftingQuadratic(2, 9),
         tacit.SignFlips(2, 9),
         tacit.ReplayData(tacit.LinearLoss(), [[0.5, 0.5]]),
     ],
-    LipschitzStream: [tacit.PricingCurve(9)],
-    BanditStream: [
+    protocols.LipschitzStream: [tacit.PricingCurve(9)],
+    protocols.BanditStream: [
         tacit.MovingTarget(tacit.Ball(2), 9),
         tacit.Routing(horizon=9),
         tacit.Assignment(horizon=9),
@@ -93,9 +86,9 @@ ENVIRONMENTS = {
 @pytest.mark.parametrize("kind", ENVIRONMENTS, ids=lambda kind: kind.__name__)
 def test_environments_are_of_one_kind_each(kind):
     for environment in ENVIRONMENTS[kind]:
-        assert isinstance(environment, Environment)
+        assert isinstance(environment, protocols.Environment)
         assert [other for other in ENVIRONMENTS if isinstance(environment, other)] == [kind]
-        assert environment.adaptive is (kind is ExpertAdversary)
+        assert environment.adaptive is (kind is protocols.ExpertAdversary)
 
 
 def test_every_named_environment_is_of_the_kind_that_its_problem_takes():

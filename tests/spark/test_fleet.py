@@ -100,10 +100,10 @@ def test_pasts_that_lead_to_the_same_sums_go_on_with_other_noise():
     assert one != other
 
 
-@pytest.mark.attack(rows.TWO_KEYS)
-@pytest.mark.attack(rows.OLDER_STATE)
-@pytest.mark.attack(rows.OTHER_ROWS)
-@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
+@pytest.mark.parametrize(
+    "control",
+    [pytest.param(control, marks=pytest.mark.attack(control.row), id=control.name) for control in CONTROLS],
+)
 def test_other_rows_states_and_keys_have_other_noise(control):
     """The attacks that find the planted bugs find nothing here."""
     assert control.quiet()

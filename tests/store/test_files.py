@@ -9,19 +9,14 @@ import numpy as np
 import pytest
 
 import tacit
+from attacks import rows
 from tacit.errors import InvalidInput, StoreError
-from tacit.store import engines, marks
+from tacit.store import marks
 from tacit.store.marks import Marks
 
 pytest.importorskip("sqlalchemy")
 PROBLEM = tacit.Experts(n=3, horizon=5000)
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
-
-
-@pytest.fixture
-def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))  # no power is lost in these tests
-    return tmp_path / "decisions.db"
 
 
 def test_feedback_whose_window_is_over_leaves_the_log_with_the_next_checkpoint(path):
@@ -120,6 +115,7 @@ def test_numbers_that_no_text_holds_are_refused(path, loss):
         live.settle(0, 0.5)
 
 
+@pytest.mark.attack(rows.QUOTED)
 @pytest.mark.parametrize(
     "damage",
     [
@@ -146,6 +142,7 @@ def test_a_damaged_store_is_refused_in_one_sentence_that_holds_nothing_of_it(pat
         error = error.__context__
 
 
+@pytest.mark.attack(rows.OLDER_COPY)
 def test_a_log_that_is_lost_is_noticed(path):
     """The first rounds of a new store stand in its log only: without it the file must not pass for an empty one."""
     child = os.fork()

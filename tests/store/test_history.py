@@ -6,16 +6,8 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.store import engines
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))  # no power is lost here
-    with tacit.Store(tmp_path / "decisions.db") as opened:
-        yield opened
 
 
 def decided(store, name, rounds, n=3):

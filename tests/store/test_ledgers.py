@@ -10,7 +10,6 @@ from tacit.errors import InvalidInput, PrivacyError, ProtocolError, StoreError
 from tacit.privacy import budgets
 from tacit.privacy.curves import Pure
 from tacit.privacy.guarantee import Guarantee
-from tacit.store import engines
 from tacit.store.turns import Turn
 
 pytest.importorskip("sqlalchemy")
@@ -25,12 +24,6 @@ def clock(monkeypatch):
         monkeypatch.setattr(f"{module}.now", lambda: times["now"])
     assert budgets.now() == times["now"]
     return lambda *date: times.update(now=datetime(*date, tzinfo=UTC))
-
-
-@pytest.fixture
-def path(tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))  # no power is lost in these tests
-    return tmp_path / "decisions.db"
 
 
 def test_a_learner_is_charged_with_its_first_decision_and_never_again(path):

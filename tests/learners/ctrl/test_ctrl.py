@@ -5,21 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import tacit
 from tacit.environments.convex import LogisticStream
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball, Box, KSubsets, L1Ball, Polytope, Simplex
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.ctrl import CTRL
-from tacit.losses import (
-    ConvexFamily,
-    CustomLoss,
-    HuberLoss,
-    LinearLoss,
-    LogisticLoss,
-    QuadraticLoss,
-    SmoothedHingeLoss,
-    SquaredLoss,
-)
 from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Convex
 from tacit.randomness import Randomness
@@ -28,7 +19,7 @@ from tacit.solvers import minimum
 
 
 def unit_problem(dimension, family, rounds, domain=None):
-    return Convex(domain=domain or Ball(dimension), loss=ConvexFamily(1.0, 1.0, family), horizon=rounds)
+    return Convex(domain=domain or Ball(dimension), loss=tacit.ConvexFamily(1.0, 1.0, family), horizon=rounds)
 
 
 # (dimension, family, rounds): certified regret to meet within 2%, and private FTRL's; epsilon = 1, delta = 1e-6
@@ -117,9 +108,9 @@ def test_guarantee_round_trip():
 @pytest.mark.parametrize(
     ("problem", "options", "message"),
     [
-        (Convex(domain=Ball(1), loss=CustomLoss(abs, abs, 1.0), horizon=9), {}, "by construction"),
-        (Convex(domain=Ball(1), loss=ConvexFamily(1.0), horizon=9), {}, "by construction"),
-        (Convex(domain=KSubsets(4, 2), loss=LinearLoss(), horizon=9), {}, "barrier"),
+        (Convex(domain=Ball(1), loss=tacit.CustomLoss(abs, abs, 1.0), horizon=9), {}, "by construction"),
+        (Convex(domain=Ball(1), loss=tacit.ConvexFamily(1.0), horizon=9), {}, "by construction"),
+        (Convex(domain=KSubsets(4, 2), loss=tacit.LinearLoss(), horizon=9), {}, "barrier"),
         (unit_problem(1, "glm", 99), {"delta": 0.0}, "delta > 0"),
         (unit_problem(1, "glm", 99), {"max_switches": 3}, "at most 3 switches"),
         (unit_problem(1, "glm", 99), {"max_switches": 0}, "one switch at least"),
@@ -152,10 +143,10 @@ def needle(width):
 
 def test_kinked_links_say_what_is_not_proved():
     for loss, proved in (
-        (LogisticLoss(), True),
-        (HuberLoss(), False),
-        (SmoothedHingeLoss(), False),
-        (LinearLoss(), True),
+        (tacit.LogisticLoss(), True),
+        (tacit.HuberLoss(), False),
+        (tacit.SmoothedHingeLoss(), False),
+        (tacit.LinearLoss(), True),
     ):
         problem = Convex(domain=Ball(2), loss=loss, horizon=100)
         plan = CTRL(problem, eta=0.1, sigma=20.0, force=0.1, log_phi=0.4)
@@ -190,7 +181,7 @@ def test_a_missed_certificate_is_never_seen(monkeypatch):
         return honest(objective, accuracy, start) if objective.losses.count == 0 else None
 
     monkeypatch.setattr(minimum, "_certified", blind)
-    problem = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=50)
+    problem = Convex(domain=Ball(2), loss=tacit.LogisticLoss(), horizon=50)
     plan = CTRL(problem, eta=0.1, sigma=5.0, force=0.9, log_phi=0.2)
     played = []
     for label in (1.0, -1.0):
@@ -203,7 +194,7 @@ def test_a_missed_certificate_is_never_seen(monkeypatch):
 
 def test_without_losses_the_law_is_the_perturbed_minimiser():
     """Zero gradients: every draw is argmin |x|^2/(2 eta) + barrier + <Z, x>; its law has a known gradient map."""
-    problem = Convex(domain=Ball(2), loss=LinearLoss(), horizon=1600)
+    problem = Convex(domain=Ball(2), loss=tacit.LinearLoss(), horizon=1600)
     plan = CTRL(problem, eta=0.01, sigma=30.0, force=0.5, log_phi=0.01)
     actions = np.unique(plan.start(Randomness.replayable(2)).run(np.zeros((1600, 2))), axis=0)
     assert len(actions) > 600
@@ -223,7 +214,7 @@ def test_without_losses_the_law_is_the_perturbed_minimiser():
     assert distance(noise * 0.8) > threshold
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(), QuadraticLoss()], ids=repr)
+@pytest.mark.parametrize("loss", [tacit.LogisticLoss(), tacit.SquaredLoss(), tacit.QuadraticLoss()], ids=repr)
 def test_switches_stay_below_their_expectation(loss):
     problem = Convex(domain=Simplex(3), loss=loss, horizon=600)
     plan = CTRL(problem, eta=0.05, sigma=40.0, force=0.05, log_phi=0.1)
@@ -267,7 +258,7 @@ def flipping_regret(plan, flip, runs):
 
 
 def thin(width, rounds, epsilon):
-    problem = Convex(domain=Box([-1.0, -width], [1.0, width]), loss=LinearLoss(), horizon=rounds)
+    problem = Convex(domain=Box([-1.0, -width], [1.0, width]), loss=tacit.LinearLoss(), horizon=rounds)
     return CTRL.calibrate(problem, epsilon=epsilon, delta=1e-6)
 
 
@@ -289,7 +280,7 @@ def test_the_bound_holds_in_a_thin_box_for_long():
     [Box([-1.0, -1e-6], [1.0, 1e-6]), Simplex(3), L1Ball(3), Box.cube(2, 1e-3)],
     ids=lambda d: type(d).__name__,
 )
-@pytest.mark.parametrize("loss", [LinearLoss(), LogisticLoss(data_norm=4.0)], ids=["linear", "logistic"])
+@pytest.mark.parametrize("loss", [tacit.LinearLoss(), tacit.LogisticLoss(data_norm=4.0)], ids=["linear", "logistic"])
 def test_the_bound_holds_at_corners(domain, loss):
     """Losses that push into a corner for half of the time, and into another one after that."""
     rounds, n = 250, domain.dimension
@@ -310,7 +301,7 @@ def test_measured_regret_grows_like_the_square_root(algorithm):
     """Random signs in one dimension: nobody can gain, and the best point gains about sqrt(T)."""
     horizons, regrets = (300, 1000, 3000, 10_000), []
     for horizon in horizons:
-        problem = Convex(domain=Ball(1), loss=LinearLoss(), horizon=horizon)
+        problem = Convex(domain=Ball(1), loss=tacit.LinearLoss(), horizon=horizon)
         plan = algorithm.calibrate(problem, epsilon=5.0, delta=1e-5)
         values = []
         for run in range(20):

@@ -3,19 +3,10 @@
 import numpy as np
 import pytest
 
+import tacit
 from tacit.errors import PrivacyError
 from tacit.geometry import Ball, Simplex
 from tacit.learners.ctrl.held_point import Coins, held_point
-from tacit.losses import (
-    ConvexFamily,
-    DeclaredLoss,
-    LinearLoss,
-    LogisticLoss,
-    QuadraticFormLoss,
-    QuadraticLoss,
-    SeveralLinks,
-    SquaredLoss,
-)
 from tacit.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.minimum import perturbed_minimum
@@ -82,28 +73,30 @@ def log_ratio(loss, losses, domain, x, rows, sigma, following=None):
 def rounds_of(loss, vectors, generator):
     """Data of the loss made of these vectors."""
     count, n = vectors.shape
-    if isinstance(loss, SeveralLinks):
+    if isinstance(loss, tacit.SeveralLinks):
         return generator.standard_normal((count, loss.count, n)), np.sign(
             generator.standard_normal((count, loss.count))
         )
-    if isinstance(loss, QuadraticFormLoss):
+    if isinstance(loss, tacit.QuadraticFormLoss):
         return 2 * generator.standard_normal((count, n, n)), vectors
     return (vectors, np.sign(generator.standard_normal(count))) if loss.family == "glm" else vectors
 
 
 def log_cosh(width):
-    return DeclaredLoss(
+    return tacit.DeclaredLoss(
         lambda x, z: float(np.sum(np.log(np.cosh(x - z)))), lambda x, z: np.tanh(x - z),
         lambda x, z: np.diag(1 / np.cosh(x - z) ** 2),
         width=width, lipschitz=width**0.5, smoothness=1.0, trust=True,
     )  # fmt: skip
 
 
-OWN = [SeveralLinks(LogisticLoss(), 2), QuadraticFormLoss(0.8), "log cosh"]
+OWN = [tacit.SeveralLinks(tacit.LogisticLoss(), 2), tacit.QuadraticFormLoss(0.8), "log cosh"]
 
 
 @pytest.mark.parametrize("domain", [Ball(1), Ball(2), Simplex(3)], ids=repr)
-@pytest.mark.parametrize("loss", [LogisticLoss(), SquaredLoss(), LinearLoss(), QuadraticLoss(0.5), *OWN], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [tacit.LogisticLoss(), tacit.SquaredLoss(), tacit.LinearLoss(), tacit.QuadraticLoss(0.5), *OWN], ids=repr
+)
 def test_coins_know_the_density_ratio(loss, domain):
     generator = Randomness.replayable(3).stream("ratio")
     n = domain.dimension
@@ -122,7 +115,7 @@ def test_coins_know_the_density_ratio(loss, domain):
         assert abs(found) > 1e-3
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), LinearLoss(), QuadraticLoss(), *OWN[:2]], ids=repr)
+@pytest.mark.parametrize("loss", [tacit.LogisticLoss(), tacit.LinearLoss(), tacit.QuadraticLoss(), *OWN[:2]], ids=repr)
 def test_blocks_equal_single_rounds_to_the_bit(loss):
     generator = Randomness.replayable(4).stream("blocks")
     domain, d = Ball(7), 7
@@ -140,7 +133,7 @@ def test_blocks_equal_single_rounds_to_the_bit(loss):
 
 def test_inverse_stays_accurate():
     generator = Randomness.replayable(4).stream("inverse")
-    domain, loss, d = Ball(6), LogisticLoss(), 6
+    domain, loss, d = Ball(6), tacit.LogisticLoss(), 6
     features = generator.standard_normal((2000, d))
     rows = hull_rows(loss, domain, loss.pack((features, np.sign(features[:, 0])), d, many=True))
     losses = loss_sum(loss, d)
@@ -156,4 +149,4 @@ def test_inverse_stays_accurate():
 
 def test_only_known_losses_can_be_held():
     with pytest.raises(PrivacyError, match="no known density"):
-        held_point(ConvexFamily(1.0, 1.0), 2)
+        held_point(tacit.ConvexFamily(1.0, 1.0), 2)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import AbsoluteLoss, AveragedFTRL, Ball, Convex, CustomLoss, HingeLoss, LogisticLoss, PrivateFTRL, Stochastic
+from tacit import AbsoluteLoss, AveragedFTRL, Ball, Convex, CustomLoss, HingeLoss, PrivateFTRL, Stochastic
 from tacit.randomness import Randomness
-from tacit.testing import check_learner
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -15,14 +14,6 @@ def records(count, dimension=2, seed=3):
     stream = Randomness.replayable(seed).stream("records")
     rows = stream.standard_normal((count, dimension))
     return rows, np.where(rows[:, 0] + 0.3 * stream.standard_normal(count) > 0, 1.0, -1.0)
-
-
-@pytest.mark.parametrize("loss", [HingeLoss(), LogisticLoss()], ids=repr)
-@pytest.mark.parametrize("delta", [1e-6, 0.0])
-def test_the_contract_of_learners(loss, delta):
-    plan = AveragedFTRL.calibrate(Stochastic(domain=Ball(2), loss=loss, horizon=30), epsilon=1.0, delta=delta)
-    rows, labels = records(30)
-    check_learner(plan, list(zip(rows, labels.tolist(), strict=True)))
 
 
 def test_models_are_averages_of_the_learners_decisions():

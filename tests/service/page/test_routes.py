@@ -6,6 +6,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from attacks import rows
 from service.page.world import PROBLEM, TARGET
 from tacit.service.access import COOKIE
 from tacit.service.page import events as streaming
@@ -68,6 +69,7 @@ def test_behind_tls_the_cookie_stays_there(client, tokens):
     assert answer.headers["set-cookie"].endswith("; Secure")
 
 
+@pytest.mark.attack(rows.TOKENS)
 def test_a_cookie_opens_pages_and_changes_nothing(client, tokens, store):
     sign_in(client, tokens["decide,feedback,read,admin"])
     assert client.get("/").status_code == 200
@@ -82,6 +84,7 @@ def test_a_cookie_opens_pages_and_changes_nothing(client, tokens, store):
     assert store.epoch == before
 
 
+@pytest.mark.attack(rows.TOKENS)
 @pytest.mark.parametrize("token", ["nonsense", "tacit_" + "A" * 43, "", "a b", "ü", "x" * 5000, "a\r\nSet-Cookie: b=c"])
 def test_a_bad_token_is_refused_and_forgotten(client, token):
     answer = sign_in(client, token)
@@ -94,6 +97,7 @@ def test_a_bad_token_is_refused_and_forgotten(client, token):
     assert COOKIE not in client.cookies
 
 
+@pytest.mark.attack(rows.TOKENS)
 def test_a_token_that_may_not_read_is_refused(client, tokens):
     sign_in(client, tokens["decide"])
     answer = client.get("/")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
+from attacks import rows
 from service.page.world import PROBLEM, TARGET, fill
 from tacit.privacy import budgets
 from tacit.service.page import watch as watching
@@ -16,6 +17,13 @@ from tacit.store.turns import written
 
 HOSTILE = "<script>alert('x')</script>\"&amp;'"
 ADDRESS = "http://127.0.0.1:8000/"
+
+
+def looked(store):
+    """What a page knows after one look."""
+    watch = Watch(store)
+    watch.look(1.0, plans=1)
+    return watch
 
 
 def kinds(changes):
@@ -35,8 +43,7 @@ def test_one_learner_with_everything(store):
     people = store.ledger("people-in-eu", epsilon=3, delta=1e-5, renews="monthly")
     live = store.open("homepage", tacit.Experts(n=3, horizon=1000, delay=5), **TARGET, ledger=people)
     actions = [live.decide(f"request-{number}").action for number in range(6)]
-    watch = Watch(store)
-    watch.look(1.0, plans=1)
+    watch = looked(store)
     page = watch.page(ADDRESS)
     assert "homepage" in page
     assert "experts, 3 options, feedback up to 5 rounds late" in page
@@ -145,22 +152,21 @@ def test_charges_and_new_periods_are_told(store, monkeypatch):
 def test_hostile_names_are_text(store):
     store.ledger(HOSTILE, epsilon=3)
     store.open(HOSTILE, PROBLEM, **TARGET, ledger=HOSTILE).decide()
-    watch = Watch(store)
-    watch.look(1.0, plans=1)
+    watch = looked(store)
     told = json.dumps([change.content for change in watch.changes("")[0]])
     for text in (watch.page(ADDRESS), watch.page(f"http://{HOSTILE}/"), told):
         assert "<script>alert" not in text
         assert "alert" in text
 
 
+@pytest.mark.attack(rows.QUOTED)
 def test_nothing_private_is_shown(store):
     live = store.open("home", tacit.Experts(n=2, horizon=100, delay=9), **TARGET)
     canary = 0.123456789
     for number in range(30):
         decision = live.decide(f"canary-key-{number}")
         live.settle(decision.round, [canary, 1.0 - canary])
-    watch = Watch(store)
-    watch.look(1.0, plans=1)
+    watch = looked(store)
     shown = watch.page(ADDRESS) + json.dumps([change.content for change in watch.changes("")[0]])
     with store.database.reading() as transaction:
         (state,) = transaction.row("SELECT state FROM tacit_states")
@@ -173,11 +179,11 @@ def test_nothing_private_is_shown(store):
         assert secret not in shown
 
 
+@pytest.mark.attack(rows.COUNTED)
 def test_that_feedback_came_is_not_told(store):
     live = store.open("home", tacit.Experts(n=2, horizon=100, delay=9), **TARGET)
     decision = live.decide()
-    watch = Watch(store)
-    watch.look(1.0, plans=1)
+    watch = looked(store)
     page, (_, stamp) = watch.page(ADDRESS), watch.changes("")
     live.settle(decision.round, [0.0, 1.0])
     watch.look(1.0)
@@ -193,8 +199,7 @@ def test_points_are_shown_without_shares(store):
         transaction.run("UPDATE tacit_learners SET rounds = 1, request = :request", request=request)
         point = written(np.array([0.25, 0.5, -1.0, 0.0]))
         transaction.run("INSERT INTO tacit_decisions VALUES (1, 0, :point, NULL)", point=point)
-    watch = Watch(store)
-    watch.look(1.0, plans=1)
+    watch = looked(store)
     page = watch.page(ADDRESS)
     assert "Convex(...)" in page
     assert "not known here" in page

@@ -1,0 +1,24 @@
+"""What there is to attack: every algorithm of the catalogue, every estimator, the store, the service, the fleet."""
+
+from sklearn.base import BaseEstimator
+
+from attacks import rows
+from tacit import estimators
+from tacit.catalogue import CATALOGUE
+
+
+def learners() -> set[str]:
+    """The algorithms of the catalogue."""
+    return {algorithm.__name__ for known in CATALOGUE.values() for algorithm in known}
+
+
+def models() -> set[str]:
+    """The estimators that are offered."""
+    kinds = (getattr(estimators, name) for name in estimators.__all__)
+    return {kind.__name__ for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseEstimator)}
+
+
+def wanted(row: str) -> set[str]:
+    """What the attack of this row must have been tried on."""
+    groups = {rows.LEARNERS: learners, rows.ESTIMATORS: models}
+    return {name for word in rows.TRIED_ON.get(row, ()) for name in (groups[word]() if word in groups else {word})}

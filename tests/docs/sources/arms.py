@@ -1,0 +1,59 @@
+"""Certified regret, floors and measured ratios of arms."""
+
+import json
+from functools import cache, partial
+
+import tacit
+from docs.sources.statement import CELL, ROOT, Stated, just_above
+from tacit.floors import arms_floor
+from tacit.learners.target import Target
+
+
+@cache
+def tsallis_bound(n: int, epsilon: float) -> float:
+    """Of 100,000 rounds."""
+    problem = tacit.Arms(n=n, horizon=100_000)
+    return float(tacit.BatchedTsallis.calibrate(problem, epsilon=epsilon, delta=0.0).regret_bound)
+
+
+@cache
+def phased_bound(epsilon: float) -> float:
+    """Of 20 arms and 100,000 rounds."""
+    problem = tacit.Arms(n=20, horizon=100_000, adversary="stochastic")
+    return float(tacit.PhasedArms.calibrate(problem, epsilon=epsilon, delta=0.0).regret_bound)
+
+
+def floors() -> list[float]:
+    """What no learner of 20 arms escapes in 100,000 rounds."""
+    return [arms_floor(20, 100_000, Target(epsilon, 0.0)) for epsilon in (1.0, 0.1, 0.01)]
+
+
+def measured_ratios() -> list[float]:
+    """The regret of BatchedTsallis over that of PhasedArms: least and largest of the streams of `make bench-peers`."""
+    results = json.loads((ROOT / "benchmarks" / "peers.json").read_text())["arms"]["results"]
+    phased = {key: value for key, value in results.items() if key.endswith("tacit PhasedArms") and "regret" in key}
+    ratios = [results[key.replace("PhasedArms", "BatchedTsallis")] / value for key, value in phased.items()]
+    return [min(ratios), max(ratios)]
+
+
+def arm_bounds() -> list[Stated]:
+    page, phased, tsallis = "docs/arms.md", "docs/algorithms/phased-arms.md", "docs/algorithms/batched-tsallis.md"
+
+    def both(epsilon: float) -> list[float]:
+        return [phased_bound(epsilon), tsallis_bound(20, epsilon)]
+
+    rows = [
+        Stated(page, r"\| certified, K = 20, T = 1e5, epsilon = 1 \|" + 2 * CELL, partial(both, 1.0), just_above),
+        Stated(page, r"\| certified, epsilon = \.1 \|" + 2 * CELL, partial(both, 0.1), just_above),
+        Stated(page, r"(\d+) at K = 20, T = 1e5, epsilon = 1, (\d+) at\s+epsilon = \.1, (\d+) at \.01", floors),
+        Stated(page, r"measured regret was ([\d.]+) to ([\d.]+) times smaller", measured_ratios),
+    ]
+    rows += [
+        Stated(phased, rf"\| 20 \| 1e5 \| {shown} \|" + CELL, lambda e=epsilon: [phased_bound(e)], just_above)
+        for shown, epsilon in (("1", 1.0), (r"\.1", 0.1))
+    ]
+    rows += [
+        Stated(tsallis, rf"\| {n} \| 1e5 \| \d+ / (\d+) / \d+ \|", lambda n=n: [tsallis_bound(n, 1.0)], just_above)
+        for n in (10, 20, 100)
+    ]
+    return rows

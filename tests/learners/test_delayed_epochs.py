@@ -1,0 +1,108 @@
+"""Late feedback where nobody knows the horizon: open rounds of an epoch that is over."""
+
+import json
+
+import numpy as np
+import pytest
+
+from learners.contract import losses
+from tacit import (
+    Experts,
+    InvalidInput,
+    LazyExperts,
+    LazyFixedShare,
+    Randomness,
+    SampledFixedShare,
+    ScheduledExperts,
+    Tracking,
+)
+from tacit.learners.doubling import Doubling
+from tacit.learners.states import encode
+from tacit.learners.target import Target
+from tacit.testing.rounds import content, resealed
+
+
+class TestUnknownHorizon:
+    """Epochs with a delay: open rounds of an epoch that is over are settled, and dropped."""
+
+    def plan(self, make):
+        """Epochs of a loud plan."""
+        return Doubling(Experts(n=3, horizon=None, delay=4), Target(1e6, 1e-6), make)
+
+    @pytest.mark.parametrize(
+        "make",
+        [lambda problem: LazyExperts(problem, eta=0.3, force=0.3), lambda problem: ScheduledExperts(problem, eta=0.3)],
+        ids=["lazy", "scheduled"],
+    )
+    def test_runs_and_loops_agree_over_the_border(self, make):
+        plan, rows = self.plan(make), np.array(losses(3, 1100))
+        loop, array = plan.start(Randomness.replayable(3)), plan.start(Randomness.replayable(3))
+        wanted = []
+        for number in range(len(rows)):
+            wanted.append(loop.decide().action)
+            if number >= 4:
+                loop.settle(number - 4, rows[number - 4])
+        assert array.run(rows).tolist() == wanted
+        assert array.rounds == loop.rounds == 1095
+
+    @pytest.mark.parametrize(
+        ("problem", "make"),
+        [
+            (Experts(n=3, horizon=None, delay=4), lambda problem: ScheduledExperts(problem, eta=30.0)),
+            (
+                Tracking(n=3, horizon=None, delay=4, switches=2),
+                lambda problem: LazyFixedShare(problem, eta=0.3, force=0.3),
+            ),
+            (
+                Tracking(n=3, horizon=None, delay=4, switches=2),
+                lambda problem: SampledFixedShare(problem, eta=30.0, epoch=15),
+            ),
+        ],
+        ids=["scheduled", "shares, lazy", "shares, sampled"],
+    )
+    def test_a_state_with_open_rounds_can_be_continued(self, problem, make):
+        """What an epoch's learner remembers of open rounds, whose slots are its owner's, is no contradiction."""
+        plan = Doubling(problem, Target(1e6, 1e-6), make)
+        learner = plan.start(Randomness.replayable(3))
+        for number in range(1040):
+            learner.decide()
+            if number % 3:
+                learner.settle(number, losses(3, 5)[number % 5])
+            if number < 15 or number > 1018:
+                learner = plan.restore(learner.state_dict())
+        learner.play()
+        assert plan.restore(learner.state_dict()).decided == 1041
+
+    def test_each_epoch_is_a_learner_of_its_own(self):
+        plan, rows = self.plan(lambda problem: LazyExperts(problem, eta=0.3, force=0.3)), np.array(losses(3, 1100))
+        actions = plan.run(rows, Randomness.replayable(3))
+        source = Randomness.replayable(3)
+        first = plan.epoch(0).start(source.child(0)).run(rows[:1024])
+        second = plan.epoch(1).start(source.child(1)).run(rows[1024:])
+        np.testing.assert_array_equal(actions, np.concatenate([first, second]))
+
+    def test_states_hold_rounds_of_two_epochs(self):
+        plan, rows = self.plan(lambda problem: LazyExperts(problem, eta=0.3, force=0.3)), np.array(losses(3, 1100))
+        learner = plan.start(Randomness.replayable(3))
+        learner.run(rows[:1026])
+        again = plan.restore(json.loads(json.dumps(learner.state_dict())))
+        np.testing.assert_array_equal(again.run(rows[1026:]), learner.run(rows[1026:]))
+        assert content(again) == content(learner)
+
+    @pytest.mark.parametrize("algorithm", [LazyFixedShare, SampledFixedShare, ScheduledExperts])
+    @pytest.mark.parametrize("decided", [3, 300, 1026])
+    def test_states_of_learners_that_draw_before_feedback_comes(self, algorithm, decided):
+        """They counted the rounds of an epoch without its open ones, and refused their own states."""
+        kind = Experts if algorithm is ScheduledExperts else Tracking
+        problem = kind(n=3, horizon=None, delay=7, **({} if kind is Experts else {"switches": 2}))
+        plan = algorithm.calibrate(problem, epsilon=50.0, delta=1e-6)
+        learner, rows = plan.start(Randomness.replayable(3)), np.array(losses(3, 1100))
+        learner.run(rows[:decided])
+        learner.play()
+        state = json.loads(json.dumps(learner.state_dict()))
+        again = plan.restore(state)
+        np.testing.assert_array_equal(again.run(rows[decided:]), learner.run(rows[decided:]))
+        for row in state["open"]:
+            row[1] = encode(np.full(3, 9.0))
+        with pytest.raises(InvalidInput, match="contradicts itself"):
+            plan.restore(resealed(state))

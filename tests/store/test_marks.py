@@ -1,0 +1,48 @@
+"""Older copies of a store are noticed by their epochs and by the mark beside the file."""
+
+import shutil
+
+import pytest
+
+import tacit
+from attacks import rows
+from store.world import PROBLEM, TARGET, use
+from tacit.errors import StoreError
+
+pytest.importorskip("sqlalchemy")
+
+
+@pytest.mark.attack(rows.OLDER_COPY)
+def test_an_older_copy_that_was_put_back_is_noticed(path):
+    with tacit.Store(path) as store:
+        use(store.open("home", PROBLEM, **TARGET), 3)
+    shutil.copy(path, path.with_suffix(".old"))
+    with tacit.Store(path) as store:
+        use(store.open("home", PROBLEM, **TARGET), 3)
+        assert store.epoch == 6
+    shutil.copy(path.with_suffix(".old"), path)
+    with tacit.Store(path) as store:
+        assert store.epoch == 3
+        with pytest.raises(StoreError, match="an earlier copy was put back"):
+            store.open("home", PROBLEM, **TARGET)
+    path.with_name("decisions.db.mark").unlink()
+    with tacit.Store(path) as store:
+        assert store.open("home", PROBLEM, **TARGET).decide().round == 3
+
+
+@pytest.mark.attack(rows.OLDER_COPY)
+def test_an_older_copy_under_a_running_learner_is_noticed(store):
+    live = store.open("home", PROBLEM, **TARGET)
+    use(live, 2)
+    with store._database.writing() as transaction:
+        transaction.run("UPDATE tacit_learners SET epoch = 1")
+    with pytest.raises(StoreError, match="is behind what was written to it: an earlier copy"):
+        live.decide()
+
+
+def test_a_new_store_in_the_place_of_an_old_one_begins_anew(path):
+    with tacit.Store(path) as store:
+        use(store.open("home", PROBLEM, **TARGET), 3)
+    path.unlink()
+    with tacit.Store(path) as store:
+        assert store.open("home", PROBLEM, **TARGET).decide().round == 0
