@@ -13,6 +13,7 @@ sigma: that much is added to the spectrum, after negative eigenvalues are lifted
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from math import floor
 from typing import Any, ClassVar, cast
@@ -26,7 +27,6 @@ from tacit.errors import PrivacyError, ProtocolError
 from tacit.estimators.base import PrivateLinearModel, objective_plan
 from tacit.estimators.batches import are_batches
 from tacit.estimators.classifier import has_horizon
-from tacit.estimators.ledger import Ledger
 from tacit.estimators.sparse import clipped_rows, dense_parts, scaled_rows
 from tacit.estimators.usefulness import warn_if_useless
 from tacit.estimators.weights import relative_weights
@@ -51,6 +51,7 @@ SHORTER = 4.0
 """Times the regularisation of a classifier: the best of 1, 2, 4 and 8 on synthetic rows and diabetes."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRidge(RegressorMixin, PrivateLinearModel):
     """Linear least squares with private coefficients.
 
@@ -81,40 +82,10 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
     True
     """
 
+    label_bound: float | None = None
     _algorithms: ClassVar[tuple[str, ...]] = ("auto", "statistics", "objective", "one-pass")
     # Predictions of targets within [-1, 1] need no larger margins.
     _largest_margin: ClassVar[float] = 2.0
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        data_norm: float | None = None,
-        label_bound: float | None = None,
-        weight_bound: float | None = None,
-        algorithm: str = "auto",
-        fit_intercept: bool = True,
-        regularisation: float | None = None,
-        relation: str = "replace",
-        horizon: int | None = None,
-        initial: Any = None,
-        random_state: Any = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.data_norm = data_norm
-        self.label_bound = label_bound
-        self.weight_bound = weight_bound
-        self.algorithm = algorithm
-        self.fit_intercept = fit_intercept
-        self.regularisation = regularisation
-        self.relation = relation
-        self.horizon = horizon
-        self.initial = initial
-        self.random_state = random_state
-        self.ledger = ledger
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateRidge:
         """Train privately; the spending is recorded before the data are used.
