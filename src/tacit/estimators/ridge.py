@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.errors import PrivacyError, ProtocolError
 from tacit.estimators.base import PrivateLinearModel, objective_plan
 from tacit.estimators.batches import are_batches
+from tacit.estimators.budget import statistics_guarantee
 from tacit.estimators.classifier import has_horizon
 from tacit.estimators.sparse import clipped_rows, dense_parts, scaled_rows
 from tacit.estimators.usefulness import warn_if_useless
@@ -33,7 +34,7 @@ from tacit.estimators.weights import relative_weights
 from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
 from tacit.losses.linear_models import HuberLoss
-from tacit.mechanisms.noisy_statistics import NoisyStatistics, statistics_curve
+from tacit.mechanisms.noisy_statistics import NoisyStatistics
 from tacit.numerics.lattice import (
     cross_ratio,
     joint_shift,
@@ -210,16 +211,13 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
     def _statistics_guarantee(self, width: int) -> Guarantee:
         if self.delta == 0:
             raise PrivacyError("Perturbed statistics use Gaussian noise, which needs delta > 0.")
-        mu = gaussian_mu(self.epsilon, self.delta)
-        curve, numerics = statistics_curve(mu, width * (width + 3) // 2)
-        return Guarantee(
-            curve=curve,
-            at_delta=self.delta,
+        return statistics_guarantee(
+            self.epsilon,
+            self.delta,
+            self.relation,
+            width * (width + 3) // 2,
             released="noisy X^T X and X^T y, hence the coefficients",
             theorem="Gaussian mechanism on sufficient statistics",
-            relation=Relation(self.relation),
-            unit="one record",
-            numerics=numerics,
         )
 
     def _from_statistics(self, rows: Any, target: FloatArray) -> FloatArray:
