@@ -5,10 +5,15 @@ printed in line 14 the algorithm moves away from the minimum; what is run here i
 `python scripts/reproduce/rate_bandit.py [folder]`.
 """
 
-import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from scripts.reproduced import called, made, show
 
 from tacit.environments.bandit import MovingTarget
 from tacit.geometry import Ball
@@ -30,8 +35,7 @@ def slope(cells: list[Summary], values: list[float]) -> float:
 
 
 def main(folder: str = "reproduced", *, horizons: tuple[int, ...] = (10**4, 10**5, 10**6), runs: int = 3) -> None:
-    path = Path(folder)
-    path.mkdir(parents=True, exist_ok=True)
+    path = made(folder)
     problems = [MovingTarget(Ball(2), rounds).problem for rounds in horizons]
     privacies = [(epsilon, 1e-6) for epsilon in (0.3, 1.0, 3.0, 1e4)]
     summaries = sweep(problems, privacies, target, runs=runs).summaries()
@@ -43,11 +47,8 @@ def main(folder: str = "reproduced", *, horizons: tuple[int, ...] = (10**4, 10**
         lines.append(f"| {epsilon:g} | {found} | T^0.75 |")
     (path / "bandit_rate.md").write_text("\n".join(lines) + "\n")
     plot_regret_by_horizon(summaries, path / "bandit_rate.png", title="Bandit regret, target in the unit disc")
-    print((path / "bandit_rate.md").read_text())
-    print(f"picture: {path / 'bandit_rate.png'}")
+    show(path / "bandit_rate.md", path / "bandit_rate.png")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
-    main(parser.parse_args().folder)
+    called(main, __doc__)

@@ -4,11 +4,16 @@ Excess risk of one private pass of logistic regression over T records, measured 
 several epsilons. Run: `python scripts/reproduce/rate_online_to_batch.py [folder]`.
 """
 
-import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from scripts.reproduced import called, made, show
 
 from tacit.geometry import Ball
 from tacit.learners.stochastic import OnlineToBatch
@@ -43,8 +48,7 @@ def best_model(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def main(folder: str = "reproduced", *, sizes: tuple[int, ...] = (1000, 10_000, 100_000), runs: int = 4) -> None:
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = made(folder)
     rows, labels = records(50_000, Randomness.replayable(0).stream("fresh"))
     least = risk(best_model(rows, labels), rows, labels)
     lines = ["| records | epsilon | measured excess risk | certified |", "|---|---|---|---|"]
@@ -73,11 +77,8 @@ def main(folder: str = "reproduced", *, sizes: tuple[int, ...] = (1000, 10_000, 
     note = f"{runs} run(s) a point; replayable randomness, so not private; epsilon as shown"
     save_figure(figure, target / "online_to_batch_rate.png", f"{plan.guarantee}\n{note}")
     (target / "online_to_batch_rate.md").write_text("\n".join(lines) + "\n")
-    print((target / "online_to_batch_rate.md").read_text())
-    print(f"picture: {target / 'online_to_batch_rate.png'}")
+    show(target / "online_to_batch_rate.md", target / "online_to_batch_rate.png")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
-    main(parser.parse_args().folder)
+    called(main, __doc__)

@@ -7,11 +7,16 @@ claim for every alpha. The corrected rates, and the exponents that tacit certifi
 `python scripts/reproduce/table1_lazy.py [folder]`.
 """
 
-import argparse
+import sys
 from math import exp, lgamma, log, sqrt
 from pathlib import Path
 
 import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from scripts.reproduced import called, made, show
 
 import tacit
 from tacit.report.style import legend_below, line_style, save_figure
@@ -124,14 +129,10 @@ def table1(folder: Path, growth: dict[float, float]) -> None:
 
 
 def main(folder: str = "reproduced", *, alphas: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5), long: int = 10**8) -> None:
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = made(folder)
     table1(target, figure1(target, alphas, long // 100, long))
-    print((target / "lazy_table1.md").read_text())
-    print(f"picture: {target / 'lazy_figure1.png'}")
+    show(target / "lazy_table1.md", target / "lazy_figure1.png")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
-    main(parser.parse_args().folder)
+    called(main, __doc__)

@@ -6,11 +6,16 @@ and one for adaptive losses cannot; and measured, where the lazy learner that is
 constant a round to an adversary that reacts to it. Run: `python scripts/reproduce/table1_tracking.py [folder]`.
 """
 
-import argparse
+import sys
 from math import log, sqrt
 from pathlib import Path
 
 import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from scripts.reproduced import called, made, show
 
 import tacit
 from tacit.environments.tracking import PenaliseHeld, ShiftingBernoulli
@@ -115,15 +120,11 @@ def picture(folder: Path, far: int, near: int, runs: int) -> None:
 
 
 def main(folder: str = "reproduced", *, far: int = 10**8, near: int = 5000, runs: int = 3) -> None:
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = made(folder)
     table(target, 10**6, (0.1, 1.0))
     picture(target, far, near, runs)
-    print((target / "tracking_table1.md").read_text())
-    print(f"picture: {target / 'tracking_separation.png'}")
+    show(target / "tracking_table1.md", target / "tracking_separation.png")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
-    main(parser.parse_args().folder)
+    called(main, __doc__)

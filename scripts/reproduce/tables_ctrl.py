@@ -7,11 +7,16 @@ the noise that covers inexact minimisation in float64 takes over, and the last t
 Run: `python scripts/reproduce/tables_ctrl.py [folder]`.
 """
 
-import argparse
+import sys
 from math import log
 from pathlib import Path
 
 import numpy as np
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from scripts.reproduced import called, made, show
 
 from tacit.errors import PrivacyError
 from tacit.geometry import Ball
@@ -73,8 +78,7 @@ def table(heads: list[str], alphas: tuple[float, ...], columns: list[list[float]
 def main(folder: str = "reproduced", *, alphas: tuple[float, ...] = (0.0, 0.15, 0.3, 0.4), short: int = 10**5) -> None:
     from matplotlib.figure import Figure
 
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = made(folder)
     figure = Figure(figsize=(10, 5.4), dpi=130)
     left, right = (figure.add_axes((x, 0.45, 0.41, 0.47)) for x in (0.07, 0.57))
     line = np.linspace(0.0, 0.5, 101)
@@ -113,11 +117,8 @@ def main(folder: str = "reproduced", *, alphas: tuple[float, ...] = (0.0, 0.15, 
     lengths = [short * factor for factor in (1, 100, 1000)]
     text += ["| T | share |", "|---|---|", *(f"| {rounds:.0e} | {float_share(rounds):.2g} |" for rounds in lengths)]
     (target / "ctrl_tables.md").write_text("\n".join(text) + "\n")
-    print((target / "ctrl_tables.md").read_text())
-    print(f"picture: {target / 'ctrl_tables.png'}")
+    show(target / "ctrl_tables.md", target / "ctrl_tables.png")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", default="reproduced", help="where the picture and the table go")
-    main(parser.parse_args().folder)
+    called(main, __doc__)

@@ -7,24 +7,8 @@ from inspect import isabstract
 from typing import TypeVar
 
 from tacit.errors import InvalidInput
-from tacit.learners.arms import BatchedTsallis, PhasedArms
-from tacit.learners.bandit import BanditFW
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.ctrl import CTRL, LazyOCO
-from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
-from tacit.learners.l2p_convex import L2PConvex
-from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
+from tacit.learners import arms, bandit, convex, ctrl, experts, l2p_convex, lipschitz, stochastic, tracking
 from tacit.learners.plan import Plan
-from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
-from tacit.learners.tracking import (
-    LazyFixedShare,
-    LimitedUpdates,
-    NoisyMirrorDescent,
-    RecentLeader,
-    RestartOnShift,
-    SampledFixedShare,
-    TrackingOnSums,
-)
 from tacit.problems import (
     Arms,
     Bandit,
@@ -39,29 +23,29 @@ from tacit.problems import (
 from tacit.validation import invalid
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
-    Experts: (LazyExperts, L2P, ScheduledExperts, HedgeOnSums),
+    Experts: (experts.LazyExperts, experts.L2P, experts.ScheduledExperts, experts.HedgeOnSums),
     Tracking: (
-        TrackingOnSums,
-        RecentLeader,
-        RestartOnShift,
-        LimitedUpdates,
-        LazyFixedShare,
-        SampledFixedShare,
-        NoisyMirrorDescent,
+        tracking.TrackingOnSums,
+        tracking.RecentLeader,
+        tracking.RestartOnShift,
+        tracking.LimitedUpdates,
+        tracking.LazyFixedShare,
+        tracking.SampledFixedShare,
+        tracking.NoisyMirrorDescent,
     ),
-    Convex: (PrivateFTRL, CTRL, L2PConvex),
-    Lipschitz: (LipschitzGrid, LipschitzNet),
-    Bandit: (BanditFW,),
-    Arms: (PhasedArms, BatchedTsallis),
-    StochasticLipschitz: (LipschitzOnePass,),
-    Stochastic: (ObjectivePerturbation, OnlineToBatch, AveragedFTRL),
+    Convex: (convex.PrivateFTRL, ctrl.CTRL, l2p_convex.L2PConvex),
+    Lipschitz: (lipschitz.LipschitzGrid, lipschitz.LipschitzNet),
+    Bandit: (bandit.BanditFW,),
+    Arms: (arms.PhasedArms, arms.BatchedTsallis),
+    StochasticLipschitz: (lipschitz.LipschitzOnePass,),
+    Stochastic: (stochastic.ObjectivePerturbation, stochastic.OnlineToBatch, stochastic.AveragedFTRL),
 }
 """Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""
 
-FOR_INDEPENDENT_LOSSES: dict[type[Problem], tuple[type[Plan], ...]] = {Experts: (LimitedUpdates,)}
+FOR_INDEPENDENT_LOSSES: dict[type[Problem], tuple[type[Plan], ...]] = {Experts: (tracking.LimitedUpdates,)}
 """Which algorithms apply, too, if a problem that names no adversary is planned for `adversary="stochastic"`."""
 
-FOR_LIMITED_SWITCHES: dict[type[Problem], tuple[type[Plan], ...]] = {Convex: (LazyOCO,)}
+FOR_LIMITED_SWITCHES: dict[type[Problem], tuple[type[Plan], ...]] = {Convex: (ctrl.LazyOCO,)}
 """Which algorithms are named, too, if switches are limited. They are NOT private: no finite epsilon chooses them."""
 
 _Algorithm = TypeVar("_Algorithm", bound=type[Plan])

@@ -39,17 +39,7 @@ def attack(
         raise typer.Exit(1)
 
 
-KINDS = (
-    problems.experts,
-    problems.tracking,
-    problems.convex,
-    problems.lipschitz,
-    problems.bandit,
-    problems.arms,
-    problems.stochastic,
-    problems.stochastic_lipschitz,
-)
-add_commands(app, attack, KINDS)
+add_commands(app, attack, (*problems.SIMULATED, problems.stochastic, problems.stochastic_lipschitz))
 
 
 def _progress() -> Any:

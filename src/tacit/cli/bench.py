@@ -82,5 +82,4 @@ def timed(plan: Plan, environment: Environment, repeats: int) -> tuple[float, fl
     return min(deciding), min(deciding) / min(drawing)
 
 
-KINDS = (problems.experts, problems.tracking, problems.convex, problems.lipschitz, problems.bandit, problems.arms)
-add_commands(app, bench, KINDS)
+add_commands(app, bench, problems.SIMULATED)

@@ -45,14 +45,5 @@ def verify(
         raise typer.Exit(verdict.exit_code)
 
 
-KINDS = (
-    problems.experts,
-    problems.tracking,
-    problems.convex_constants,
-    problems.lipschitz,
-    problems.bandit,
-    problems.arms,
-    problems.stochastic,
-)
-add_commands(plans, write, KINDS)
+add_commands(plans, write, problems.PLANNED)
 add_command(app, verify)

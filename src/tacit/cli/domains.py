@@ -14,30 +14,17 @@ from typing import Annotated
 import numpy as np
 import typer
 
+import tacit
 from tacit.errors import InvalidInput
-from tacit.geometry import (
-    Ball,
-    Birkhoff,
-    Box,
-    ConvexSet,
-    KSubsets,
-    L1Ball,
-    Matroid,
-    NuclearBall,
-    Paths,
-    Polytope,
-    Simplex,
-    SpanningTrees,
-    SubmodularBase,
-)
+from tacit.geometry import ConvexSet
 
 SIZED: dict[str, Callable[[int, float, int], ConvexSet]] = {
-    "ball": lambda dim, radius, chosen: Ball(dim, radius),
-    "l1-ball": lambda dim, radius, chosen: L1Ball(dim, radius),
-    "box": lambda dim, radius, chosen: Box.cube(dim, radius),
-    "simplex": lambda dim, radius, chosen: Simplex(dim),
-    "k-subsets": lambda dim, radius, chosen: KSubsets(dim, chosen),
-    "birkhoff": lambda dim, radius, chosen: Birkhoff(dim),
+    "ball": lambda dim, radius, chosen: tacit.Ball(dim, radius),
+    "l1-ball": lambda dim, radius, chosen: tacit.L1Ball(dim, radius),
+    "box": lambda dim, radius, chosen: tacit.Box.cube(dim, radius),
+    "simplex": lambda dim, radius, chosen: tacit.Simplex(dim),
+    "k-subsets": lambda dim, radius, chosen: tacit.KSubsets(dim, chosen),
+    "birkhoff": lambda dim, radius, chosen: tacit.Birkhoff(dim),
 }
 """Sets that --dim, --radius and --chosen describe."""
 
@@ -81,7 +68,7 @@ def _nuclear(rows: Rows, radius: float, chosen: int) -> ConvexSet:
     if len(rows) > 1 or len(rows[0]) > 1 or len(sides) != 2:
         raise _malformed("nuclear-ball")
     tall, wide = (_whole(side, "nuclear-ball") for side in sides)
-    return NuclearBall(tall, wide, radius)
+    return tacit.NuclearBall(tall, wide, radius)
 
 
 def _sides(rows: Rows, radius: float, chosen: int) -> ConvexSet:
@@ -89,12 +76,12 @@ def _sides(rows: Rows, radius: float, chosen: int) -> ConvexSet:
     if any(len(pair) != 2 for pair in ends):
         raise _malformed("box")
     low, high = ([_number(pair[side], "box") for pair in ends] for side in (0, 1))
-    return Box(np.array(low), np.array(high))
+    return tacit.Box(np.array(low), np.array(high))
 
 
 def _paths(rows: Rows, radius: float, chosen: int) -> ConvexSet:
     edges = _edges(rows, "paths")
-    return Paths(edges, source=edges[0][0], sink=edges[-1][1])
+    return tacit.Paths(edges, source=edges[0][0], sink=edges[-1][1])
 
 
 def _polytope(rows: Rows, radius: float, chosen: int) -> ConvexSet:
@@ -102,24 +89,24 @@ def _polytope(rows: Rows, radius: float, chosen: int) -> ConvexSet:
     if len({len(row) for row in numbers}) != 1 or len(numbers[0]) < 2:
         raise _malformed("polytope")
     table = np.array(numbers)
-    return Polytope(table[:, :-1], table[:, -1])
+    return tacit.Polytope(table[:, :-1], table[:, -1])
 
 
 def _matroid(rows: Rows, radius: float, chosen: int) -> ConvexSet:
     groups = tuple(cell for row in rows for cell in row)
-    return Matroid(tuple(range(len(groups))), AtMostOfEach(groups, chosen))
+    return tacit.Matroid(tuple(range(len(groups))), AtMostOfEach(groups, chosen))
 
 
 def _submodular(rows: Rows, radius: float, chosen: int) -> ConvexSet:
     values = tuple(_number(cell, "submodular-base") for row in rows for cell in row)
-    return SubmodularBase(len(values), BySize(values))
+    return tacit.SubmodularBase(len(values), BySize(values))
 
 
 WRITTEN: dict[str, tuple[Callable[[Rows, float, int], ConvexSet], str]] = {
     "box": (_sides, "box:-1..1,0..2, the ends of each coordinate"),
     "nuclear-ball": (_nuclear, "nuclear-ball:3x4, rows and columns of the matrix"),
     "spanning-trees": (
-        lambda rows, radius, chosen: SpanningTrees(_edges(rows, "spanning-trees")),
+        lambda rows, radius, chosen: tacit.SpanningTrees(_edges(rows, "spanning-trees")),
         "spanning-trees:a-b,b-c,a-c, the edges of the graph",
     ),
     "paths": (_paths, "paths:s-a,a-t,s-t, directed edges from the first one's tail to the last one's head"),

@@ -26,14 +26,4 @@ def plan(
     output.answer(choice.explain(), choice.to_dict())
 
 
-KINDS = (
-    problems.experts,
-    problems.tracking,
-    problems.convex_constants,
-    problems.lipschitz,
-    problems.bandit,
-    problems.arms,
-    problems.stochastic,
-    problems.stochastic_lipschitz,
-)
-add_commands(app, plan, KINDS)
+add_commands(app, plan, (*problems.PLANNED, problems.stochastic_lipschitz))

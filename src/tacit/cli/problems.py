@@ -226,3 +226,10 @@ def loss_of(name: str, data_norm: float) -> RowLoss:
     if name not in LOSSES:
         raise InvalidInput(f"--loss must be one of {', '.join(LOSSES)}, quadratic, linear. Got {name!r} instead.")
     return LOSSES[name](data_norm=data_norm)
+
+
+PLANNED = (experts, tracking, convex_constants, lipschitz, bandit, arms, stochastic)
+"""Problems that are planned before any data: the constants of a convex loss are enough."""
+
+SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms)
+"""Problems that are played in an environment."""

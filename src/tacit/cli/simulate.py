@@ -43,5 +43,4 @@ def simulate(
     output.answer(result.summary(), result.to_dict())
 
 
-KINDS = (problems.experts, problems.tracking, problems.convex, problems.lipschitz, problems.bandit, problems.arms)
-add_commands(app, simulate, KINDS)
+add_commands(app, simulate, problems.SIMULATED)

@@ -15,9 +15,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli import options
+from tacit.cli import options, problems
 from tacit.cli.commands import Part, add_commands, options_of, with_options
-from tacit.cli.simulate import KINDS, NAMES
+from tacit.cli.simulate import NAMES
 from tacit.environments.named import fitting_environment
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
@@ -113,4 +113,4 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
         raise InvalidInput(f"--{name} must be {what} with commas between them. Got {text!r} instead.") from None
 
 
-add_commands(app, run, [listed(kind) for kind in KINDS], budgets)
+add_commands(app, run, [listed(kind) for kind in problems.SIMULATED], budgets)

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.environments.sized import OptionsWorld
 from tacit.errors import InvalidInput
 from tacit.validation import (
     FloatArray,
@@ -86,7 +87,7 @@ class BernoulliArms:
 
 
 @dataclass(frozen=True)
-class DecoyArms:
+class DecoyArms(OptionsWorld):
     """One arm is the best at first and the worst later; another is steadily good.
 
     Attributes:
@@ -95,20 +96,16 @@ class DecoyArms:
         turn: the share of the rounds after which the decoy turns.
     """
 
-    n: int
-    horizon: int
     turn: float = 0.5
-    adaptive: ClassVar[bool] = False
+    _fewest: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("DecoyArms", "n", self.n, at_least=2)
-        check_integer("DecoyArms", "horizon", self.horizon)
+        super().__post_init__()
         check_number("DecoyArms", "turn", self.turn, above=0.0, below=1.0, closed_low=True, closed_high=True)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n): arm 0 is the decoy, arm 1 the best one in the end."""
-        check_table("DecoyArms", self.horizon, self.n)
+        self._check_size()
         means = np.full((self.horizon, self.n), 0.5)
         means[:, 0] = np.where(np.arange(self.horizon) < self.turn * self.horizon, 0.3, 0.7)
         means[:, 1] = 0.4
@@ -116,7 +113,7 @@ class DecoyArms:
 
 
 @dataclass(frozen=True)
-class DriftingArms:
+class DriftingArms(OptionsWorld):
     """Every arm's mean goes up and down; the arms take turns at being the best, arm 0 a little more often.
 
     Attributes:
@@ -125,20 +122,15 @@ class DriftingArms:
         cycles: how often each arm goes up and down.
     """
 
-    n: int
-    horizon: int
     cycles: float = 1.0
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("DriftingArms", "n", self.n)
-        check_integer("DriftingArms", "horizon", self.horizon)
+        super().__post_init__()
         check_number("DriftingArms", "cycles", self.cycles, above=0.0, below=1e6, closed_low=True)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n)."""
-        check_table("DriftingArms", self.horizon, self.n)
+        self._check_size()
         time = np.arange(self.horizon)[:, None] / self.horizon
         means = 0.5 + 0.2 * np.sin(2 * pi * (self.cycles * time + np.arange(self.n) / self.n))
         means[:, 0] -= 0.1

@@ -12,16 +12,15 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from tacit.environments.environment import Data
+from tacit.environments.sized import PointsWorld
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.losses.base import RowLoss
 from tacit.validation import (
     NO_LENGTH,
     FloatArray,
-    check_integer,
     check_level,
     check_number,
     check_positive,
-    check_table,
     invalid,
     plain_fields,
     real_array,
@@ -29,7 +28,7 @@ from tacit.validation import (
 
 
 @dataclass(frozen=True)
-class LogisticStream:
+class LogisticStream(PointsWorld):
     """Online logistic regression: unit feature vectors, labels from a fixed model of length `strength`.
 
     Attributes:
@@ -38,15 +37,10 @@ class LogisticStream:
         strength: how steep the true model is; 0 is pure noise.
     """
 
-    dimension: int
-    horizon: int
     strength: float = 5.0
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("LogisticStream", "dimension", self.dimension)
-        check_integer("LogisticStream", "horizon", self.horizon)
+        super().__post_init__()
         check_level("LogisticStream", "strength", self.strength, at_least=0.0)
 
     @cached_property
@@ -56,7 +50,7 @@ class LogisticStream:
 
     def data(self, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Features of shape (horizon, dimension), and labels -1 or 1."""
-        check_table("LogisticStream", self.horizon, self.dimension)
+        self._check_size()
         direction = _unit(generator.standard_normal((1, self.dimension)))[0]
         features = _unit(generator.standard_normal((self.horizon, self.dimension)))
         positive = generator.random(self.horizon) < expit(self.strength * (features @ direction))
@@ -64,7 +58,7 @@ class LogisticStream:
 
 
 @dataclass(frozen=True)
-class DriftingQuadratic:
+class DriftingQuadratic(PointsWorld):
     """Squared distance to a target that goes round a circle `turns` times, with noise.
 
     Attributes:
@@ -74,16 +68,11 @@ class DriftingQuadratic:
         spread: standard deviation of the noise of each coordinate.
     """
 
-    dimension: int
-    horizon: int
     turns: float = 1.0
     spread: float = 0.1
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("DriftingQuadratic", "dimension", self.dimension)
-        check_integer("DriftingQuadratic", "horizon", self.horizon)
+        super().__post_init__()
         check_level("DriftingQuadratic", "turns", self.turns, at_least=0.0)
         check_level("DriftingQuadratic", "spread", self.spread, at_least=0.0)
 
@@ -94,7 +83,7 @@ class DriftingQuadratic:
 
     def data(self, generator: np.random.Generator) -> FloatArray:
         """Targets of shape (horizon, dimension)."""
-        check_table("DriftingQuadratic", self.horizon, self.dimension)
+        self._check_size()
         angles = 2 * pi * self.turns * np.arange(self.horizon) / self.horizon
         targets = self.spread * generator.standard_normal((self.horizon, self.dimension))
         targets[:, 0] += 0.5 * np.cos(angles) + 0.2
@@ -104,7 +93,7 @@ class DriftingQuadratic:
 
 
 @dataclass(frozen=True)
-class SignFlips:
+class SignFlips(PointsWorld):
     """Linear losses whose direction turns round at random times: following the last phase is always late.
 
     Attributes:
@@ -114,16 +103,11 @@ class SignFlips:
         bias: how much longer one sign lasts than the other.
     """
 
-    dimension: int
-    horizon: int
     phase: float = 50.0
     bias: float = 0.1
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("SignFlips", "dimension", self.dimension)
-        check_integer("SignFlips", "horizon", self.horizon)
+        super().__post_init__()
         check_positive("SignFlips", "phase", self.phase)
         check_number("SignFlips", "bias", self.bias, above=0.0, below=1.0, closed_low=True)
 
@@ -134,7 +118,7 @@ class SignFlips:
 
     def data(self, generator: np.random.Generator) -> FloatArray:
         """Gradients of shape (horizon, dimension) and norm 1."""
-        check_table("SignFlips", self.horizon, self.dimension)
+        self._check_size()
         direction = _unit(generator.standard_normal((1, self.dimension)))[0]
         signs = np.empty(self.horizon)
         first, sign = 0, 1.0

@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.validation import FloatArray, check_integer, check_number, check_table, plain_fields, real_array
+from tacit.environments.sized import OptionsWorld
+from tacit.validation import FloatArray, check_integer, check_number, plain_fields, real_array
 
 
 @dataclass(frozen=True)
-class BernoulliGap:
+class BernoulliGap(OptionsWorld):
     """Independent 0/1 losses; one expert has a smaller mean than all others.
 
     Attributes:
@@ -23,50 +24,41 @@ class BernoulliGap:
         best: which expert is the best one.
     """
 
-    n: int
-    horizon: int
     gap: float = 0.1
     mean: float = 0.5
     best: int = 0
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("BernoulliGap", "n", self.n)
-        check_integer("BernoulliGap", "horizon", self.horizon)
+        super().__post_init__()
         check_integer("BernoulliGap", "best", self.best, at_least=0, at_most=self.n - 1)
         check_number("BernoulliGap", "mean", self.mean, above=0, below=1, closed_low=True, closed_high=True)
         check_number("BernoulliGap", "gap", self.gap, above=0, below=self.mean, closed_low=True, closed_high=True)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n)."""
-        check_table("BernoulliGap", self.horizon, self.n)
+        self._check_size()
         means = np.full(self.n, self.mean)
         means[self.best] -= self.gap
         return (generator.random((self.horizon, self.n)) < means).astype(np.float64)
 
 
 @dataclass(frozen=True)
-class SwitchingAdversary:
+class SwitchingAdversary(OptionsWorld):
     """Two groups of experts take turns at being wrong, in phases of random length about `phase`.
 
     A learner that chases the recent past is always late. Expert 0 is right a little more often.
     """
 
-    n: int
-    horizon: int
     phase: int = 50
-    adaptive: ClassVar[bool] = False
+    _fewest: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("SwitchingAdversary", "n", self.n, at_least=2)
-        check_integer("SwitchingAdversary", "horizon", self.horizon)
+        super().__post_init__()
         check_integer("SwitchingAdversary", "phase", self.phase)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n)."""
-        check_table("SwitchingAdversary", self.horizon, self.n)
+        self._check_size()
         flips = generator.random(self.horizon) < 1 / self.phase
         side = np.cumsum(flips) % 2
         odd = np.arange(self.n) % 2

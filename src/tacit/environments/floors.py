@@ -14,13 +14,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.environments.sized import OptionsWorld
 from tacit.geometry import Ball, Box, ConvexSet, Simplex
 from tacit.losses import LinearLoss
 from tacit.validation import FloatArray, check_integer, check_positive, check_table, invalid, plain_fields
 
 
 @dataclass(frozen=True)
-class PerfectExpert:
+class PerfectExpert(OptionsWorld):
     """One expert loses nothing and all others lose 1; which one it is is drawn anew in each phase.
 
     Attributes:
@@ -29,27 +30,22 @@ class PerfectExpert:
         phases: number of phases; at most `horizon`.
     """
 
-    n: int
-    horizon: int
     phases: int = 1
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("PerfectExpert", "n", self.n)
-        check_integer("PerfectExpert", "horizon", self.horizon)
+        super().__post_init__()
         check_integer("PerfectExpert", "phases", self.phases, at_most=self.horizon)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n)."""
-        check_table("PerfectExpert", self.horizon, self.n)
+        self._check_size()
         perfect = generator.integers(self.n, size=self.phases)
         phase = np.minimum(np.arange(self.horizon) // (self.horizon // self.phases), self.phases - 1)
         return np.asarray(1.0 - (np.arange(self.n) == perfect[phase][:, None]))
 
 
 @dataclass(frozen=True)
-class FairCoins:
+class FairCoins(OptionsWorld):
     """Every loss is a fair coin: no learner loses less than 1/2 a round on average, the best of N experts does.
 
     Attributes:
@@ -57,18 +53,9 @@ class FairCoins:
         horizon: number of rounds.
     """
 
-    n: int
-    horizon: int
-    adaptive: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("FairCoins", "n", self.n)
-        check_integer("FairCoins", "horizon", self.horizon)
-
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n)."""
-        check_table("FairCoins", self.horizon, self.n)
+        self._check_size()
         return generator.integers(0, 2, size=(self.horizon, self.n)).astype(np.float64)
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.environments.sized import OptionsWorld
 from tacit.validation import (
     FloatArray,
     IntArray,
@@ -25,7 +26,7 @@ from tacit.validation import (
 
 
 @dataclass(frozen=True)
-class ShiftingBernoulli:
+class ShiftingBernoulli(OptionsWorld):
     """Independent 0/1 losses; at each change another expert becomes the best one.
 
     Attributes:
@@ -36,17 +37,13 @@ class ShiftingBernoulli:
         mean: mean loss of the others.
     """
 
-    n: int
-    horizon: int
     changes: tuple[int, ...]
     gap: float = 0.3
     mean: float = 0.6
-    adaptive: ClassVar[bool] = False
+    _fewest: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("ShiftingBernoulli", "n", self.n, at_least=2)
-        check_integer("ShiftingBernoulli", "horizon", self.horizon)
+        super().__post_init__()
         if not isinstance(self.changes, tuple | list):
             raise invalid("ShiftingBernoulli", "changes", "a tuple of rounds", self.changes)
         changes = tuple(
@@ -68,7 +65,7 @@ class ShiftingBernoulli:
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One draw of the whole stream, shape (horizon, n)."""
-        check_table("ShiftingBernoulli", self.horizon, self.n)
+        self._check_size()
         stretch = np.searchsorted(np.asarray(self.changes), np.arange(self.horizon), side="right")
         best = self.best(generator)[stretch]
         drawn = generator.random((self.horizon, self.n))
@@ -80,7 +77,7 @@ class ShiftingBernoulli:
 
 
 @dataclass(frozen=True)
-class DriftingLosses:
+class DriftingLosses(OptionsWorld):
     """Every expert's mean rises and falls smoothly, each at its own phase; uniform noise around it.
 
     Attributes:
@@ -91,17 +88,13 @@ class DriftingLosses:
         noise: half width of the uniform noise; swing + noise may not exceed 1/2.
     """
 
-    n: int
-    horizon: int
     periods: float = 1.0
     swing: float = 0.25
     noise: float = 0.25
-    adaptive: ClassVar[bool] = False
+    _fewest: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("DriftingLosses", "n", self.n, at_least=2)
-        check_integer("DriftingLosses", "horizon", self.horizon)
+        super().__post_init__()
         check_positive("DriftingLosses", "periods", self.periods)
         swing = check_number(
             "DriftingLosses", "swing", self.swing, above=0.0, below=0.5, closed_low=True, closed_high=True
@@ -112,7 +105,7 @@ class DriftingLosses:
 
     def means(self) -> FloatArray:
         """The expected losses, shape (horizon, n)."""
-        check_table("DriftingLosses", self.horizon, self.n)
+        self._check_size()
         time = np.arange(self.horizon)[:, None] * (self.periods / self.horizon)
         phase = np.arange(self.n) / self.n
         result: FloatArray = 0.5 - self.swing * np.cos(2 * np.pi * (time - phase))
@@ -162,7 +155,7 @@ class HiddenExperts:
 
 
 @dataclass(frozen=True)
-class PenaliseHeld:
+class PenaliseHeld(OptionsWorld):
     """An adaptive adversary: the expert that was just played costs 1 in the next round, the others little.
 
     Attributes:
@@ -171,20 +164,17 @@ class PenaliseHeld:
         mean: mean of the other experts' independent 0/1 losses.
     """
 
-    n: int
-    horizon: int
     mean: float = 0.25
     adaptive: ClassVar[bool] = True
+    _fewest: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("PenaliseHeld", "n", self.n, at_least=2)
-        check_integer("PenaliseHeld", "horizon", self.horizon)
+        super().__post_init__()
         check_number("PenaliseHeld", "mean", self.mean, above=0.0, below=1.0, closed_low=True, closed_high=True)
 
     def start(self, generator: np.random.Generator) -> PenaliseHeldOpponent:
         """A fresh opponent."""
-        check_table("PenaliseHeld", self.horizon, self.n)
+        self._check_size()
         return PenaliseHeldOpponent(self, generator)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from math import ceil
 from typing import Any, ClassVar, cast
@@ -42,21 +43,23 @@ LARGEST_OBJECTIVE = 10**8
 PASS_STEPS = 2000
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLinearModel(BaseEstimator):
-    """Shared parts; concrete models list all their parameters themselves, as scikit-learn asks."""
+    """Shared parts and parameters: a dataclass has the constructor that scikit-learn asks for, which lists them all."""
 
-    epsilon: float
-    delta: float
-    data_norm: float | None
-    algorithm: str
-    fit_intercept: bool
-    relation: str
-    regularisation: float | None
-    weight_bound: float | None
-    horizon: int | None
-    initial: Any
-    random_state: Any
-    ledger: Ledger | None
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    data_norm: float | None = None
+    weight_bound: float | None = None
+    algorithm: str = "auto"
+    fit_intercept: bool = True
+    regularisation: float | None = None
+    relation: str = "replace"
+    horizon: int | None = None
+    initial: Any = None
+    random_state: Any = None
+    ledger: Ledger | None = None
 
     _algorithms: ClassVar[tuple[str, ...]] = ("auto", "objective", "one-pass")
     _largest_margin: ClassVar[float] = 8.0

@@ -124,3 +124,19 @@ def _together(model: Guarantee, curve: Curve, delta: float, numerics: str, count
         theorem=f"{model.theorem}; {'geometric' if delta == 0 else 'Gaussian'} mechanism on counts",
         numerics=composed_numerics([model.numerics, numerics]),
     )
+
+
+def statistics_guarantee(
+    epsilon: float, delta: float, relation: str, draws: int, *, released: str, theorem: str
+) -> Guarantee:
+    """The contract of one release of so many noisy numbers that spends the whole budget."""
+    curve, numerics = statistics_curve(gaussian_mu(epsilon, delta), draws)
+    return Guarantee(
+        curve=curve,
+        at_delta=delta,
+        released=released,
+        theorem=theorem,
+        relation=Relation(relation),
+        unit="one record",
+        numerics=numerics,
+    )

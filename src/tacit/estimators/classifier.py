@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -42,14 +43,13 @@ def has_horizon(model: Any) -> bool:
     return model.horizon is not None
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     """Shared parts of the classifiers; subclasses give the loss of two classes and of several in one pass."""
 
-    classes: Any
-    class_weight: Any
-    threshold: str
-    coef_: FloatArray
-    intercept_: FloatArray
+    classes: Any = None
+    class_weight: Any = None
+    threshold: str = "matched"
 
     @abstractmethod
     def _loss(self, norm: float) -> LinkLoss:
@@ -110,7 +110,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if plan.line is not None:
             scores = self._scores(features)[:, 0]
             line = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
-            self.intercept_ = self.intercept_ - line
+            self.intercept_: FloatArray = self.intercept_ - line
 
     @available_if(has_horizon)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, softmax
 
 from tacit.estimators.classifier import PrivateLinearClassifier
-from tacit.estimators.ledger import Ledger
 from tacit.estimators.multiclass import MultinomialLoss
 from tacit.estimators.weights import WeightedLogisticLoss
 from tacit.losses.base import RowLoss
@@ -16,6 +16,7 @@ from tacit.losses.linear_models import LinkLoss
 from tacit.validation import FloatArray
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(PrivateLinearClassifier):
     """Logistic regression whose coefficients are differentially private.
 
@@ -54,41 +55,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     >>> round(model.guarantee_.epsilon(1e-6), 2)
     2.0
     """
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        data_norm: float | None = None,
-        classes: Any = None,
-        class_weight: Any = None,
-        weight_bound: float | None = None,
-        threshold: str = "matched",
-        algorithm: str = "auto",
-        fit_intercept: bool = True,
-        regularisation: float | None = None,
-        relation: str = "replace",
-        horizon: int | None = None,
-        initial: Any = None,
-        random_state: Any = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.data_norm = data_norm
-        self.classes = classes
-        self.class_weight = class_weight
-        self.weight_bound = weight_bound
-        self.threshold = threshold
-        self.algorithm = algorithm
-        self.fit_intercept = fit_intercept
-        self.regularisation = regularisation
-        self.relation = relation
-        self.horizon = horizon
-        self.initial = initial
-        self.random_state = random_state
-        self.ledger = ledger
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities; of several classes, softmax (one pass) or one-vs-rest, normalised."""

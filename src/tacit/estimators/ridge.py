@@ -13,6 +13,7 @@ sigma: that much is added to the spectrum, after negative eigenvalues are lifted
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from math import floor
 from typing import Any, ClassVar, cast
@@ -25,15 +26,15 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.errors import PrivacyError, ProtocolError
 from tacit.estimators.base import PrivateLinearModel, objective_plan
 from tacit.estimators.batches import are_batches
+from tacit.estimators.budget import statistics_guarantee
 from tacit.estimators.classifier import has_horizon
-from tacit.estimators.ledger import Ledger
 from tacit.estimators.sparse import clipped_rows, dense_parts, scaled_rows
 from tacit.estimators.usefulness import warn_if_useless
 from tacit.estimators.weights import relative_weights
 from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
 from tacit.losses.linear_models import HuberLoss
-from tacit.mechanisms.noisy_statistics import NoisyStatistics, statistics_curve
+from tacit.mechanisms.noisy_statistics import NoisyStatistics
 from tacit.numerics.lattice import (
     cross_ratio,
     joint_shift,
@@ -51,6 +52,7 @@ SHORTER = 4.0
 """Times the regularisation of a classifier: the best of 1, 2, 4 and 8 on synthetic rows and diabetes."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateRidge(RegressorMixin, PrivateLinearModel):
     """Linear least squares with private coefficients.
 
@@ -81,40 +83,10 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
     True
     """
 
+    label_bound: float | None = None
     _algorithms: ClassVar[tuple[str, ...]] = ("auto", "statistics", "objective", "one-pass")
     # Predictions of targets within [-1, 1] need no larger margins.
     _largest_margin: ClassVar[float] = 2.0
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        data_norm: float | None = None,
-        label_bound: float | None = None,
-        weight_bound: float | None = None,
-        algorithm: str = "auto",
-        fit_intercept: bool = True,
-        regularisation: float | None = None,
-        relation: str = "replace",
-        horizon: int | None = None,
-        initial: Any = None,
-        random_state: Any = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.data_norm = data_norm
-        self.label_bound = label_bound
-        self.weight_bound = weight_bound
-        self.algorithm = algorithm
-        self.fit_intercept = fit_intercept
-        self.regularisation = regularisation
-        self.relation = relation
-        self.horizon = horizon
-        self.initial = initial
-        self.random_state = random_state
-        self.ledger = ledger
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateRidge:
         """Train privately; the spending is recorded before the data are used.
@@ -239,16 +211,13 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
     def _statistics_guarantee(self, width: int) -> Guarantee:
         if self.delta == 0:
             raise PrivacyError("Perturbed statistics use Gaussian noise, which needs delta > 0.")
-        mu = gaussian_mu(self.epsilon, self.delta)
-        curve, numerics = statistics_curve(mu, width * (width + 3) // 2)
-        return Guarantee(
-            curve=curve,
-            at_delta=self.delta,
+        return statistics_guarantee(
+            self.epsilon,
+            self.delta,
+            self.relation,
+            width * (width + 3) // 2,
             released="noisy X^T X and X^T y, hence the coefficients",
             theorem="Gaussian mechanism on sufficient statistics",
-            relation=Relation(self.relation),
-            unit="one record",
-            numerics=numerics,
         )
 
     def _from_statistics(self, rows: Any, target: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ are integers on a public lattice before they are added up, and so is the noise: 
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -18,15 +19,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
+from tacit.estimators.budget import statistics_guarantee
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
-from tacit.mechanisms.noisy_statistics import NoisyStatistics, statistics_curve
+from tacit.mechanisms.noisy_statistics import NoisyStatistics
 from tacit.numerics.lattice import moments_shift, quantise_moments
 from tacit.privacy.calibration import gaussian_mu
 from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_choice, check_privacy
 
 
+@dataclass(eq=False, repr=False)
 class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Centre and scale each feature by private estimates of its mean and standard deviation.
 
@@ -45,22 +48,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        relation: str = "replace",
-        random_state: Any = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.relation = relation
-        self.random_state = random_state
-        self.ledger = ledger
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    bounds: Any = None
+    relation: str = "replace"
+    random_state: Any = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any = None) -> PrivateStandardScaler:
         """Estimate means and deviations privately.
@@ -98,15 +92,13 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
     ) -> Guarantee:
         """What a fit of this shape will spend: known before any data, and the same for all data."""
         self._check_parameters()
-        curve, numerics = statistics_curve(gaussian_mu(self.epsilon, self.delta), 2 * n_features)
-        return Guarantee(
-            curve=curve,
-            at_delta=self.delta,
+        return statistics_guarantee(
+            self.epsilon,
+            self.delta,
+            self.relation,
+            2 * n_features,
             released="noisy first and second moments, hence means and deviations",
             theorem="Gaussian mechanism",
-            relation=Relation(self.relation),
-            unit="one record",
-            numerics=numerics,
         )
 
     def _check_parameters(self) -> None:

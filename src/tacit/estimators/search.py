@@ -8,6 +8,7 @@ one of the private candidates.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -35,6 +36,7 @@ from tacit.validation import FloatArray, check_number, check_privacy
 _RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes")
 
 
+@dataclass(eq=False, repr=False)
 class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     """Choose parameters of a private model under one total guarantee.
 
@@ -52,24 +54,14 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     candidate could spend).
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        holdout: float = 0.25,
-        random_state: Any = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.holdout = holdout
-        self.random_state = random_state
-        self.ledger = ledger
+    estimator: Any
+    param_grid: Any
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    holdout: float = 0.25
+    random_state: Any = None
+    ledger: Ledger | None = None
 
     def fit(self, X: Any, y: Any) -> PrivateGridSearch:
         """Train every candidate and select one, all within the budget.

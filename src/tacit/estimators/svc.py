@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from tacit.estimators.classifier import PrivateLinearClassifier
-from tacit.estimators.ledger import Ledger
 from tacit.estimators.multiclass import OneVsRestLoss
 from tacit.estimators.weights import WeightedHingeLoss
 from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LinkLoss
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLinearSVC(PrivateLinearClassifier):
     """Linear classification by the smoothed hinge loss, differentially private.
 
@@ -46,42 +46,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
     1.0
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        data_norm: float | None = None,
-        classes: Any = None,
-        class_weight: Any = None,
-        weight_bound: float | None = None,
-        threshold: str = "matched",
-        smoothing: float = 1.0,
-        algorithm: str = "auto",
-        fit_intercept: bool = True,
-        regularisation: float | None = None,
-        relation: str = "replace",
-        horizon: int | None = None,
-        initial: Any = None,
-        random_state: Any = None,
-        ledger: Ledger | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.data_norm = data_norm
-        self.classes = classes
-        self.class_weight = class_weight
-        self.weight_bound = weight_bound
-        self.threshold = threshold
-        self.smoothing = smoothing
-        self.algorithm = algorithm
-        self.fit_intercept = fit_intercept
-        self.regularisation = regularisation
-        self.relation = relation
-        self.horizon = horizon
-        self.initial = initial
-        self.random_state = random_state
-        self.ledger = ledger
+    smoothing: float = 1.0
 
     def _loss(self, norm: float) -> LinkLoss:
         return WeightedHingeLoss(data_norm=norm, smoothing=self.smoothing)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.geometry.barrier import Barrier, HullBarrier
+from tacit.geometry.hull import complement_of_ones
 from tacit.geometry.membership import is_in_hull
 from tacit.validation import FloatArray, check_level, invalid, real_array
 
@@ -212,3 +214,55 @@ class FullDimensionalSet(ConvexSet):
     def restrict(self, direction: FloatArray) -> FloatArray:
         """The direction itself."""
         return self._vectors(direction, self.dimension)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedSumSet(ConvexSet):
+    """A set whose points have coordinates of one sum, and which has interior among these."""
+
+    @property
+    def hull_dimension(self) -> int:
+        """One less than the number of coordinates: their sum is fixed."""
+        return self.dimension - 1
+
+    @cached_property
+    def hull_basis(self) -> FloatArray:
+        """An orthonormal basis of the vectors with sum 0."""
+        return read_only(complement_of_ones(self.dimension))
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSet(ConvexSet):
+    """A set whose centre and sizes are not known in closed form: an inner ball and a bounding box are computed."""
+
+    @property
+    @abstractmethod
+    def _inner_ball(self) -> tuple[FloatArray, float]:
+        """The centre and the radius of a ball that is in the set, within the affine hull."""
+
+    @property
+    @abstractmethod
+    def _bounding_box(self) -> tuple[FloatArray, FloatArray]:
+        """The lower and the upper ends of the coordinates."""
+
+    @property
+    def centre(self) -> FloatArray:
+        """The centre of the inner ball."""
+        return self._inner_ball[0]
+
+    @property
+    def inner_radius(self) -> float:
+        """The radius of the inner ball."""
+        return self._inner_ball[1]
+
+    @cached_property
+    def radius(self) -> float:
+        """An upper bound: the distance from the centre to the farthest corner of the bounding box."""
+        low, high = self._bounding_box
+        return float(np.linalg.norm(np.maximum(high - self.centre, self.centre - low)))
+
+    @cached_property
+    def diameter(self) -> float:
+        """An upper bound: the diagonal of the bounding box."""
+        low, high = self._bounding_box
+        return float(np.linalg.norm(high - low))

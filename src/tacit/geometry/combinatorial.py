@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from tacit.geometry.base import ConvexSet, read_only
+from tacit.geometry.base import ConvexSet, FixedSumSet, read_only
 from tacit.geometry.hull import complement_of_ones
 from tacit.validation import LARGEST_DIMENSION, FloatArray, check_dimension, check_integer
 
 
 @dataclass(frozen=True, eq=False)
-class KSubsets(ConvexSet):
+class KSubsets(FixedSumSet):
     """The convex hull of the 0/1 vectors of length n with k ones: {0 <= x <= 1, sum x = k}.
 
     >>> KSubsets(n=4, k=2).minimize_linear([3.0, 1.0, 2.0, 4.0])
@@ -33,16 +33,6 @@ class KSubsets(ConvexSet):
     def dimension(self) -> int:
         """The size of the ground set."""
         return self.n
-
-    @property
-    def hull_dimension(self) -> int:
-        """One less than the size of the ground set: the coordinates sum to k."""
-        return self.n - 1
-
-    @cached_property
-    def hull_basis(self) -> FloatArray:
-        """An orthonormal basis of the vectors with sum 0."""
-        return read_only(complement_of_ones(self.n))
 
     @cached_property
     def centre(self) -> FloatArray:

@@ -22,25 +22,13 @@ Edge = tuple[Hashable, Hashable]
 
 
 @dataclass(frozen=True, eq=False)
-class SpanningTrees(ZeroOneSet):
-    """The convex hull of the spanning trees of a connected graph.
-
-    >>> SpanningTrees([("a", "b"), ("b", "c"), ("a", "c")]).minimize_linear([1.0, 3.0, 2.0])
-    array([1., 0., 1.])
-    """
+class _EdgeSets(ZeroOneSet):
+    """Sets of edges of a graph, as 0/1 vectors."""
 
     edges: Sequence[Edge]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", _checked_edges("SpanningTrees", self.edges))
-        tails, heads = self._ends
-        links = _sparse(np.ones(len(tails)), tails, heads, self._count)
-        if (
-            len(scipy.sparse.csgraph.breadth_first_order(links, 0, directed=False, return_predecessors=False))
-            < self._count
-        ):
-            raise InvalidInput("The graph of SpanningTrees must be connected: it has no spanning tree.")
-        _ = self._hull
+        object.__setattr__(self, "edges", _checked_edges(type(self).__name__, self.edges))
 
     @property
     def dimension(self) -> int:
@@ -49,11 +37,32 @@ class SpanningTrees(ZeroOneSet):
 
     @cached_property
     def _index(self) -> dict[Hashable, int]:
-        return _numbered(self.edges)
+        labels = dict.fromkeys(label for edge in self.edges for label in edge)
+        return {label: number for number, label in enumerate(labels)}
 
     @property
     def _count(self) -> int:
         return len(self._index)
+
+
+@dataclass(frozen=True, eq=False)
+class SpanningTrees(_EdgeSets):
+    """The convex hull of the spanning trees of a connected graph.
+
+    >>> SpanningTrees([("a", "b"), ("b", "c"), ("a", "c")]).minimize_linear([1.0, 3.0, 2.0])
+    array([1., 0., 1.])
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        tails, heads = self._ends
+        links = _sparse(np.ones(len(tails)), tails, heads, self._count)
+        if (
+            len(scipy.sparse.csgraph.breadth_first_order(links, 0, directed=False, return_predecessors=False))
+            < self._count
+        ):
+            raise InvalidInput("The graph of SpanningTrees must be connected: it has no spanning tree.")
+        _ = self._hull
 
     @cached_property
     def _ends(self) -> tuple[IntArray, IntArray]:
@@ -89,7 +98,7 @@ class SpanningTrees(ZeroOneSet):
 
 
 @dataclass(frozen=True, eq=False)
-class Paths(ZeroOneSet):
+class Paths(_EdgeSets):
     """The unit flows from source to sink in an acyclic directed graph: the convex hull of its paths.
 
     >>> roads = Paths([("s", "a"), ("a", "t"), ("s", "t")], source="s", sink="t")
@@ -97,12 +106,11 @@ class Paths(ZeroOneSet):
     array([1., 1., 0.])
     """
 
-    edges: Sequence[Edge]
     source: Hashable
     sink: Hashable
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", _checked_edges("Paths", self.edges))
+        super().__post_init__()
         for name, label in (("source", self.source), ("sink", self.sink)):
             if not isinstance(label, Hashable) or label not in self._index:
                 raise invalid("Paths", name, "an end of an edge", label)
@@ -119,15 +127,6 @@ class Paths(ZeroOneSet):
             raise InvalidInput(f"The graph of Paths has no path from {self.source!r} to {self.sink!r}.")
         _ = self._hull
 
-    @property
-    def dimension(self) -> int:
-        """The number of edges."""
-        return len(self.edges)
-
-    @cached_property
-    def _index(self) -> dict[Hashable, int]:
-        return _numbered(self.edges)
-
     @cached_property
     def _ends(self) -> tuple[IntArray, IntArray]:
         pairs = np.array([[self._index[u], self._index[v]] for u, v in self.edges])
@@ -137,10 +136,9 @@ class Paths(ZeroOneSet):
     def _useful(self) -> IntArray:
         # Edges that are on some path from source to sink; the others are 0 everywhere.
         tails, heads = self._ends
-        count = len(self._index)
         ones = np.ones(len(tails))
-        forward = _sparse(ones, tails, heads, count)
-        backward = _sparse(ones, heads, tails, count)
+        forward = _sparse(ones, tails, heads, self._count)
+        backward = _sparse(ones, heads, tails, self._count)
         after = scipy.sparse.csgraph.breadth_first_order(forward, self._index[self.source], return_predecessors=False)
         before = scipy.sparse.csgraph.breadth_first_order(backward, self._index[self.sink], return_predecessors=False)
         return np.flatnonzero(np.isin(tails, after) & np.isin(heads, before))
@@ -150,8 +148,8 @@ class Paths(ZeroOneSet):
         weights = direction / size if size > 0.0 else direction  # no overflow along a path
         tails, heads = self._ends
         order = self._useful[np.argsort(weights[self._useful], kind="stable")]
-        best = order[_first_of_each(tails[order], heads[order], len(self._index))]
-        graph = _sparse(weights[best], tails[best], heads[best], len(self._index))
+        best = order[_first_of_each(tails[order], heads[order], self._count)]
+        graph = _sparse(weights[best], tails[best], heads[best], self._count)
         # Weights may be negative, which is harmless in an acyclic graph.
         start = self._index[self.source]
         _, before = scipy.sparse.csgraph.bellman_ford(graph, indices=[start], return_predecessors=True)
@@ -181,11 +179,6 @@ def _checked_edges(owner: str, edges: Sequence[Edge]) -> tuple[Edge, ...]:
     if loops:
         raise invalid(owner, "edges", "pairs of different vertices", loops[0])
     return pairs
-
-
-def _numbered(edges: Sequence[Edge]) -> dict[Hashable, int]:
-    labels = dict.fromkeys(label for edge in edges for label in edge)
-    return {label: number for number, label in enumerate(labels)}
 
 
 def _sparse(weights: FloatArray, tails: IntArray, heads: IntArray, count: int) -> scipy.sparse.csr_array:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit.geometry.base import ConvexSet, read_only
+from tacit.geometry.base import MeasuredSet, read_only
 from tacit.geometry.hull import Hull, chebyshev_centre, hull_from_oracle
 from tacit.validation import FloatArray
 
@@ -18,7 +18,7 @@ LISTED = 12
 
 
 @dataclass(frozen=True, eq=False)
-class OracleSet(ConvexSet):
+class OracleSet(MeasuredSet):
     """A polytope behind an oracle: hull, centre and inner ball are computed, not known in closed form.
 
     Where all inequalities of the polytope can be listed, the inner ball is the largest one (a linear programme) and
@@ -40,26 +40,10 @@ class OracleSet(ConvexSet):
         """An orthonormal basis of the directions of the hull."""
         return self._hull.basis
 
-    @property
-    def centre(self) -> FloatArray:
-        """The centre of the inner ball."""
-        return self._inner_ball[0]
-
-    @property
-    def inner_radius(self) -> float:
-        """The radius of a ball around the centre that is inside the set, within the hull."""
-        return self._inner_ball[1]
-
-    @cached_property
-    def radius(self) -> float:
-        """An upper bound: the distance from the centre to the farthest corner of the bounding box."""
-        low, high = self._ranges
-        return float(np.linalg.norm(np.maximum(high - self.centre, self.centre - low)))
-
     @cached_property
     def diameter(self) -> float:
         """An upper bound: the diagonal of the bounding box, or twice the radius if that is less."""
-        low, high = self._ranges
+        low, high = self._bounding_box
         return min(2.0 * self.radius, float(np.linalg.norm(high - low)))
 
     @cached_property
@@ -83,7 +67,7 @@ class OracleSet(ConvexSet):
         return (read_only(centre), radius) if radius > certified[1] else certified
 
     @cached_property
-    def _ranges(self) -> tuple[FloatArray, FloatArray]:
+    def _bounding_box(self) -> tuple[FloatArray, FloatArray]:
         # The oracle was asked along every axis when the hull was found.
         return self._hull.vertices.min(axis=0), self._hull.vertices.max(axis=0)
 
@@ -113,7 +97,7 @@ class ZeroOneSet(OracleSet):
 
         Here s is the largest and z the smallest number of ones of a vertex among these coordinates.
         """
-        low, high = self._ranges
+        low, high = self._bounding_box
         varies = np.where(high > low, 1.0, 0.0)
         most = float(self._minimize(-varies) @ varies)
         least = float(self._minimize(varies) @ varies)

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
-from tacit.geometry.base import BarrierSet, FullDimensionalSet, read_only
+from tacit.geometry.base import BarrierSet, FullDimensionalSet, MeasuredSet, read_only
 from tacit.geometry.hull import chebyshev_centre
 from tacit.validation import LARGEST, SMALLEST, FloatArray, invalid, real_array
 
 
 @dataclass(frozen=True, eq=False)
-class Polytope(FullDimensionalSet, BarrierSet):
+class Polytope(MeasuredSet, FullDimensionalSet, BarrierSet):
     """The points with A x <= b; the set must be bounded and have interior.
 
     >>> triangle = Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1])
@@ -52,28 +52,6 @@ class Polytope(FullDimensionalSet, BarrierSet):
         """The number of columns of A."""
         return int(self.A.shape[1])
 
-    @property
-    def centre(self) -> FloatArray:
-        """The Chebyshev centre."""
-        return self._inner_ball[0]
-
-    @property
-    def inner_radius(self) -> float:
-        """The radius of the largest ball inside."""
-        return self._inner_ball[1]
-
-    @cached_property
-    def radius(self) -> float:
-        """An upper bound: the distance from the centre to the farthest corner of the bounding box."""
-        low, high = self._bounding_box
-        return float(np.linalg.norm(np.maximum(high - self.centre, self.centre - low)))
-
-    @cached_property
-    def diameter(self) -> float:
-        """An upper bound: the diagonal of the bounding box."""
-        low, high = self._bounding_box
-        return float(np.linalg.norm(high - low))
-
     @cached_property
     def barrier(self) -> Barrier:
         """The logarithmic barrier, shifted to be at least 0."""
@@ -81,6 +59,7 @@ class Polytope(FullDimensionalSet, BarrierSet):
 
     @cached_property
     def _inner_ball(self) -> tuple[FloatArray, float]:
+        # The largest ball inside, around the Chebyshev centre.
         lengths = np.linalg.norm(self.A, axis=1)
         centre, radius = chebyshev_centre(self.A, self.b, np.zeros(self.dimension), np.eye(self.dimension))
         if math.isinf(radius):

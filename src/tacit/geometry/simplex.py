@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
-from tacit.geometry.base import BarrierSet, read_only
-from tacit.geometry.hull import complement_of_ones
+from tacit.geometry.base import BarrierSet, FixedSumSet, read_only
 from tacit.validation import FloatArray, check_dimension
 
 
 @dataclass(frozen=True, eq=False)
-class Simplex(BarrierSet):
+class Simplex(FixedSumSet, BarrierSet):
     """The probability distributions over `dim` outcomes.
 
     >>> Simplex(3).minimize_linear([0.5, 0.2, 0.9])
@@ -32,16 +31,6 @@ class Simplex(BarrierSet):
     def dimension(self) -> int:
         """The number of outcomes."""
         return self.dim
-
-    @property
-    def hull_dimension(self) -> int:
-        """One less than the number of outcomes: the coordinates sum to 1."""
-        return self.dim - 1
-
-    @cached_property
-    def hull_basis(self) -> FloatArray:
-        """An orthonormal basis of the vectors with sum 0."""
-        return read_only(complement_of_ones(self.dim))
 
     @cached_property
     def centre(self) -> FloatArray:

@@ -20,6 +20,7 @@ from tacit.privacy.composition import joint
 from tacit.privacy.curves import ROUND_UP, Curve, SamplerError
 from tacit.privacy.numerics import exact_up_to
 from tacit.problems import Problem
+from tacit.validation import check_positive
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class RunningSumPlan(PrivatePlan):
 
         @property
         def privacy(self) -> float: ...
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self.algorithm, "privacy", self.privacy)
 
     @property
     def streams(self) -> int:

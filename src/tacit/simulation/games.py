@@ -6,8 +6,9 @@ difference is regret. Adding a kind of problem is adding a game.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from tacit.simulation.convex_comparators import best_fixed_point
 from tacit.validation import FloatArray, IntArray
 
 _Problem = TypeVar("_Problem", bound=Problem)
+_World = TypeVar("_World", bound=Environment, covariant=True)
 GRID = {1: 2049, 2: 65}
 """Points a side of the grid on which the best one is searched, by dimension: a few thousand in all."""
 MOST_RUNS = 10**6
@@ -47,24 +49,22 @@ class Outcome:
     """Calls of the linear oracle, where the learner counts them."""
 
 
-class Play(Protocol):
-    """A learner, an environment of the game's own kind, its randomness, the checkpoints, and which feedback comes."""
+@dataclass(frozen=True)
+class Match(Generic[_World]):
+    """Who plays whom: a learner, an environment, its randomness, the checkpoints, and which feedback comes."""
 
-    def __call__(
-        self,
-        learner: Learner,
-        environment: Any,
-        generator: np.random.Generator,
-        checkpoints: IntArray,
-        mask: Absent | None = None,
-    ) -> Outcome: ...
+    learner: Learner
+    environment: _World
+    generator: np.random.Generator
+    checkpoints: IntArray
+    mask: Absent | None = None
 
 
 @dataclass(frozen=True)
 class Game:
     """How one kind of problem is played, and at how many rounds its regret is worth computing."""
 
-    play: Play
+    play: Callable[[Match[Any]], Outcome]
     takes: tuple[type[Environment], ...]
     checkpoints: int = 256
 
@@ -102,37 +102,25 @@ def game_for(problem: Problem, environment: Environment) -> Game:
     return game
 
 
-def experts_game(
-    learner: Learner,
-    environment: ExpertStream | ExpertAdversary,
-    generator: np.random.Generator,
-    checkpoints: IntArray,
-    mask: Absent | None = None,
-) -> Outcome:
+def experts_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
     """Static regret: against the best single expert up to each checkpoint."""
-    losses, actions = play_experts(learner, environment, generator, mask)
+    losses, actions = play_experts(match)
     paid = np.cumsum(losses[np.arange(len(actions)), actions])
-    totals = cumulated(losses, checkpoints)
-    return Outcome(paid[checkpoints - 1] - np.min(totals, axis=1), learner.switches, {"actions": actions})
+    totals = cumulated(losses, match.checkpoints)
+    return Outcome(paid[match.checkpoints - 1] - np.min(totals, axis=1), match.learner.switches, {"actions": actions})
 
 
-def arms_game(
-    learner: Learner,
-    environment: ExpertStream,
-    generator: np.random.Generator,
-    checkpoints: IntArray,
-    mask: Absent | None = None,
-) -> Outcome:
+def arms_game(match: Match[ExpertStream]) -> Outcome:
     """Regret against the arm of smallest mean if the environment knows it, otherwise the best one in hindsight."""
-    losses = environment.losses(generator)
-    actions = learner.run(losses, mask)
-    middle = sum(_problem_of(learner, Arms).loss_range) / 2
+    losses = match.environment.losses(match.generator)
+    actions = match.learner.run(losses, match.mask)
+    middle = sum(_problem_of(match.learner, Arms).loss_range) / 2
     filled = np.where(np.isnan(losses), middle, losses)
     paid = np.cumsum(filled[np.arange(len(actions)), actions])
-    totals = cumulated(filled, checkpoints)
-    best = getattr(environment, "best_arm", None)
+    totals = cumulated(filled, match.checkpoints)
+    best = getattr(match.environment, "best_arm", None)
     compared = np.min(totals, axis=1) if best is None else totals[:, best]
-    return Outcome(paid[checkpoints - 1] - compared, learner.switches, {"actions": actions})
+    return Outcome(paid[match.checkpoints - 1] - compared, match.learner.switches, {"actions": actions})
 
 
 def cumulated(losses: FloatArray, checkpoints: IntArray) -> FloatArray:
@@ -141,35 +129,25 @@ def cumulated(losses: FloatArray, checkpoints: IntArray) -> FloatArray:
     return np.asarray(np.cumsum(np.add.reduceat(losses, starts, axis=0), axis=0))
 
 
-def tracking_game(
-    learner: Learner,
-    environment: ExpertStream | ExpertAdversary,
-    generator: np.random.Generator,
-    checkpoints: IntArray,
-    mask: Absent | None = None,
-) -> Outcome:
+def tracking_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
     """Dynamic regret: against the best sequence with at most S switches over the whole run."""
-    losses, actions = play_experts(learner, environment, generator, mask)
+    losses, actions = play_experts(match)
     rows = np.arange(len(actions))
-    problem = learner.plan.problem
+    problem = match.learner.plan.problem
     switches = problem.switches if isinstance(problem, Tracking) else 0
     _, sequence = best_switching_sequence(losses, switches)
     regret = np.cumsum(losses[rows, actions] - losses[rows, sequence])
-    detail = {"actions": actions, "comparator": sequence, "restarts": getattr(learner, "restarts", None)}
-    return Outcome(regret[checkpoints - 1], learner.switches, detail)
+    detail = {"actions": actions, "comparator": sequence, "restarts": getattr(match.learner, "restarts", None)}
+    return Outcome(regret[match.checkpoints - 1], match.learner.switches, detail)
 
 
-def play_experts(
-    learner: Learner,
-    environment: ExpertStream | ExpertAdversary,
-    generator: np.random.Generator,
-    mask: Absent | None = None,
-) -> tuple[FloatArray, IntArray]:
+def play_experts(match: Match[ExpertStream | ExpertAdversary]) -> tuple[FloatArray, IntArray]:
     """The losses that were dealt and the experts that were played."""
+    learner, environment, mask = match.learner, match.environment, match.mask
     if isinstance(environment, ExpertStream):
-        losses = environment.losses(generator)
+        losses = environment.losses(match.generator)
         return losses, learner.run(losses, mask)
-    opponent = environment.start(generator)
+    opponent = environment.start(match.generator)
     losses = np.empty((environment.horizon, environment.n))
     actions = np.empty(environment.horizon, dtype=np.int64)
     previous: int | None = None
@@ -180,59 +158,42 @@ def play_experts(
     return losses, actions
 
 
-def bandit_game(
-    learner: Learner,
-    environment: BanditStream,
-    generator: np.random.Generator,
-    checkpoints: IntArray,
-    mask: Absent | None = None,
-) -> Outcome:
+def bandit_game(match: Match[BanditStream]) -> Outcome:
     """Regret against the best fixed point in hindsight; the opponent keeps what that needs."""
-    if mask is not None:
+    if match.mask is not None:
         raise InvalidInput("A simulation of Bandit takes no late or missing feedback: its values come at once.")
-    opponent = environment.start(generator)
+    opponent = match.environment.start(match.generator)
     regret, first = [], 0
-    for stop in checkpoints.tolist():
-        learner.run(Rounds(opponent.values, stop - first, first, keep=False))
+    for stop in match.checkpoints.tolist():
+        match.learner.run(Rounds(opponent.values, stop - first, first, keep=False))
         regret.append(opponent.regret)
         first = stop
-    return Outcome(np.array(regret), learner.switches, oracle_calls=getattr(learner, "oracle_calls", None))
+    return Outcome(np.array(regret), match.learner.switches, oracle_calls=getattr(match.learner, "oracle_calls", None))
 
 
-def convex_game(
-    learner: Learner,
-    environment: ConvexStream,
-    generator: np.random.Generator,
-    checkpoints: IntArray,
-    mask: Absent | None = None,
-) -> Outcome:
+def convex_game(match: Match[ConvexStream]) -> Outcome:
     """Regret against the best fixed point of the whole stream, which is certified to 1e-8."""
-    domain, loss, data = _problem_of(learner, Convex).domain, environment.loss, environment.data(generator)
-    points = learner.run(data, mask)
+    domain, loss = _problem_of(match.learner, Convex).domain, match.environment.loss
+    data = match.environment.data(match.generator)
+    points = match.learner.run(data, match.mask)
     rows = loss.pack(data, domain.dimension, many=True)
     best = best_fixed_point(loss, data, domain)
     regret = np.cumsum(loss.values(points, rows) - loss.values(best.point, rows))
-    return Outcome(regret[checkpoints - 1], learner.switches, {"points": points})
+    return Outcome(regret[match.checkpoints - 1], match.learner.switches, {"points": points})
 
 
-def lipschitz_game(
-    learner: Learner,
-    environment: LipschitzStream,
-    generator: np.random.Generator,
-    checkpoints: IntArray,
-    mask: Absent | None = None,
-) -> Outcome:
+def lipschitz_game(match: Match[LipschitzStream]) -> Outcome:
     """Regret against the best point of a fine grid of the set, for losses that need not be convex."""
-    problem = _problem_of(learner, Lipschitz)
-    losses = environment.functions(generator)
-    points = learner.run(losses, mask)
+    problem = _problem_of(match.learner, Lipschitz)
+    losses = match.environment.functions(match.generator)
+    points = match.learner.run(losses, match.mask)
     axis = np.linspace(0.0, 1.0, GRID[problem.dimension])
     shares = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1)
     grid = problem.place(shares.reshape(-1, problem.dimension))
     paid = np.array([float(loss(point[None])[0]) for loss, point in zip(losses, points, strict=True)])
     best = grid[np.argmin(sum(loss(grid) for loss in losses))][None]
     regret = np.cumsum(paid - np.array([float(loss(best)[0]) for loss in losses]))
-    return Outcome(regret[checkpoints - 1], learner.switches, {"points": points})
+    return Outcome(regret[match.checkpoints - 1], match.learner.switches, {"points": points})
 
 
 def _problem_of(learner: Learner, kind: type[_Problem]) -> _Problem:

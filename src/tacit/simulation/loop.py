@@ -21,7 +21,7 @@ from tacit.privacy.rounding import rounded_up
 from tacit.progress import Progress
 from tacit.randomness import Randomness
 from tacit.simulation.arrivals import Arrivals
-from tacit.simulation.games import MOST_RUNS, Outcome, game_for
+from tacit.simulation.games import MOST_RUNS, Match, Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer, invalid
 
 
@@ -208,6 +208,5 @@ def simulate_run(
     if arrivals is not None:
         arriving = source.child(f"environment {run}").stream("arrivals")
         mask = arrivals.mask(environment.horizon, plan.problem.delay, arriving)
-    if mask is None:
-        return game.play(learner, environment, generator, rounds)
-    return replace(game.play(learner, environment, generator, rounds, mask), missing=int(np.sum(~mask)))
+    outcome = game.play(Match(learner, environment, generator, rounds, mask))
+    return outcome if mask is None else replace(outcome, missing=int(np.sum(~mask)))

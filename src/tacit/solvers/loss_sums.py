@@ -7,7 +7,8 @@ kept by their sufficient statistics; generalised linear losses keep their rows, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from tacit.losses.quadratic import QuadraticLoss
 from tacit.losses.several import SeveralLinks
 from tacit.validation import FloatArray
 
+Made = TypeVar("Made")
 UNIT = 2.0**-53
 """Unit roundoff of float64."""
 
@@ -269,18 +271,37 @@ class BentSum(LossSum):
         return {"count": self.count, "_rows": self._rows[: self.count].copy()}
 
 
+def made_for(
+    loss: Loss,
+    dimension: int,
+    domain: ConvexSet | None,
+    *,
+    link: Callable[[int, LinkLoss, int], Made],
+    bent: Callable[[BentLoss, ConvexSet], Made],
+    quadratic: Callable[[int, float], Made],
+    linear: Callable[[int], Made],
+) -> Made | None:
+    """What the maker of the loss's kind makes (None: it is convex and smooth by nothing that is known here)."""
+    if isinstance(loss, LinkLoss):
+        return link(dimension, loss, 1)
+    if isinstance(loss, SeveralLinks):
+        return link(dimension, loss.link, loss.terms)
+    if isinstance(loss, BentLoss) and domain is not None:
+        return bent(loss, domain)
+    if isinstance(loss, QuadraticLoss):
+        return quadratic(dimension, loss.strength)
+    if isinstance(loss, LinearLoss):
+        return linear(dimension)
+    return None
+
+
 def loss_sum(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> LossSum:
     """An empty sum of this loss in `dimension` hull coordinates; losses with whole Hessians need the domain."""
-    if isinstance(loss, LinkLoss):
-        return LinkSum(dimension, loss)
-    if isinstance(loss, SeveralLinks):
-        return LinkSum(dimension, loss.link, loss.terms)
-    if isinstance(loss, BentLoss) and domain is not None:
-        return BentSum(loss, domain)
-    if isinstance(loss, QuadraticLoss):
-        return QuadraticSum(dimension, loss.strength)
-    if isinstance(loss, LinearLoss):
-        return LinearSum(dimension)
+    made: LossSum | None = made_for(
+        loss, dimension, domain, link=LinkSum, bent=BentSum, quadratic=QuadraticSum, linear=LinearSum
+    )
+    if made is not None:
+        return made
     raise PrivacyError(
         f"A minimiser needs losses that are convex and smooth by construction: {loss!r} is not one of tacit's own. "
         "Use PrivateFTRL, which clips gradients."

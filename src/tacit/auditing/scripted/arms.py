@@ -13,8 +13,8 @@ import numpy as np
 
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.enumeration import MOST_TRANSCRIPTS, Feedback, Law, Walk
-from tacit.auditing.scripted.script import NotEnumerable, Script
+from tacit.auditing.scripted.enumeration import Feedback, Law, walked_law
+from tacit.auditing.scripted.script import Script
 from tacit.auditing.statistics import FAILURE
 from tacit.auditing.swapped_attributes import swapped
 from tacit.learners.arms import BatchedTsallis, PhasedArms, common
@@ -85,16 +85,7 @@ def _tail(q: float, steps: int) -> float:
 
 def arms_law(plan: Plan, feedback: Feedback) -> Law:
     """The law of decisions and noisy sums on rows of losses, None for missing feedback."""
-    law: Law = {}
-    waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
-    while waiting:
-        walk = Walk(*waiting.pop())
-        key = released(plan, feedback, walk)
-        law[key] = law.get(key, 0.0) + walk.probability
-        waiting += walk.branches
-        if len(law) > MOST_TRANSCRIPTS:
-            raise NotEnumerable(f"{plan.algorithm} has more than {MOST_TRANSCRIPTS} transcripts here.")
-    return law
+    return walked_law(plan, feedback, released)
 
 
 def released(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:

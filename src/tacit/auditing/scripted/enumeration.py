@@ -84,16 +84,21 @@ def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...
 
 def transcript_law(plan: Plan, feedback: Feedback) -> Law:
     """The law of everything that the learner of `plan` releases on this feedback."""
+    with symbols():
+        return walked_law(plan, feedback, transcript)
+
+
+def walked_law(plan: Plan, feedback: Feedback, run: Callable[[Plan, Feedback, Script], tuple[Any, ...]]) -> Law:
+    """The law of what `run` says of a learner of `plan` on this feedback: it is called for each outcome of a script."""
     law: Law = {}
     waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
-    with symbols():
-        while waiting:
-            walk = Walk(*waiting.pop())
-            key = transcript(plan, feedback, walk)
-            law[key] = law.get(key, 0.0) + walk.probability
-            waiting += walk.branches
-            if len(law) > MOST_TRANSCRIPTS:
-                raise NotEnumerable(f"{plan.algorithm} has more than {MOST_TRANSCRIPTS} transcripts here.")
+    while waiting:
+        walk = Walk(*waiting.pop())
+        key = run(plan, feedback, walk)
+        law[key] = law.get(key, 0.0) + walk.probability
+        waiting += walk.branches
+        if len(law) > MOST_TRANSCRIPTS:
+            raise NotEnumerable(f"{plan.algorithm} has more than {MOST_TRANSCRIPTS} transcripts here.")
     return law
 
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.arms.draws import Draws
-from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.options import OptionLearner, OptionPlan
 from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import SMALL_DELAY
 from tacit.learners.target import Target
@@ -33,7 +32,7 @@ FEW = 16  # rounds that go faster one by one than as an array
 
 
 @dataclass(frozen=True)
-class ArmPlan(PrivatePlan):
+class ArmPlan(OptionPlan):
     """A plan whose decisions are arms and whose feedback is the loss of the chosen arm, or None."""
 
     problem: Arms
@@ -72,18 +71,8 @@ class ArmPlan(PrivatePlan):
         counted = [SmallInstance("enumerated arms", f"{label}, K=2, T=4", plan) for label, plan in made.items()]
         return (*counted, replace(counted[0], attack="frequencies of arms"))
 
-    @property
-    def trivial_regret(self) -> float:
-        """Any learner's regret is at most the length of the stream times the loss range."""
-        return self.rounds * self.problem.width
 
-    @property
-    def blind_regret(self) -> float:
-        """Every round a uniform draw: the comparator's arm is missed with probability 1 - 1/K."""
-        return self.trivial_regret * (1 - 1 / self.problem.n)
-
-
-class ArmLearner(Learner):
+class ArmLearner(OptionLearner):
     """Checks losses, adds up the bits of a batch, and releases its sum when it is complete.
 
     Subclasses set `_action` and `_size`, the length of the batch in hand, and give `_release`, which takes the sum of
@@ -199,12 +188,6 @@ class ArmLearner(Learner):
     @abstractmethod
     def _release(self, total: int) -> None:
         """Release the sum of the batch and begin the next one."""
-
-    def _move(self, arm: int) -> None:
-        """Change the decision from the next round on."""
-        if arm != self._action:
-            self._switches += 1
-        self._action = arm
 
 
 def pure(target: Target) -> dict[str, Any]:

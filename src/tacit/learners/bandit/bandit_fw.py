@@ -112,7 +112,6 @@ class BanditFW(RunningSumPlan):
         super().__post_init__()
         check_positive("BanditFW", "zeta", self.zeta)
         check_positive("BanditFW", "eta", self.eta)
-        check_positive("BanditFW", "privacy", self.privacy)
         if not self.zeta < reach(self.problem):
             raise InvalidInput(
                 f"The 'zeta' parameter of BanditFW must be below {reach(self.problem):g}, the set's inner radius with "

@@ -96,7 +96,6 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("PrivateFTRL", "eta", self.eta)
-        check_positive("PrivateFTRL", "privacy", self.privacy)
         check_choice("PrivateFTRL", "adversary", self.adversary, ADVERSARIES)
         check_choice("PrivateFTRL", "streams", self.streams, (1, 2))
         check_choice("PrivateFTRL", "rate", self.rate, RATES)

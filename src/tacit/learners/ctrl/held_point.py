@@ -28,9 +28,8 @@ from tacit.errors import PrivacyError
 from tacit.geometry.base import ConvexSet
 from tacit.losses.base import Loss
 from tacit.losses.bent import BentLoss
-from tacit.losses.linear_models import LinearLoss, LinkLoss
-from tacit.losses.quadratic import QuadraticLoss
-from tacit.losses.several import SeveralLinks
+from tacit.losses.linear_models import LinkLoss
+from tacit.solvers.loss_sums import made_for
 from tacit.validation import FloatArray
 
 
@@ -239,14 +238,9 @@ KINDS: tuple[type[Held], ...] = (HeldLinear, HeldQuadratic, HeldLink, HeldBent)
 
 def held_point(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> Held:
     """Where a perturbed minimiser of this loss is held; losses with whole Hessians need the domain."""
-    if isinstance(loss, LinkLoss):
-        return HeldLink(dimension, loss)
-    if isinstance(loss, SeveralLinks):
-        return HeldLink(dimension, loss.link, loss.terms)
-    if isinstance(loss, BentLoss) and domain is not None:
-        return HeldBent(loss, domain)
-    if isinstance(loss, QuadraticLoss):
-        return HeldQuadratic(dimension, loss.strength)
-    if isinstance(loss, LinearLoss):
-        return HeldLinear(dimension)
-    raise PrivacyError(f"{loss!r} has no known density of its perturbed minimiser.")
+    held: Held | None = made_for(
+        loss, dimension, domain, link=HeldLink, bent=HeldBent, quadratic=HeldQuadratic, linear=HeldLinear
+    )
+    if held is None:
+        raise PrivacyError(f"{loss!r} has no known density of its perturbed minimiser.")
+    return held

@@ -10,8 +10,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.learners.array_runs import Absent
-from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
+from tacit.learners.options import OptionLearner, OptionPlan
 from tacit.learners.slots import OPEN
 from tacit.learners.small_instances import Attack, SmallInstance
 from tacit.learners.small_problems import SMALL_DELAY
@@ -35,21 +34,11 @@ _min, _max = np.minimum.reduce, np.maximum.reduce
 
 
 @dataclass(frozen=True)
-class ExpertPlan(PrivatePlan):
+class ExpertPlan(OptionPlan):
     """A plan whose decisions are experts and whose feedback is one loss per expert."""
 
     problem: Experts
     _takes: ClassVar[type[Problem]] = Experts
-
-    @property
-    def trivial_regret(self) -> float:
-        """Any learner's regret is at most the length of the stream times the loss range."""
-        return self.rounds * self.problem.width
-
-    @property
-    def blind_regret(self) -> float:
-        """Every round a uniform draw: the comparator's expert is missed with probability 1 - 1/N."""
-        return self.trivial_regret * (1 - 1 / self.problem.n)
 
     def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
         """The same algorithm on so many rounds and experts (None: as many as now), with other parameters."""
@@ -94,7 +83,7 @@ class ExpertPlan(PrivatePlan):
         )
 
 
-class ExpertLearner(Learner):
+class ExpertLearner(OptionLearner):
     """Checks losses once, rescales them to [0, 1], and plays blocks of rows.
 
     Subclasses give `_absorb(row)` for one round; those that can go faster over many rounds override
@@ -188,12 +177,6 @@ class ExpertLearner(Learner):
             actions[row] = self._action
             self._best = best.item(row)
             self._finish(losses)
-
-    def _move(self, expert: int) -> None:
-        """Change the decision from the next round on."""
-        if expert != self._action:
-            self._switches += 1
-        self._action = expert
 
     @abstractmethod
     def _absorb(self, losses: FloatArray) -> None: ...

@@ -74,7 +74,6 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("HedgeOnSums", "eta", self.eta)
-        check_positive("HedgeOnSums", "privacy", self.privacy)
         check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1, ("gaussian", "laplace", "cube"))
 
     @property

@@ -84,9 +84,7 @@ class LazyExperts(ExpertPlan):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = self.algorithm
-        check_positive(owner, "eta", self.eta)
-        check_number(owner, "force", self.force, above=0.0, below=1.0, closed_low=True)
-        check_integer(owner, "batch", self.batch)
+        check_lazy(owner, self.eta, self.force, self.batch)
         if not isinstance(self.relative, bool):
             raise invalid(owner, "relative", "True or False", self.relative)
         if self.max_switches is not None:
@@ -266,6 +264,13 @@ def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float, delay
         hit = cap_probability(tosses(rounds, tuned.batch), tuned.redraw, tuned.cap)
     late = delay_regret(tuned.rate, rounds, delay, tuned.batch)
     return complexity / tuned.rate + tuned.rate * rounds * tuned.batch / 8 + rounds * hit + late
+
+
+def check_lazy(owner: str, eta: float, force: float, batch: int) -> None:
+    """Refuse what no chain of exponential weights can have."""
+    check_positive(owner, "eta", eta)
+    check_number(owner, "force", force, above=0.0, below=1.0, closed_low=True)
+    check_integer(owner, "batch", batch)
 
 
 def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0, delay: int = 0) -> Parameters:

@@ -92,7 +92,6 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         super().__post_init__()
         check_positive("LipschitzGrid", "eta", self.eta)
         check_integer("LipschitzGrid", "bits", self.bits, at_least=0)
-        check_positive("LipschitzGrid", "privacy", self.privacy)
         check_choice("LipschitzGrid", "coordinates", self.coordinates, _coordinates(self.problem))
         check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
         if self.mechanism.noise != "gaussian" or not self.mechanism.steady:

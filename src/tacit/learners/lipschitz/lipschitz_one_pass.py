@@ -10,18 +10,16 @@ model is any of x_1, ..., x_t with equal probability (x_t takes its place with p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.errors import PrivacyError, TacitError
-from tacit.geometry.base import read_only
-from tacit.learners.learner import Learner
 from tacit.learners.lipschitz.common import LipschitzLearner
 from tacit.learners.lipschitz.lipschitz_grid import LipschitzGrid
 from tacit.learners.lipschitz.lipschitz_net import LipschitzNet
-from tacit.learners.plan import Plan
+from tacit.learners.one_pass import OnePassLearner, OnePassPlan
 from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS
 from tacit.learners.target import RegretBound, Target
@@ -34,7 +32,7 @@ from tacit.validation import FloatArray, check_choice, invalid
 
 
 @dataclass(frozen=True)
-class LipschitzOnePass(Plan):
+class LipschitzOnePass(OnePassPlan):
     """The decision of a random round of a Lipschitz learner over one pass, or their average if the loss is convex.
 
     Privacy contract, enforced, numerics: those of `LipschitzGrid` or `LipschitzNet`; models are functions of their
@@ -105,19 +103,11 @@ class LipschitzOnePass(Plan):
         return self._sums.privacy_per_stream
 
     @property
-    def certified_against(self) -> tuple[str, ...]:
-        """Independent records."""
-        return ("stochastic", "oblivious")
-
-    @property
     def regret_bound(self) -> RegretBound:
         """The excess risk: certified regret over the number of records."""
-        bound = self.online.regret_bound
         shape = ("convex expected loss",) if self.problem.convex else ()
-        kept = tuple(text for text in bound.assumptions if "adversary" not in text)
-        return RegretBound(
-            bound.value / self.problem.records, f"({bound.formula})/T", ("independent records", *kept, *shape)
-        )
+        kept = (text for text in self.online.regret_bound.assumptions if "adversary" not in text)
+        return self._excess_risk(*kept, *shape)
 
     @property
     def trivial_regret(self) -> float:
@@ -160,46 +150,20 @@ class LipschitzOnePass(Plan):
         return LipschitzOnePassLearner(self, randomness)
 
 
-class LipschitzOnePassLearner(Learner):
+class LipschitzOnePassLearner(OnePassLearner):
     """Plays the model so far: the decision of a random round, or the average of all, the one in hand included."""
 
     plan: LipschitzOnePass
     _stream_names = ("round",)
-    _state = ("_inner", "_total")
-
-    def __init__(self, plan: LipschitzOnePass, randomness: Randomness) -> None:
-        super().__init__(plan, randomness)
-        inner = plan.online._learner(randomness)
-        assert isinstance(inner, LipschitzLearner)
-        self._inner = inner
-        self._total: FloatArray = inner._decision()
-        self._action = read_only(self._total.copy())
+    _inner: LipschitzLearner
 
     @property
     def points(self) -> FloatArray:
         """The points at which losses are asked, in the order of array feedback."""
         return self._inner.points
 
-    @property
-    def model(self) -> FloatArray:
-        """The newest model; after the last record, the final one."""
-        return np.array(self._action)
-
-    def release(self) -> FloatArray:
-        """The newest model: every model of the pass is released already."""
-        return self.model
-
     def _decision(self) -> FloatArray:
         return np.array(self._action)
-
-    def _check(self, record: Any) -> FloatArray:
-        return self._inner._check(record)
-
-    def _check_many(self, records: Any) -> Any:
-        return self._inner._check_many(records)
-
-    def _nothing(self) -> FloatArray:
-        return self._inner._nothing()
 
     @np.errstate(all="ignore")  # whether differences are too large for a float depends on the losses
     def _absorb(self, losses: FloatArray) -> None:
@@ -214,21 +178,7 @@ class LipschitzOnePassLearner(Learner):
         elif self._streams["round"].random() * count < 1.0:
             self._show(decision)
 
-    def _consistent(self) -> bool:
-        return self._inner.rounds == self._round and self._inner._consistent()
-
-    def _show(self, point: FloatArray) -> None:
-        self._switches += not np.array_equal(point, self._action)
-        self._action = read_only(np.array(point))
-
 
 def _online(problem: StochasticLipschitz) -> Lipschitz:
-    return Lipschitz(
-        dimension=problem.dimension,
-        low=problem.low,
-        high=problem.high,
-        lipschitz=problem.lipschitz,
-        domain=problem.domain,
-        horizon=problem.horizon,
-        delay=problem.delay,
-    )
+    # Whatever the online problem has, this one has too.
+    return Lipschitz(**{field.name: getattr(problem, field.name) for field in fields(Lipschitz)})

@@ -18,8 +18,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from tacit.geometry.base import read_only
+from tacit.learners.convex.common import ConvexLearner
 from tacit.learners.convex.private_ftrl import PrivateFTRL
-from tacit.learners.learner import Learner
+from tacit.learners.one_pass import OnePassLearner, OnePassPlan
 from tacit.learners.plan import PrivatePlan
 from tacit.learners.small_instances import SmallInstance
 from tacit.learners.small_problems import FEW_ROUNDS, clipped_losses
@@ -32,7 +33,7 @@ from tacit.validation import FloatArray
 
 
 @dataclass(frozen=True)
-class AveragedFTRL(PrivatePlan):
+class AveragedFTRL(OnePassPlan, PrivatePlan):
     """The average of the decisions of private FTRL over one pass.
 
     Privacy contract: every noisy sum of gradients, hence every average: that of `PrivateFTRL`. Adaptive adversaries.
@@ -99,16 +100,9 @@ class AveragedFTRL(PrivatePlan):
         return self.online.stated_numerics
 
     @property
-    def certified_against(self) -> tuple[str, ...]:
-        """Independent records."""
-        return ("stochastic", "oblivious")
-
-    @property
     def regret_bound(self) -> RegretBound:
         """The excess risk: certified regret over the number of records."""
-        bound = self.online.regret_bound
-        formula = f"({bound.formula})/T"
-        return RegretBound(bound.value / self.problem.records, formula, ("independent records", *bound.assumptions[1:]))
+        return self._excess_risk(*self.online.regret_bound.assumptions[1:])
 
     @property
     def trivial_regret(self) -> float:
@@ -137,41 +131,17 @@ class AveragedFTRL(PrivatePlan):
         return AveragedFTRLLearner(self, randomness)
 
 
-class AveragedFTRLLearner(Learner):
+class AveragedFTRLLearner(OnePassLearner):
     """Plays the average of the learner's decisions so far, the one in hand included."""
 
     plan: AveragedFTRL
-    _state = ("_inner", "_total")
+    _inner: ConvexLearner
     _reacts = True
-
-    def __init__(self, plan: AveragedFTRL, randomness: Randomness) -> None:
-        super().__init__(plan, randomness)
-        self._inner = plan.online._learner(randomness)
-        self._total: FloatArray = np.array(self._inner._action)
-        self._action = read_only(self._total.copy())
-
-    @property
-    def model(self) -> FloatArray:
-        """The newest average; after the last record, the final model."""
-        return np.array(self._action)
-
-    def release(self) -> FloatArray:
-        """The newest model: every model of the pass is released already."""
-        return self.model
 
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the decisions."""
         return self._inner._shows
-
-    def _check(self, record: Any) -> Any:
-        return self._inner._check(record)
-
-    def _check_many(self, records: Any) -> Any:
-        return self._inner._check_many(records)
-
-    def _nothing(self) -> Any:
-        return self._inner._nothing()
 
     def _absorb(self, checked: Any) -> None:
         self._inner._finish(checked)
@@ -197,11 +167,7 @@ class AveragedFTRLLearner(Learner):
     def _consistent(self) -> bool:
         counted = min(self._round + 1, self.plan.rounds)
         same = np.array_equal(self._action, self._total / counted)
-        return same and self._inner.rounds == self._round and self._inner._consistent()
-
-    def _show(self, point: FloatArray) -> None:
-        self._switches += not np.array_equal(point, self._action)
-        self._action = read_only(point)
+        return same and super()._consistent()
 
 
 def _online(problem: Stochastic) -> Convex:

@@ -107,7 +107,6 @@ class OnlineToBatch(RunningSumPlan):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = "OnlineToBatch"
-        check_positive(owner, "privacy", self.privacy)
         check_number(owner, "power", self.power, above=0.0, closed_low=True)
         check_integer(owner, "batch", self.batch)
         check_positive(owner, "lipschitz", self.lipschitz)

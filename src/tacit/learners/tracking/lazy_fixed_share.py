@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.learners.experts.common import LazyLearner
-from tacit.learners.experts.lazy_experts import best_lazy, lazy_curve, lazy_regret, rounding_regret
+from tacit.learners.experts.lazy_experts import best_lazy, check_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.learners.rates import delay_formula
 from tacit.learners.search import Parameters, cap_probability, tosses
 from tacit.learners.small_instances import SmallInstance
@@ -42,7 +42,7 @@ from tacit.privacy.curves import Curve
 from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ class LazyFixedShare(TrackingPlan):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = self.algorithm
-        check_positive(owner, "eta", self.eta)
-        check_number(owner, "force", self.force, above=0.0, below=1.0, closed_low=True)
-        check_integer(owner, "batch", self.batch)
+        check_lazy(owner, self.eta, self.force, self.batch)
         check_choice(owner, "prior", self.prior, PRIORS)
         if self.max_redraws is not None:
             check_integer(owner, "max_redraws", self.max_redraws, at_least=0)
