@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import sqrt
+from math import log, sqrt
 
 import mpmath as mp
 import numpy as np
@@ -190,6 +190,7 @@ class _WalkLeak:
                 if cost(better) >= cost(best):
                     break
                 best = better
+        best = min(best, _lowest(cost, best, 1.005), key=cost)
         self._kappa, self._walks = best, {}
 
     def delta(self, epsilon: Real) -> Real:
@@ -245,6 +246,13 @@ class _WalkLeak:
         if key not in self._walks:
             self._walks[key] = Walk(self._chain.width, self._kappa, self._counts[key], self._tail)
         return self._walks[key]
+
+
+def _lowest(cost: Callable[[float], float], middle: float, ratio: float) -> float:
+    """Where the parabola through three logarithms of a cost is lowest, on a logarithmic scale."""
+    left, here, right = (log(max(cost(middle * factor), 1e-300)) for factor in (1 / ratio, 1.0, ratio))
+    bend = left - 2 * here + right
+    return middle * ratio ** min(1.0, max(-1.0, (left - right) / (2 * bend))) if bend > 0 else middle
 
 
 def _logs(q: Real, other: Real) -> Logs:
