@@ -18,6 +18,9 @@ import numpy as np
 from tacit.comparison import Comparison
 from tacit.learners.arms.common import ArmPlan
 from tacit.learners.arms.phased_arms import PhasedArms
+from tacit.learners.ctrl import CTRL
+from tacit.learners.doubling import Doubling
+from tacit.learners.l2p_convex import L2PConvex
 from tacit.learners.learner import Learner
 from tacit.learners.lipschitz.lipschitz_one_pass import LipschitzOnePass
 from tacit.learners.on_sums import RunningSumPlan
@@ -79,9 +82,8 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
         "relation": str(guarantee.relation),
         "private": guarantee.private and epsilon is not None,
         **stated,
-        "problem": {"kind": type(plan.problem).__name__, **_fields(plan.problem)},
-        "parameters": {name: _plain(value) for name, value in plan.parameters.items()},
-        "noise": _noise(plan),
+        **_numbers(plan),
+        **({"epochs": [_numbers(epoch) for epoch in plan.planned()]} if isinstance(plan, Doubling) else {}),
         "curve": guarantee.curve.to_dict(),
     }
 
@@ -92,6 +94,15 @@ def contract_schema() -> dict[str, Any]:
         files("tacit.verification").joinpath("contract.schema.json").read_text(encoding="utf-8")
     )
     return content
+
+
+def _numbers(plan: Plan) -> dict[str, Any]:
+    """The public numbers of a plan."""
+    return {
+        "problem": {"kind": type(plan.problem).__name__, **_fields(plan.problem)},
+        "parameters": {name: _plain(value) for name, value in plan.parameters.items()},
+        "noise": _noise(plan),
+    }
 
 
 def _noise(plan: Plan) -> dict[str, Any] | None:
@@ -117,7 +128,22 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             return _selection(plan, plan.epsilon)
         case ObjectivePerturbation(noise=LatticeModelNoise() as noise):
             return {"law": "wide discrete gaussian", "dimension": noise.dimension, "reach": noise.reach}
+        case CTRL():
+            return _of_minimiser(plan)
+        case L2PConvex():
+            return {"law": "gibbs measure", "dimension": plan.problem.domain.dimension}
     return None
+
+
+def _of_minimiser(plan: CTRL) -> dict[str, Any]:
+    return {
+        "law": "float64 gaussian, minimised",
+        "dimension": plan.domain.hull_dimension,
+        "accuracy": plan.accuracy,
+        "release_scale": plan.release_scale,
+        "barrier_weight": plan.barrier_weight,
+        "largest_curvature": plan.certificate.largest_curvature,
+    }
 
 
 def _selection(plan: SelectionPlan, epsilon: float) -> dict[str, Any]:

@@ -7,18 +7,21 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
-from planted_bugs.convex import PRIVACY
+from planted_bugs.convex import PRIVACY, integrated
 from planted_bugs.sums import replayed
 from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.geometry import Ball
 from tacit.learners.ctrl import coupled
+from tacit.learners.l2p_convex import accounting
+from tacit.learners.l2p_convex.l2p_convex import L2PConvex
 from tacit.learners.lipschitz import lipschitz_one_pass
 from tacit.learners.plan import Plan
 from tacit.losses import bent, several, tabulated
 from tacit.losses.base import RowLoss
 from tacit.losses.linear_models import LogisticLoss
+from tacit.losses.quadratic import QuadraticLoss
 from tacit.problems import Convex, StochasticLipschitz
 from tacit.randomness import Randomness
 
@@ -50,6 +53,13 @@ def steep_link() -> Finding:
     except InvalidInput:
         loss = tabulated.TabulatedLoss.of(LogisticLoss(), 1.0)
     return constants(loss)
+
+
+def no_target() -> Finding:
+    """A round without feedback, which pulls to the origin, in place of one that does not; the clip is tight."""
+    line = Convex(domain=Ball(1), loss=QuadraticLoss(), horizon=2)
+    plan = L2PConvex(line, rate=0.4, regularisation=400.0, force=0.02, clip=0.02, relation="zero-out")
+    return integrated(plan, ((0, 0), (-1, 0)))
 
 
 class Liar(LogisticLoss):
@@ -134,5 +144,9 @@ CONTROLS: tuple[Control, ...] = (
         "a record picks the round that is kept (Lipschitz, one pass)", "stochastic",
         swap(lipschitz_one_pass.LipschitzOnePassLearner, "_absorb", _picks_the_best),
         lambda: replayed(short_pass()),
+    ),
+    Control(
+        "a target of 0 taken for no loss", "losses",
+        swap(accounting, "coin_move", lambda honest: lambda problem, tuned, *rest: tuned.clip), no_target, fast=False,
     ),
 )  # fmt: skip

@@ -114,6 +114,10 @@ class Doubling(Plan):
     def _epochs(self) -> dict[int, Plan]:
         return {}
 
+    def planned(self) -> list[Plan]:
+        """The plans of all epochs up to the last one that is planned so far, or has begun."""
+        return [self.epoch(index) for index in range(max(self._epochs, default=0) + 1)]
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """The contract that every epoch was checked to meet before it began."""

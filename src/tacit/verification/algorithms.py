@@ -13,7 +13,9 @@ import mpmath as mp
 
 from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
+from tacit.verification.coupled import ctrl
 from tacit.verification.facts import Facts, NotVerifiable, contradiction, people, sides
+from tacit.verification.gibbs import l2p_convex
 from tacit.verification.leaks import Leak, PureLeak, Real
 from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.schedules import difference_sizes
@@ -231,12 +233,13 @@ def _vectors(
     contract: Facts, noise: Facts, *, apart: bool = True, grows: bool = False, sizes: list[Real] | None = None
 ) -> Shift:
     """Vectors of a bounded norm, each made integers by itself."""
+    steps = contract.part("parameters").part("mechanism").integer("steps", at_least=1)
     return Shift(
         losses=False,
         units=_units(noise),
         dimension=noise.integer("dimension", at_least=1),
         sides=sides(contract),
-        people=people(contract),
+        people=min(people(contract), steps) if apart else people(contract),
         apart=apart,
         grows=grows,
         sizes=sizes,
@@ -300,6 +303,8 @@ ACCOUNTANTS: dict[str, Callable[[Facts], Leak]] = {
     "HedgeOnSums": hedge_on_sums,
     "PrivateFTRL": private_ftrl,
     "AveragedFTRL": private_ftrl,
+    "CTRL": ctrl,
+    "L2PConvex": l2p_convex,
     "NoisyMirrorDescent": noisy_batches,
     "TrackingOnSums": noisy_batches,
     "OnlineToBatch": online_to_batch,

@@ -2,28 +2,31 @@
 
 A toss keeps with probability q in [qmin, qmax], which a person's k rounds of a batch move by a factor of at most
 e^{k eta}; else it draws, with range r. Pure: bits and draws add up. Renyi: the vertices' moment F at the person's
-batches, 1 + (1-qmin)(E-1) elsewhere. Walk: the vertices' mixture of W and D W.
+batches, 1 + (1-qmin)(E-1) elsewhere. Walk: the vertices' mixture of W and D W. Draws of another kind than those of
+bounded range are given by their moment, and coins that drift elsewhere by how far (docs/algorithms/ctrl.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import sqrt
+from math import log, sqrt
 
 import mpmath as mp
 import numpy as np
 
 from tacit.verification.facts import NotVerifiable
 from tacit.verification.leaks import BestOf, Leak, PureLeak, Real, RenyiLeak, solved
+from tacit.verification.steps import FewLeak
 from tacit.verification.walks import Counts, Floats, TooLong, Walk, binomial
 
-# Partitions of more rounds than this are left to Renyi divergences; so few tosses have a sharper account elsewhere.
+# Partitions of more rounds than this are left to Renyi divergences; so few tosses are followed step by step.
 _MOST_ROUNDS, _FEW = 12, 12
 _WIDEST = 4.0
 _STEEPEST = 300.0
+Logs = tuple[Real, Real, Real, Real]
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ class Chain:
         spread: the largest keep probability is e^spread times the least (None: e^{batch eta}).
         offset: by how much ln q stays below that of the coin that is forced alone.
         reference: the probability with which a second chain redraws at each toss, whatever the losses.
+        draw: (alpha - 1) times a draw's Renyi divergence at alpha (None: that of the range `width`).
+        drift: by how much a person moves ln q at the tosses of other batches; `eta` is then the coin's whole range.
     """
 
     tosses: int
@@ -55,21 +60,33 @@ class Chain:
     spread: float | None = None
     offset: float = 0.0
     reference: float = 0.0
+    draw: Callable[[Real], Real] | None = None
+    drift: Real = 0
 
     def leak(self, delta: float, epsilon: float) -> Leak:
         """What is proved of it; the walk is made for about this delta and epsilon."""
-        if self.tosses == 0 or self.width == 0:
+        if self.tosses == 0 or (self.width == 0 and self.draw is None):
             return PureLeak(mp.mpf(0))
         if max(self.width, self.batch * self.eta, self.offset, self.spread or 0.0) > _STEEPEST:
             raise NotVerifiable(f"Rates that move a probability by more than e^{_STEEPEST:g} are not recomputed.")
+        if self.draw is not None:
+            return RenyiLeak(self._log_moment)
         found: list[Leak] = [PureLeak(self._pure), RenyiLeak(self._log_moment)]
         walked = delta > 0 and self.width <= _WIDEST and (not self.moved or self.rounds <= _MOST_ROUNDS)
-        few = self.tosses <= _FEW and self.cap is None and (self.rounds == 1 or not self.moved)
+        sharp = True
         try:
             found += [_WalkLeak(self, delta, epsilon)] if walked else []
         except TooLong:
-            few = True
-        return BestOf(tuple(found), sharp=delta == 0 or not few)
+            sharp = False
+        few = self.tosses <= _FEW and self.cap is None and (self.rounds == 1 or not self.moved)
+        found += [self._few()] if delta > 0 and few else []
+        return BestOf(tuple(found), sharp=delta == 0 or sharp)
+
+    def _few(self) -> FewLeak:
+        """Step by step; before the person's own toss nothing differs."""
+        vertices = [(float(q), _shift(q, other), _shift(1 - q, 1 - other)) for q, other in self.pairs(1)]
+        chance = min(1.0, float(self.chance) * (1 + 1e-15))
+        return FewLeak(self.width, self.tosses, chance, self.reference, vertices if self.moved else [])
 
     @cached_property
     def _high(self) -> Real:
@@ -92,9 +109,11 @@ class Chain:
 
     def pairs(self, part: int) -> list[tuple[Real, Real]]:
         """The vertices (q, q') at which a batch with so many of a person's rounds may have its coins."""
-        if not self.moved:
-            return [(mp.mpf(0), mp.mpf(0))]
-        factor = mp.exp(part * mp.mpf(self.eta))
+        return self._vertices(part * mp.mpf(self.eta)) if self.moved else [(mp.mpf(0), mp.mpf(0))]
+
+    def _vertices(self, shift: Real) -> list[tuple[Real, Real]]:
+        """Those of two coins whose ln q differ by at most so much."""
+        factor = mp.exp(shift)
         low, high = max(self._low, self._high / factor), min(self._high, self._low * factor)
         ends = [(self._high, low), (low, self._high), (self._low, high), (high, self._low)]
         return [*ends, (self._high, self._high), (self._low, self._low)]
@@ -120,7 +139,7 @@ class Chain:
     def _log_moment(self, alpha: Real) -> Real:
         """(alpha - 1) times the divergence; with a cap bits and draws are charged apart."""
         width = mp.mpf(self.width)
-        draw = (alpha - 1) * min(alpha * width**2 / 8, width)
+        draw = (alpha - 1) * min(alpha * width**2 / 8, width) if self.draw is None else self.draw(alpha)
         inside = draw if self.cap is None else mp.mpf(0)
         bits = self._tosses(alpha, inside) if self.moved else self.tosses * inside
         bits += self.tosses * mp.log1p(mp.mpf(self.reference) * mp.expm1(draw))
@@ -128,16 +147,20 @@ class Chain:
 
     def _tosses(self, alpha: Real, draw: Real) -> Real:
         other = mp.log1p(self.chance * mp.expm1(draw))
-        extra = [max(self._step(alpha, *pair, draw) for pair in self.pairs(k)) for k in range(1, self._largest + 1)]
-        return self.tosses * other + _worst([value - other for value in extra], self.rounds, self.tosses)
+        if self.drift:
+            other = _moment(alpha, self._elsewhere, draw)
+        extra = [_moment(alpha, logs, draw) - other for logs in self._own]
+        return self.tosses * other + _worst(extra, self.rounds, self.tosses)
 
-    @staticmethod
-    def _step(alpha: Real, q: Real, other: Real, draw: Real) -> Real:
-        if q != other and (other in (0, 1)):
-            return mp.inf
-        kept = q**alpha * other ** (1 - alpha) if q > 0 else mp.mpf(0)
-        lost = (1 - q) ** alpha * (1 - other) ** (1 - alpha) * mp.exp(draw) if q < 1 else mp.mpf(0)
-        return mp.log(kept + lost)
+    @cached_property
+    def _own(self) -> list[list[Logs]]:
+        """The vertices of batches with 1, 2, ... of a person's rounds."""
+        return [[_logs(*pair) for pair in self.pairs(part)] for part in range(1, self._largest + 1)]
+
+    @cached_property
+    def _elsewhere(self) -> list[Logs]:
+        """Those of the tosses of other batches, which drift."""
+        return [_logs(*pair) for pair in self._vertices(self.drift)]
 
 
 class _WalkLeak:
@@ -167,6 +190,7 @@ class _WalkLeak:
                 if cost(better) >= cost(best):
                     break
                 best = better
+        best = min(best, _lowest(cost, best, 1.005), key=cost)
         self._kappa, self._walks = best, {}
 
     def delta(self, epsilon: Real) -> Real:
@@ -222,6 +246,33 @@ class _WalkLeak:
         if key not in self._walks:
             self._walks[key] = Walk(self._chain.width, self._kappa, self._counts[key], self._tail)
         return self._walks[key]
+
+
+def _lowest(cost: Callable[[float], float], middle: float, ratio: float) -> float:
+    """Where the parabola through three logarithms of a cost is lowest, on a logarithmic scale."""
+    left, here, right = (log(max(cost(middle * factor), 1e-300)) for factor in (1 / ratio, 1.0, ratio))
+    bend = left - 2 * here + right
+    return middle * ratio ** min(1.0, max(-1.0, (left - right) / (2 * bend))) if bend > 0 else middle
+
+
+def _logs(q: Real, other: Real) -> Logs:
+    """Ln q, ln q', ln (1-q), ln (1-q')."""
+    return mp.log(q), mp.log(other), mp.log(1 - q), mp.log(1 - other)
+
+
+def _moment(alpha: Real, vertices: list[Logs], draw: Real) -> Real:
+    """The logarithm of the largest q^alpha q'^(1-alpha) + (1-q)^alpha (1-q')^(1-alpha) e^draw."""
+    total = mp.mpf(0)
+    for keep, other_keep, lose, other_lose in vertices:
+        total = max(total, _power(alpha, keep, other_keep) + _power(alpha, lose, other_lose) * mp.exp(draw))
+    return mp.log(total)
+
+
+def _power(alpha: Real, log: Real, other: Real) -> Real:
+    """p^alpha p'^(1-alpha) of two logarithms: 0 where p is, infinite where only p' is."""
+    if log == -mp.inf:
+        return mp.mpf(0)
+    return mp.inf if other == -mp.inf else mp.exp(alpha * log + (1 - alpha) * other)
 
 
 def _shift(q: Real, other: Real) -> float:

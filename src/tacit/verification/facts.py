@@ -75,12 +75,32 @@ class Facts:
             raise self._wrong(name, "true or false")
         return value
 
-    def numbers(self, name: str) -> list[float]:
-        """A list of numbers that are not negative."""
+    def numbers(self, name: str, *, signed: bool = False) -> list[float]:
+        """A list of numbers that are not negative, unless they may have a sign."""
         values = self._content.get(name)
         if not isinstance(values, list):
             raise self._wrong(name, "a list of numbers")
+        if signed:
+            negative = [isinstance(value, int | float) and value < 0 for value in values]
+            sizes = [-value if below else value for value, below in zip(values, negative, strict=True)]
+            lengths = Facts({name: sizes}, self._where).numbers(name)
+            return [-length if below else length for length, below in zip(lengths, negative, strict=True)]
         return [Facts({name: value}, self._where).number(name) for value in values]
+
+    def parts(self, name: str) -> list[Facts]:
+        """A list of objects."""
+        values = self._content.get(name)
+        if not isinstance(values, list):
+            raise self._wrong(name, "a list of objects")
+        return [Facts(value, name) for value in values]
+
+    def apart_from(self, name: str) -> dict[str, Any]:
+        """All that it says, but for what it says under this name."""
+        return {key: value for key, value in self._content.items() if key != name}
+
+    def with_part(self, part: Facts) -> Facts:
+        """The same, but for what a part says under the same names."""
+        return Facts({**self._content, **part._content}, self._where)
 
     def _wrong(self, name: str, allowed: str) -> InvalidInput:
         return InvalidInput(f"The '{name}' in the '{self._where}' of a contract must be {allowed}.")
@@ -103,6 +123,12 @@ def check_agreement(contract: Facts) -> None:
         raise contradiction("rounds_per_person", "parameters")
 
 
+def idealized(contract: Facts) -> None:
+    """Noise that is drawn in float64 is recomputed as if floats were real numbers only if its contract says so."""
+    if not contract.text("numerics").startswith("idealized"):
+        raise NotVerifiable("Its noise is drawn in float64, which its contract must call idealized.")
+
+
 def contradiction(name: str, part: str) -> InvalidInput:
     """Of two places that must say the same."""
     return InvalidInput(f"A contract must not contradict itself: its '{name}' does not fit what its '{part}' say.")
@@ -116,3 +142,24 @@ def people(contract: Facts) -> int:
     if rounds > MOST_ROUNDS:
         raise NotVerifiable(f"More than {MOST_ROUNDS:,} rounds per person are not recomputed.")
     return rounds
+
+
+def epochs(contract: Facts) -> list[Facts]:
+    """A contract for each epoch of a plan without a horizon: twice as long as the one before, the problem the same.
+
+    A round enters one epoch, which may spend everything (docs/algorithms/doubling.md); several rounds of a person may
+    enter several.
+    """
+    if contract.integer("rounds_per_person", at_least=1) != 1:
+        raise InvalidInput("A contract without a horizon must be for one round per person.")
+    if not contract.has("epochs"):
+        raise NotVerifiable("A plan without a horizon is many plans, one for each epoch, and says nothing of them.")
+    parts, problem = contract.parts("epochs"), contract.part("problem").apart_from("horizon")
+    if not parts:
+        raise InvalidInput("The 'epochs' of a contract must be one or more.")
+    length = contract.part("parameters").integer("first_epoch", at_least=1)
+    for index, part in enumerate(parts):
+        of_epoch = part.part("problem")
+        if of_epoch.integer("horizon", at_least=1) != length * 2**index or of_epoch.apart_from("horizon") != problem:
+            raise contradiction("epochs", "problem")
+    return [contract.with_part(part) for part in parts]

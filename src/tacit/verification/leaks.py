@@ -125,8 +125,17 @@ class SampledLeak:
         return mp.exp(self.exponent) * ideal + (1 + mp.exp(epsilon)) * self.distance
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solved."""
-        return mp.inf if delta == 0 else solved(self, delta, near)
+        """The ideal one's at what the distance leaves of delta, a price that grows with epsilon: from above."""
+        at = mp.mpf(near)
+        for _ in range(8):
+            left = (delta - (1 + mp.exp(at)) * self.distance) * mp.exp(-self.exponent)
+            if left <= 0:
+                return mp.inf
+            found = self.extra + self.ideal.epsilon(left, at)
+            if found <= at:
+                return found
+            at = found * (1 + mp.mpf(10) ** -11)
+        return mp.inf
 
 
 @dataclass(frozen=True)
@@ -152,10 +161,18 @@ def least(function: Callable[[Real], Real]) -> Real:
     best = min(range(len(points)), key=values.__getitem__)
     left, right = points[max(best - 1, 0)], points[min(best + 1, len(points) - 1)]
     golden = (mp.sqrt(5) - 1) / 2
+    first, second = right - golden * (right - left), left + golden * (right - left)
+    low, high = function(first), function(second)
     for _ in range(48):
-        first, second = right - golden * (right - left), left + golden * (right - left)
-        left, right = (left, second) if function(first) < function(second) else (first, right)
-    return min(values[best], function((left + right) / 2))
+        if low < high:
+            right, second, high = second, first, low
+            first = right - golden * (right - left)
+            low = function(first)
+        else:
+            left, first, low = first, second, high
+            second = left + golden * (right - left)
+            high = function(second)
+    return min(values[best], low, high)
 
 
 def solved(leak: Leak, delta: Real, near: Real) -> Real:

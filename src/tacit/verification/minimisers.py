@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import mpmath as mp
 
 from tacit.errors import InvalidInput
-from tacit.verification.facts import Facts, NotVerifiable, people, sides
+from tacit.verification.facts import Facts, NotVerifiable, idealized, people, sides
 from tacit.verification.leaks import BestOf, GaussianLeak, Leak, PureLeak, Real, SampledLeak, solved
 from tacit.verification.linked import LinkedLeak
+from tacit.verification.losses import constants_anywhere
 from tacit.verification.sums import SIGMA_SQUARED, draw_errors
 
 # Of draws: how long ones are drawn anew, how far wide ones are from normal ones, and how likely farther.
@@ -70,25 +71,15 @@ class Alternatives:
 
 def _constants(loss: Facts) -> tuple[Real, Real]:
     """The largest |f' v| and f'' |v|^2, over all margins."""
-    length = mp.mpf(loss.positive("data_norm")) if loss.has("data_norm") else mp.mpf(0)
-    match loss.text("kind"):
-        case "LogisticLoss":
-            slope, curvature = mp.mpf(1), mp.mpf(1) / 4
-        case "SmoothedHingeLoss":
-            slope, curvature = mp.mpf(1), 1 / mp.mpf(loss.positive("smoothing"))
-        case "HuberLoss":
-            slope, curvature = mp.mpf(loss.positive("transition")), mp.mpf(1)
-        case kind:
-            raise NotVerifiable(f"Minimisers of {kind} have no independent accountant yet.")
-    if length == 0:
-        raise InvalidInput("The 'data_norm' in the 'loss' of a contract must be a number above 0.")
-    return slope * length, curvature * length**2
+    if loss.text("kind") not in ("LogisticLoss", "SmoothedHingeLoss", "HuberLoss"):
+        raise NotVerifiable(f"Minimisers of {loss.text('kind')} have no independent accountant yet.")
+    found = constants_anywhere(loss)
+    return found.steep, found.bent
 
 
 def _pure(contract: Facts, move: Real, growth: Real, count: int) -> Leak:
     """Noise of density exp(-|z|) has no exact sampler: its contract must say so."""
-    if not contract.text("numerics").startswith("idealized"):
-        raise NotVerifiable("Pure noise of a minimiser is drawn in float64, which its contract must call idealized.")
+    idealized(contract)
     parameters = contract.part("parameters")
     cover = 2 * mp.mpf(parameters.positive("accuracy")) / mp.mpf(parameters.positive("protection"))
     return PureLeak(count * (mp.log1p(growth) + sides(contract) * move + cover))

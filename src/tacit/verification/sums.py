@@ -126,20 +126,37 @@ def _moved(noise: Facts, mechanism: Facts, shift: Shift) -> Real:
 
 def _columns(mechanism: Facts, shift: Shift) -> tuple[Real, Real]:
     """The l2 norm of a person's columns together, the first ones being the worst, and the sum of one column."""
-    if mechanism.text("kind") == "Buffered" and (shift.people == 1 or not shift.apart):
-        norm, total = _closed(mechanism)
+    if mechanism.text("kind") == "Buffered":
+        single, total = _closed(mechanism)
         if shift.sizes is not None:
-            norm = min(norm, buffered_column(*_exponentials(mechanism), shift.sizes))
-        return shift.people * norm, total
-    coefficients = _coefficients(mechanism)
-    single, total = mp.sqrt(mp.fsum(c * c for c in coefficients)), mp.fsum(coefficients)
+            single = min(single, buffered_column(*_exponentials(mechanism), shift.sizes))
+    else:
+        coefficients = _coefficients(mechanism)
+        single, total = mp.sqrt(mp.fsum(c * c for c in coefficients)), mp.fsum(coefficients)
     if shift.people == 1 or not shift.apart:
         return shift.people * single, total
-    count, window, squares = min(shift.people, len(coefficients)), mp.mpf(0), mp.mpf(0)
-    for index, value in enumerate(coefficients):
-        window += value - (coefficients[index - count] if index >= count else 0)
-        squares += window**2
+    count = min(shift.people, mechanism.integer("steps"))
+    if mechanism.text("kind") == "Buffered":
+        squares = _windows(mechanism, count)
+    else:
+        sums = [mp.mpf(0)]
+        for value in coefficients:
+            sums.append(sums[-1] + value)
+        squares = mp.fsum((late - sums[max(0, k - count)]) ** 2 for k, late in enumerate(sums))
     return min(shift.people * single, mp.sqrt(squares) * shift.people / count), total
+
+
+def _windows(mechanism: Facts, count: int) -> Real:
+    """The squares of c_k + ... + c_{k-count+1} over all k: one by one while c_0 is among them, then exponentials."""
+    (decays, weights), steps = _exponentials(mechanism), mechanism.integer("steps")
+    terms, window, squares = list(weights), mp.mpf(1), mp.mpf(1)
+    for _ in range(1, count):
+        terms = [term * decay for term, decay in zip(terms, decays, strict=True)]
+        window += mp.fsum(terms)
+        squares += window**2
+    whole = [w * d * (1 - d**count) / (1 - d) for w, d in zip(weights, decays, strict=True)]
+    pairs = [(v * w, x * y) for v, x in zip(whole, decays, strict=True) for w, y in zip(whole, decays, strict=True)]
+    return squares + mp.fsum(weight * (1 - ratio ** (steps - count)) / (1 - ratio) for weight, ratio in pairs)
 
 
 def _closed(mechanism: Facts) -> tuple[Real, Real]:
@@ -156,21 +173,15 @@ def _closed(mechanism: Facts) -> tuple[Real, Real]:
 
 
 def _coefficients(mechanism: Facts) -> list[Real]:
-    """c_0, c_1, ... of a Toeplitz encoder."""
+    """c_0, c_1, ... of the square root of the matrix of ones."""
     kind, steps = mechanism.text("kind"), mechanism.integer("steps")
-    if kind not in ("Buffered", "SquareRoot"):
+    if kind != "SquareRoot":
         raise NotVerifiable(f"The mechanism {kind} has no independent accountant yet.")
     if steps > _MOST_STEPS:
         raise NotVerifiable(f"This {kind} is recomputed for at most {_MOST_STEPS:,} steps, and has {steps:,}.")
     values = [mp.mpf(1)]
-    if kind == "SquareRoot":
-        for k in range(1, steps):
-            values.append(values[-1] * (1 - mp.mpf(1) / (2 * k)))
-        return values
-    decays, terms = _exponentials(mechanism)
-    for _ in range(1, steps):
-        terms = [term * decay for term, decay in zip(terms, decays, strict=True)]
-        values.append(mp.fsum(terms))
+    for k in range(1, steps):
+        values.append(values[-1] * (1 - mp.mpf(1) / (2 * k)))
     return values
 
 

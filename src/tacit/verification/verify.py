@@ -10,8 +10,8 @@ import mpmath as mp
 
 from tacit.errors import InvalidInput
 from tacit.verification.algorithms import ACCOUNTANTS
-from tacit.verification.facts import Facts, NotVerifiable, check_agreement
-from tacit.verification.leaks import DIGITS
+from tacit.verification.facts import Facts, NotVerifiable, check_agreement, epochs
+from tacit.verification.leaks import DIGITS, Leak
 
 FORMAT = "tacit contract 1"
 LARGEST, LEAST, LONGEST = 1000.0, 1e-200, 10**12
@@ -58,34 +58,39 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
     facts = _read(contract)
     stated, delta = facts.number("epsilon"), facts.number("delta")
     private = facts.true("private") and not facts.text("randomness").lower().startswith("replayable")
-    algorithm = facts.text("algorithm")
+    known = facts.part("problem").has("horizon")
     with mp.workdps(DIGITS):
         try:
-            if algorithm not in ACCOUNTANTS:
-                raise NotVerifiable(f"{algorithm} has no independent accountant yet.")
-            if not facts.part("problem").has("horizon"):
-                raise NotVerifiable("A plan without a horizon is many plans, one for each epoch.")
-            if stated > LARGEST:
-                raise NotVerifiable(f"An epsilon above {LARGEST:g} promises nothing.")
-            if 0 < delta < LEAST or facts.part("problem").integer("horizon") > LONGEST:
-                raise NotVerifiable(f"A delta below {LEAST:g} or a horizon above {LONGEST:,} is not recomputed.")
-            check_agreement(facts)
-            leak = ACCOUNTANTS[algorithm](facts)
-            confirmed = leak.delta(mp.mpf(stated)) <= mp.mpf(delta)
-            found = float(leak.epsilon(mp.mpf(delta), mp.mpf(stated)))
+            leaks = [_leak(part) for part in ([facts] if known else epochs(facts))]
+            refused = [leak for leak in leaks if leak.delta(mp.mpf(stated)) > mp.mpf(delta)]
+            found = max(float(leak.epsilon(mp.mpf(delta), mp.mpf(stated))) for leak in leaks)
         except NotVerifiable as reason:
             return Verdict(NOT_YET, str(reason), private=private)
         except (ArithmeticError, MemoryError):  # numbers that no plan has
             return Verdict(NOT_YET, "Numbers as large or as small as these are not recomputed.", private=private)
     at = f"at delta={delta:g}" if delta else "(pure)"
-    if confirmed:
+    if not refused:
         floats = ", as if floats were real numbers" if facts.text("numerics").startswith("idealized") else ""
         trust = f" Assumed: {facts.text('assumed')}." if facts.has("assumed") and facts.text("assumed") else ""
-        follows = f"epsilon={stated:.6g} {at} follows{floats}; recomputed: {found:.6g}.{trust}"
+        each = "" if known else f" in every epoch so far ({len(leaks)})"
+        follows = f"epsilon={stated:.6g} {at} follows{each}{floats}; recomputed: {found:.6g}.{trust}"
         return Verdict(YES, follows, found, private)
-    if not leak.sharp:
+    if not all(leak.sharp for leak in refused):
         return Verdict(NOT_YET, f"the independent accountant proves only epsilon={found:.6g} {at}.", found, private)
     return Verdict(NO, f"the contract states epsilon={stated:.6g} {at}; recomputed: {found:.6g}.", found, private)
+
+
+def _leak(facts: Facts) -> Leak:
+    """What one plan of a known horizon leaks."""
+    algorithm, delta = facts.text("algorithm"), facts.number("delta")
+    if algorithm not in ACCOUNTANTS:
+        raise NotVerifiable(f"{algorithm} has no independent accountant yet.")
+    if facts.number("epsilon") > LARGEST:
+        raise NotVerifiable(f"An epsilon above {LARGEST:g} promises nothing.")
+    if 0 < delta < LEAST or facts.part("problem").integer("horizon") > LONGEST:
+        raise NotVerifiable(f"A delta below {LEAST:g} or a horizon above {LONGEST:,} is not recomputed.")
+    check_agreement(facts)
+    return ACCOUNTANTS[algorithm](facts)
 
 
 def _read(contract: str | dict[str, Any]) -> Facts:

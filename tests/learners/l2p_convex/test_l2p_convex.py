@@ -53,6 +53,23 @@ def test_calibrated_plans_meet_the_target():
     assert f"{plane.work:.2g} loss evaluations a draw" in plane.explain()
 
 
+def test_no_feedback_moves_a_coin_of_strongly_convex_losses_too():
+    """The target 0 has a term of its own: from -h to h is twice as far as from 0 to h."""
+    line = problem(1, 2, QuadraticLoss())
+    plan = L2PConvex(line, rate=0.4, regularisation=400.0, force=0.02, clip=0.02, relation="zero-out")
+    assert plan.curve.bit == pytest.approx(0.04)
+    ratios = []
+    for row in (np.array([1.0]), plan.start(Randomness.replayable(1))._nothing()):
+        chains = plan.start(Randomness.replayable(1))._chains
+        chains.load_state_dict({**chains.state_dict(), "decision": np.array([1.0])})
+        chains.absorb(row)
+        ratios.append(chains.state_dict()["ratio"])
+    assert ratios == [pytest.approx(0.02), pytest.approx(-0.02)]
+    # Where nothing is clipped both terms are one loss apart at most; flat losses move by h.
+    assert replace(plan, clip=0.8).curve.bit == pytest.approx(0.8)
+    assert lazy(problem(1, 60), relation="zero-out").curve.bit == lazy(problem(1, 60)).clip
+
+
 def test_the_bound_at_the_calibrated_parameters_stays_where_it_was():
     general = Convex(domain=Ball(1), loss=ConvexFamily(lipschitz=1.0, smoothness=1.0), horizon=100_000)
     plan = L2PConvex.calibrate(general, epsilon=1.0, delta=1e-6)

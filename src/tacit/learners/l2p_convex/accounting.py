@@ -41,7 +41,7 @@ def exact_curve(
         return Gaussian(mu * sqrt(decisions) * ROUND_UP)
     return two_chains_curve(
         limit=tuned.clip,
-        bit=2 * share * tuned.clip,
+        bit=coin_move(problem, tuned, reference_force, relation),
         batch=tuned.batch,
         slack=1.0,
         force=tuned.force,
@@ -50,6 +50,17 @@ def exact_curve(
         draw=Gaussian(mu),
         rounds_per_person=rounds_per_person,
     )
+
+
+def coin_move(problem: Convex, tuned: Tuning, reference_force: float, relation: Relation) -> float:
+    """By how much one round moves the logarithm of the keep probability.
+
+    A round's term lies in [-h, h], and that of no feedback is 0 if it has the same loss everywhere. Strongly convex
+    losses have none such: there the term moves over its whole range, or by what two losses differ if that is less.
+    """
+    if relation.sides == 2 or problem.strong_convexity == 0:
+        return relation.sides * tuned.clip
+    return min(2 * tuned.clip, tuned.rate * problem.lipschitz * _reach(problem, reference_force) * ROUND_UP)
 
 
 def certified_regret(problem: Convex, tuned: Tuning, reference_force: float, sampler_distance: float) -> float:
@@ -70,8 +81,12 @@ def never_clips(problem: Convex, tuned: Tuning, reference_force: float) -> bool:
     """Whether no log ratio can exceed the clip (there is none without a coin)."""
     if tuned.force == 1:
         return True
-    reach = problem.domain.diameter if reference_force > 0 else problem.domain.radius
-    return tuned.clip >= tuned.rate * problem.lipschitz * reach
+    return tuned.clip >= tuned.rate * problem.lipschitz * _reach(problem, reference_force)
+
+
+def _reach(problem: Convex, reference_force: float) -> float:
+    """How far a decision and its reference may lie apart."""
+    return problem.domain.diameter if reference_force > 0 else problem.domain.radius
 
 
 def check_samplable(problem: Convex) -> None:

@@ -1,0 +1,193 @@
+"""Every plan of the catalogue on a grid of contracts, and what the second accountant says of each cell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import tacit
+from tacit.catalogue import CATALOGUE, FOR_INDEPENDENT_LOSSES
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.problems import Problem
+
+RELATIONS = ("replace", "zero-out")
+PEOPLE = (1, 3, 50)
+EPSILONS = (0.01, 0.1, 1.0, 3.0, 10.0)
+DELTAS = (0.0, 1e-6)
+HORIZONS = (1, 2, 50, 10**3, 10**5, 10**6)
+# What the library's accounting may lose against the second one, and the room for ten digits.
+COARSER, DIGITS = 0.02, 1e-9
+
+
+class Cell(NamedTuple):
+    """One contract that is asked for."""
+
+    relation: str
+    people: int
+    epsilon: float
+    delta: float
+    horizon: int | None
+
+
+class Checked(NamedTuple):
+    """A cell, and by how much the stated epsilon lies above the recomputed one (None: nothing to compare)."""
+
+    cell: Cell
+    answer: str
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A plan of the catalogue.
+
+    Attributes:
+        algorithm: its class.
+        problem: makes its problem of a horizon.
+        options: of its calibration.
+        one_record: whether people with several records are refused by the second accountant.
+    """
+
+    algorithm: type[tacit.Plan]
+    problem: Callable[[Any], Problem]
+    options: dict[str, Any] = field(default_factory=dict)
+    one_record: bool = False
+
+    def __str__(self) -> str:
+        return "-".join([self.algorithm.__name__, *(f"{name}={value}" for name, value in self.options.items())])
+
+
+def _tracking(adversary: str) -> Callable[[Any], Problem]:
+    return lambda rounds: tacit.Tracking(
+        n=3, switches=2 if rounds is None else min(2, rounds - 1), horizon=rounds, adversary=adversary
+    )
+
+
+def _experts(rounds: Any) -> Problem:
+    return tacit.Experts(n=4, horizon=rounds)
+
+
+def _arms(adversary: str) -> Callable[[Any], Problem]:
+    return lambda rounds: tacit.Arms(n=3, horizon=rounds, adversary=adversary)
+
+
+def _convex(loss: Any, dimension: int) -> Callable[[Any], Problem]:
+    return lambda rounds: tacit.Convex(domain=tacit.Ball(dimension), loss=loss, horizon=rounds)
+
+
+def _records(loss: Any) -> Callable[[Any], Problem]:
+    return lambda rounds: tacit.Stochastic(domain=tacit.Ball(3), loss=loss, horizon=rounds)
+
+
+def _line(rounds: Any) -> Problem:
+    return tacit.Lipschitz(dimension=1, horizon=rounds)
+
+
+def _line_of_records(rounds: Any) -> Problem:
+    return tacit.StochasticLipschitz(dimension=1, horizon=rounds)
+
+
+def _disc(rounds: Any) -> Problem:
+    return tacit.Bandit(domain=tacit.Ball(2, radius=0.5), horizon=rounds, value_range=(0.0, 1.0), lipschitz=1.0)
+
+
+LOGISTIC = _records(tacit.LogisticLoss())
+ENTRIES = (
+    Entry(tacit.LazyExperts, _experts),
+    Entry(tacit.L2P, _experts),
+    Entry(tacit.ScheduledExperts, _experts),
+    Entry(tacit.HedgeOnSums, _experts),
+    Entry(tacit.TrackingOnSums, _tracking("stochastic")),
+    Entry(tacit.RecentLeader, _tracking("stochastic")),
+    Entry(tacit.RestartOnShift, _tracking("stochastic")),
+    Entry(tacit.LimitedUpdates, _tracking("stochastic")),
+    Entry(tacit.LazyFixedShare, _tracking("oblivious")),
+    Entry(tacit.SampledFixedShare, _tracking("adaptive")),
+    Entry(tacit.NoisyMirrorDescent, _tracking("oblivious")),
+    Entry(tacit.PrivateFTRL, _convex(tacit.LogisticLoss(), 3)),
+    Entry(tacit.CTRL, _convex(tacit.LogisticLoss(), 3)),
+    Entry(tacit.CTRL, _convex(tacit.losses.QuadraticLoss(), 2)),
+    Entry(tacit.L2PConvex, _convex(tacit.HingeLoss(), 1)),
+    Entry(tacit.LipschitzGrid, _line),
+    Entry(tacit.LipschitzNet, _line),
+    Entry(tacit.BanditFW, _disc),
+    Entry(tacit.PhasedArms, _arms("stochastic")),
+    Entry(tacit.BatchedTsallis, _arms("oblivious")),
+    Entry(tacit.LipschitzOnePass, _line_of_records),
+    Entry(tacit.ObjectivePerturbation, LOGISTIC, one_record=True),
+    Entry(tacit.ObjectivePerturbation, _records(tacit.SmoothedHingeLoss(smoothing=0.5)), one_record=True),
+    Entry(tacit.ObjectivePerturbation, _records(tacit.HuberLoss(transition=0.5)), one_record=True),
+    Entry(tacit.OnlineToBatch, LOGISTIC),
+    Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree"}),
+    Entry(tacit.AveragedFTRL, LOGISTIC),
+)
+
+
+def catalogue() -> set[str]:
+    """The algorithms of tacit that a plan may choose."""
+    listed = [*CATALOGUE.values(), *FOR_INDEPENDENT_LOSSES.values()]
+    every = {algorithm for algorithms in listed for algorithm in algorithms}
+    return {algorithm.__name__ for algorithm in every if algorithm.__module__.startswith("tacit.")}
+
+
+def every_cell() -> Iterator[Cell]:
+    """The whole grid."""
+    return (Cell(*values) for values in product(RELATIONS, PEOPLE, EPSILONS, DELTAS, HORIZONS))
+
+
+def covering() -> list[Cell]:
+    """So few cells that any two values of two axes still meet, at both deltas: greedy, and always the same."""
+    cells = [cell for cell in every_cell() if cell.delta == 0]
+    left = {pair for cell in cells for pair in _pairs(cell)}
+    chosen = []
+    while left:
+        best = max(cells, key=lambda cell: len(left.intersection(_pairs(cell))))
+        left -= set(_pairs(best))
+        chosen.append(best)
+    return [cell._replace(delta=delta) for cell in chosen for delta in DELTAS]
+
+
+def _pairs(cell: Cell) -> list[tuple[Any, ...]]:
+    return list(combinations(enumerate(cell), 2))
+
+
+def contract_of(entry: Entry, cell: Cell) -> dict[str, Any] | None:
+    """The contract of a calibrated plan, as somebody else would read it; None: there is no such plan."""
+    target = {"relation": cell.relation, "rounds_per_person": cell.people, "epsilon": cell.epsilon, "delta": cell.delta}
+    try:
+        problem = entry.problem(cell.horizon)
+        if isinstance(problem, tacit.Tracking):
+            target["adversary"] = problem.adversary
+        plan = entry.algorithm.calibrate(problem, **target, **entry.options)
+    except (PrivacyError, InvalidInput):
+        return None
+    made: dict[str, Any] = json.loads(json.dumps(tacit.contract(plan)))
+    return made
+
+
+def checked(entry: Entry, cell: Cell) -> Checked | None:
+    """What both accountants say of a cell; whatever must not be fails."""
+    if entry.one_record and cell.people > 1:
+        return None
+    made = contract_of(entry, cell)
+    if made is None:
+        return None
+    assert made["epsilon"] <= cell.epsilon, (cell, made["epsilon"])
+    assert made["delta"] <= cell.delta, (cell, made["delta"])
+    verdict = tacit.verify(made)
+    assert verdict.answer != "no", (cell, verdict)
+    known = verdict.epsilon is not None
+    least = min(made["epsilon"], verdict.epsilon if known else made["epsilon"])
+    if least > 0:
+        forged = tacit.verify({**made, "epsilon": least * 0.99})
+        assert forged.answer != "yes", (cell, verdict, forged)
+    if verdict.answer != "yes" or not verdict.epsilon:
+        return Checked(cell, verdict.answer, None)
+    gap = made["epsilon"] / verdict.epsilon - 1
+    # A person in more rounds than count (the last one's feedback does not): the second accountant takes those that do.
+    crowded = cell.horizon is not None and cell.people >= cell.horizon
+    assert -DIGITS < gap < (float("inf") if crowded else COARSER), (cell, verdict, gap)
+    return Checked(cell, verdict.answer, gap)

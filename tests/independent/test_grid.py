@@ -1,0 +1,48 @@
+"""The second accountant against every plan of the catalogue: stated follows, forged does not, and both are close."""
+
+import pytest
+
+from independent.grid import ENTRIES, EPSILONS, HORIZONS, PEOPLE, Cell, catalogue, checked, covering, every_cell
+from tacit.verification.algorithms import ACCOUNTANTS
+
+QUICK = (
+    Cell("replace", 1, 0.1, 1e-6, 50),
+    Cell("zero-out", 3, 3.0, 0.0, 1000),
+    Cell("zero-out", 50, 10.0, 1e-6, 1000),
+    Cell("replace", 1, 0.01, 0.0, 10**6),
+)
+
+
+def test_every_algorithm_of_the_catalogue_is_on_the_grid():
+    """Who joins the catalogue joins the grid, and needs an accountant of its own."""
+    assert {entry.algorithm.__name__ for entry in ENTRIES} == catalogue() == set(ACCOUNTANTS)
+
+
+def test_the_cover_meets_every_pair_of_values():
+    chosen = covering()
+    assert set(chosen) <= set(every_cell())
+    assert len(chosen) <= 70
+    assert {(cell.epsilon, cell.horizon) for cell in chosen} == {(e, rounds) for e in EPSILONS for rounds in HORIZONS}
+    assert {(cell.people, cell.horizon) for cell in chosen} == {(m, rounds) for m in PEOPLE for rounds in HORIZONS}
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_a_few_cells(entry):
+    found = [result for result in (checked(entry, cell) for cell in QUICK) if result]
+    assert found
+    assert all(result.answer == "yes" for result in found), found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_every_pair_of_values(entry):
+    found = [result for result in (checked(entry, cell) for cell in covering()) if result]
+    assert sum(result.answer == "yes" for result in found) >= 0.9 * len(found) > 0, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES, ids=str)
+def test_first_epochs_of_plans_without_a_horizon(entry):
+    cells = [Cell(relation, 1, 1.0, delta, None) for relation in ("replace", "zero-out") for delta in (0.0, 1e-6)]
+    found = [result for result in (checked(entry, cell) for cell in cells) if result]
+    assert all(result.answer == "yes" for result in found), found

@@ -1,0 +1,76 @@
+"""Plans without a horizon: every epoch so far is recomputed."""
+
+import copy
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+
+import tacit
+from tacit.errors import InvalidInput
+
+ENDLESS = tacit.Experts(n=3, horizon=None)
+
+
+@pytest.fixture(scope="module")
+def made():
+    plan = tacit.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6)
+    _ = plan.regret_bound_at(3000)
+    return json.loads(json.dumps(tacit.contract(plan)))
+
+
+@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.HedgeOnSums])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_epochs_follow_and_forged_ones_do_not(algorithm, delta):
+    written = tacit.contract(algorithm.calibrate(ENDLESS, epsilon=1.0, delta=delta))
+    jsonschema.validate(json.loads(json.dumps(written)), tacit.contract_schema())
+    verdict = tacit.verify(written)
+    assert verdict.answer == "yes", verdict
+    assert "in every epoch so far (1)" in verdict.reason
+    assert 0.98 < verdict.epsilon <= 1.0
+    assert tacit.verify({**written, "epsilon": 0.97}).answer == "no"
+
+
+def test_a_learner_names_the_epochs_that_have_begun(made):
+    assert [epoch["problem"]["horizon"] for epoch in made["epochs"]] == [1024, 2048]
+    assert "in every epoch so far (2)" in tacit.verify(made).reason
+    plan = tacit.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6)
+    learner = plan.start()
+    assert len(tacit.contract(learner)["epochs"]) == 1
+    learner.run(np.zeros((1024, 3)))
+    assert len(tacit.contract(learner)["epochs"]) == 2
+
+
+def test_one_loud_epoch_is_enough_to_refuse(made):
+    loud = copy.deepcopy(made)
+    loud["epochs"][1]["noise"]["units"] = loud["epochs"][1]["noise"]["units"] * 102 // 100
+    assert tacit.verify(loud).answer == "no"
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("epochs/1/problem/horizon", 1024),
+        ("epochs/1/problem/n", 2),
+        ("epochs/0/parameters/relation", "zero-out"),
+        ("parameters/first_epoch", 512),
+        ("rounds_per_person", 2),
+        ("epochs", []),
+        ("epochs", 3),
+    ],
+)
+def test_epochs_that_do_not_fit_raise(made, place, value):
+    changed = copy.deepcopy(made)
+    *parts, name = place.split("/")
+    part = changed
+    for each in parts:
+        part = part[int(each) if each.isdigit() else each]
+    part[name] = value
+    with pytest.raises(InvalidInput, match="contract"):
+        tacit.verify(changed)
+
+
+def test_a_contract_that_says_nothing_of_its_epochs_is_not_passed(made):
+    silent = {name: value for name, value in made.items() if name != "epochs"}
+    assert tacit.verify(silent).answer == "not verifiable yet"
