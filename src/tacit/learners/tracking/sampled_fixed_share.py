@@ -209,8 +209,9 @@ class SampledFixedShareLearner(ExpertLearner):
             return self._weights
         if number // self.plan.epoch != known // self.plan.epoch:
             return np.full(self._n, 1 / self._n)
-        # w <- stay w + (1 - stay)/N, so often; log1p keeps the digits of a small share.
-        lost = -expm1((number - known) * log1p(-(1 - self._stay)))
+        # w <- stay w + (1 - stay)/N, so often; log1p keeps the digits of a small share. Two experts in epochs of two
+        # rounds share everything.
+        lost = 1.0 if self._stay <= 0 else -expm1((number - known) * log1p(-(1 - self._stay)))
         return self._weights * (1 - lost) + lost / self._n
 
     def _absorb(self, losses: FloatArray) -> None:
