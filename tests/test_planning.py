@@ -194,6 +194,18 @@ def test_bounds_for_harder_adversaries_hold_for_easier_ones():
     assert names["stochastic"] - names["oblivious"] == {"LimitedUpdates"}, "for independent losses only"
 
 
+@pytest.mark.parametrize("proper", [True, False])
+def test_what_is_certified_for_fixed_convex_losses_is_for_independent_ones(proper):
+    problem = tacit.Convex(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=200, proper=proper)
+    fixed, independent = (
+        tacit.plan(problem, epsilon=1.0, delta=1e-6, adversary=adversary) for adversary in ("oblivious", "stochastic")
+    )
+    assert [(row.algorithm, row.plan) for row in fixed.candidates] == [
+        (row.algorithm, row.plan) for row in independent.candidates
+    ]
+    assert {row.algorithm for row in fixed.candidates if row.plan} >= {"PrivateFTRL"}
+
+
 def test_no_line_of_an_explanation_is_very_long(choice):
     for line in choice.explain().splitlines():
         assert len(line) <= 120

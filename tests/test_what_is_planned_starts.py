@@ -99,7 +99,27 @@ def drawn(seed):
     return problem, rounds_of(loss, domain.dimension), target
 
 
-def check(seed):
+def drawn_options(seed):
+    """A choice among a few options, late or not, with the data of as many rounds as it may have."""
+    draw = Randomness.replayable(seed).stream("options")
+    n, horizon, delay = int(draw.choice([1, 2, 3])), int(draw.choice([1, 2, 3, 9])), int(draw.choice([0, 1, 3]))
+    asked = {"epsilon": float(draw.choice([0.01, 1.0, 10.0])), "delta": float(draw.choice([1e-6, 0.0]))}
+    asked["relation"] = str(draw.choice(["replace", "zero-out"]))
+    asked["rounds_per_person"] = int(draw.choice([1, 1, 2]))
+    adversary = str(draw.choice(["stochastic", "oblivious", "adaptive"]))
+    kind = draw.choice(["experts", "tracking", "tracking", "arms"])
+    rows = [np.linspace(0, 1, n)] * min(horizon, 4)
+    if kind == "experts":
+        return tacit.Experts(n=n, horizon=horizon, delay=delay), rows, {**asked, "adversary": adversary}
+    if kind == "tracking":
+        switches = int(draw.integers(0, min(horizon, 3)))
+        problem = tacit.Tracking(n=n, horizon=horizon, delay=delay, switches=switches, adversary=adversary)
+        return problem, rows, asked
+    fixed = "oblivious" if adversary == "adaptive" else adversary
+    return tacit.Arms(n=n, horizon=horizon, delay=delay, adversary=fixed), [0.5] * len(rows), asked
+
+
+def check(seed, drawn=drawn):
     problem, data, target = drawn(seed)
     refusal, candidates, started = "", (), 0
     try:
@@ -124,8 +144,13 @@ def test_every_candidate_starts_or_says_why_not():
     assert sum(check(seed) for seed in range(20, 32)) > 12
 
 
+def test_every_candidate_among_options_starts_or_says_why_not():
+    assert sum(check(seed, drawn_options) for seed in range(40)) > 80
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 300, 20))
 def test_many_candidates_start_or_say_why_not(first):
     for seed in range(first, first + 20):
         check(seed)
+        check(seed, drawn_options)

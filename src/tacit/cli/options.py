@@ -27,7 +27,10 @@ Horizon = Annotated[
 ]
 Adversary = Annotated[
     str | None,
-    typer.Option(help="Who makes the losses: oblivious (fixed in advance, the default) or adaptive (may react)."),
+    typer.Option(
+        help="Who makes the losses: oblivious (fixed in advance, the default), adaptive (may react) or stochastic "
+        "(independent, from one distribution)."
+    ),
 ]
 Delay = Annotated[
     int, typer.Option(help="How many further rounds may be decided before the feedback of a round is there.")

@@ -149,6 +149,6 @@ def delay_regret(rate: float, rounds: int, delay: int, batch: int = 1) -> float:
     return rounds * tanh(rate * lag(delay, batch) / 4)
 
 
-def delay_formula(delay: int, batch: int = 1) -> str:
+def delay_formula(delay: int, batch: int = 1, rounds: str = "T") -> str:
     """The same in words (empty without delay)."""
-    return "" if not delay else " + T tanh(eta D/4)" if batch == 1 else " + T tanh(eta (D+B-1)/4)"
+    return "" if not delay else f" + {rounds} tanh(eta {'D' if batch == 1 else '(D+B-1)'}/4)"

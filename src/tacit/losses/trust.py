@@ -12,9 +12,9 @@ def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
     """Refuse a class from outside of tacit unless its constants were declared on trust."""
     if type(loss) is not DeclaredLoss and not _is_own(loss):
         raise PrivacyError(
-            f"{algorithm} is private only if its losses are convex with the constants that they declare, and nobody "
-            f"checked those of {loss!r}: make a TabulatedLoss of a link of your own, say trust=True in a DeclaredLoss, "
-            "or use PrivateFTRL, which clips gradients."
+            f"{algorithm} promises nothing unless its losses are convex with the constants that they declare, and "
+            f"nobody checked those of {loss!r}: make a TabulatedLoss of a link of your own, say trust=True in a "
+            "DeclaredLoss, or use PrivateFTRL, which clips gradients."
         )
 
 

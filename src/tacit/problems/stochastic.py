@@ -24,7 +24,8 @@ class Stochastic(Problem):
         domain: the set of models; its centre and radius enter the regret bounds.
         loss: the loss of a model on a record, or a `ConvexFamily` of constants, which is enough to plan.
         horizon: number of records: public, and needed in advance.
-        initial: a public point of the domain where one pass begins (default: the domain's centre).
+        initial: a public point of the domain where `OnlineToBatch` begins (default: the domain's centre); the other
+            algorithms do not ask for one.
         gradient_deviation: s with E|grad l - grad L|^2 <= s^2 for the gradient of a record's loss and of the expected
             one, as you declare it: certificates may use it, privacy never does (default: what the constants say).
         hessian_deviation: the same of how fast that difference changes from point to point.

@@ -103,6 +103,9 @@ def test_a_curve_of_ones_own_and_a_sampler_that_errs():
 
     plan = small(measure=Known(0.7))
     assert plan.guarantee.epsilon(1e-6) < small().guarantee.epsilon(1e-6)
+    assert "ASSUMED: Known has" in str(plan.guarantee)
+    assert "draw_curve" in str(plan.guarantee), "it rests on that curve too"
+    assert "draw_curve" not in str(small().guarantee)
     exact = replace(plan, measure=replace(plan.measure)).curve
     assert exact.delta(2.0) >= 3 * 1e-9  # one chain, three draws
     with pytest.raises(PrivacyError, match="leaves no room"):

@@ -189,3 +189,13 @@ def test_the_shortest_problems_can_be_planned():
     for horizon, switches in ((1, 0), (2, 1), (5, 4)):
         plan = SampledFixedShare.calibrate(adaptive(3, horizon, switches), epsilon=1.0, delta=1e-6)
         assert len(plan.start(Randomness.replayable(1)).run(np.zeros((horizon, 3)))) == horizon
+
+
+@pytest.mark.parametrize("delay", [1, 3])
+def test_two_experts_that_share_everything_wait_for_late_losses(delay):
+    late = Tracking(n=2, horizon=6, switches=1, delay=delay)
+    learner = SampledFixedShare(late, eta=0.3, epoch=2).start(Randomness.replayable(1))
+    for _ in range(6):
+        learner.play()
+        learner.observe([0.0, 1.0])
+        np.testing.assert_array_equal(learner._law(learner._round), [0.5, 0.5])

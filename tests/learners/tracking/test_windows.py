@@ -1,5 +1,8 @@
 """The regret of every window: exact expected losses of fixed share, over all windows of hostile streams."""
 
+from dataclasses import replace
+from math import tanh
+
 import numpy as np
 import pytest
 
@@ -165,3 +168,32 @@ def test_limits_of_what_is_certified():
         for bad in (0, ROUNDS + 1, 1.5):
             with pytest.raises(InvalidInput, match="rounds"):
                 plan.window_regret(bad)
+
+
+def test_late_losses_cost_every_window():
+    """Two experts take turns; who hears of it a quarter of a turn later follows the wrong one all the time."""
+    delay = 20
+    late = SampledFixedShare(replace(tracking(), delay=delay), eta=0.3, epoch=ROUNDS)
+    losses = np.ones((ROUNDS, N))
+    losses[np.arange(ROUNDS), (np.arange(ROUNDS) + delay) // (2 * delay) % 2] = 0.0
+    learner, expected = late.start(Randomness.replayable(1)), []
+    for number, row in enumerate(losses):
+        expected.append(learner._law(number) @ row)
+        learner.play()
+        learner.observe(row)
+    lengths = np.arange(1, ROUNDS + 1)
+    worst = worst_windows(np.array(expected), losses)
+    bounds = np.array([float(late.window_regret(int(length))) for length in lengths])
+    assert np.all(worst <= bounds + 1e-9)
+    prompt = replace(late, problem=tracking())
+    assert np.any(worst > [2 * float(prompt.window_regret(int(length))) for length in lengths]), "without that cost"
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_the_cost_of_late_losses_in_a_window(batch):
+    late = LazyFixedShare(replace(tracking(), delay=3), eta=0.05, force=0.1, batch=batch)
+    prompt = replace(late, problem=tracking())
+    added = float(late.window_regret(200)) - float(prompt.window_regret(200))
+    assert added == pytest.approx(200 * tanh(0.05 * (3 + batch - 1) / 4))
+    assert "w tanh" in late.window_regret(200).formula
+    assert "tanh" not in prompt.window_regret(200).formula

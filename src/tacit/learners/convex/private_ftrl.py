@@ -228,8 +228,10 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         check_choice("PrivateFTRL.calibrate", "rate", rate, RATES[:2])
         steps = (problem.horizon or 1) - 1
         sums, privacy = private_sum(steps, target, mechanism)
-        projected = problem.proper or target.adversary != "oblivious"
-        plain = cls(problem, 1.0, sums, privacy, target.adversary, projected=projected, **target.contract)
+        # A bound for losses fixed in advance holds for each draw of independent ones.
+        against = "oblivious" if target.adversary == "stochastic" else target.adversary
+        projected = problem.proper or against != "oblivious"
+        plain = cls(problem, 1.0, sums, privacy, against, projected=projected, **target.contract)
         if rate == "practical":
             return _practical(plain, streams, eta)
         # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.

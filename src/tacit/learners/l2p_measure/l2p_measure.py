@@ -90,9 +90,11 @@ class L2PMeasure(PrivatePlan):
     @property
     def theorem(self) -> str:
         """What proves it, and what it rests on."""
+        own = type(self.measure)
+        curve = "" if own.draw_curve is OwnMeasure.draw_curve else ", which leak no more than its own draw_curve says"
         return (
-            f"L2P (Theorem 3.2, repaired), composition of random draws; ASSUMED: {type(self.measure).__name__} has "
-            f"factors of log range {self.measure.limit:g} and draws within {self.measure.sampler_distance:g} of its law"
+            f"L2P (Theorem 3.2, repaired), composition of random draws; ASSUMED: {own.__name__} has factors of log "
+            f"range {self.measure.limit:g} and draws within {self.measure.sampler_distance:g} of its law{curve}"
         )
 
     @cached_property

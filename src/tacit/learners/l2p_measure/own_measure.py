@@ -29,7 +29,8 @@ class OwnMeasure(ABC):
     What is enforced: the shape of feedback, that it is finite, and that no coin moves by more than `limit` a round.
     What is taken on trust, and named in the contract: that the logarithm of a round's factor differs by at most `limit`
     between any two decisions, whatever the feedback; that `sample` draws from the product of the factors up to
-    `sampler_distance` in total variation; and that both answer, and answer alike, for all feedback.
+    `sampler_distance` in total variation; that both answer, and answer alike, for all feedback; and a `draw_curve` of
+    your own, if you give one.
     """
 
     @property

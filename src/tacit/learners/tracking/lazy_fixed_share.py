@@ -146,12 +146,14 @@ class LazyFixedShare(TrackingPlan):
         """The certified regret of any so many consecutive rounds; the uniform prior has none."""
         check_window(self.algorithm, rounds, self.rounds)
         share = self.paths.share if isinstance(self.paths, MarkovPrior) else 0.0
-        value = share_window(self.problem.n, rounds, share, self.eta, self.batch)
+        delay = self.problem.delay
+        value = share_window(self.problem.n, rounds, share, self.eta, self.batch, delay=delay)
         if self.problem.n > 1:
             value += rounding_regret(self.problem.n, rounds) + rounds * expm1(self._error)
             if self.max_redraws is not None:
                 value += rounds * cap_probability(self.decisions, self._tuned.redraw, self.max_redraws)
         formula = "(ln((N-1)/share) + w ln(1/(1-share)))/eta + eta w B/8 + 2(B-1) + w/2^24 + w P[cap hit]"
+        formula += delay_formula(delay, self.batch, "w")
         return window_bound(value, rounds, self.problem.width, formula, "oblivious adversary")
 
     @property

@@ -129,10 +129,11 @@ class SampledFixedShare(TrackingPlan):
     def window_regret(self, rounds: int) -> RegretBound:
         """The certified regret of any so many consecutive rounds, pathwise in the weights."""
         check_window(self.algorithm, rounds, self.rounds)
-        begun = epochs_begun(rounds, self.epoch)
-        value = share_window(self.problem.n, rounds, self.share, self.eta, 1, begun)
+        begun, delay = epochs_begun(rounds, self.epoch), self.problem.delay
+        value = share_window(self.problem.n, rounds, self.share, self.eta, 1, begun, delay)
         value += rounds * (1 / LOSS_UNITS + expm1(self._error)) if self.problem.n > 1 else 0.0
-        formula = "(ln((N-1)H) + R ln(N) + w ln(H/(H-1)))/eta + eta w/8 + w/2^24, R = ceil((w-1)/H)"
+        formula = "(ln((N-1)H) + R ln(N) + w ln(H/(H-1)))/eta + eta w/8 + w/2^24"
+        formula += f"{delay_formula(delay, 1, 'w')}, R = ceil((w-1)/H)"
         return window_bound(value, rounds, self.problem.width, formula, "adaptive adversary")
 
     @property
@@ -209,8 +210,9 @@ class SampledFixedShareLearner(ExpertLearner):
             return self._weights
         if number // self.plan.epoch != known // self.plan.epoch:
             return np.full(self._n, 1 / self._n)
-        # w <- stay w + (1 - stay)/N, so often; log1p keeps the digits of a small share.
-        lost = -expm1((number - known) * log1p(-(1 - self._stay)))
+        # w <- stay w + (1 - stay)/N, so often; log1p keeps the digits of a small share. Two experts in epochs of two
+        # rounds share everything.
+        lost = 1.0 if self._stay <= 0 else -expm1((number - known) * log1p(-(1 - self._stay)))
         return self._weights * (1 - lost) + lost / self._n
 
     def _absorb(self, losses: FloatArray) -> None:
