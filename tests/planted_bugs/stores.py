@@ -1,8 +1,9 @@
-"""Planted bugs in a store: rounds that are decided twice, and what may be shown of it tells whether feedback came."""
+"""Planted bugs in a store and its service: rounds decided twice, and signs by which feedback shows that it came."""
 
 from __future__ import annotations
 
 import json
+import logging.handlers
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -13,10 +14,13 @@ import pytest
 from attacks import rows
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.tested import by_test, path, store
+from service.running import running
 from tacit.auditing.report import Finding
+from tacit.auditing.swapped_attributes import swapped
 from tacit.errors import StoreError
 from tacit.problems import Experts
 from tacit.randomness import Randomness
+from tacit.service import errors
 from tacit.store import store as stores
 from tacit.store.live import Live
 from tacit.store.marks import Marks
@@ -77,6 +81,29 @@ def _kept_learner(honest: Any) -> Any:
     return handle
 
 
+def logged() -> Finding:
+    """Report feedback to a service whose store fails, and look for what was logged of that."""
+    kept = logging.handlers.BufferingHandler(100)
+    errors.LOG.addHandler(kept)
+    try:
+        with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "one.db") as service:
+            service.store.open("home", PROBLEM, epsilon=1.0, delta=0.0).decide()
+            with swapped((Live, "settle_later", _fail)):
+                service.post("/v1/learners/home/rounds/0/feedback", {"feedback": [0.0, 1.0]})
+    finally:
+        errors.LOG.removeHandler(kept)
+    said = "the log tells that feedback came" if kept.buffer else "nothing found"
+    return Finding("service", "feedback while the store fails", said, 0.0, float(len(kept.buffer)), bool(kept.buffer))
+
+
+def _nothing(scope: Any) -> bool:
+    return False
+
+
+def _fail(*_: Any) -> None:
+    raise StoreError("The store failed.")
+
+
 CONTROLS = (
     Control(
         "an export counts transactions", "store", swap(stores, "_epoch", _all_transactions), counted, row=rows.COUNTED
@@ -107,5 +134,9 @@ CONTROLS = (
         "a key that was answered is not looked for", "store", swap(Turn, "find", lambda honest: lambda *_: None),
         by_test("store.test_store", "test_the_same_key_gives_the_same_decision", fixtures=(path,)),
         row=rows.REPEATED,
+    ),
+    Control(
+        "a failure is logged, whatever was asked", "store", swap(errors, "private", lambda _: _nothing), logged,
+        row=rows.COUNTED,
     ),
 )  # fmt: skip

@@ -73,6 +73,47 @@ def test_a_length_that_is_none(strict, length):
     assert talk(strict, head, b"{}").startswith(("HTTP/1.1 400", "HTTP/1.1 413"))
 
 
+def test_a_body_with_two_lengths(strict):
+    """Whoever stands between believes one of them, and would take the rest for another request."""
+    head = HEAD.format(strict.token) + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = talk(strict, head.encode(), b'11\r\n{"key": "hidden"}\r\n0\r\n\r\n')
+    assert answer.startswith("HTTP/1.1 400")
+    assert "connection: close" in answer.lower()
+    assert '"round"' not in answer
+
+
+@pytest.mark.parametrize(
+    "sent", [b"\x16\x03\x01\x02\r\n\r\n", b"GET /healthz HTTP/1.1\r\n\r\n"], ids=["TLS", "no host"]
+)
+def test_what_is_no_request_is_refused_like_any_other(strict, sent):
+    head, _, text = talk(strict, sent).partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 400")
+    assert "content-type: application/problem+json" in head.lower()
+    assert "x-content-type-options: nosniff" in head.lower()
+    assert json.loads(text)["status"] == 400
+
+
+def test_what_comes_after_a_refusal_is_no_defect(strict, caplog):
+    head = (HEAD.format(strict.token) + "Transfer-Encoding: chunked\r\n\r\n").encode()
+    answer = talk(strict, head, b"fff\r\n" + b"y" * 0xFFF + b"\r\n", b"no chunk\r\n", b"x" * 100, pause=0.1)
+    assert answer.startswith("HTTP/1.1 413")
+    assert not caplog.records
+
+
+def test_a_client_that_goes_away_is_no_failure_of_the_service(strict):
+    def unanswered():
+        lines = strict.ask("GET", "/metrics", token="")[2].splitlines()
+        return {line for line in lines if line.startswith("tacit_requests_total{") and "(none)" in line}
+
+    before = unanswered()
+    host, port = strict.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        connection.sendall((HEAD.format(strict.token) + "Content-Length: 20\r\n\r\n{").encode())
+    while not (counted := unanswered() - before):
+        time.sleep(0.02)
+    assert 'status="499"' in counted.pop()
+
+
 def test_a_body_that_comes_too_slowly(strict):
     head = (HEAD.format(strict.token) + "Content-Length: 20\r\n\r\n").encode()
     assert talk(strict, head, b'{"key"').startswith("HTTP/1.1 408")
@@ -119,6 +160,21 @@ def test_a_store_that_fails_is_asked_again_later(strict, monkeypatch):
     assert strict.post("/v1/learners/home/decisions", {"key": "later"})[0] == 200
     monkeypatch.setattr(engines.Database, "reading", lambda self: (_ for _ in ()).throw(StoreError("gone")))
     assert strict.ask("GET", "/healthz", token="")[0] == 503
+
+
+@pytest.mark.attack(rows.COUNTED)
+def test_a_store_that_fails_does_not_log_that_feedback_came(strict, monkeypatch, caplog):
+    """Decisions that fail are logged, so that whoever runs the service knows; feedback that does is private."""
+
+    def fail(self, *arguments):
+        raise StoreError("The store x failed (disk full): nothing was shown.")
+
+    monkeypatch.setattr(Live, "decide_later", fail)
+    monkeypatch.setattr(Live, "settle_later", fail)
+    assert strict.post("/v1/learners/home/rounds/0/feedback", {"feedback": None})[0] == 503
+    assert not caplog.records
+    assert strict.post("/v1/learners/home/decisions", {"key": "fails"})[0] == 503
+    assert "disk full" in caplog.text
 
 
 @pytest.mark.attack(rows.QUOTED)

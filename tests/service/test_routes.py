@@ -246,6 +246,7 @@ def test_health_and_metrics_need_no_token(service):
     assert 'route="/v1/learners/{name}/decisions",status="200"' in before
     for value in (LOSSES, [0.5], None):
         service.post(f"/v1/learners/counted/rounds/{number}/feedback", {"feedback": value})
+        service.post(f"/v1/learners/counted/rounds/{number}/feedback/", {"feedback": value})  # misspelt, and meant
     after = service.ask("GET", "/metrics", token="")[2]
     assert "counted" not in after
     assert without_metrics_route(before) == without_metrics_route(after)  # whether feedback came is private

@@ -156,6 +156,29 @@ def test_a_log_that_is_lost_is_noticed(path):
         store.open("home", PROBLEM, **TARGET)
 
 
+@pytest.mark.attack(rows.OLDER_COPY)
+@pytest.mark.parametrize("put_back", [True, False], ids=["replaced", "deleted"])
+def test_a_file_that_is_taken_away_while_it_is_open_is_written_no_more(path, put_back):
+    """Else decisions would be shown that nobody finds again: the open file has no name any more."""
+    kept = path.with_name("kept.db")
+    with tacit.Store(path) as store:
+        live = store.open("home", PROBLEM, **TARGET)
+        live.decide()
+        path.rename(kept)
+        if put_back:
+            path.write_bytes(kept.read_bytes())
+        for ask in (live.decide, lambda: live.settle(0, [0.5, 0.5, 0.5]), lambda: store.epoch):
+            with pytest.raises(StoreError, match="was moved, deleted or replaced while it was open: nothing was shown"):
+                ask()
+        kept.rename(path)
+        assert live.decide().round == 1
+
+
+def test_what_cannot_be_a_name_is_the_name_of_nothing(path):
+    with tacit.Store(path) as store:
+        assert all(name not in store for name in ("", "\0", "\ud800", "x" * 201, "home\n", None))
+
+
 def long_side(at):
     return np.where(np.arange(2000) == at, 2.0, 1.0)
 

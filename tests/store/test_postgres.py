@@ -38,6 +38,7 @@ def test_a_store_in_postgres():
                     second.decide()
             assert second.decide().round == 12
             assert one.export("home")["rounds"] == 13
+            assert "\0" not in one  # which PostgreSQL could not even be asked for
             counts = list(other.history.counts(1, 0, 13, 4))
             assert sum(count.times for count in counts) == 13
             assert sum(count.switches for count in counts) == first.switches

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.errors import Conflict, InvalidInput, PrivacyError, ProtocolError, StoreError, TacitError
+from tacit.service.metrics import private
 
 MEDIA_TYPE = "application/problem+json"
 LOG = logging.getLogger("tacit.service")
@@ -64,18 +65,16 @@ def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
 
 
-def problem_of(error: TacitError) -> Problem:
-    """What is said about an error of tacit's."""
+def problem_of(error: TacitError, *, logged: bool) -> Problem:
+    """What is said about an error of tacit's, and logged if that gives nothing away."""
     if isinstance(error, Conflict | ProtocolError):
         return Problem(409, without_values(str(error)))
     if isinstance(error, PrivacyError):
         return Problem(422, without_values(str(error)))
     if isinstance(error, InvalidInput):
         return Problem(422, without_values(str(error)))
-    if isinstance(error, StoreError):
-        LOG.error("%s", error)
-    else:
-        LOG.error("An answer failed: %s.", type(error).__name__)
+    if logged:
+        LOG.error("%s", error if isinstance(error, StoreError) else f"An answer failed: {type(error).__name__}.")
     detail = "The store could not be read or written, so nothing was shown: send the same request again."
     return Problem(503, detail, {"Retry-After": "1"})
 
@@ -98,7 +97,7 @@ async def _problem(request: Request, error: Exception) -> Response:
 
 async def _tacit(request: Request, error: Exception) -> Response:
     assert isinstance(error, TacitError)
-    return problem_of(error).response()
+    return problem_of(error, logged=not private(request.scope)).response()
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

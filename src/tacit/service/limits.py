@@ -55,7 +55,10 @@ class Limiting:
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body, or None if the client went away."""
-        told = dict(scope["headers"]).get(b"content-length", b"0")
+        headers = dict(scope["headers"])
+        if b"content-length" in headers and b"transfer-encoding" in headers:  # a proxy may have believed the other one
+            raise Problem(400, "A body has one length: 'Content-Length' and 'Transfer-Encoding' may not both be there.")
+        told = headers.get(b"content-length", b"0")
         if not told.isdigit() or int(told) > self._limits.body:
             raise self._too_large()
         pieces, size = [], 0

@@ -16,7 +16,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOG = logging.getLogger("tacit.access")
-PRIVATE = "/feedback"  # how the addresses end that say whether there was any
+PRIVATE = "/feedback"  # is in every address that says whether there was any, also in one that is misspelt
+GONE = 499  # no answer was begun: the client has gone, which is no failure of the service
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -65,7 +66,7 @@ class Counting:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, status = time.perf_counter(), 500
+        start, status = time.perf_counter(), GONE
 
         async def watched(message: Message) -> None:
             nonlocal status
@@ -76,11 +77,16 @@ class Counting:
         try:
             await self._app(scope, receive, watched)
         finally:
-            if not scope["path"].endswith(PRIVATE):
+            if not private(scope):
                 route = getattr(scope.get("route"), "path", "(none)")
                 method, seconds = _method(scope["method"]), time.perf_counter() - start
                 self._metrics.count(method, route, status, seconds)
                 LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+
+
+def private(scope: Scope) -> bool:
+    """Whether it is private that there was such a request."""
+    return PRIVATE in scope["path"]
 
 
 def _method(name: str) -> str:

@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -22,6 +22,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tacit.errors import InvalidInput
 from tacit.service.app import create_app
+from tacit.service.errors import Problem
+from tacit.service.headers import HEADERS
 from tacit.service.limits import Limits
 from tacit.service.occupancy import occupied
 from tacit.store.store import Store
@@ -138,6 +140,17 @@ def _patient(seconds: float) -> type[asyncio.Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             self._forget()
             super().connection_lost(exc)
+
+        def send_400_response(self, msg: str) -> None:
+            """What cannot be read gets no other kind of answer than what is refused."""
+            answer = Problem(
+                400, "This is no HTTP request that can be read.", HEADERS | {"Connection": "close"}
+            ).response()
+            begun = h11.Response(status_code=400, reason=b"Bad Request", headers=answer.raw_headers)
+            with suppress(h11.LocalProtocolError):  # it was answered before, and goes on with something else
+                for event in (begun, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+                    self.transport.write(self.conn.send(event) or b"")
+            self.transport.close()
 
         def _forget(self) -> None:
             if self._limit is not None:

@@ -109,6 +109,7 @@ class Database:
         self._turn: AbstractContextManager[Any] = nullcontext() if self.postgres else threading.RLock()
         with self._told():
             self._engine = _postgres(address, timeout) if self.file is None else _sqlite(self.file, timeout)
+        self._place = None if self.file is None else _place(self.file)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
@@ -137,6 +138,11 @@ class Database:
     def _connection(self) -> Iterator[Connection]:
         if self._process != Process.number:
             raise ProtocolError("This Store was opened in another process: open it again here.")
+        if self.file is not None and _place(self.file) != self._place:  # what is written now would be found by nobody
+            raise StoreError(
+                f"The file {self.name} was moved, deleted or replaced while it was open: nothing was shown. "
+                "Put the newest one back."
+            )
         with self._engine.connect() as connection:
             try:
                 yield connection
@@ -211,6 +217,15 @@ def _located(address: str) -> Path:
         return Path(address).resolve()
     except (OSError, RuntimeError, ValueError):
         raise InvalidInput("A Store needs the name of a file: this one cannot be one.") from None
+
+
+def _place(file: Path) -> tuple[int, int] | None:
+    """Which file has this name now, or None."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _create(file: Path) -> None:

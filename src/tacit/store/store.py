@@ -141,6 +141,8 @@ class Store:
 
     def __contains__(self, name: str) -> bool:
         """Whether there is a learner of this name."""
+        if not _is_name(name):  # PostgreSQL cannot even be asked for some of them
+            return False
         with self._database.reading() as transaction:
             return transaction.row("SELECT 1 FROM tacit_learners WHERE name = :name", name=name) is not None
 
@@ -261,5 +263,9 @@ def _epoch(transaction: Transaction) -> int:
 
 
 def _check_name(owner: str, name: object) -> None:
-    if not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()):
+    if not _is_name(name):
         raise invalid(owner, "name", f"a printable text of 1 to {LONGEST_NAME} characters", name)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()

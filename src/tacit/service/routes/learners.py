@@ -68,7 +68,7 @@ def router(store: Store, work: Work, access: Access, learners: Learners, metrics
         prefix="/v1",
         tags=["learners"],
         route_class=guarded(access, "admin"),
-        responses=answers(401, 403, 409, 413, 415, 422, 503),
+        responses=answers(400, 401, 403, 408, 409, 413, 415, 422, 503),
     )
     shown = APIRouter(
         prefix="/v1",

@@ -55,7 +55,7 @@ class Decided(BaseModel):
 
 def router(work: Work, access: Access, learners: Learners, metrics: Metrics) -> list[APIRouter]:
     """The routes."""
-    refused = answers(401, 403, 404, 409, 413, 415, 422, 503)
+    refused = answers(400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
     decisions = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "decide"), responses=refused)
     feedback = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "feedback"), responses=refused)
 
