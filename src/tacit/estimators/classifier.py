@@ -217,7 +217,12 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return self.classes_[codes]
 
     def _encode(self, labels: Any, declared: Any) -> IntArray:
-        found = np.unique(labels)
+        try:
+            found = np.unique(labels)
+        except TypeError:
+            found = None
+        if found is None:  # not inside of the handler: an error keeps the one that it was raised in
+            raise InvalidInput(f"Labels of {type(self).__name__} must be all numbers or all words.")
         if declared is None:
             with np.errstate(invalid="ignore"):  # scikit-learn casts labels to integers to see whether they are some
                 check_classification_targets(labels)
