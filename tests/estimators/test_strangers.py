@@ -209,3 +209,14 @@ def test_a_search_keeps_the_names_of_columns():
     search = PrivateGridSearch(logistic(), {"data_norm": [1.0, 2.0]}, ledger=Ledger()).fit(frame, y)
     search.predict(frame)
     assert search.best_estimator_.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_numbers_of_numpy_are_numbers():
+    X, y = data()
+    epsilon, delta = np.float64(1.0), np.float64(1e-6)
+    for kind in (np.float64, np.float32):
+        model = PrivateLogisticRegression(kind(1.0), delta, data_norm=kind(2.0), classes=np.array([0, 1]))
+        model.set_params(class_weight={np.int64(1): kind(2.0)}, ledger=Ledger()).fit(X, y)
+    PrivateRidge(epsilon, delta, data_norm=epsilon, label_bound=epsilon, ledger=Ledger()).fit(X, y)
+    steps = [PrivateStandardScaler(bounds=(np.zeros(3), np.ones(3))), logistic(class_weight="balanced")]
+    private_pipeline(steps, epsilon=epsilon, delta=delta, ledger=Ledger()).fit(X, y)

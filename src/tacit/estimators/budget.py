@@ -53,7 +53,7 @@ def line_is_audible(epsilon: float, delta: float, relation: Relation, records: i
     """Whether the search for the line is worth its share: a public rule."""
     pure = delta == 0
     scale = sqrt(2) * STEPS / (PURE_SHARE * epsilon) if pure else sqrt(STEPS) / (0.3 * gaussian_mu(epsilon, delta))
-    return relation.sides * scale <= _LOUDEST * records
+    return bool(relation.sides * scale <= _LOUDEST * records)
 
 
 def divided(
