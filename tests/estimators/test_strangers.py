@@ -220,3 +220,26 @@ def test_numbers_of_numpy_are_numbers():
     PrivateRidge(epsilon, delta, data_norm=epsilon, label_bound=epsilon, ledger=Ledger()).fit(X, y)
     steps = [PrivateStandardScaler(bounds=(np.zeros(3), np.ones(3))), logistic(class_weight="balanced")]
     private_pipeline(steps, epsilon=epsilon, delta=delta, ledger=Ledger()).fit(X, y)
+
+
+def test_classes_may_be_a_set():
+    X, y = data()
+    words = np.where(y == 1, "yes", "no")
+    model = PrivateLogisticRegression(data_norm=2.0, classes={"yes", "no"}, ledger=Ledger())
+    assert model.fit(X, words).classes_.tolist() == ["no", "yes"]
+    PrivateGridSearch(model.set_params(ledger=None), {"data_norm": [1.0, 2.0]}, ledger=Ledger()).fit(X, words)
+    private_pipeline([model], ledger=Ledger()).fit(X, words)
+
+
+@pytest.mark.parametrize("epsilon", [100.0, 1e4, 1e9])
+def test_enormous_epsilons_are_taken_in_silence(epsilon):
+    X, y = data(400)
+    with np.testing.assert_no_warnings():
+        for delta in (0.0, 1e-6):
+            for weights in (None, "balanced"):
+                model = logistic(epsilon=epsilon, delta=delta, class_weight=weights, ledger=Ledger()).fit(X, y)
+                assert 0.99 * epsilon <= model.guarantee_.epsilon(delta) <= epsilon
+        PrivateRidge(epsilon, data_norm=2.0, label_bound=1.0, ledger=Ledger()).fit(X, y)
+    if epsilon < 1e3:  # beyond that no contract is stated for what a scaler's sampler may be off by
+        steps = [PrivateStandardScaler(bounds=(0, 1)), logistic()]
+        private_pipeline(steps, epsilon=epsilon, ledger=Ledger()).fit(X, y)

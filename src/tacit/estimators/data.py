@@ -43,6 +43,15 @@ def checked_data(estimator: Any, *data: Any, **options: Any) -> Any:
     raise kind(text)  # not inside of the handler: an error keeps the one that it was raised in
 
 
+def class_labels(declared: Any) -> Any:
+    """The classes that were declared, or found, sorted and each once; a set is as good as a list.
+
+    >>> class_labels({"b", "a"}).tolist()
+    ['a', 'b']
+    """
+    return np.unique(np.asarray(list(declared) if isinstance(declared, set | frozenset) else declared))
+
+
 def _without_values(owner: str, error: Exception) -> str:
     text = str(error)
     if text.startswith(_WITHOUT_VALUES):

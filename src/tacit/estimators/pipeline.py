@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators.base import randomness_of
+from tacit.estimators.data import class_labels
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.estimators.sparse import is_sparse
 from tacit.privacy.calibration import largest
@@ -96,7 +97,7 @@ class PrivatePipeline(Pipeline):
         """
         private = self._private_steps()
         declared = self.classes
-        classes = len(np.unique(y if declared is None else declared)) if y is not None else 1
+        classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
         shape = _Shape(*_shape(X), classes, is_sparse(X))
         self._warn_of_others(private)
         widths = self._widths(private, shape)

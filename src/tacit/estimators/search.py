@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
-from tacit.estimators.data import checked_data
+from tacit.estimators.data import checked_data, class_labels
 from tacit.estimators.ledger import Ledger, spend
 from tacit.estimators.pipeline import PrivatePipeline
 from tacit.estimators.sparse import canonical, is_sparse
@@ -178,7 +178,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
         def contract(model: Any) -> Guarantee:
             declared = getattr(model, "classes", None)  # the candidate's own: a grid may hold whole steps
-            classes = found if declared is None else len(np.unique(declared))
+            classes = found if declared is None else len(class_labels(declared))
             return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse))
 
         def cost(epsilon: float) -> float:
