@@ -20,6 +20,7 @@ border-radius:6px;padding:.6em .9em;margin:.3em 0;max-width:60em;overflow-x:auto
 .tacit-card tr,.tacit-card tbody tr:nth-child(odd){background:none}
 .tacit-card td,.tacit-card th{text-align:left;padding:.15em 1.1em .15em 0;vertical-align:top;border:0;
 border-bottom:1px solid rgba(128,128,128,.25);white-space:normal}
+.tacit-card td:last-child{min-width:7em}
 .tacit-card th{font-weight:600}
 .tacit-card tr.first td{font-weight:600}
 .tacit-card .fact td:first-child{opacity:.75;white-space:nowrap}

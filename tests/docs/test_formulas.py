@@ -31,6 +31,15 @@ def test_a_formula_is_typeset(body):
     assert "&amp;" not in shown
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_no_star_and_no_index_is_taken_for_emphasis(page):
+    markdown = pytest.importorskip("markdown")
+    text = re.sub(r"^\$\$\n.*?\n\$\$$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    html = markdown.markdown(text, extensions=["fenced_code", "tables"])
+    html = re.sub(r"<(pre|code)\b.*?</\1>", "", html, flags=re.DOTALL)
+    assert re.findall(r"\w<em>[^<]*</em>|<em>[^<]*</em>\w", html) == []
+
+
 @pytest.mark.parametrize("latex", [r"\frac{1", r"\nosuch x"])
 def test_a_broken_formula_stops_the_build(latex):
     pytest.importorskip("latex2mathml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum, sqrt
 from typing import Any
 from unittest import mock
 
@@ -11,7 +12,10 @@ from scipy import sparse
 from planted_bugs.catalogue import Control, both, swap
 from tacit.auditing.report import Finding
 from tacit.estimators import Ledger, PrivateLogisticRegression, base, classifier, ridge, weights
+from tacit.estimators import sparse as sparse_rows
 from tacit.estimators.counts import NoisyCounts
+from tacit.learners.stochastic.model_noise import SHRUNK
+from tacit.losses import base as loss_base
 from tacit.losses.linear_models import LinkLoss
 from tacit.privacy.calibration import gaussian_mu
 from tacit.randomness import Randomness
@@ -63,6 +67,16 @@ def long_sparse_record() -> Finding:
             fits.append(model.fit(table, labels))
         moves.append(_moved(*fits))
     return _finding("one long sparse record", max(moves), 2 / _RIDGE + 1e-5)
+
+
+def wide_record() -> Finding:
+    """The norm of a clipped row, sparse or in Fortran's order, of many entries whose squares are small beside one."""
+    row = np.append(1.0, np.full(300_000, 1e-8))
+    clipped = (
+        sparse_rows.clipped_rows(sparse_rows.canonical(sparse.csr_array(row[None, :])), 1.0).data,
+        loss_base.clip_rows(np.asfortranarray([row, row]), 1.0)[0],
+    )
+    return _finding("one wide record", max(sqrt(fsum((SHRUNK * entries) ** 2)) for entries in clipped), 1.0)
 
 
 def counts_released() -> Finding:
@@ -119,6 +133,14 @@ def _unclipped_if_all_weigh_one(honest: Any) -> Any:
     return weighted
 
 
+def _one_after_the_other(honest: Any) -> Any:
+    def norms(rows: Any) -> Any:
+        table = rows if isinstance(rows, np.ndarray) else rows.toarray()
+        return np.sqrt(np.cumsum(table**2, axis=1)[:, -1])
+
+    return norms
+
+
 def _twice(honest: Any) -> Any:
     def counts(noise: Any, codes: Any, classes: int, source: Any) -> Any:
         return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
@@ -150,6 +172,14 @@ CONTROLS = (
     Control(
         "entries that a sparse row has twice count as two", "estimators",
         swap(base, "canonical", lambda honest: lambda rows: rows), long_sparse_record,
+    ),
+    Control(
+        "squares of sparse rows are added up one after the other", "estimators",
+        swap(sparse_rows, "norms_of", _one_after_the_other), wide_record,
+    ),
+    Control(
+        "squares of dense rows are added up one after the other", "estimators",
+        swap(loss_base, "row_norms", _one_after_the_other), wide_record,
     ),
     Control(
         "both statistics are charged as if one were free", "estimators",

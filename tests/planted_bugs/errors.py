@@ -16,7 +16,15 @@ from planted_bugs.life_of_noise import found
 from tacit import CTRL, Arms, BatchedTsallis, Box, Convex, LogisticLoss
 from tacit.auditing.report import Finding
 from tacit.errors import InvalidInput
-from tacit.estimators import Ledger, PrivateGridSearch, PrivateLogisticRegression, PrivateRidge, base
+from tacit.estimators import (
+    Ledger,
+    PrivateGridSearch,
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateStandardScaler,
+    base,
+    private_pipeline,
+)
 from tacit.learners.arms.draws import Draws
 from tacit.learners.convex.common import ConvexLearner
 from tacit.learners.ctrl import coupled
@@ -65,6 +73,20 @@ def scores() -> Finding:
     return _finding("one record in a grid search", np.inf if np.isnan(moved) else moved, 1.0)
 
 
+def raised() -> Finding:
+    """Attack by finite rows: does one of them, far outside of the public bounds, end the fit of a pipeline?"""
+    rows = np.linspace(0, 1e-3, 60).reshape(30, 2)
+    rows[7, 1] = 1.7e308
+    steps = [PrivateStandardScaler(bounds=(0, 1e-3)), PrivateLogisticRegression(data_norm=1.0, classes=[0, 1])]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            private_pipeline(steps, ledger=Ledger()).fit(rows, np.arange(30) % 2)
+    except (ArithmeticError, ValueError):
+        return _finding("finite rows that are refused", 1.0, 0.0)
+    return _finding("finite rows that are refused", 0.0, 0.0)
+
+
 def _finding(method: str, observed: float, allowed: float) -> Finding:
     return Finding(method, "unusual values", "largest", allowed, observed, violation=observed > allowed, check=True)
 
@@ -72,6 +94,19 @@ def _finding(method: str, observed: float, allowed: float) -> Finding:
 def _refused_text() -> Any:
     rows = [[f"x{SECRET}", "0"], ["1", "2"]]
     return PrivateLogisticRegression(data_norm=1.0, classes=[0, 1], ledger=Ledger()).fit(rows, [0, 1])
+
+
+def _refused_target() -> Any:
+    model = PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=Ledger())
+    return model.fit([[0.0, 1.0], [1.0, 0.0]], np.array([f"x{SECRET}", "1"]))
+
+
+def _target_by_numpy(honest: Any) -> Any:
+    def checked(estimator: Any, *data: Any, y_numeric: bool = False, **options: Any) -> Any:
+        found = honest(estimator, *data, **options)
+        return (found[0], np.asarray(found[1], dtype=np.float64)) if y_numeric else found
+
+    return checked
 
 
 def _minimum_errors(honest: Any) -> Any:
@@ -95,6 +130,14 @@ CONTROLS = (
     Control(
         "scikit-learn's errors quote the cells that it refuses", "estimators",
         swap(base, "checked_data", _plainly_validated), quoting(_refused_text), row=rows.NAMED,
+    ),
+    Control(
+        "numpy quotes a target of text", "estimators",
+        swap(base, "checked_data", _target_by_numpy), quoting(_refused_target),
+    ),
+    Control(
+        "a scaler makes infinities, which the next step refuses", "estimators",
+        swap(PrivateStandardScaler, "transform", lambda honest: lambda self, X: (X - self.mean_) / self.scale_), raised,
     ),
     Control(
         "a replayable state of arms passes for a secret one", "noise",

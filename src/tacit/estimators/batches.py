@@ -54,9 +54,15 @@ class ParquetBatches:
         others = [self.target] if self.weight is None else [self.target, self.weight]
         named = [name for name in dataset.schema.names if name not in others]
         columns = named if self.features is None else list(self.features)
+        missing = [name for name in [*columns, *others] if name not in dataset.schema.names]
+        if missing:
+            raise InvalidInput(f"The Parquet files of ParquetBatches have no column {missing[0]!r}.")
         for part in dataset.to_batches(columns=[*columns, *others], batch_size=self.batch_size):
             if part.num_rows:
                 table = [part.column(name).to_numpy(zero_copy_only=False) for name in columns]
+                dates = [name for name, column in zip(columns, table, strict=True) if column.dtype.kind in "mM"]
+                if dates:
+                    raise InvalidInput(f"Column {dates[0]!r} of ParquetBatches must be numbers, not points in time.")
                 yield np.column_stack(table), *(part.column(name).to_numpy(zero_copy_only=False) for name in others)
 
     def _dataset(self) -> Any:
@@ -89,6 +95,8 @@ def pass_over(owner: str, batches: Any, records: int | None, absorb: Callable[..
         for batch in batches:
             if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
                 raise InvalidInput(f"A batch of {owner} must be a pair (features, target), or with weights.")
+            if not len(batch[1]):
+                continue  # a filter may leave none of a batch
             absorb(batch[0], batch[1], batch[2] if len(batch) == 3 else None, total)
             seen += len(batch[1])
             left = (time.monotonic() - started) * max(0, total - seen) / seen

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
 
+from tacit.errors import PrivacyError
 from tacit.estimators.counts import STEPS, NoisyCounts
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.mechanisms.noisy_statistics import statistics_curve
@@ -53,7 +54,7 @@ def line_is_audible(epsilon: float, delta: float, relation: Relation, records: i
     """Whether the search for the line is worth its share: a public rule."""
     pure = delta == 0
     scale = sqrt(2) * STEPS / (PURE_SHARE * epsilon) if pure else sqrt(STEPS) / (0.3 * gaussian_mu(epsilon, delta))
-    return relation.sides * scale <= _LOUDEST * records
+    return bool(relation.sides * scale <= _LOUDEST * records)
 
 
 def divided(
@@ -77,51 +78,55 @@ def divided(
         counts: whether class counts are released.
         line: whether the line is searched for.
     """
-    parts, pure = counts + line, delta == 0
+    parts = counts + line
     if not parts:
         model = model_at(epsilon)
         return FitPlan(model, model.guarantee)
-    model = model_at(epsilon * (1 - parts * (PURE_SHARE if pure else SHARE)))
-    if pure:
-        each = (epsilon - model.curve.pure()) / parts * _ROUNDED
+    model = model_at(epsilon * (1 - parts * (SHARE if delta > 0 else PURE_SHARE)))
+    draws = counts * classes + line * STEPS
+    mu = largest_mu(model.curve, epsilon, delta, draws) if delta > 0 else None
+    pure = mu is None
+    if mu is None:
+        each = (epsilon - model.curve.epsilon(delta)) / parts * _ROUNDED
         beside: Curve = Pure(each * parts)
-        curve, numerics = compose([model.curve, beside]), EXACT
+        curve, numerics = compose([model.curve, beside], [delta, 0.0]), EXACT
         step = each / STEPS * _ROUNDED
     else:
-        draws = counts * classes + line * STEPS
-        mu = largest_mu(model.curve, epsilon, delta, draws)
         beside, numerics = statistics_curve(mu, draws)
         curve = joint([model.curve, beside])
         each = mu / sqrt(parts) * _ROUNDED
         step = each / sqrt(STEPS) * _ROUNDED
     between = relation.sides if pure else sqrt(relation.sides)
+    names = ["noisy class counts"] * counts + ["where the line between the classes is"] * line
     return FitPlan(
         model,
-        _together(model.guarantee, curve, delta, numerics, counts, line),
+        _together(model.guarantee, curve, delta, numerics, names, "geometric" if pure else "Gaussian"),
         NoisyCounts(each, between, pure) if counts else None,
         NoisyCounts(step, relation.sides, pure) if line else None,
     )
 
 
 @lru_cache(maxsize=128)
-def largest_mu(model: Curve, epsilon: float, delta: float, draws: int) -> float:
-    """What the model leaves to counts."""
+def largest_mu(model: Curve, epsilon: float, delta: float, draws: int) -> float | None:
+    """What the model leaves to counts (None: at an enormous epsilon nobody can tell, and pure noise adds up)."""
 
     def cost(mu: float) -> float:
         return joint([model, statistics_curve(mu, draws)[0]]).delta(epsilon)
 
     high = gaussian_mu(epsilon, delta)
-    return largest(cost, delta, 1e-3 * high, high, 1e-2)
+    try:
+        return largest(cost, delta, 1e-3 * high, high, 1e-2)
+    except PrivacyError:
+        return None
 
 
-def _together(model: Guarantee, curve: Curve, delta: float, numerics: str, counts: bool, line: bool) -> Guarantee:
-    names = ["noisy class counts"] * counts + ["where the line between the classes is"] * line
+def _together(model: Guarantee, curve: Curve, delta: float, numerics: str, names: list[str], noise: str) -> Guarantee:
     return replace(
         model,
         curve=curve,
         at_delta=delta,
         released=f"{model.released}; {'; '.join(names)}",
-        theorem=f"{model.theorem}; {'geometric' if delta == 0 else 'Gaussian'} mechanism on counts",
+        theorem=f"{model.theorem}; {noise} mechanism on counts",
         numerics=composed_numerics([model.numerics, numerics]),
     )
 

@@ -18,6 +18,7 @@ from tacit.estimators.base import PrivacyWarning, PrivateLinearModel
 from tacit.estimators.batches import are_batches
 from tacit.estimators.budget import FitPlan, ModelPlan, divided, line_is_audible
 from tacit.estimators.counts import class_counts, matched_line
+from tacit.estimators.data import class_labels
 from tacit.estimators.sparse import is_sparse
 from tacit.estimators.usefulness import warn_if_useless
 from tacit.estimators.weights import (
@@ -217,7 +218,12 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return self.classes_[codes]
 
     def _encode(self, labels: Any, declared: Any) -> IntArray:
-        found = np.unique(labels)
+        try:
+            found = np.unique(labels)
+        except TypeError:
+            found = None
+        if found is None:  # not inside of the handler: an error keeps the one that it was raised in
+            raise InvalidInput(f"Labels of {type(self).__name__} must be all numbers or all words.")
         if declared is None:
             with np.errstate(invalid="ignore"):  # scikit-learn casts labels to integers to see whether they are some
                 check_classification_targets(labels)
@@ -227,7 +233,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 stacklevel=4,
             )
             declared = found
-        classes = np.unique(np.asarray(declared))
+        classes = class_labels(declared)
         # Of the declared classes and not of the labels: some of them must not be refused, or warned of, and others not.
         if classes.dtype.kind == "f" and not (classes == np.floor(classes)).all():
             raise InvalidInput(f"The 'classes' of {type(self).__name__} must be whole numbers, or words.")

@@ -20,6 +20,7 @@ _SHORTENED = {
     "feature, array.reshape(1, -1) if it is one row.",
     "Complex data not supported": "Complex data not supported.",
     "could not convert string to float": "Not all entries are numbers: a text could not be converted to a float.",
+    "int too large to convert to float": "Not all entries are finite: a whole number is too large for a float.",
 }
 
 
@@ -33,11 +34,22 @@ def checked_data(estimator: Any, *data: Any, **options: Any) -> Any:
     """
     try:
         with np.errstate(invalid="ignore"):  # scikit-learn adds everything up before it looks for infinities
-            return validate_data(estimator, *data, dtype=np.float64, **options)
-    except (TypeError, ValueError) as error:
+            checked = validate_data(estimator, *data, dtype=np.float64, **options)
+            # Text as a target passes scikit-learn's check, and numpy would name it.
+            return (checked[0], checked[1].astype(np.float64)) if options.get("y_numeric") else checked
+    except (TypeError, ValueError, OverflowError) as error:
         kind = TypeError if isinstance(error, TypeError) else InvalidInput
         text = _without_values(type(estimator).__name__, error)
     raise kind(text)  # not inside of the handler: an error keeps the one that it was raised in
+
+
+def class_labels(declared: Any) -> Any:
+    """The classes that were declared, or found, sorted and each once; a set is as good as a list.
+
+    >>> class_labels({"b", "a"}).tolist()
+    ['a', 'b']
+    """
+    return np.unique(np.asarray(list(declared) if isinstance(declared, set | frozenset) else declared))
 
 
 def _without_values(owner: str, error: Exception) -> str:

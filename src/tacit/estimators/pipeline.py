@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
@@ -18,16 +19,21 @@ from sklearn.utils.metaestimators import available_if
 
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators.base import randomness_of
+from tacit.estimators.data import class_labels
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.estimators.sparse import is_sparse
 from tacit.privacy.calibration import largest
 from tacit.privacy.composition import compose
 from tacit.privacy.guarantee import Guarantee, Relation
 from tacit.privacy.numerics import composed_numerics
+from tacit.randomness import Randomness
 from tacit.validation import check_choice, check_number, check_privacy
 
 BEFORE = 0.3
 """The share of epsilon of all private steps before the last one, unless shares are declared."""
+# Of the table on which other steps are tried.
+_PUBLIC_ROWS = 1024
+_PUBLIC_ENTRIES = 1 << 22
 
 
 class PrivatePipeline(Pipeline):
@@ -80,6 +86,7 @@ class PrivatePipeline(Pipeline):
         """The classes that the last step declares (None: it declares none)."""
         return getattr(self._final_estimator, "classes", None)
 
+    @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any = None, **params: Any) -> PrivatePipeline:
         """Train all steps within one budget; the spending is recorded before the data are used.
 
@@ -90,11 +97,12 @@ class PrivatePipeline(Pipeline):
         """
         private = self._private_steps()
         declared = self.classes
-        classes = len(np.unique(y if declared is None else declared)) if y is not None else 1
-        shape = (*_shape(X), classes, is_sparse(X))
+        classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
+        shape = _Shape(*_shape(X), classes, is_sparse(X))
         self._warn_of_others(private)
-        epsilons = self._epsilons(private, *shape)
-        guarantee = self._together(self._contracts(epsilons, *shape))
+        widths = self._widths(private, shape)
+        epsilons = self._epsilons(private, shape, widths)
+        guarantee = self._together(self._contracts(epsilons, shape, widths))
         source = randomness_of(self.random_state)
         stamped = guarantee.with_randomness(source.label)
         spend(self.ledger, "PrivatePipeline.fit", stamped)
@@ -133,8 +141,9 @@ class PrivatePipeline(Pipeline):
         self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False
     ) -> Guarantee:
         """What a fit of this shape will spend: known before any data, and the same for all data."""
-        shape = (n_samples, n_features, n_classes, sparse)
-        return self._together(self._contracts(self._epsilons(self._private_steps(), *shape), *shape))
+        private, shape = self._private_steps(), _Shape(n_samples, n_features, n_classes, sparse)
+        widths = self._widths(private, shape)
+        return self._together(self._contracts(self._epsilons(private, shape, widths), shape, widths))
 
     def _private_steps(self) -> dict[str, Any]:
         check_privacy("PrivatePipeline", self.epsilon, self.delta)
@@ -144,6 +153,17 @@ class PrivatePipeline(Pipeline):
             raise InvalidInput("A PrivatePipeline needs at least one private step of tacit.estimators.")
         if len({id(step) for step in found.values()}) < len(found):
             raise InvalidInput("A PrivatePipeline needs another object for each private step: a budget is set in each.")
+        charged = [name for name, step in found.items() if step.ledger is not None and step.ledger is not self.ledger]
+        if charged:
+            raise InvalidInput(
+                f"The 'ledger' of step {charged[0]!r} would not be charged: give it to the PrivatePipeline, which "
+                "writes one entry for all steps."
+            )
+        if self.memory is not None and any(name in found for name, _ in self.steps[:-1]):
+            raise InvalidInput(
+                "The 'memory' of a PrivatePipeline must be None if a step before the last is private: a cache would "
+                "answer with noise that was used before."
+            )
         return found
 
     def _shares(self, private: Mapping[str, Any]) -> dict[str, float]:
@@ -162,9 +182,7 @@ class PrivatePipeline(Pipeline):
             )
         return shares
 
-    def _epsilons(
-        self, private: Mapping[str, Any], rows: int, width: int, classes: int, sparse: bool
-    ) -> dict[str, float]:
+    def _epsilons(self, private: Mapping[str, Any], shape: _Shape, widths: Mapping[str, int]) -> dict[str, float]:
         """What each private step may spend: its share, stretched by what composition saves."""
         shares = self._shares(private)
         if len(shares) == 1 or self.delta == 0:
@@ -172,7 +190,7 @@ class PrivatePipeline(Pipeline):
 
         def cost(whole: float) -> float:
             epsilons = {name: share * whole for name, share in shares.items()}
-            return self._together(self._contracts(epsilons, rows, width, classes, sparse)).epsilon(self.delta)
+            return self._together(self._contracts(epsilons, shape, widths)).epsilon(self.delta)
 
         whole = largest(cost, self.epsilon, self.epsilon * 0.999, 2 * self.epsilon, 5e-3)
         return {name: share * whole for name, share in shares.items()}
@@ -181,19 +199,24 @@ class PrivatePipeline(Pipeline):
         # The pipeline's own entry covers these fits: a ledger of their own keeps them from being counted twice.
         return {"epsilon": epsilon, "delta": self.delta / count, "relation": self.relation, "ledger": Ledger()}
 
-    def _contracts(
-        self, epsilons: Mapping[str, float], rows: int, width: int, classes: int, sparse: bool
-    ) -> list[Guarantee]:
-        """The contract of each private step; how wide the rows are at each is found on public ones."""
-        found, table = [], np.zeros((2, width))
+    def _contracts(self, epsilons: Mapping[str, float], shape: _Shape, widths: Mapping[str, int]) -> list[Guarantee]:
+        """The contract of each private step."""
+        found = []
         for name, step in self.steps:
-            if step is None or step == "passthrough":
-                continue
             if name in epsilons:
                 planned = clone(step).set_params(**self._settings(epsilons[name], len(epsilons)))
-                found.append(planned.public_guarantee(rows, table.shape[1], classes, sparse=sparse))
-            elif hasattr(step, "transform"):
-                table = np.zeros(_shape(clone(step).fit_transform(table)))
+                found.append(planned.public_guarantee(shape.rows, widths[name], shape.classes, sparse=shape.sparse))
+        return found
+
+    def _widths(self, private: Mapping[str, Any], shape: _Shape) -> dict[str, int]:
+        """How wide the rows are at each private step: the others are tried on public rows."""
+        table, found = _public_table(shape), {}
+        labels = np.arange(table.shape[0]) % shape.classes
+        for name, step in self.steps:
+            if name in private:
+                found[name] = int(table.shape[1])
+            elif step is not None and step != "passthrough" and hasattr(step, "transform"):
+                table = _tried(name, step, table, labels)
         return found
 
     def _together(self, contracts: list[Guarantee]) -> Guarantee:
@@ -217,6 +240,11 @@ class PrivatePipeline(Pipeline):
     def _warn_of_others(self, private: Mapping[str, Any]) -> None:
         for name, step in self.steps:
             plain = step is not None and step != "passthrough" and name not in private
+            if plain and any(hasattr(part, "public_guarantee") for part in step.get_params().values()):
+                raise InvalidInput(
+                    f"Step {name!r} of this PrivatePipeline has a private one inside, whose budget it cannot set: make "
+                    "that a step of its own."
+                )
             if plain and get_tags(step).requires_fit:
                 warnings.warn(
                     f"Step {name!r} of this PrivatePipeline is fitted on the data, and the guarantee does not cover "
@@ -224,6 +252,41 @@ class PrivatePipeline(Pipeline):
                     PrivacyWarning,
                     stacklevel=3,
                 )
+
+
+class _Shape(NamedTuple):
+    """What is public of the data: rows, columns, classes, and the format."""
+
+    rows: int
+    width: int
+    classes: int
+    sparse: bool
+
+
+def _public_table(shape: _Shape) -> Any:
+    """Rows that have nothing to do with the data, enough of them for steps that make columns out of rows."""
+    stream = Randomness.replayable(0).stream("public rows")
+    if shape.sparse:
+        count = min(shape.rows, _PUBLIC_ROWS)
+        places = (np.repeat(np.arange(count), 8), stream.integers(shape.width, size=8 * count))
+        return sparse.csr_array((stream.uniform(size=8 * count), places), shape=(count, shape.width))
+    count = min(shape.rows, _PUBLIC_ROWS, max(2, _PUBLIC_ENTRIES // max(1, shape.width)))
+    return stream.uniform(size=(count, shape.width))
+
+
+def _tried(name: str, step: Any, table: Any, labels: Any) -> Any:
+    """What a step that is not private makes of public rows; of zeros, if it does not take others."""
+    for rows in (table, 0 * table):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return clone(step).fit_transform(rows, labels)
+        except Exception:  # whatever a step does not like about these rows
+            continue
+    raise InvalidInput(
+        f"Step {name!r} of this PrivatePipeline takes no public rows of numbers, by which the width of what it makes "
+        "is found: apply it to the data beforehand."
+    )
 
 
 def _shape(X: Any) -> tuple[int, int]:

@@ -104,7 +104,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             return self
         features, target = self._validated(X, y, numeric=True)
         weights = relative_weights("PrivateRidge", sample_weight, self.weight_bound, features.shape[0])
-        self._set_bounds(features, np.asarray(target, dtype=np.float64))
+        self._set_bounds(features, target)
         rows, target = self._weighted(features, target, weights)
         huber, (records, width) = _huber(self.data_norm_), rows.shape
         self.algorithm_ = self._method()
@@ -138,7 +138,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         features, target = self._validated(X, y, reset=first, numeric=True)
         weights = relative_weights("PrivateRidge", sample_weight, self.weight_bound, features.shape[0])
         if first:
-            self._set_bounds(features, np.asarray(target, dtype=np.float64))
+            self._set_bounds(features, target)
         rows, target = self._weighted(features, target, weights)
         if first:
             self.algorithm_ = "one-pass"

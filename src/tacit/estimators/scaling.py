@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -76,8 +77,9 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         spend(self.ledger, f"{type(self).__name__}.fit", stamped)
         self.guarantee_ = stamped
         middle, half = (low + high) / 2, (high - low) / 2
-        # Clipped again: between bounds that are neighbouring floats the middle is one of them.
-        z = np.clip((np.clip(rows, low, high) - middle) / half, -1.0, 1.0)
+        with np.errstate(all="ignore"):  # whether something underflows depends on the data
+            # Clipped again: between bounds that are neighbouring floats the middle is one of them.
+            z = np.clip((np.clip(rows, low, high) - middle) / half, -1.0, 1.0)
         moments = np.array([np.sum(part, axis=0) for part in quantise_moments(z, lattice.units)])
         first, second = lattice.release(moments, source, "moments") / len(z)
         first, second = np.clip(first, -1.0, 1.0), second + 0.5
@@ -107,9 +109,14 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
         check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
 
     def transform(self, X: Any) -> FloatArray:
-        """Rows minus the means, over the deviations."""
+        """Rows minus the means, over the deviations; what is too large for a float is the largest one.
+
+        The next step of a pipeline would refuse an infinity, for some people's rows and not for others'.
+        """
         check_is_fitted(self)
-        return np.asarray((checked_data(self, X, reset=False) - self.mean_) / self.scale_)
+        with np.errstate(all="ignore"):
+            scaled = (checked_data(self, X, reset=False) - self.mean_) / self.scale_
+        return np.asarray(np.clip(scaled, -float_info.max, float_info.max))
 
     def _limits(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.bounds is None:

@@ -15,12 +15,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput
 from tacit.estimators.base import randomness_of
-from tacit.estimators.data import checked_data
+from tacit.estimators.data import checked_data, class_labels
 from tacit.estimators.ledger import Ledger, spend
 from tacit.estimators.pipeline import PrivatePipeline
 from tacit.estimators.sparse import canonical, is_sparse
@@ -30,7 +31,7 @@ from tacit.privacy.composition import compose
 from tacit.privacy.curves import Approximate, Pure
 from tacit.privacy.guarantee import Guarantee, Relation
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_number, check_privacy
+from tacit.validation import FloatArray, check_number, check_privacy, invalid
 
 # Classes too: candidates with different classes would be compared on different questions.
 _RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes")
@@ -63,6 +64,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     random_state: Any = None
     ledger: Ledger | None = None
 
+    @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any) -> PrivateGridSearch:
         """Train every candidate and select one, all within the budget.
 
@@ -72,12 +74,14 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         """
         check_privacy("PrivateGridSearch", self.epsilon, self.delta)
         share = check_number("PrivateGridSearch", "holdout", self.holdout, above=0.0, below=1.0)
+        self._check_estimator()
         candidates = list(ParameterGrid(self.param_grid))
         for name in {name for candidate in candidates for name in candidate}:
             if name.split("__")[-1] in _RESERVED:
                 raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
         features, target = checked_data(self, X, y, accept_sparse="csr")
         features = canonical(features)
+        rows = X.iloc if hasattr(X, "iloc") else features  # models of a data frame know its columns by name
         # Public: the same permutation for all data of this length.
         count = features.shape[0]
         order = Randomness.replayable(0).stream("split").permutation(count)
@@ -94,9 +98,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         for number, parameters in enumerate(candidates):
             model = self._candidate(parameters, self.fit_epsilon_, len(candidates))
             model.set_params(random_state=source.child(number))
-            fitted.append(model.fit(features[train], target[train]))
+            fitted.append(model.fit(rows[train], target[train]))
             model.set_params(random_state=None, ledger=self.ledger)
-        errors = np.array([self._errors(model, features[test], target[test]) for model in fitted])
+        errors = np.array([self._errors(model, rows[test], target[test]) for model in fitted])
         best = permute_and_flip(errors, self.epsilon, 1.0, source.stream("select"))
         self.best_estimator_, self.best_params_ = fitted[best], candidates[best]
         return self
@@ -132,6 +136,23 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y))
 
+    def __sklearn_tags__(self) -> Any:
+        tags, searched = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = searched.estimator_type
+        tags.classifier_tags, tags.regressor_tags = searched.classifier_tags, searched.regressor_tags
+        tags.input_tags.sparse = searched.input_tags.sparse
+        return tags
+
+    def _check_estimator(self) -> None:
+        private = self._private
+        if not hasattr(private, "public_guarantee"):
+            raise invalid("PrivateGridSearch", "estimator", "a private model, or a pipeline of them", self.estimator)
+        if private.ledger is not None and private.ledger is not self.ledger:
+            raise InvalidInput(
+                "The 'ledger' of the estimator of PrivateGridSearch would not be charged: give it to the search, which "
+                "writes one entry for all candidates."
+            )
+
     def _candidate(self, parameters: dict[str, Any], epsilon: float, count: int) -> Any:
         model = clone(self._private).set_params(**parameters)
         # The search's own entry covers these fits: a ledger of their own keeps them from being counted twice.
@@ -149,7 +170,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
         def contract(model: Any) -> Guarantee:
             declared = getattr(model, "classes", None)  # the candidate's own: a grid may hold whole steps
-            classes = found if declared is None else len(np.unique(declared))
+            classes = found if declared is None else len(class_labels(declared))
             return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse))
 
         def cost(epsilon: float) -> float:

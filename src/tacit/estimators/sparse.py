@@ -32,7 +32,14 @@ def canonical(rows: Any) -> Any:
     """
     if not is_sparse(rows):
         return rows
-    own = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+    try:
+        own = sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+        own.check_format(full_check=True)  # places outside of the table would be read and written all the same
+        whole = True
+    except ValueError:
+        whole = False
+    if not whole:  # not inside of the handler: an error keeps the one that it was raised in
+        raise InvalidInput("A sparse table must have its entries inside of its rows and columns, row after row.")
     if not own.has_canonical_format:
         own = own.copy()
         with np.errstate(all="ignore"):
@@ -49,7 +56,9 @@ def norms_of(rows: Any) -> FloatArray:
     with np.errstate(all="ignore"):  # whether something underflows depends on the data
         size = np.maximum(abs(rows).max(axis=1).toarray().ravel(), 1e-150)
         scaled = rows.data / np.repeat(size, np.diff(rows.indptr))
-        squares = np.bincount(_row_numbers(rows), weights=scaled * scaled, minlength=rows.shape[0])
+        squares, filled = np.zeros(rows.shape[0]), np.diff(rows.indptr) > 0
+        if filled.any():  # added up in pairs: one after the other, what is small beside the sum would be lost
+            squares[filled] = np.add.reduceat(scaled * scaled, rows.indptr[:-1][filled])
         return np.asarray(np.sqrt(squares) * size)
 
 
@@ -86,7 +95,3 @@ def dense_parts(rows: Any, entries: int = _PART_ENTRIES) -> Iterator[tuple[slice
         place = slice(first, min(first + size, rows.shape[0]))
         part = rows[place]
         yield place, part.toarray() if is_sparse(part) else part
-
-
-def _row_numbers(rows: Any) -> Any:
-    return np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))

@@ -83,7 +83,7 @@ def relative_weights(owner: str, given: Any, bound: float | None, records: int) 
         weights = np.asarray(given, dtype=np.float64)
         weights = np.full(records, float(weights)) if weights.ndim == 0 else weights
         fine = weights.shape == (records,) and bool(np.isfinite(weights).all())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         fine = False
     if not fine:
         raise InvalidInput(f"The sample_weight of {owner} must be one finite number for each of the {records} rows.")

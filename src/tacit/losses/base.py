@@ -220,7 +220,9 @@ def row_norms(rows: FloatArray) -> FloatArray:
     # turned them into errors would see them raised by some rows and not by others.
     with np.errstate(all="ignore"):
         size = np.maximum.reduce(np.abs(rows), axis=1, initial=1e-150)
-        return np.asarray(np.sqrt(np.add.reduce((rows / size[:, None]) ** 2, axis=1)) * size)
+        # In the order of rows: where columns lie one after the other in memory, they are not added up in pairs.
+        squares = np.ascontiguousarray((rows / size[:, None]) ** 2)
+        return np.asarray(np.sqrt(np.add.reduce(squares, axis=1)) * size)
 
 
 @np.errstate(all="ignore")  # whether something underflows depends on the data

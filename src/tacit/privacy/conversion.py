@@ -12,6 +12,7 @@ that is too small for a float is the smallest positive float, because 0 would sa
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nextafter
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
@@ -23,7 +24,7 @@ ORDERS: FloatArray = 1.0 + np.geomspace(1e-4, 1e8, 90)
 # Room for rounding errors in a handful of float64 operations, always added on the private side.
 ROUND_UP = 1.0 + 1e-11
 # The delta of what is not pure but too small to be told from it.
-LEAST_DELTA = float(np.nextafter(0.0, 1.0))
+LEAST_DELTA = nextafter(0.0, 1.0)
 # Divergences below this may have lost their digits: they are lifted to it.
 _LEAST_DIVERGENCE = 1e-300
 # Rounding of a sum, relative to the sizes of its terms: what matters where they cancel.

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, log1p, sqrt
+from math import exp, expm1, log1p, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -230,7 +230,7 @@ class ObjectivePerturbation(PrivatePlan):
             check_choice("ObjectivePerturbation", "regularisation", regularisation, RULES)
         else:
             ridge = check_positive("ObjectivePerturbation", "regularisation", regularisation)
-            least = constants.smoothness / float(np.expm1(target.epsilon / releases))
+            least = constants.smoothness / expm1(min(target.epsilon / releases, 700.0))
             if not ridge > least:
                 raise PrivacyError(
                     f"regularisation={ridge:g} is too small for epsilon={target.epsilon:g}: ln(1 + beta/lambda) alone "
@@ -381,7 +381,7 @@ def _regulariser(rule: float | str, problem: Stochastic, sigma: float, epsilon: 
     # Balance the noise against models whose margins reach R: the larger the signal n G/(sigma d), the larger.
     reach = practical_reach(n, size, sigma / constants.lipschitz)
     return max(
-        constants.smoothness / float(np.expm1(epsilon / 4)),
+        constants.smoothness / expm1(min(epsilon / 4, 700.0)),  # beyond that it is nothing beside the others
         size * sigma * constants.lipschitz / reach,
         1e-5 * n * constants.lipschitz**2,  # keeps the certified distance, a multiple of n/lambda, out of sight
     )

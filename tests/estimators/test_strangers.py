@@ -1,0 +1,245 @@
+"""What a stranger tries on the estimators: extreme, odd and broken data, and ledgers at the wrong place."""
+
+import decimal
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import is_classifier, is_regressor
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.feature_selection import SelectKBest
+from sklearn.preprocessing import OneHotEncoder
+
+from tacit.errors import InvalidInput
+from tacit.estimators import (
+    Ledger,
+    ParquetBatches,
+    PrivateGridSearch,
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateStandardScaler,
+    private_pipeline,
+)
+from tacit.estimators.sparse import canonical, clipped_rows
+from tacit.learners.stochastic.model_noise import SHRUNK
+from tacit.losses.base import clip_rows, row_norms
+from tacit.randomness import Randomness
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning"),
+    pytest.mark.filterwarnings("ignore::tacit.estimators.PrivacyWarning"),
+]
+SECRET = "SECRET77"
+
+
+def data(rows=200, width=3):
+    X = Randomness.replayable(3).stream("data").uniform(size=(rows, width))
+    return X, (X[:, 0] > 0.5).astype(int)
+
+
+def logistic(**options):
+    return PrivateLogisticRegression(data_norm=2.0, classes=[0, 1], ledger=options.pop("ledger", None), **options)
+
+
+def long_row(width):
+    """One large entry and many whose squares vanish beside it, unless they are added up before."""
+    row = np.full(width, 1e-8)
+    row[0] = 1.0
+    return row
+
+
+@pytest.mark.parametrize("width", [1_000, 50_000, 1_000_000])
+def test_wide_sparse_rows_are_clipped_to_their_bound(width):
+    rows = canonical(sparse.csr_array(long_row(width)[None, :]))
+    found = SHRUNK * clipped_rows(rows, 1.0).data
+    assert math.sqrt(math.fsum(found * found)) <= 1.0
+
+
+def test_sparse_rows_without_entries_have_no_length():
+    rows = canonical(sparse.csr_array(np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]])))
+    assert clipped_rows(rows, 1.0).toarray() == pytest.approx(np.array([[0, 0], [0.6, 0.8], [0, 0]]))
+    assert clipped_rows(canonical(sparse.csr_array((2, 3))), 1.0).nnz == 0
+
+
+@pytest.mark.parametrize("width", [1_000, 200_000])
+def test_rows_are_clipped_to_their_bound_in_any_order_of_memory(width):
+    rows = np.asfortranarray(np.tile(long_row(width), (2, 1)))
+    found = SHRUNK * clip_rows(rows, 1.0)[0]
+    assert math.sqrt(math.fsum(found * found)) <= 1.0
+    assert (row_norms(rows) == row_norms(np.ascontiguousarray(rows))).all()
+
+
+@pytest.mark.parametrize("error", ["warn", "raise"])
+@pytest.mark.parametrize("value", [1e308, 5e-324])
+def test_no_finite_value_stops_a_scaler_or_what_follows_it(error, value):
+    X, y = data()
+    X[7, 1] = value
+    steps = [("scale", PrivateStandardScaler(bounds=(-1e-3, 3e-3))), ("model", logistic())]
+    with np.errstate(all=error), np.testing.assert_no_warnings():
+        rows = PrivateStandardScaler(bounds=(-1e-3, 3e-3), ledger=Ledger()).fit(X).transform(X)
+        assert np.isfinite(rows).all()
+        private_pipeline(steps, epsilon=5.0, ledger=Ledger()).fit(X, y)
+        grid = {"model__data_norm": [1.0, 2.0]}
+        PrivateGridSearch(private_pipeline(steps), grid, epsilon=5.0, ledger=Ledger()).fit(X, y)
+
+
+def test_a_target_of_text_is_refused_without_its_words():
+    X, _ = data()
+    model = PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=Ledger())
+    with pytest.raises(InvalidInput, match="Not all entries are numbers") as caught:
+        model.fit(X, np.array([SECRET] * len(X)))
+    assert SECRET not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert len(model.ledger) == 0
+
+
+@pytest.mark.parametrize("place", ["features", "target", "weights"])
+def test_whole_numbers_that_are_too_large_are_refused_in_a_sentence(place):
+    X, y = data()
+    rows, target, weights = X.astype(object), X[:, 0].astype(object), np.ones(len(X), dtype=object)
+    {"features": rows, "target": target, "weights": weights}[place][(3, 1) if place == "features" else 3] = 10**400
+    model = PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=Ledger())
+    with pytest.raises(InvalidInput, match="finite"):
+        model.fit(rows, target, sample_weight=weights)
+    rows[3, 1] = decimal.Decimal("0.5")
+    logistic(ledger=Ledger()).fit(rows, y)
+
+
+@pytest.mark.parametrize("odd", [None, 7777])
+def test_labels_of_two_kinds_are_refused_in_a_sentence(odd):
+    X, y = data()
+    labels = np.where(y == 1, "a", "b").astype(object)
+    labels[3] = odd
+    model = PrivateLogisticRegression(data_norm=2.0, classes=["a", "b"], ledger=Ledger())
+    with pytest.raises(InvalidInput, match="all numbers or all words") as caught:
+        model.fit(X, labels)
+    assert "7777" not in str(caught.value)
+
+
+@pytest.mark.parametrize("part", ["indices", "indptr"])
+def test_sparse_tables_with_places_outside_are_refused(part):
+    X, y = data()
+    rows = sparse.csr_matrix(X)
+    numbers = getattr(rows, part).copy()
+    numbers[5] = 1000
+    setattr(rows, part, numbers)
+    with pytest.raises(InvalidInput, match="inside of its rows and columns"):
+        logistic(ledger=Ledger()).fit(rows, y)
+
+
+def test_batches_without_rows_are_passed_over():
+    X, y = data()
+    batches = [(X[:0], y[:0]), (X[:100], y[:100]), (X[:0], y[:0]), (X[100:], y[100:])]
+    assert logistic(horizon=200, ledger=Ledger()).fit(iter(batches)).coef_.shape == (1, 3)
+
+
+def test_parquet_files_with_odd_columns_are_refused_in_a_sentence(tmp_path):
+    X, y = data()
+    frame = pd.DataFrame({"a": X[:, 0], "when": pd.Timestamp("2020-01-01"), "y": y})
+    frame.to_parquet(tmp_path / "people.parquet")
+    model = logistic(ledger=Ledger())
+    with pytest.raises(InvalidInput, match="Column 'when' of ParquetBatches must be numbers"):
+        model.fit(ParquetBatches(tmp_path / "people.parquet", target="y"))
+    with pytest.raises(InvalidInput, match="have no column 'left'"):
+        model.fit(ParquetBatches(tmp_path / "people.parquet", target="left"))
+    assert len(model.ledger) == 0
+
+
+def test_a_ledger_that_would_not_be_charged_is_refused():
+    X, y = data()
+    mine = Ledger(epsilon=0.1)
+    with pytest.raises(InvalidInput, match="'ledger' of step 'privatelogisticregression' would not be charged"):
+        private_pipeline([PrivateStandardScaler(bounds=(0, 1)), logistic(ledger=mine)]).fit(X, y)
+    with pytest.raises(InvalidInput, match="'ledger' of the estimator of PrivateGridSearch would not be charged"):
+        PrivateGridSearch(logistic(ledger=mine), {"data_norm": [1.0, 2.0]}).fit(X, y)
+    same = Ledger()
+    private_pipeline([PrivateStandardScaler(bounds=(0, 1), ledger=same), logistic(ledger=same)], ledger=same).fit(X, y)
+    assert len(same) == 1
+
+
+def test_private_steps_inside_of_others_are_refused():
+    X, y = data()
+    ledger = Ledger()
+    inside = ColumnTransformer([("scale", PrivateStandardScaler(bounds=(0, 1), ledger=ledger), [0, 1])])
+    with pytest.raises(InvalidInput, match="has a private one inside"):
+        private_pipeline([inside, logistic()], ledger=ledger).fit(X, y)
+    assert len(ledger) == 0
+
+
+def test_a_cache_before_the_last_step_is_refused(tmp_path):
+    X, y = data()
+    ledger = Ledger()
+    model = private_pipeline([PrivateStandardScaler(bounds=(0, 1)), logistic()], ledger=ledger)
+    with pytest.raises(InvalidInput, match="'memory' of a PrivatePipeline must be None"):
+        model.set_params(memory=str(tmp_path)).fit(X, y)
+    assert len(ledger) == 0
+
+
+@pytest.mark.parametrize("step", [PCA(5), SelectKBest(k=3), OneHotEncoder(categories=[[0, 1, 2, 3]] * 8)])
+def test_pipelines_take_the_usual_steps(step):
+    X, y = data(width=8)
+    model = private_pipeline([step, logistic()], epsilon=1.0, ledger=Ledger()).fit(np.round(3 * X), y)
+    assert model.guarantee_.epsilon() <= 1.0
+
+
+def test_a_step_that_takes_no_numbers_is_named():
+    X, y = data()
+    with pytest.raises(InvalidInput, match="Step 'hashingvectorizer' of this PrivatePipeline takes no public rows"):
+        private_pipeline([HashingVectorizer(), logistic()], ledger=Ledger()).fit(X, y)
+
+
+def test_a_search_is_what_its_estimator_is():
+    search = PrivateGridSearch(logistic(), {"data_norm": [1.0, 2.0]})
+    assert is_classifier(search)
+    assert search.__sklearn_tags__().input_tags.sparse
+    assert is_regressor(PrivateGridSearch(PrivateRidge(), {}))
+    X, y = data()
+    with pytest.raises(InvalidInput, match="'estimator' parameter of PrivateGridSearch must be a private model"):
+        PrivateGridSearch(PCA(2), {}).fit(X, y)
+
+
+@pytest.mark.filterwarnings("error:X has feature names")
+def test_a_search_keeps_the_names_of_columns():
+    X, y = data()
+    frame = pd.DataFrame(X, columns=list("abc"))
+    search = PrivateGridSearch(logistic(), {"data_norm": [1.0, 2.0]}, ledger=Ledger()).fit(frame, y)
+    search.predict(frame)
+    assert search.best_estimator_.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_numbers_of_numpy_are_numbers():
+    X, y = data()
+    epsilon, delta = np.float64(1.0), np.float64(1e-6)
+    for kind in (np.float64, np.float32):
+        model = PrivateLogisticRegression(kind(1.0), delta, data_norm=kind(2.0), classes=np.array([0, 1]))
+        model.set_params(class_weight={np.int64(1): kind(2.0)}, ledger=Ledger()).fit(X, y)
+    PrivateRidge(epsilon, delta, data_norm=epsilon, label_bound=epsilon, ledger=Ledger()).fit(X, y)
+    steps = [PrivateStandardScaler(bounds=(np.zeros(3), np.ones(3))), logistic(class_weight="balanced")]
+    private_pipeline(steps, epsilon=epsilon, delta=delta, ledger=Ledger()).fit(X, y)
+
+
+def test_classes_may_be_a_set():
+    X, y = data()
+    words = np.where(y == 1, "yes", "no")
+    model = PrivateLogisticRegression(data_norm=2.0, classes={"yes", "no"}, ledger=Ledger())
+    assert model.fit(X, words).classes_.tolist() == ["no", "yes"]
+    PrivateGridSearch(model.set_params(ledger=None), {"data_norm": [1.0, 2.0]}, ledger=Ledger()).fit(X, words)
+    private_pipeline([model], ledger=Ledger()).fit(X, words)
+
+
+@pytest.mark.parametrize("epsilon", [100.0, 1e4, 1e9])
+def test_enormous_epsilons_are_taken_in_silence(epsilon):
+    X, y = data(400)
+    with np.testing.assert_no_warnings():
+        for delta in (0.0, 1e-6):
+            for weights in (None, "balanced"):
+                model = logistic(epsilon=epsilon, delta=delta, class_weight=weights, ledger=Ledger()).fit(X, y)
+                assert 0.99 * epsilon <= model.guarantee_.epsilon(delta) <= epsilon
+        PrivateRidge(epsilon, data_norm=2.0, label_bound=1.0, ledger=Ledger()).fit(X, y)
+    if epsilon < 1e3:  # beyond that no contract is stated for what a scaler's sampler may be off by
+        steps = [PrivateStandardScaler(bounds=(0, 1)), logistic()]
+        private_pipeline(steps, epsilon=epsilon, ledger=Ledger()).fit(X, y)
