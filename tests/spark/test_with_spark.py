@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import shops
 
+from attacks import rows
 from tacit import InvalidInput
 from tacit.spark import decide
 from tacit.spark.deciding import name_of
@@ -152,7 +153,7 @@ def few(place):
 
 
 def test_a_table_decides_as_one_batch_of_a_stream(spark, place, root, few):
-    table = decide(spark.read.parquet(str(few)), shops.PLAN, root=root, **shops.COLUMNS)
+    table = decide(spark.read.parquet(str(few)), shops.PLAN, root=shops.KEY, **shops.COLUMNS)  # all workers are here
     shops.run(decide(shops.stream(spark, few, shops.FILES), shops.PLAN, root=root, **shops.COLUMNS), place / "fifth")
     one = in_order(spark.read.parquet(f"{place}/fifth/out").toPandas())
     pd.testing.assert_frame_equal(in_order(table.toPandas()), one, check_dtype=False)
@@ -189,7 +190,8 @@ def test_bad_columns_are_refused(spark, place, root):
         ({"feedback": ["loss_a"]}, "3 columns"),
         ({"feedback": "loss_a"}, "3 columns"),
         ({"key": []}, "'key' parameter"),
-        ({"root": shops.KEY}, "'root' parameter"),
+        ({"key": "Round"}, "'key' parameter"),
+        ({"root": shops.KEY.hex()}, "'root' parameter"),
         ({"seal": "never"}, "'seal'"),
     ):
         with pytest.raises(InvalidInput, match=message):
@@ -200,8 +202,8 @@ def test_bad_columns_are_refused(spark, place, root):
 
 
 def test_null_keys_and_rounds_and_several_keys(spark, place, root):
-    rows = [(None, 1, 0, 0.5), ("a", 1, None, 0.5), ("a", 1, 0, 0.5), ("a", 2, 0, 0.5)]
-    table = spark.createDataFrame(rows, "shop string, region int, event_id int, loss float")
+    events = [(None, 1, 0, 0.5), ("a", 1, None, 0.5), ("a", 1, 0, 0.5), ("a", 2, 0, 0.5)]
+    table = spark.createDataFrame(events, "shop string, region int, event_id int, loss float")
     feedback = [f"loss_{letter}" for letter in "abc"]
     table = table.selectExpr("*", *(f"loss as {name}" for name in feedback))
     made = decide(table, shops.PLAN, key=["region", "shop"], feedback=feedback, round="event_id", root=root).toPandas()
@@ -209,6 +211,42 @@ def test_null_keys_and_rounds_and_several_keys(spark, place, root):
     problems = made["problem"].dropna().tolist()
     assert len(problems) == 2
     assert any("must not be null" in problem and "key" in problem for problem in problems)
+
+
+TYPES = {"loss_a": "float", "loss_b": "decimal(9,4)", "loss_c": "double"}
+
+
+@pytest.mark.attack(rows.NO_KEY)
+@pytest.mark.parametrize("group_size", [2, 10_000])
+def test_types_of_columns_and_sizes_of_frames_change_nothing(spark, place, root, group_size):
+    """Rows of one key in several frames, in any order, as other numbers; and rows whose keys are null or no texts."""
+    events = [(shop, number, 0.25, 0.5, 0.75) for number in (2, 0, 1) for shop in (7, 8, None)]
+    table = spark.createDataFrame(events, "shop bigint, event_id tinyint, loss_a double, loss_b double, loss_c double")
+    table = table.withColumns({name: table[name].cast(kind) for name, kind in TYPES.items()}).repartition(3)
+    folder = place / f"frames of {group_size}"
+    table.write.parquet(f"{folder}/events")
+    stream = spark.readStream.schema(table.schema).parquet(f"{folder}/events")
+    text = "if(shop = 7, cast(X'37FF' as string), cast(shop as string))"
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", group_size)
+    try:
+        from pyspark.sql.functions import expr
+
+        shops.run(decide(stream, shops.PLAN, root=root, **shops.COLUMNS), folder)
+        shops.run(
+            decide(stream.withColumn("shop", expr(text)), shops.PLAN, root=root, **shops.COLUMNS), folder / "texts"
+        )
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+    fleet, losses = Fleet(shops.PLAN, shops.tacit.Randomness.sealed(shops.KEY)), np.tile([0.25, 0.5, 0.75], (3, 1))
+    for kind, where, shown, refused in ((int, folder, (7, 8), 3), (str, folder / "texts", ("8",), 6)):
+        out = in_order(pd.read_parquet(where / "out"))
+        assert out["refused"].sum() == refused
+        assert out.loc[out["action"].isna(), "shop"].isna().all()
+        made = out[out["action"].notna()]
+        for shop in shown:
+            actions = fleet.advance(name_of((shop,)), None, np.arange(3), losses).actions
+            assert made.loc[made["shop"].astype(kind) == shop, "action"].tolist() == actions
+        assert len(made) == 4 * len(shown)
 
 
 def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
@@ -224,6 +262,9 @@ def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
             decide(shops.stream(spark, few, shops.FILES), shops.PLAN, root=f"file:{place}/other", **shops.COLUMNS),
             folder,
         )
+    other = shops.tacit.HedgeOnSums.calibrate(shops.PLAN.problem, epsilon=0.5, delta=1e-6)
+    with pytest.raises(Exception, match="saved by another plan"):
+        shops.run(decide(shops.stream(spark, few, shops.FILES), other, root=root, **shops.COLUMNS), folder)
     shops.run(query, folder)
     assert len(spark.read.parquet(f"{folder}/out").toPandas()) == before + 20 * shops.ROUNDS
 
