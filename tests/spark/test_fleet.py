@@ -292,11 +292,13 @@ def test_frames_of_pandas(recipe):
 @pytest.mark.parametrize("null", [None, float("nan"), np.float64("nan"), pd.NA], ids=str)
 def test_rows_without_a_key_are_refused_and_stop_nothing(recipe, null):
     """An integer that is null comes as NaN, or NA."""
-    same, shown = answer(recipe, (null,), [frame(0, 4)], None)
+    same, shown = answer(recipe, (null,), [frame(3, 7)], None)
     assert same is None
     assert shown["refused"].tolist() == [4]
     assert shown["shop"].tolist() == [None]
-    assert "must not be null" in shown["problem"].tolist()[0]
+    assert shown["problem"].tolist() == [
+        "A key must not be null, and a text must be UTF-8: 4 rows, the first of round 3."
+    ]
 
 
 def test_losses_that_are_null_are_those_that_are_not_a_number(recipe):

@@ -22,6 +22,7 @@ from tacit.spark.fleet import Fleet
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.filterwarnings("default")
 SHOWN = ["shop", "round", "action"]
+STORES = "org.apache.spark.sql.execution.streaming.state."
 
 
 @pytest.fixture(scope="module")
@@ -77,16 +78,20 @@ def test_what_was_not_counted_is_reported(undisturbed):
     assert not reports["problem"].str.contains("7.25").any()
 
 
+def decided_without_spark(shop, tables):
+    """All decisions of a shop, batch after batch."""
+    fleet, state, actions = Fleet(shops.PLAN, shops.tacit.Randomness.sealed(shops.KEY)), None, []
+    for table in tables:
+        events = table[table["shop"] == shop]
+        step = fleet.advance(name_of((shop,)), state, events["event_id"].to_numpy(), events[shops.LOSSES].to_numpy())
+        state, actions = step.state, actions + step.actions
+    return actions
+
+
 def test_keys_decide_as_without_spark(undisturbed):
-    made, fleet = decisions(undisturbed), Fleet(shops.PLAN, shops.tacit.Randomness.sealed(shops.KEY))
-    tables = [shops.events(file) for file in range(shops.FILES)]
+    made, tables = decisions(undisturbed), [shops.events(file) for file in range(shops.FILES)]
     for shop in ("shop 0", "shop 1", "shop 2", "shop 3", "shop 999"):
-        state, actions = None, []
-        for table in tables:
-            rows = table[table["shop"] == shop]
-            step = fleet.advance(name_of((shop,)), state, rows["event_id"].to_numpy(), rows[shops.LOSSES].to_numpy())
-            state, actions = step.state, actions + step.actions
-        assert made.loc[made["shop"] == shop, "action"].tolist() == actions
+        assert made.loc[made["shop"] == shop, "action"].tolist() == decided_without_spark(shop, tables)
 
 
 def killed_in_batch(number, folder, place, root):
@@ -213,40 +218,51 @@ def test_null_keys_and_rounds_and_several_keys(spark, place, root):
     assert any("must not be null" in problem and "key" in problem for problem in problems)
 
 
-TYPES = {"loss_a": "float", "loss_b": "decimal(9,4)", "loss_c": "double"}
+@pytest.fixture
+def settings(spark):
+    """Rows of one key in several frames, and states in another store."""
+    changed = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "2",
+        "spark.sql.streaming.stateStore.providerClass": STORES + "RocksDBStateStoreProvider",
+    }
+    for name, value in changed.items():
+        spark.conf.set(name, value)
+    yield
+    for name in changed:
+        spark.conf.unset(name)
+
+
+def test_sizes_of_frames_and_stores_of_states_change_nothing(spark, place, root, few, settings):
+    shops.run(decide(shops.stream(spark, few), shops.PLAN, root=root, **shops.COLUMNS), place / "seventh")
+    made = decisions(in_order(spark.read.parquet(f"{place}/seventh/out").toPandas()))
+    tables = [shops.events(file, 20) for file in range(shops.FILES)]
+    for shop in made["shop"].unique():
+        assert made.loc[made["shop"] == shop, "action"].tolist() == decided_without_spark(shop, tables)
 
 
 @pytest.mark.attack(rows.NO_KEY)
-@pytest.mark.parametrize("group_size", [2, 10_000])
-def test_types_of_columns_and_sizes_of_frames_change_nothing(spark, place, root, group_size):
-    """Rows of one key in several frames, in any order, as other numbers; and rows whose keys are null or no texts."""
-    events = [(shop, number, 0.25, 0.5, 0.75) for number in (2, 0, 1) for shop in (7, 8, None)]
-    table = spark.createDataFrame(events, "shop bigint, event_id tinyint, loss_a double, loss_b double, loss_c double")
-    table = table.withColumns({name: table[name].cast(kind) for name, kind in TYPES.items()}).repartition(3)
-    folder = place / f"frames of {group_size}"
-    table.write.parquet(f"{folder}/events")
-    stream = spark.readStream.schema(table.schema).parquet(f"{folder}/events")
-    text = "if(shop = 7, cast(X'37FF' as string), cast(shop as string))"
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", group_size)
-    try:
-        from pyspark.sql.functions import expr
+def test_types_of_columns_change_nothing_and_rows_without_a_key_stop_nothing(spark, place, root, settings):
+    from pyspark.sql.functions import expr
 
-        shops.run(decide(stream, shops.PLAN, root=root, **shops.COLUMNS), folder)
-        shops.run(
-            decide(stream.withColumn("shop", expr(text)), shops.PLAN, root=root, **shops.COLUMNS), folder / "texts"
-        )
-    finally:
-        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-    fleet, losses = Fleet(shops.PLAN, shops.tacit.Randomness.sealed(shops.KEY)), np.tile([0.25, 0.5, 0.75], (3, 1))
-    for kind, where, shown, refused in ((int, folder, (7, 8), 3), (str, folder / "texts", ("8",), 6)):
-        out = in_order(pd.read_parquet(where / "out"))
+    events = [(shop, number, 0.25, 0.5, 0.75) for number in (2, 0, 1) for shop in (7, 8, None)]
+    table = spark.createDataFrame(events, "shop bigint, event_id tinyint, loss_a float, loss_b double, loss_c double")
+    table = table.withColumn("loss_b", table["loss_b"].cast("decimal(9,4)")).repartition(3)
+    table.write.parquet(f"{place}/types/events")
+    stream = spark.readStream.schema(table.schema).parquet(f"{place}/types/events")
+    texts = stream.withColumn("shop", expr("if(shop = 7, cast(X'37FF' as string), cast(shop as string))"))
+    plain = table.toPandas().astype(float)
+    for name, source, keys, refused in (("numbers", stream, (7, 8), 3), ("texts", texts, ("8",), 6)):
+        shops.run(decide(source, shops.PLAN, root=root, **shops.COLUMNS), place / "types" / name)
+        out = in_order(pd.read_parquet(place / "types" / name / "out"))
         assert out["refused"].sum() == refused
         assert out.loc[out["action"].isna(), "shop"].isna().all()
         made = out[out["action"].notna()]
-        for shop in shown:
-            actions = fleet.advance(name_of((shop,)), None, np.arange(3), losses).actions
-            assert made.loc[made["shop"].astype(kind) == shop, "action"].tolist() == actions
-        assert len(made) == 4 * len(shown)
+        assert made["shop"].nunique() == len(keys)
+        for key in keys:
+            rows_of_key = plain[plain["shop"] == int(key)].assign(shop=key).astype({"event_id": int})
+            actions = made.loc[made["shop"] == key, "action"].tolist()
+            assert actions == decided_without_spark(key, [rows_of_key])
+            assert len(actions) == 4
 
 
 def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
