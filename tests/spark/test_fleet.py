@@ -1,8 +1,5 @@
 """One key in one batch: what is decided, what is dropped, and that running it again changes nothing. Without Spark."""
 
-import pickle
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -276,7 +273,7 @@ def recipe(tmp_path):
 
 
 def frame(first, last):
-    return pd.DataFrame({"__round": np.arange(first, last), **{f"__loss{i}": LOSSES[first:last, i] for i in range(3)}})
+    return pd.DataFrame({"__round": np.arange(first, last), "__losses": list(LOSSES[first:last])})
 
 
 def test_frames_of_pandas(recipe):
@@ -289,48 +286,37 @@ def test_frames_of_pandas(recipe):
     assert shown["round"].tolist()[:2] == [10, 11]
     assert shown["late"].tolist() == [0, 0, 1]
     assert shown.iloc[-1].isna().tolist() == [False, True, True, False, False, False, False]
-    same, shown = answer(recipe, (None,), [frame(0, 4)], None)
+
+
+@pytest.mark.attack(rows.NO_KEY)
+@pytest.mark.parametrize("null", [None, float("nan"), np.float64("nan"), pd.NA], ids=str)
+def test_rows_without_a_key_are_refused_and_stop_nothing(recipe, null):
+    """An integer that is null comes as NaN, or NA."""
+    same, shown = answer(recipe, (null,), [frame(3, 7)], None)
     assert same is None
-    assert "must not be null" in shown["problem"].tolist()[0]
+    assert shown["refused"].tolist() == [4]
+    assert shown["shop"].tolist() == [None]
+    assert shown["problem"].tolist() == [
+        "A key must not be null, and a text must be UTF-8: 4 rows, the first of round 3."
+    ]
 
 
-@pytest.mark.attack(rows.ROOT)
-def test_bytes_stay_on_one_machine_in_a_file_of_their_own():
-    root = Root.found(KEY, local=True)
-    assert root == Root.found(KEY, local=True)
-    assert root.sealed().fingerprint == SOURCE.fingerprint
-    place = Path(root.place.removeprefix("file:"))
-    assert place.stat().st_mode & 0o777 == 0o600
-    assert place.parent.stat().st_mode & 0o777 == 0o700
-    assert KEY not in pickle.dumps(root)
-    with pytest.raises(InvalidInput, match="32 secret random bytes"):
-        Root.found(bytes(32), local=True)
+def test_losses_that_are_null_are_those_that_are_not_a_number(recipe):
+    states = set()
+    for row in ([None, None, None], np.full(3, np.nan), np.array([None, np.nan, None])):
+        rows = pd.DataFrame({"__round": pd.array([0, 1], dtype="Int64"), "__losses": [LOSSES[0], row]})
+        states.add(answer(recipe, ("shop",), [rows[:1], rows[1:]], None)[0])
+    assert len(states) == 1
 
 
-@pytest.mark.attack(rows.ROOT)
-def test_roots_are_read_by_name_and_never_told(tmp_path, monkeypatch):
-    path = tmp_path / "root"
-    path.write_bytes(KEY)
-    monkeypatch.setenv("TACIT_ROOT", KEY.hex() + "\n")
-    roots = [Root.found(f"file:{path}"), Root.found(path), Root.found("env:TACIT_ROOT")]
-    assert {root.sealed().fingerprint for root in roots} == {SOURCE.fingerprint}
-    path.write_text(KEY.hex())
-    assert roots[0].sealed().fingerprint == SOURCE.fingerprint
-    assert not any(KEY.hex() in repr(root) or repr(KEY) in repr(root) for root in roots)
-    path.write_bytes(KEY[::-1])
-    with pytest.raises(InvalidInput, match="not the one that the driver has read"):
-        roots[0].sealed()
-    for content in (b"", KEY[:31], KEY.hex().encode()[:-1], b"\xff" * 64):
-        path.write_bytes(content)
-        with pytest.raises(InvalidInput, match="must be 32 random bytes") as error:
-            Root.found(path)
-        assert KEY.hex()[:8] not in str(error.value)
-    for place in (KEY, "root", None, f"http:{path}"):
-        with pytest.raises(InvalidInput, match="'root' parameter") as error:
-            Root.found(place)
-        assert repr(KEY) not in str(error.value)
-    with pytest.raises(InvalidInput, match="no readable key at env:NOTHING"):
-        Root.found("env:NOTHING")
+def test_another_version_goes_on_with_other_noise(monkeypatch):
+    """Its draws may be made in another order: under the same keys two versions of a batch could share noise."""
+    one = step(LAZY, 0, 20)
+    monkeypatch.setattr(fleet, "__version__", "0.0.0")
+    other = step(LAZY, 20, 40, one.state)
+    monkeypatch.undo()
+    assert other.first == 21
+    assert other.state != step(LAZY, 20, 40, one.state).state
 
 
 def test_the_contract_is_one_key_s_or_composes_several():
@@ -339,9 +325,11 @@ def test_the_contract_is_one_key_s_or_composes_several():
     assert one.epsilon() == comparison.guarantee.epsilon()
     assert one.private
     assert "parallel composition over keys" in one.theorem
+    assert one.assumed == "nobody stands under two keys"
     three = contract(comparison.plan, keys_per_person=3)
     assert one.epsilon(1e-6) < three.epsilon() <= 3 * one.epsilon()
     assert three.at_delta == pytest.approx(3e-6)
+    assert three.assumed == "nobody stands under more than 3 keys, in each in at most 1 round"
     assert tacit.Guarantee.from_json(three.to_json()) == three
     assert "Nobody stands under two keys" in explain(comparison)
     assert "may stand under 3 keys" in explain(comparison, keys_per_person=3)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import shops
 
+from attacks import rows
 from tacit import InvalidInput
 from tacit.spark import decide
 from tacit.spark.deciding import name_of
@@ -21,6 +22,7 @@ from tacit.spark.fleet import Fleet
 pytest.importorskip("pyspark")
 pytestmark = pytest.mark.filterwarnings("default")
 SHOWN = ["shop", "round", "action"]
+STORES = "org.apache.spark.sql.execution.streaming.state."
 
 
 @pytest.fixture(scope="module")
@@ -76,16 +78,20 @@ def test_what_was_not_counted_is_reported(undisturbed):
     assert not reports["problem"].str.contains("7.25").any()
 
 
+def decided_without_spark(shop, tables):
+    """All decisions of a shop, batch after batch."""
+    fleet, state, actions = Fleet(shops.PLAN, shops.tacit.Randomness.sealed(shops.KEY)), None, []
+    for table in tables:
+        events = table[table["shop"] == shop]
+        step = fleet.advance(name_of((shop,)), state, events["event_id"].to_numpy(), events[shops.LOSSES].to_numpy())
+        state, actions = step.state, actions + step.actions
+    return actions
+
+
 def test_keys_decide_as_without_spark(undisturbed):
-    made, fleet = decisions(undisturbed), Fleet(shops.PLAN, shops.tacit.Randomness.sealed(shops.KEY))
-    tables = [shops.events(file) for file in range(shops.FILES)]
+    made, tables = decisions(undisturbed), [shops.events(file) for file in range(shops.FILES)]
     for shop in ("shop 0", "shop 1", "shop 2", "shop 3", "shop 999"):
-        state, actions = None, []
-        for table in tables:
-            rows = table[table["shop"] == shop]
-            step = fleet.advance(name_of((shop,)), state, rows["event_id"].to_numpy(), rows[shops.LOSSES].to_numpy())
-            state, actions = step.state, actions + step.actions
-        assert made.loc[made["shop"] == shop, "action"].tolist() == actions
+        assert made.loc[made["shop"] == shop, "action"].tolist() == decided_without_spark(shop, tables)
 
 
 def killed_in_batch(number, folder, place, root):
@@ -152,7 +158,7 @@ def few(place):
 
 
 def test_a_table_decides_as_one_batch_of_a_stream(spark, place, root, few):
-    table = decide(spark.read.parquet(str(few)), shops.PLAN, root=root, **shops.COLUMNS)
+    table = decide(spark.read.parquet(str(few)), shops.PLAN, root=shops.KEY, **shops.COLUMNS)  # all workers are here
     shops.run(decide(shops.stream(spark, few, shops.FILES), shops.PLAN, root=root, **shops.COLUMNS), place / "fifth")
     one = in_order(spark.read.parquet(f"{place}/fifth/out").toPandas())
     pd.testing.assert_frame_equal(in_order(table.toPandas()), one, check_dtype=False)
@@ -189,7 +195,8 @@ def test_bad_columns_are_refused(spark, place, root):
         ({"feedback": ["loss_a"]}, "3 columns"),
         ({"feedback": "loss_a"}, "3 columns"),
         ({"key": []}, "'key' parameter"),
-        ({"root": shops.KEY}, "'root' parameter"),
+        ({"key": "Round"}, "'key' parameter"),
+        ({"root": shops.KEY.hex()}, "'root' parameter"),
         ({"seal": "never"}, "'seal'"),
     ):
         with pytest.raises(InvalidInput, match=message):
@@ -200,8 +207,8 @@ def test_bad_columns_are_refused(spark, place, root):
 
 
 def test_null_keys_and_rounds_and_several_keys(spark, place, root):
-    rows = [(None, 1, 0, 0.5), ("a", 1, None, 0.5), ("a", 1, 0, 0.5), ("a", 2, 0, 0.5)]
-    table = spark.createDataFrame(rows, "shop string, region int, event_id int, loss float")
+    events = [(None, 1, 0, 0.5), ("a", 1, None, 0.5), ("a", 1, 0, 0.5), ("a", 2, 0, 0.5)]
+    table = spark.createDataFrame(events, "shop string, region int, event_id int, loss float")
     feedback = [f"loss_{letter}" for letter in "abc"]
     table = table.selectExpr("*", *(f"loss as {name}" for name in feedback))
     made = decide(table, shops.PLAN, key=["region", "shop"], feedback=feedback, round="event_id", root=root).toPandas()
@@ -209,6 +216,53 @@ def test_null_keys_and_rounds_and_several_keys(spark, place, root):
     problems = made["problem"].dropna().tolist()
     assert len(problems) == 2
     assert any("must not be null" in problem and "key" in problem for problem in problems)
+
+
+@pytest.fixture
+def settings(spark):
+    """Rows of one key in several frames, and states in another store."""
+    changed = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "2",
+        "spark.sql.streaming.stateStore.providerClass": STORES + "RocksDBStateStoreProvider",
+    }
+    for name, value in changed.items():
+        spark.conf.set(name, value)
+    yield
+    for name in changed:
+        spark.conf.unset(name)
+
+
+def test_sizes_of_frames_and_stores_of_states_change_nothing(spark, place, root, few, settings):
+    shops.run(decide(shops.stream(spark, few), shops.PLAN, root=root, **shops.COLUMNS), place / "seventh")
+    made = decisions(in_order(spark.read.parquet(f"{place}/seventh/out").toPandas()))
+    tables = [shops.events(file, 20) for file in range(shops.FILES)]
+    for shop in made["shop"].unique():
+        assert made.loc[made["shop"] == shop, "action"].tolist() == decided_without_spark(shop, tables)
+
+
+@pytest.mark.attack(rows.NO_KEY)
+def test_types_of_columns_change_nothing_and_rows_without_a_key_stop_nothing(spark, place, root, settings):
+    from pyspark.sql.functions import expr
+
+    events = [(shop, number, 0.25, 0.5, 0.75) for number in (2, 0, 1) for shop in (7, 8, None)]
+    table = spark.createDataFrame(events, "shop bigint, event_id tinyint, loss_a float, loss_b double, loss_c double")
+    table = table.withColumn("loss_b", table["loss_b"].cast("decimal(9,4)")).repartition(3)
+    table.write.parquet(f"{place}/types/events")
+    stream = spark.readStream.schema(table.schema).parquet(f"{place}/types/events")
+    texts = stream.withColumn("shop", expr("if(shop = 7, cast(X'37FF' as string), cast(shop as string))"))
+    plain = table.toPandas().astype(float)
+    for name, source, keys, refused in (("numbers", stream, (7, 8), 3), ("texts", texts, ("8",), 6)):
+        shops.run(decide(source, shops.PLAN, root=root, **shops.COLUMNS), place / "types" / name)
+        out = in_order(pd.read_parquet(place / "types" / name / "out"))
+        assert out["refused"].sum() == refused
+        assert out.loc[out["action"].isna(), "shop"].isna().all()
+        made = out[out["action"].notna()]
+        assert made["shop"].nunique() == len(keys)
+        for key in keys:
+            rows_of_key = plain[plain["shop"] == int(key)].assign(shop=key).astype({"event_id": int})
+            actions = made.loc[made["shop"] == key, "action"].tolist()
+            assert actions == decided_without_spark(key, [rows_of_key])
+            assert len(actions) == 4
 
 
 def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
@@ -224,6 +278,9 @@ def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
             decide(shops.stream(spark, few, shops.FILES), shops.PLAN, root=f"file:{place}/other", **shops.COLUMNS),
             folder,
         )
+    other = shops.tacit.HedgeOnSums.calibrate(shops.PLAN.problem, epsilon=0.5, delta=1e-6)
+    with pytest.raises(Exception, match="saved by another plan"):
+        shops.run(decide(shops.stream(spark, few, shops.FILES), other, root=root, **shops.COLUMNS), folder)
     shops.run(query, folder)
     assert len(spark.read.parquet(f"{folder}/out").toPandas()) == before + 20 * shops.ROUNDS
 

@@ -31,6 +31,7 @@ def contract(plan: Plan | Comparison, *, keys_per_person: int = 1) -> Guarantee:
     whole = one if count == 1 else one.compose(*[one] * (count - 1))
     return replace(
         whole,
+        assumed="; ".join(text for text in (one.assumed, _assumed(count, one.rounds_per_person)) if text),
         released=f"{one.released}; of every key, as often as a batch is run with the same rows",
         theorem=f"{_theorem(count)}: {one.theorem}",
     )
@@ -53,6 +54,12 @@ def chosen(plan: Any) -> Plan:
     fleet_problem(found)
     assert isinstance(found, Plan)
     return found
+
+
+def _assumed(keys: int, rounds: int) -> str:
+    if keys == 1:
+        return "nobody stands under two keys"
+    return f"nobody stands under more than {keys} keys, in each in at most {rounds} round{'' if rounds == 1 else 's'}"
 
 
 def _theorem(keys: int) -> str:

@@ -19,7 +19,7 @@ from tacit.spark.contract import chosen
 from tacit.spark.fleet import SEALS, Fleet, Step, feedback_columns, fleet_problem
 from tacit.spark.root import Root
 from tacit.spark.rows import Report
-from tacit.validation import check_choice
+from tacit.validation import IntArray, check_choice
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 ANSWER = "round long, action long, late long, duplicates long, refused long, problem string"
 """The columns of a fleet's output after those of the key."""
+_ANSWER_NAMES = tuple(part.split()[0] for part in ANSWER.split(", "))
 _KEYS = ("string", "tinyint", "smallint", "int", "bigint", "boolean", "binary")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_WHOLE, "float", "double", "decimal")
-_ROUND, _LOSS = "__round", "__loss"
+_ROUND, _LOSSES = "__round", "__losses"
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,19 @@ def decide(
         raise InvalidInput(
             "Arms reply to decisions that were shown: decide takes them from a stream, not from a table."
         )
-    local = stream.sparkSession.sparkContext.master.startswith("local")
+    local = isinstance(root, bytes) and stream.sparkSession.sparkContext.master.startswith("local")
     recipe = Recipe(one, Root.found(root, local=local), seal, keys)
-    losses = [f.col(_quoted(name)).cast("double").alias(f"{_LOSS}{index}") for index, name in enumerate(feedback)]
+    # One column of arrays: what Spark does for each group costs by the column.
+    losses = f.array(*(f.col(_quoted(name)).cast("double") for name in feedback)).alias(_LOSSES)
     number = f.coalesce(f.col(_quoted(round)).cast("long"), f.lit(-2)).alias(_ROUND)  # null: refused by the worker
-    rows = stream.select(*(f.col(_quoted(name)) for name in keys), number, *losses).groupBy(*map(_quoted, keys))
     kinds = dict(stream.dtypes)
+    named = [f.col(_quoted(name)) for name in keys]
+    # Bytes that are no text stop a worker before it is asked: as null they are refused alone.
+    named = [
+        f.try_validate_utf8(column).alias(name) if kinds[name] == "string" else column
+        for name, column in zip(keys, named, strict=True)
+    ]
+    rows = stream.select(*named, number, losses).groupBy(*map(_quoted, keys))
     schema = ", ".join((*(f"{_quoted(name)} {kinds[name]}" for name in keys), ANSWER))
     if not stream.isStreaming:
         return rows.applyInPandas(_on_table(recipe), schema)
@@ -133,19 +141,20 @@ def answer(
 ) -> tuple[bytes | None, Any]:
     """The next state of a key and its rows of the result, from its rows in pandas."""
     fleet = recipe.fleet()
-    columns = range(feedback_columns(fleet.problem))
-    parts = [
-        [frame[_ROUND].to_numpy(), *(frame[f"{_LOSS}{column}"].to_numpy() for column in columns)] for frame in frames
-    ]
-    rounds = np.concatenate([part[0] for part in parts]).astype(np.int64)
-    losses = np.empty((len(rounds), len(columns)))
-    for column in columns:
-        losses[:, column] = np.concatenate([part[column + 1] for part in parts])
-    if any(entry is None for entry in key):
-        step = Step(state, 0, [], _nameless(len(rounds)))
+    parts = [(frame[_ROUND].to_numpy(dtype=np.int64), frame[_LOSSES].tolist()) for frame in frames]
+    rounds = np.concatenate([part[0] for part in parts])
+    losses = np.array([row for part in parts for row in part[1]], dtype=np.float64)  # null becomes NaN
+    key = tuple(None if _is_null(entry) else entry for entry in key)
+    if None in key:
+        step = Step(state, 0, [], _nameless(rounds))
     else:
-        step = fleet.advance(name_of(key), state, rounds, losses)
+        step = fleet.advance(name_of(key), state, rounds, losses.reshape(len(rounds), feedback_columns(fleet.problem)))
     return step.state, _frame(recipe.keys, key, step)
+
+
+def _is_null(entry: Any) -> bool:
+    """Whether a key is null. No key is a float, but pandas has NaN, or NA, where an integer is null."""
+    return entry is None or isinstance(entry, float) or type(entry).__name__ == "NAType"
 
 
 def name_of(key: tuple[Any, ...]) -> bytes:
@@ -168,40 +177,37 @@ def name_of(key: tuple[Any, ...]) -> bytes:
     return b"".join(parts)
 
 
-def _nameless(count: int) -> Report:
+def _nameless(rounds: IntArray) -> Report:
     report = Report()
-    report.refuse(count, -1, "A key must not be null")
+    report.refuse(len(rounds), int(rounds.min()), "A key must not be null, and a text must be UTF-8")
     return report
 
 
 def _frame(names: tuple[str, ...], key: tuple[Any, ...], step: Step) -> Any:
+    """The rows of the result. Objects, since pandas is quickest with one block, and Spark knows the types."""
     import pandas as pd
 
     count, report = len(step.actions), step.report
-    content: dict[str, Any] = {
-        "round": np.arange(step.first, step.first + count, dtype=np.int64),
-        "action": np.array(step.actions, dtype=np.int64),
-        "late": np.zeros(count, dtype=np.int64),
-        "duplicates": np.zeros(count, dtype=np.int64),
-        "refused": np.zeros(count, dtype=np.int64),
-        "problem": np.full(count, None),
-    }
+    table = np.zeros((len(names) + len(_ANSWER_NAMES), count + (not report.empty)), dtype=object)
+    for row, entry in zip(table, key, strict=False):
+        row.fill(entry)
+    rounds, actions, *_, problems = table[len(names) :]
+    rounds[:count], actions[:count] = range(step.first, step.first + count), step.actions
+    problems.fill(None)
     if not report.empty:
-        last = {"late": report.late, "duplicates": report.duplicates, "refused": report.refused, "problem": report.text}
-        content = {name: np.array([*column, last.get(name, 0)], column.dtype) for name, column in content.items()}
-        empty = np.arange(count + 1) == count
-        content |= {name: pd.arrays.IntegerArray(content[name], empty) for name in ("round", "action")}
-    shown = {name: [entry] * (count + (not report.empty)) for name, entry in zip(names, key, strict=True)}
-    return pd.DataFrame({**shown, **content}, copy=False)
+        last = (None, None, report.late, report.duplicates, report.refused, report.text)
+        table[len(names) :, count] = last
+    return pd.DataFrame(table.T, columns=[*names, *_ANSWER_NAMES], copy=False)
 
 
 def _checked_columns(
     stream: DataFrame, plan: Plan, key: str | Sequence[str], feedback: Sequence[str], round: str
 ) -> tuple[str, ...]:
     keys = (key,) if isinstance(key, str) else tuple(key)
-    taken = {part.split()[0] for part in ANSWER.split(", ")}
-    if not keys or len({*keys}) != len(keys) or taken & {*keys}:
-        raise InvalidInput(f"The 'key' parameter of decide must name columns, none of them {sorted(taken)}.")
+    taken = sorted({*_ANSWER_NAMES, _ROUND, _LOSSES})
+    plain = [name.lower() for name in keys]  # Spark takes names that differ in their cases for one
+    if not keys or len({*plain}) != len(keys) or {*taken} & {*plain}:
+        raise InvalidInput(f"The 'key' parameter of decide must name columns, none of them {taken}.")
     wanted = feedback_columns(fleet_problem(plan))
     if isinstance(feedback, str) or len(feedback) != wanted or len({*feedback}) != wanted:
         raise InvalidInput(f"The 'feedback' parameter of decide must name {wanted} columns for this plan.")

@@ -5,7 +5,8 @@ is the name of a file or of an environment variable, and a fingerprint by which 
 same key as the driver: two keys in one fleet would give one batch two versions of its noise.
 
 Bytes are taken where all workers run on the driver's machine: they are kept for the length of the process in a file
-that nobody else may read, and what travels is its name.
+that nobody else may read, and what travels is its name. Where the system can, the file is in memory only: it ends with
+the process, also with one that is killed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.randomness import Randomness, Sealed
@@ -74,14 +76,29 @@ class Root:
         return key
 
 
-_FOLDERS: dict[str, TemporaryDirectory[str]] = {}
-"""Where keys that were given as bytes are kept, by their fingerprints; removed when the process ends."""
+_KEPT: dict[str, tuple[Path, Any]] = {}
+"""Where keys that were given as bytes are kept, by their fingerprints; gone when the process ends."""
 
 
 def _kept(fingerprint: str, key: bytes) -> Path:
-    if fingerprint not in _FOLDERS:
-        _FOLDERS[fingerprint] = TemporaryDirectory(prefix="tacit-")  # mode 0700
-    file = Path(_FOLDERS[fingerprint].name) / "root"
+    if fingerprint not in _KEPT:
+        _KEPT[fingerprint] = _in_memory(key) or _in_folder(key)
+    return _KEPT[fingerprint][0]
+
+
+def _in_memory(key: bytes) -> tuple[Path, Any] | None:
+    """A file without a name in any folder: others of this user's processes open it through this one."""
+    if not hasattr(os, "memfd_create") or not os.access("/proc/self/fd", os.R_OK):
+        return None
+    number = os.memfd_create("root")
+    os.write(number, key)
+    os.fchmod(number, 0o400)
+    return Path(f"/proc/{os.getpid()}/fd/{number}"), number
+
+
+def _in_folder(key: bytes) -> tuple[Path, Any]:
+    folder = TemporaryDirectory(prefix="tacit-")  # mode 0700; removed when the process ends
+    file = Path(folder.name) / "root"
     with open(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as opened:
         opened.write(key)
-    return file
+    return file, folder
