@@ -5,6 +5,7 @@
 `python -m benchmarks --table` only writes the page again from the results that are there.
 """
 
+import ast
 import importlib
 import json
 import os
@@ -13,14 +14,15 @@ import re
 import sys
 from datetime import date
 from importlib.metadata import version
-from math import floor, log10
 from pathlib import Path
+
+from benchmarks.writing.tables import tables
+from benchmarks.writing.targets import summary
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 LATEST, PEERS = HERE / "latest.json", HERE / "peers.json"
 PACKAGES = ("numpy", "scipy", "randomgen", "numba", "scikit-learn", "river")
-SPREADS = ("deviation", "standard error")
 
 
 def main() -> None:
@@ -52,7 +54,7 @@ def write_page() -> None:
 
 
 def page(latest: dict, peers: dict) -> str:
-    """The whole page as text: one section for each benchmark, then one for each peer."""
+    """The whole page as text: which targets are met, one section for each benchmark, then one for each peer."""
     machine = latest["machine"]
     lines = [
         "# Benchmarks",
@@ -60,6 +62,7 @@ def page(latest: dict, peers: dict) -> str:
         "Ratios are between things measured in the same run. A number after ± is a standard deviation over seeds, or, "
         "for regret, the standard error of the mean.",
         "",
+        *summary(latest["results"], peers),
         "## In one process",
         "",
         f"Measured on {latest['date']}, {machine['cores']} cores, Python {machine['python']}, "
@@ -68,7 +71,7 @@ def page(latest: dict, peers: dict) -> str:
         "",
     ]
     for name, results in latest["results"].items():
-        lines += [f"### {name.replace('_', ' ')}", "", *tables(results)]
+        lines += [f"### {name.replace('_', ' ')}", "", *about(name), *tables(results)]
     if peers:
         lines += [
             "## Against peers",
@@ -95,55 +98,12 @@ def listed(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in versions.items())
 
 
-def tables(results: dict[str, float]) -> list[str]:
-    """One plain table; and, for keys "title, name=value, row", one table for each title with a column a value."""
-    plain: list[tuple[str, str]] = []
-    pivots: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    for key, value in results.items():
-        parts = key.split(", ")
-        if parts[-1] in SPREADS:
-            continue
-        spreads = [results[f"{key}, {spread}"] for spread in SPREADS if f"{key}, {spread}" in results]
-        cell = shown(value, *(spreads or [None]))
-        setting = next((part for part in parts[1:-1] if re.fullmatch(r"\w+=[^=]+", part)), None)
-        if setting is None:
-            plain.append((key, cell))
-            continue
-        name, column = setting.split("=")
-        row = ", ".join(part for part in parts[1:] if part != setting)
-        pivots.setdefault((parts[0], name), {}).setdefault(row, {})[column] = cell
-    lines: list[str] = []
-    for (title, name), rows in pivots.items():
-        columns = ordered({column for row in rows.values() for column in row})
-        head = [title, *(f"{name}={column}" for column in columns)]
-        body = [[row, *(cells.get(column, "") for column in columns)] for row, cells in rows.items()]
-        lines += table([head, *body])
-    return lines + (table([("what", "value"), *plain]) if plain else [])
-
-
-def ordered(columns: set[str]) -> list[str]:
-    """Numbers by size, then words."""
-    words = {column for column in columns if not re.fullmatch(r"[\d.e+-]+", column)}
-    return sorted(columns - words, key=float) + sorted(words)
-
-
-def shown(value: float, spread: float | None) -> str:
-    """Four digits of a bare value; with a spread, as many decimals as leave that two digits (three at most)."""
-    if spread is None:
-        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
-    decimals = min(3, max(0, 1 - floor(log10(spread)))) if spread > 0 else 3
-    return f"{value:,.{decimals}f} ± {spread:.{decimals}f}"
-
-
-def table(rows: list) -> list[str]:
-    """A Markdown table, the first row its head, and an empty line after it."""
-    head, *body = rows
-    return [
-        "| " + " | ".join(head) + " |",
-        "|" + "---|" * len(head),
-        *("| " + " | ".join(row) + " |" for row in body),
-        "",
-    ]
+def about(name: str) -> list[str]:
+    """What the module of a benchmark says of itself, without how to run it; a line for each paragraph."""
+    path = HERE / f"{name}.py"
+    text = (ast.get_docstring(ast.parse(path.read_text())) if path.exists() else None) or ""
+    text = re.sub(r"\s*Run:?\s+`[^`]+`[.:]?", "", text)
+    return [line for paragraph in text.split("\n\n") for line in (" ".join(paragraph.split()), "") if paragraph.strip()]
 
 
 if __name__ == "__main__":

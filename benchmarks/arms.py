@@ -1,4 +1,7 @@
-"""Speed and regret of learners of arms, beside river's bandits. Run: `python benchmarks/arms.py`."""
+"""Speed and regret of learners of arms, beside river's bandits. Run: `python benchmarks/arms.py`.
+
+Ratios of times below 1: tacit is faster. "seconds" are those of a whole array run.
+"""
 
 import os
 import time

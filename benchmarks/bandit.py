@@ -1,4 +1,7 @@
-"""Speed, memory and regret of the bandit learner, the printed noise beside it. Run: `python benchmarks/bandit.py`."""
+"""Speed, memory and regret of the bandit learner, the printed noise beside it. Run: `python benchmarks/bandit.py`.
+
+Regret is that of a round, on a target that moves: the loss is the distance to it. "Printed" is the paper's noise.
+"""
 
 import time
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Which generator should make the noise: AES in counter mode or ChaCha20? Draws per second on one core.
+"""Which generator should make the noise: AES in counter mode or ChaCha20? Millions of draws a second (M/s) on one core.
 
 Run: `python benchmarks/noise.py`.
 """

@@ -1,6 +1,7 @@
 """How much of the raw noise-generation rate is left after a private running sum has used the noise.
 
-Both sides are measured in the same run, in turns, with the generator that tacit uses. Run:
+"ratio" is the rate of adding d numbers and releasing their noisy sum over the rate of only drawing d noises; "us/add"
+is microseconds an addition. Both sides are measured in the same run, in turns, with the generator that tacit uses. Run:
 `python benchmarks/running_sums.py`.
 """
 

@@ -2,6 +2,7 @@
 
 The bare database commits two transactions a round: a decision of this size with its state, and a row of feedback.
 SQLite takes them one after the other on one connection, as fast as it can; the store serves eight clients in threads.
+"99% of decisions" is the time within which 99 of 100 decisions came, in units of the mean time of a bare commit.
 """
 
 import sqlite3

@@ -1,6 +1,8 @@
 """How much slower is privacy? Array runs of the tracking learners against non-private fixed share in numpy.
 
-Run `python benchmarks/tracking.py`: rounds per second, and time relative to the plain loop (at most 5 wanted).
+Run `python benchmarks/tracking.py`.
+
+Numbers are times over that of the plain loop (at most 5 wanted; below 1 is faster than without privacy).
 """
 
 from __future__ import annotations

@@ -71,7 +71,10 @@ def floor(problem: Problem, target: Target) -> Floor | None:
 def privacy_floor(experts: int, rounds: int, target: Target) -> float:
     """Sum over rounds of max(0, 1 - e^{k epsilon}/N - delta (e^{k epsilon} - 1)/(e^epsilon - 1))."""
     steps = 1 if target.relation is REPLACE else 2
-    people = np.arange(min(MOST_TERMS, -(-(rounds - 1) // target.rounds_per_person) + 1), dtype=np.float64)
+    terms = min(MOST_TERMS, -(-(rounds - 1) // target.rounds_per_person) + 1)
+    if terms * steps * target.epsilon > log(experts):  # where e^{k epsilon} exceeds N nothing is lost
+        terms = min(terms, int(log(experts) / (steps * target.epsilon)) + 2)
+    people = np.arange(terms, dtype=np.float64)
     far = np.minimum(people * steps * target.epsilon, 700.0)
     lost = 1 - np.exp(far) / experts - target.delta * np.expm1(far) / np.expm1(min(target.epsilon, 700.0))
     # The first round has seen nobody, a further person stands in up to m of the rounds after that.

@@ -1,0 +1,1 @@
+"""What `benchmarks/growth.py` measures: the cases, and how a size becomes an exponent."""

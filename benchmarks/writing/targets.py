@@ -1,0 +1,135 @@
+"""What the project wants of itself, and whether the results say so: the head of the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from benchmarks.writing.tables import number, table
+
+LEEWAY = 0.25  # a fitted exponent may be above its promise by so much: sizes are few, and caches have steps
+BUSY = 0.5  # programs for each core: beyond, what waits for a disk or a core says little
+LOAD = "other programs that wanted a core before, for each core"
+
+
+class Target(NamedTuple):
+    """A number that is wanted.
+
+    Attributes:
+        section: the benchmark or peer.
+        key: matches the whole names of the results that are meant.
+        limit: what they must keep to.
+        most: whether the limit is the most that is allowed, or the least that is wanted.
+        about: what the numbers are, where their names do not say it.
+    """
+
+    section: str
+    key: str
+    limit: float
+    most: bool = True
+    about: str = ""
+
+    def met(self, value: float) -> bool:
+        return value <= self.limit if self.most else value >= self.limit
+
+
+class Verdict(NamedTuple):
+    """A result beside its target."""
+
+    target: Target
+    name: str
+    value: float
+
+    @property
+    def met(self) -> bool:
+        return self.target.met(self.value)
+
+
+TARGETS = (
+    Target("experts", r"array run 1e5 x 1e3 with numpy, .*", 3.0),
+    Target("experts", r"array run 1e5 x 1e3 with numba, .*", 1.5),
+    Target("experts", r"play/observe K=10, .*", 2.0),
+    Target("experts", r"play/observe K=1000, .*", 0.1),
+    Target("deciding", r"decisions a second without reports .*", 100_000.0, most=False),
+    Target("convex", r"CTRL holds d=20 over bare rank-one loop", 5.0),
+    Target("convex", r"CTRL switch t=1e5 d=20 seconds", 0.2),
+    Target("tracking", r"(?!.*rounds per second).*", 5.0, about="time over plain fixed share, "),
+    Target("store", r"ratio, store with 8 clients / bare database", 0.5, most=False),
+    Target("store", r"99% of decisions with 8 clients, .*", 5.0),
+    Target("store", r"ratio, opening one of 1,000 learners / one of ten", 2.0),
+    Target("service", r"ratio, service with 8 clients / bare database", 0.5, most=False),
+    Target("service", r"99% of decisions with 8 clients, .*", 5.0),
+    Target("service", r"ratio, first decision of one of 1,000 learners / of one of ten", 2.0),
+    Target("spark", r".*ratio, tacit / identity.*", 0.5, most=False),
+)
+
+
+def summary(latest: dict[str, dict[str, float]], peers: dict[str, Any]) -> list[str]:
+    """Lines for the head of the page: how many targets are met, which are missed, and a row for each."""
+    results = {**{name: entry["results"] for name, entry in peers.items()}, **latest}
+    found = list(verdicts(results))
+    missed = [verdict for verdict in found if not verdict.met]
+    lines = ["## Targets", ""]
+    if found:
+        lines += [f"{len(found) - len(missed)} of {len(found)} are met.{told(missed)}{unsure(latest)}", ""]
+        rows = sorted(found, key=lambda verdict: verdict.met)
+        lines += table([("what", "wanted", "measured", ""), *map(row, rows)])
+    absent = sorted({target.section for target in TARGETS} - set(results))
+    if absent:
+        lines += [f"Not measured: {', '.join(absent)}.", ""]
+    return lines + grown(latest.get("growth", {}))
+
+
+def verdicts(results: dict[str, dict[str, float]]) -> Iterator[Verdict]:
+    for target in TARGETS:
+        for key, value in results.get(target.section, {}).items():
+            if re.fullmatch(target.key, key):
+                name = target.about + re.sub(r" \(at (most|least) [\d.,]+\)", "", key)
+                yield Verdict(target, name, value)
+
+
+def told(missed: list[Verdict]) -> str:
+    """Which ones are missed, and by how much, in words."""
+    if not missed:
+        return ""
+    parts = []
+    for verdict in missed:
+        limit, value = verdict.target.limit, verdict.value
+        factor = value / limit if verdict.target.most else limit / value
+        parts.append(f"{verdict.target.section}: {verdict.name} (by a factor of {factor:.2g})")
+    return f" Missed: {'; '.join(parts)}."
+
+
+def unsure(latest: dict[str, dict[str, float]]) -> str:
+    load = latest.get("service", {}).get(LOAD, 0.0)
+    if load <= BUSY:
+        return ""
+    return (
+        f" The service was measured while {load:.1f} other programs wanted each core: what it and the disk took "
+        "says little."
+    )
+
+
+def row(verdict: Verdict) -> tuple[str, str, str, str]:
+    target = verdict.target
+    wanted = f"at {'most' if target.most else 'least'} {number(target.limit)}"
+    name = f"{target.section}: {verdict.name}"
+    return name, wanted, number(verdict.value), "met" if verdict.met else "**missed**"
+
+
+def grown(results: dict[str, float]) -> list[str]:
+    """How many exponents are what docs/growth.md promises, and which are not."""
+    above, count = [], 0
+    for key, value in results.items():
+        if re.search(r"=exponent, ", key):
+            count += 1
+            promise = results[key.replace("=exponent, ", "=promised, ")]
+            if value > promise + LEEWAY:
+                what, size, name = key.replace("=exponent", "").split(", ", 2)
+                above.append(f"{name}, {what} against {size}: {value:.2f} instead of {promise:g}")
+    if not count:
+        return []
+    kept = f"{count - len(above)} of {count} fitted exponents of time, memory and state are at most {LEEWAY:g} above"
+    rest = f" Above: {'; '.join(above)}." if above else ""
+    return [f"{kept} what [What grows with what](growth.md) promises.{rest}", ""]
