@@ -293,3 +293,11 @@ def test_the_frameworks_own_telemetry_is_off(service):
 
     settings = getattr(create_app(service.store), "_telemetry", {})
     assert not any(settings.get(name) for name in ("tracing", "metrics", "logs", "operation_spans", "auto_configure"))
+
+
+def test_a_learner_named_feedback_is_counted_like_any_other(service):
+    service.made(name="feedback")
+    before = service.ask("GET", "/metrics", token="")[2]
+    assert service.post("/v1/learners/feedback/decisions", {"key": "a"})[0] == 200
+    after = service.ask("GET", "/metrics", token="")[2]
+    assert without_metrics_route(before) != without_metrics_route(after)

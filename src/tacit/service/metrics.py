@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOG = logging.getLogger("tacit.access")
-PRIVATE = "/feedback"  # is in every address that says whether there was any, also in one that is misspelt
+PRIVATE = "/feedback"  # is in every route that says whether there was any, and in addresses that misspell it
 GONE = 499  # no answer was begun: the client has gone, which is no failure of the service
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -85,8 +85,8 @@ class Counting:
 
 
 def private(scope: Scope) -> bool:
-    """Whether it is private that there was such a request."""
-    return PRIVATE in scope["path"]
+    """Whether it is private that there was such a request: by its route, or by its address where it has none."""
+    return PRIVATE in str(getattr(scope.get("route"), "path", scope["path"]))
 
 
 def _method(name: str) -> str:
