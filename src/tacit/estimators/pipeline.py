@@ -53,7 +53,7 @@ class PrivatePipeline(Pipeline):
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
         transform_input: as in scikit-learn.
-        memory: as in scikit-learn.
+        memory: as in scikit-learn; None if a step before the last is private.
         verbose: as in scikit-learn.
 
     Attributes after fit: `guarantee_` (of everything), `epsilons_` (what each private step could spend).
