@@ -323,3 +323,19 @@ def test_a_world_that_does_not_fit_is_refused():
     for world in ("coins", tacit.BernoulliGap(4, 300), 3):
         with pytest.raises(InvalidInput):
             tacit.plan(tacit.Experts(n=3, horizon=300), epsilon=1.0, delta=1e-6, environment=world)
+
+
+def test_what_numpy_was_told_changes_no_plan():
+    problem = tacit.Tracking(n=5, switches=2, horizon=500)
+    plain = tacit.plan(problem, epsilon=1.0, delta=1e-6)
+    with np.errstate(all="raise"):
+        told = tacit.plan(problem, epsilon=1.0, delta=1e-6)
+        assert told.explain() == plain.explain()
+    assert [row.plan for row in told.candidates] == [row.plan for row in plain.candidates]
+
+
+def test_certified_numbers_are_formatted_like_numbers():
+    plan = tacit.plan(tacit.Experts(n=5, horizon=500), epsilon=1.0, delta=1e-6)
+    assert f"{plan.regret_bound:.1f}" == f"{float(plan.regret_bound):.1f}"
+    assert f"{plan.floor:.1f}" == f"{float(plan.floor):.1f}"
+    assert f"{plan.floor}" == str(plan.floor)

@@ -58,10 +58,14 @@ class Floor:
     def __float__(self) -> float:
         return self.value
 
+    def __format__(self, form: str) -> str:
+        return format(self.value, form) if form else str(self)
+
     def __str__(self) -> str:
         return f"{rounded_down(self.value)} by {self.reason}: on some losses no learner has less ({self.assumptions})"
 
 
+@np.errstate(under="ignore")
 def floor(problem: Problem, target: Target) -> Floor | None:
     """The largest floor that is known for a problem at a target; None where none is proved."""
     known = [found for found in _floors(problem, target) if found.value > 0]

@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tacit.catalogue import CATALOGUE, algorithms_for, register
 from tacit.comparison import Candidate, Comparison
 from tacit.errors import TacitError
@@ -35,6 +37,7 @@ HARDER = {
 }
 
 
+@np.errstate(under="ignore")  # as in `calibrate`
 def plan(
     problem: Problem,
     *,

@@ -205,6 +205,7 @@ class Plan(ABC):
         return cls.calibrate_for(problem, target, **options)
 
     @classmethod
+    @np.errstate(under="ignore")  # accounting rounds up: what underflows is no error, whatever numpy was told
     def calibrate_for(cls, problem: Problem, target: Target, **options: Any) -> Plan:
         """As `calibrate`, for a target that was packed already."""
         cls._check_problem(problem)

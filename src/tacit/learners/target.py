@@ -36,6 +36,9 @@ class RegretBound:
     def __float__(self) -> float:
         return self.value
 
+    def __format__(self, form: str) -> str:
+        return format(self.value, form) if form else str(self)
+
     @property
     def meaning(self) -> str:
         """What the number bounds, in words."""

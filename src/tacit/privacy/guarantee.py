@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.markup import card
 from tacit.privacy.composition import compose
@@ -102,10 +104,12 @@ class Guarantee:
         """False when the noise can be replayed by whoever knows the seed."""
         return not self.randomness.startswith("replayable")
 
+    @np.errstate(under="ignore")
     def epsilon(self, delta: float | None = None) -> float:
         """Certified epsilon at `delta` (default: the contract's own)."""
         return self.curve.epsilon(self.at_delta if delta is None else delta)
 
+    @np.errstate(under="ignore")
     def delta(self, epsilon: float) -> float:
         """Certified delta at `epsilon`."""
         return self.curve.delta(epsilon)
