@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 import tacit.numerics.source as draws
 from benchmarks.growing import around, learners
 from benchmarks.growing.case import Case, exponent, measured, promised
@@ -48,11 +50,12 @@ def read_formulas(text: str) -> dict[str, list[str]]:
 
 @contextmanager
 def steady() -> Iterator[None]:
-    """Nothing is compiled on the way, and pools of draws have their last size from the start (it is a constant)."""
+    """Nothing is compiled on the way, one thread does it all, and pools of draws begin at their last, constant size."""
     wish, first = os.environ.get(SWITCH), draws.FIRST_POOL
     os.environ[SWITCH], draws.FIRST_POOL = "never", draws.POOL
     try:
-        yield
+        with threadpool_limits(1):  # of linear algebra: those that wait for each other take processor time too
+            yield
     finally:
         draws.FIRST_POOL = first
         os.environ.pop(SWITCH)

@@ -92,9 +92,10 @@ def sizes(work: Work) -> tuple[int, int | None]:
     tracemalloc.start()
     try:
         player = work.start()
-        for number, _ in enumerate(work.play(player, TRACED_ROWS)):
+        rows = max(1, min(TRACED_ROWS, work.rounds // LOOKS))
+        for number, _ in enumerate(work.play(player, rows)):
             peak = max(peak, tracemalloc.get_traced_memory()[1])
-            if work.state is not None and number % max(1, work.rounds // TRACED_ROWS // LOOKS) == 0:
+            if work.state is not None and number % max(1, work.rounds // rows // LOOKS) == 0:
                 largest = max(largest, work.state(player))
                 tracemalloc.reset_peak()  # what the text of a state takes is not the learner's
         if work.state is not None:
