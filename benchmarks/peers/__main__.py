@@ -45,6 +45,7 @@ def measured(name: str) -> dict[str, object]:
     """The results of one peer, from a process of its own environment."""
     python = environment(name)
     output = ENVIRONMENTS / f"{name}.json"
+    output.parent.mkdir(parents=True, exist_ok=True)
     run(python, "-m", "benchmarks.peers.child", name, str(output))
     return {"date": date.today().isoformat(), "machine": machine(), **json.loads(output.read_text())}
 
