@@ -6,6 +6,7 @@ sum over its tests of the probability that one fails although nothing is broken;
 """
 
 import sys
+import warnings
 from math import ceil, floor, log10
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from attacks.rows import listed
 from attacks.targets import learners, models, wanted
 from planted_bugs.__main__ import run
 from planted_bugs.catalogue import all_controls
+from tacit.estimators import UsefulnessWarning
 
 ROOT = Path(__file__).parents[2]
 QUIET = ("-q", "--no-header", "--no-summary", "-p", "attacks.tally", "-n", "2")
@@ -27,7 +29,9 @@ def main() -> int:
         [*QUIET, "-m", "attack", f"--rootdir={ROOT}", f"-c={ROOT / 'pyproject.toml'}", str(ROOT / "tests")]
     )
     controls = all_controls()
-    survived = run(controls, show=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UsefulnessWarning)  # few rows are enough here
+        survived = run(controls, show=False)
     print()
     missed = False
     for name in listed():
@@ -37,7 +41,7 @@ def main() -> int:
         left = sorted(wanted(name) - found.attacked)
         missed |= bool(left) or not found.tried or not own
         verdict = f"BROKEN {len(found.broken)}" if found.broken else "broken 0" if found.tried else "NOT TRIED"
-        level = f"false alarms below {above(found.false_alarm)}" if found.false_alarm else "no chance"
+        level = f"false alarms below {above(found.false_alarm)}" if found.false_alarm else "no false alarms"
         print(f"{verdict:9s} tried {found.tried:5d}, controls found {len(dead)} of {len(own)}, {level}: {name}")
         if found.attacked:
             print(f"          on {shown(found.attacked)}")

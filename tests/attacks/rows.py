@@ -67,7 +67,7 @@ TRIED_ON: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((SHARE, FORK, NAMED), (LEARNERS, ESTIMATORS)),
     **dict.fromkeys((RESTORE, STEAL), (LEARNERS, STORE)),
     INTERRUPT: (LEARNERS, "PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge"),
-    RAISE: ("BanditFW", "PrivateFTRL", "OnlineToBatch", "AveragedFTRL"),
+    RAISE: ("BanditFW", "PrivateFTRL", "CTRL", "OnlineToBatch", "AveragedFTRL"),
     PICKLE: ("PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge"),
     SWITCHES: (LEARNERS,),
     NUMPY: (LEARNERS, "PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge", "PrivateStandardScaler"),
