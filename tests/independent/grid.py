@@ -49,12 +49,14 @@ class Entry:
         problem: makes its problem of a horizon.
         options: of its calibration.
         one_record: whether people with several records are refused by the second accountant.
+        longest: the longest horizon that is compared (what is summed up step by step takes long).
     """
 
     algorithm: type[tacit.Plan]
     problem: Callable[[Any], Problem]
     options: dict[str, Any] = field(default_factory=dict)
     one_record: bool = False
+    longest: int = max(HORIZONS)
 
     def __str__(self) -> str:
         return "-".join([self.algorithm.__name__, *(f"{name}={value}" for name, value in self.options.items())])
@@ -122,6 +124,9 @@ ENTRIES = (
     Entry(tacit.ObjectivePerturbation, _records(tacit.HuberLoss(transition=0.5)), one_record=True),
     Entry(tacit.OnlineToBatch, LOGISTIC),
     Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree"}),
+    Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 4, "scheduled": True}, longest=1000),
+    Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree", "scheduled": True}, longest=1000),
+    Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 1, "mechanism": "square-root"}, longest=1000),
     Entry(tacit.AveragedFTRL, LOGISTIC),
 )
 
@@ -161,16 +166,16 @@ def contract_of(entry: Entry, cell: Cell) -> dict[str, Any] | None:
         problem = entry.problem(cell.horizon)
         if isinstance(problem, tacit.Tracking):
             target["adversary"] = problem.adversary
-        plan = entry.algorithm.calibrate(problem, **target, **entry.options)
+        written = tacit.contract(entry.algorithm.calibrate(problem, **target, **entry.options))
     except (PrivacyError, InvalidInput):
         return None
-    made: dict[str, Any] = json.loads(json.dumps(tacit.contract(plan)))
+    made: dict[str, Any] = json.loads(json.dumps(written))
     return made
 
 
 def checked(entry: Entry, cell: Cell) -> Checked | None:
     """What both accountants say of a cell; whatever must not be fails."""
-    if entry.one_record and cell.people > 1:
+    if (entry.one_record and cell.people > 1) or (cell.horizon or 1) > entry.longest:
         return None
     made = contract_of(entry, cell)
     if made is None:
