@@ -12,7 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import SelectKBest
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import Normalizer, OneHotEncoder
 
 from tacit.errors import InvalidInput
 from tacit.estimators import (
@@ -243,3 +243,14 @@ def test_enormous_epsilons_are_taken_in_silence(epsilon):
     if epsilon < 1e3:  # beyond that no contract is stated for what a scaler's sampler may be off by
         steps = [PrivateStandardScaler(bounds=(0, 1)), logistic()]
         private_pipeline(steps, epsilon=epsilon, ledger=Ledger()).fit(X, y)
+
+
+def test_steps_that_are_not_private_quote_no_cells():
+    X, y = data()
+    X = X.astype(object)
+    X[7, 1] = SECRET
+    steps = [("shorten", Normalizer()), ("model", logistic())]
+    with pytest.raises(InvalidInput, match="could not take the data") as caught:
+        private_pipeline(steps, epsilon=1.0, ledger=Ledger()).fit(X, y)
+    assert SECRET not in str(caught.value)
+    assert caught.value.__context__ is None

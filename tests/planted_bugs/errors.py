@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.life_of_noise import found
+from planted_bugs.tested import by_test
 from tacit import CTRL, Arms, BatchedTsallis, Box, Convex, LogisticLoss
 from tacit.auditing.report import Finding
 from tacit.errors import InvalidInput
@@ -23,6 +24,7 @@ from tacit.estimators import (
     PrivateRidge,
     PrivateStandardScaler,
     base,
+    pipeline,
     private_pipeline,
 )
 from tacit.learners.arms.draws import Draws
@@ -134,6 +136,11 @@ CONTROLS = (
     Control(
         "numpy quotes a target of text", "estimators",
         swap(base, "checked_data", _target_by_numpy), quoting(_refused_target),
+    ),
+    Control(
+        "a pipeline passes on the words of its steps", "estimators",
+        swap(pipeline, "TacitError", lambda honest: Exception),
+        by_test("estimators.test_strangers", "test_steps_that_are_not_private_quote_no_cells"), row=rows.NAMED,
     ),
     Control(
         "a scaler makes infinities, which the next step refuses", "estimators",

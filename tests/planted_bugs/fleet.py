@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from attacks import rows
 from planted_bugs.catalogue import Control, swap
@@ -19,8 +20,9 @@ from tacit.learners.experts import HedgeOnSums, LazyExperts
 from tacit.learners.plan import Plan
 from tacit.problems import Experts
 from tacit.randomness import Process, Randomness, Sealed, SealedBatch
-from tacit.spark import fleet
+from tacit.spark import deciding, fleet
 from tacit.spark.fleet import Fleet
+from tacit.spark.root import Root
 
 ROUNDS = 16
 _KEYS = bytes(range(32))
@@ -170,6 +172,17 @@ def moved_state() -> Finding:
     return _finding("a state under another key", "it is continued")
 
 
+def nameless() -> Finding:
+    """Send a row whose integer key is null, which pandas makes a NaN of."""
+    recipe = deciding.Recipe(_fleet().plan, Root.found(_KEYS, local=True), "batch", ("shop",))
+    row = pd.DataFrame({"__round": [0], "__losses": list(_rows("a")[:1])})
+    try:
+        state, _ = deciding.answer(recipe, (float("nan"),), [row], None)
+    except InvalidInput:
+        return _finding("a row without a key", "it stops the query")
+    return _finding("a row without a key", "" if state is None else "it counts")
+
+
 # In sealed sources themselves: what is wrong, where, and the test that must fail.
 SEALS = (
     (
@@ -211,6 +224,13 @@ CONTROLS = (
             "test_a_round_that_comes_twice_with_other_losses_counts_in_any_order_of_arrival_the_same_way",
         ),
         row=rows.ORDER,
+    ),
+    Control(
+        "an integer key that is null is taken for a key",
+        "fleet",
+        swap(deciding, "_is_null", lambda honest: lambda entry: entry is None),
+        nameless,
+        row=rows.NO_KEY,
     ),
     *(
         Control(name, "fleet", swap(owner, method, bug), by_test("test_randomness", test), row=row)

@@ -155,7 +155,7 @@ class AuditReport:
             )
             if finding.detail and finding.violation:
                 lines.append(f"{'':12s} {finding.detail}")
-        lines.append(f"false alarms: probability at most {self.false_alarm:.0e} in this audit")
+        lines.append(f"false alarms: probability at most {rounded_up(self.false_alarm, 1)} in this audit")
         lines.append("worst neighbours found:" if not self.violation else "reproduce with:")
         lines.append(self.reproducer)
         return "\n".join(lines)
@@ -175,7 +175,8 @@ class AuditReport:
         ]
         warning = f"Reproduce with: {self.reproducer}" if self.violation else ""
         note = (
-            f"False alarms: probability at most {self.false_alarm:.0e}. A clean report says that these attacks failed."
+            f"False alarms: probability at most {rounded_up(self.false_alarm, 1)}. "
+            "A clean report says that these attacks failed."
         )
         head = f"Audit of {self.plan.algorithm}: {self.verdict}"
         return card(head, table=(heads, *rows), warning=warning, note=note)

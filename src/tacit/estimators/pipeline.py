@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from tacit.errors import InvalidInput, PrivacyError
+from tacit.errors import InvalidInput, PrivacyError, TacitError
 from tacit.estimators.base import randomness_of
 from tacit.estimators.data import class_labels
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
@@ -107,13 +107,23 @@ class PrivatePipeline(Pipeline):
         stamped = guarantee.with_randomness(source.label)
         spend(self.ledger, "PrivatePipeline.fit", stamped)
         before = {name: private[name].get_params(deep=False) for name in private}
+        refused = ""
         try:
             for number, (name, step) in enumerate(private.items()):
                 step.set_params(**self._settings(epsilons[name], len(private)), random_state=source.child(number))
             super().fit(X, y, **params)
+        except TacitError:
+            raise
+        except (TypeError, ValueError, ArithmeticError) as error:  # of a step that is not private, about the data
+            refused = type(error).__name__
         finally:
             for name, step in private.items():  # a fit leaves parameters as they were
                 step.set_params(**before[name])
+        if refused:  # not inside of the handler: an error keeps the one that it was raised in
+            raise InvalidInput(
+                f"A step of PrivatePipeline could not take the data ({refused}); its words may quote them, and are not "
+                "shown: fit the steps before the private ones alone to see them."
+            )
         fitted = dict(self.steps)
         self._check_spent([fitted[name].guarantee_ for name in private], guarantee)
         self.guarantee_, self.epsilons_ = stamped, epsilons
