@@ -58,6 +58,7 @@ def test_sums_are_exact_or_above():
         assert exact <= Fraction(sum_up(values)) <= exact * (1 + Fraction(1, 2**51))
     assert sum_up([1.0, 1.0]) == 2.0
     assert sum_up([]) == 0.0
+    assert sum_up([1e308, 1e308]) == float("inf")
     assert sum_up([1.0, float("inf")]) == sum_up([float("nan")]) == float("inf")
 
 

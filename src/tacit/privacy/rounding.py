@@ -35,7 +35,10 @@ def rounded_down(value: float, digits: int = 3, *, thousands: bool = False) -> s
 def sum_up(values: Iterable[float]) -> float:
     """The sum, exact if a float can be, and otherwise the next float above it."""
     listed = list(values)
-    total = fsum(listed)
+    try:
+        total = fsum(listed)
+    except OverflowError:  # finite numbers whose sum is none
+        return inf
     if total == inf or isnan(total):
         return inf
     return nextafter(total, inf) if fsum((*listed, -total)) > 0 else total
