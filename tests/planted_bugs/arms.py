@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
-from planted_bugs.life_of_noise import found
+from planted_bugs.checked import found
 from tacit.auditing import attacks
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding

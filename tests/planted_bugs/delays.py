@@ -6,8 +6,8 @@ from typing import Any
 
 from attacks import rows
 from planted_bugs.catalogue import Control, swap
+from planted_bugs.checked import found
 from planted_bugs.experts import described
-from planted_bugs.life_of_noise import found
 from tacit.learners.experts.lazy_experts import LazyExperts, LazyExpertsLearner
 from tacit.learners.learner import Learner
 from tacit.learners.slots import OPEN

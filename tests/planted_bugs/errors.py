@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
-from planted_bugs.life_of_noise import found
+from planted_bugs.checked import found
 from planted_bugs.tested import by_test
 from tacit import CTRL, Arms, BatchedTsallis, Box, Convex, LogisticLoss
 from tacit.auditing.report import Finding

@@ -10,7 +10,7 @@ import pandas as pd
 
 from attacks import rows
 from planted_bugs.catalogue import Control, swap
-from planted_bugs.life_of_noise import found
+from planted_bugs.checked import found
 from planted_bugs.tested import by_test
 from tacit.auditing.report import Finding
 from tacit.auditing.swapped_attributes import swapped

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.checked import ROUNDS, breach, found
 from planted_bugs.tested import by_test, unrecorded
 from tacit import randomness
 from tacit.auditing.report import Finding
@@ -25,7 +25,7 @@ from tacit.learners import states
 from tacit.learners.bandit import BanditFW
 from tacit.learners.bandit.common import BanditLearner
 from tacit.learners.doubling import Doubling
-from tacit.learners.experts import HedgeOnSums, LazyExperts
+from tacit.learners.experts import LazyExperts
 from tacit.learners.experts.hedge_on_sums import HedgeOnSumsLearner
 from tacit.learners.learner import Learner
 from tacit.learners.stateful import Stateful
@@ -35,16 +35,7 @@ from tacit.mechanisms.running_sums.buffered import BufferedAccumulator
 from tacit.numerics.source import Source
 from tacit.problems import Bandit, Experts, Stochastic
 from tacit.randomness import Process, Randomness, Stream
-from tacit.testing import CHECKS
 from tacit.testing.rounds import Case
-
-ROUNDS = 16
-
-
-def hedge(delta: float = 1e-6) -> Case:
-    """Hedge on private sums: the learner with the most noise in its state."""
-    plan = HedgeOnSums.calibrate(Experts(n=2, horizon=ROUNDS), epsilon=1.0, delta=delta)
-    return Case(plan, list(Randomness.replayable(1).stream("losses").random((ROUNDS, 2))))
 
 
 def bandit() -> Case:
@@ -52,19 +43,6 @@ def bandit() -> Case:
     problem = Bandit(domain=Ball(2), lipschitz=1.0, value_range=(-1.0, 1.0), horizon=60)
     plan = BanditFW.calibrate(problem, epsilon=1.0, delta=1e-6)
     return Case(plan, Randomness.replayable(1).stream("values").random(60).tolist())
-
-
-def found(check: str, case: Callable[[], Case] = hedge) -> Callable[[], Finding]:
-    """Attack by one check of the contract of learners."""
-
-    def attack() -> Finding:
-        try:
-            CHECKS[check](case())
-        except AssertionError as error:
-            return _finding(check, str(error))
-        return _finding(check, "")
-
-    return attack
 
 
 def pickled_pass() -> Finding:
@@ -79,7 +57,7 @@ def pickled_pass() -> Finding:
         inside = [*records, model._pass._sums._sum]
         stored = pickle.dumps(model)
     kept = any(np.asarray(secret).tobytes() in stored for secret in inside)
-    return _finding("pickle of an estimator", "raw records, sums or keys are in the pickle" if kept else "")
+    return breach("pickle of an estimator", "raw records, sums or keys are in the pickle" if kept else "")
 
 
 def released_by_threads() -> Finding:
@@ -103,12 +81,7 @@ def released_by_threads() -> Finding:
             thread.start()
         for thread in threads:
             thread.join()
-    return _finding("threads that release", "two models of the same records" if len(drawn) > 1 else "")
-
-
-def _finding(method: str, detail: str) -> Finding:
-    broken = bool(detail)
-    return Finding(method, "a learner", "breaches", 0.0, float(broken), violation=broken, detail=detail, check=True)
+    return breach("threads that release", "two models of the same records" if len(drawn) > 1 else "")
 
 
 def _one_key(honest: Any) -> Any:

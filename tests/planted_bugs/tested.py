@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from service.running import running
 from tacit.auditing.report import Finding
-from tacit.store.store import Store
 
 Fixture = Callable[[], AbstractContextManager[Any]]
 
@@ -43,8 +41,10 @@ def path() -> Iterator[Path]:
 
 
 @contextmanager
-def store() -> Iterator[Store]:
+def store() -> Iterator[Any]:
     """A store of its own."""
+    from tacit.store.store import Store  # an extra that the fleet's environment does not have
+
     with path() as place, Store(place) as opened:
         yield opened
 
@@ -52,6 +52,8 @@ def store() -> Iterator[Store]:
 @contextmanager
 def service() -> Iterator[Any]:
     """A service of its own."""
+    from service.running import running
+
     with path() as place, running(place) as found:
         yield found
 
