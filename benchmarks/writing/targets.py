@@ -61,7 +61,7 @@ TARGETS = (
     Target("service", r"ratio, service with 8 clients / bare database", 0.5, most=False),
     Target("service", r"99% of decisions with 8 clients, .*", 5.0),
     Target("service", r"ratio, first decision of one of 1,000 learners / of one of ten", 2.0),
-    Target("spark", r".*ratio, tacit / identity.*", 0.5, most=False),
+    Target("spark", r".*ratio.*tacit / identity.*", 0.5, most=False),
 )
 
 
