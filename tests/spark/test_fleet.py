@@ -1,5 +1,7 @@
 """One key in one batch: what is decided, what is dropped, and that running it again changes nothing. Without Spark."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from attacks import rows
 from planted_bugs.fleet import CONTROLS
 from tacit import Arms, Experts, InvalidInput, Randomness, Tracking
 from tacit.learners.packed import unpack
-from tacit.spark import contract, explain, fleet
+from tacit.spark import contract, decide, explain, fleet
 from tacit.spark.deciding import Recipe, answer, name_of
 from tacit.spark.fleet import Fleet
 from tacit.spark.root import Root
@@ -352,3 +354,9 @@ def test_a_fleet_of_keys_decides_as_its_learners_would():
         secret[learner.play()] += 1
     spread = np.sqrt(2 * 600 * 0.25)
     assert (np.abs(sealed - secret) < 5.2 * spread).all()  # each difference is beyond this with probability 2e-7
+
+
+def test_without_spark_a_sentence_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark.sql.functions", None)
+    with pytest.raises(tacit.MissingExtra, match=r"pip install 'tacit\[spark\]'"):
+        decide(None, LAZY, key="shop", feedback=["a", "b", "c"], root=KEY, round="round")

@@ -19,7 +19,7 @@ from tacit.spark.contract import chosen
 from tacit.spark.fleet import SEALS, Fleet, Step, feedback_columns, fleet_problem
 from tacit.spark.root import Root
 from tacit.spark.rows import Report
-from tacit.validation import IntArray, check_choice
+from tacit.validation import IntArray, check_choice, require
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,10 +88,7 @@ def decide(
         seal: "batch" (fast) or "row": decisions do not depend on where Spark cuts the stream into batches, at the
             price of one seal for each row; a table then gives the decisions of the stream.
     """
-    try:
-        from pyspark.sql import functions as f
-    except ImportError:
-        raise InvalidInput("decide needs Spark: pip install 'tacit[spark]'.") from None
+    f: Any = require("pyspark.sql.functions", "spark")
     one = chosen(plan)
     check_choice("decide", "seal", seal, SEALS)
     keys = _checked_columns(stream, one, key, feedback, round)
