@@ -29,10 +29,11 @@ def main() -> None:
     names = [name for name in sys.argv[1:] if name != "--table"]
     known = sorted(path.stem for path in HERE.glob("[a-z]*.py"))
     if "--table" not in sys.argv:
-        earlier = json.loads(LATEST.read_text())["results"] if names and LATEST.exists() else {}
+        earlier = json.loads(LATEST.read_text()) if names and LATEST.exists() else {"results": {}, "dates": {}}
         measured = {name: run(name) for name in names or known}
-        results = dict(sorted({**earlier, **measured}.items()))
-        LATEST.write_text(json.dumps({**described(), "results": results}, indent=2) + "\n")
+        results = dict(sorted({**earlier["results"], **measured}.items()))
+        dates = {name: measured_on(name, measured, earlier) for name in results}
+        LATEST.write_text(json.dumps({**described(), "dates": dates, "results": results}, indent=2) + "\n")
     write_page()
 
 
@@ -41,6 +42,11 @@ def run(name: str) -> dict[str, float]:
     for key, value in results.items():
         print(f"{name}: {key}: {value:.4g}", flush=True)
     return results
+
+
+def measured_on(name: str, measured: dict, earlier: dict) -> str:
+    """The day of a benchmark's results: sections that were not named keep theirs."""
+    return date.today().isoformat() if name in measured else earlier["dates"][name]
 
 
 def described() -> dict[str, object]:
@@ -65,13 +71,15 @@ def page(latest: dict, peers: dict) -> str:
         *summary(latest["results"], peers),
         "## In one process",
         "",
-        f"Measured on {latest['date']}, {machine['cores']} cores, Python {machine['python']}, "
-        f"{listed(latest['versions'])}. `make bench` measures them again and rewrites this page from "
-        "`benchmarks/latest.json`.",
+        f"Measured on {latest['date']} where a section names no other day, {machine['cores']} cores, "
+        f"Python {machine['python']}, {listed(latest['versions'])}. "
+        "`make bench` measures them again and rewrites this page from `benchmarks/latest.json`.",
         "",
     ]
     for name, results in latest["results"].items():
-        lines += [f"### {name.replace('_', ' ')}", "", *about(name), *tables(results)]
+        day = latest["dates"][name]
+        other = [] if day == latest["date"] else [f"Measured on {day}.", ""]
+        lines += [f"### {name.replace('_', ' ')}", "", *about(name), *other, *tables(results)]
     if peers:
         lines += [
             "## Against peers",

@@ -65,6 +65,7 @@ def test_the_page_has_a_section_for_each_benchmark_and_peer():
         "date": "2026-01-02",
         "machine": MACHINE,
         "versions": {"numpy": "2"},
+        "dates": {"running_sums": "2026-01-02", "noise": "2026-01-01"},
         "results": {"running_sums": {"rate": 1.0}, "noise": {"rate": 2.0}},
     }
     peer = {
@@ -87,6 +88,7 @@ def test_the_page_has_a_section_for_each_benchmark_and_peer():
         "### other-peer",
     ]
     assert "Measured on 2026-01-03, 2 cores, 8 GB, Python 3.11, other 1.5. How it was measured." in text
+    assert text.count("Measured on 2026-01-01.") == 1, "of one section alone"
     assert "## Against peers" not in page(latest, {})
 
 
