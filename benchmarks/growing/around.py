@@ -37,7 +37,7 @@ def cases(folder: Path) -> Iterator[Case]:
         "the live page: next look": partial(looking, first=False),
     }
     for row, make in works.items():
-        yield Case(row, "learners", STORED, lambda count, m=make: m(stored(folder, count)), "a call")  # type: ignore[misc]
+        yield Case(row, "learners", STORED, lambda count, m=make: m(stored(folder, count)), "a call")
 
 
 def once(call: Callable[[], object]) -> Work:

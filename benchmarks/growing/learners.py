@@ -41,7 +41,7 @@ def learning(plan: Plan, rows: Rows, rounds: int, release: bool = False) -> Work
             count = min(size, rounds - first)
             learner.run(part(block, count))
             if release and first + count == rounds:
-                learner.release()  # type: ignore[attr-defined]
+                learner.release()
             yield
 
     return Work(plan.start, play, rounds, lambda learner: len(learner.state_text()))
@@ -142,7 +142,7 @@ def convex() -> Iterator[Case]:
             return learner
 
         def draw(learner: Learner, _: int) -> Iterator[None]:
-            learner._draw()  # type: ignore[attr-defined]
+            learner._draw()
             yield
 
         return Work(start, draw, 1, work.state)
@@ -186,8 +186,8 @@ def points() -> Iterator[Case]:
         return learning(tacit.LipschitzOnePass(problem, online), functions, played)
 
     for name, make in (("LipschitzGrid", grid), ("LipschitzOnePass", passing)):
-        yield Case(name, "T", SHORT, lambda size, make=make: make(5, size, size))  # type: ignore[misc]
-        yield Case(name, "N", (9, 129, 1_025, 4_097, 8_193), lambda n, make=make: make(n.bit_length() - 1, ROUNDS, 300))  # type: ignore[misc]
+        yield Case(name, "T", SHORT, lambda size, make=make: make(5, size, size))
+        yield Case(name, "N", (9, 129, 1_025, 4_097, 8_193), lambda n, make=make: make(n.bit_length() - 1, ROUNDS, 300))
     yield Case("LipschitzNet", "T", MIDDLING, lambda size: net(32, size, size))
     yield Case("LipschitzNet", "N", MANY, lambda n: net(n, ROUNDS, PLAYED))
     yield Case("BanditFW", "T", LONG, lambda size: shooting(FIVE, size))
@@ -208,5 +208,5 @@ def one_pass() -> Iterator[Case]:
         return learning(kind.calibrate(problem, **TARGET), partial(labelled, dimension), records, release=True)
 
     for kind, long in zip(CATALOGUE[tacit.Stochastic], (MIDDLING, MIDDLING, SHORT), strict=True):
-        yield Case(kind.__name__, "T", long, lambda size, kind=kind: fitting(kind, FIVE, size), "a record")  # type: ignore[misc]
-        yield Case(kind.__name__, "d", DIMENSIONS, lambda d, kind=kind: fitting(kind, d, PLAYED), "a record")  # type: ignore[misc]
+        yield Case(kind.__name__, "T", long, lambda size, kind=kind: fitting(kind, FIVE, size), "a record")
+        yield Case(kind.__name__, "d", DIMENSIONS, lambda d, kind=kind: fitting(kind, d, PLAYED), "a record")
