@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
+from losses.declared import log_cosh
 from tacit.errors import PrivacyError
 from tacit.randomness import Randomness
 
@@ -24,14 +25,6 @@ class OwnLink(tacit.LinkLoss):
 
     def link_constants(self, largest_margin):
         return 1.0, 0.25
-
-
-def log_cosh(dimension):
-    return tacit.DeclaredLoss(
-        lambda x, z: float(np.sum(np.log(np.cosh(x - z)))), lambda x, z: np.tanh(x - z),
-        lambda x, z: np.diag(1 / np.cosh(x - z) ** 2),
-        width=dimension, lipschitz=dimension**0.5, smoothness=1.0, trust=True,
-    )  # fmt: skip
 
 
 LOSSES = {

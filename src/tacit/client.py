@@ -75,14 +75,7 @@ class Client:
         self._ask("POST", f"/v1/learners/{_quoted(name)}/rounds/{number}/feedback", content)
 
     def create(
-        self,
-        name: str,
-        problem: Any,
-        *,
-        epsilon: float,
-        delta: float = 1e-6,
-        ledger: str | None = None,
-        **target: Any,
+        self, name: str, problem: Any, *, epsilon: float, delta: float = 1e-6, ledger: str | None = None, **target: Any
     ) -> dict[str, Any]:
         """Make a learner, or find that it is there: its plan, contract and comparison.
 

@@ -37,6 +37,17 @@ def pairs(dimension, rounds=ROUNDS):
     return [(row, float(label)) for row, label in zip(vectors(dimension, rounds), labels, strict=True)]
 
 
+def same_in_rounds(plan, rows, cut):
+    """Two learners with the same noise: one ran two arrays, the other decided as it did round by round."""
+    whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
+    decisions = np.concatenate([whole.run(rows[:cut]), whole.run(rows[cut:])])
+    for row, decision in zip(rows, decisions, strict=True):
+        assert loop.play() == decision
+        loop.observe(row)
+    assert whole.switches == loop.switches
+    return whole, loop
+
+
 @cache
 def made(suite, name):
     """Plans are calibrated once."""

@@ -224,7 +224,7 @@ CONTROLS = (
     ),
     Control(
         "every epoch has a limit on switches of its own", "noise",
-        swap(Doubling, "__post_init__", lambda honest: lambda self: None),
+        swap(Doubling, "_check_parameters", lambda honest: lambda self: None),
         by_test(
             "learners.test_life_of_noise", "test_a_limit_on_switches_needs_a_horizon", Experts, LazyExperts,
             fixtures=(unrecorded,),

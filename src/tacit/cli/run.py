@@ -121,11 +121,7 @@ def bandit(problem: tacit.Bandit, privacy: dict[str, Any], output: options.Outpu
 
 
 def arms(
-    problem: tacit.Arms,
-    privacy: dict[str, Any],
-    output: options.Output,
-    source: Source,
-    format: options.Replies = None,
+    problem: tacit.Arms, privacy: dict[str, Any], output: options.Output, source: Source, format: options.Replies = None
 ) -> None:
     """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0.
 

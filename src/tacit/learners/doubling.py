@@ -50,8 +50,7 @@ class Doubling(Plan):
     make: Callable[[Problem], Plan]
     _no_delay: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         refuse_many_rounds("An unknown horizon", self.target)
         if self.target.confidence is not None:
             raise PrivacyError(

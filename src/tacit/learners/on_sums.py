@@ -38,8 +38,8 @@ class RunningSumPlan(PrivatePlan):
         @property
         def privacy(self) -> float: ...
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_contract(self) -> None:
+        super()._check_contract()
         check_positive(self.algorithm, "privacy", self.privacy)
 
     @property

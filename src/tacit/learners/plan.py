@@ -50,8 +50,8 @@ MOST_EXPERTS, MOST_ROUNDS = 3, 8
 class Plan(ABC):
     """A calibrated algorithm for one problem. Everything in it is public.
 
-    Subclasses are frozen dataclasses whose first field is the problem and whose other fields are the
-    parameters; they give `guarantee`, `regret_bound`, `_calibrate` and `_learner`.
+    Subclasses are frozen dataclasses whose first field is the problem and whose other fields are the parameters, which
+    `_check_parameters` checks; they give `guarantee`, `regret_bound`, `_calibrate` and `_learner`.
     """
 
     problem: Problem
@@ -63,7 +63,15 @@ class Plan(ABC):
 
     def __post_init__(self) -> None:
         plain_fields(self)
+        self._check_contract()
+        self._check_parameters()
+
+    def _check_contract(self) -> None:
+        """Refuse what no plan of this family takes: the problem, and who is protected how; families add to it."""
         self._check_problem(self.problem)
+
+    def _check_parameters(self) -> None:  # noqa: B027, there may be nothing to refuse
+        """Refuse parameters that this algorithm does not take; problem and contract were checked before."""
 
     @classmethod
     def _check_problem(cls, problem: object) -> None:
@@ -112,8 +120,11 @@ class Plan(ABC):
 
     @property
     def expected_switches(self) -> float | None:
-        """A bound on the expected number of times the decision changes (None: not bounded)."""
-        return None
+        """A bound on the expected number of times the decision changes: one a round, where no better one is proved.
+
+        None if the horizon is not known.
+        """
+        return None if self.horizon is None else float(self.rounds - 1)
 
     @property
     @abstractmethod
@@ -311,8 +322,8 @@ class PrivatePlan(Plan):
     numerics: str = field(default="exact", kw_only=True)
     unit: ClassVar[str] = EVENT
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_contract(self) -> None:
+        super()._check_contract()
         object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
         check_integer(self.algorithm, "rounds_per_person", self.rounds_per_person)
         check_number(self.algorithm, "delta", self.delta, above=0.0, below=1.0, closed_low=True)
@@ -324,9 +335,9 @@ class PrivatePlan(Plan):
         """What the releases leak."""
 
     @property
-    @abstractmethod
-    def released(self) -> str:
-        """What the contract covers, in words."""
+    def stated_numerics(self) -> str:
+        """What the contract says about its numerics."""
+        return IDEALIZED
 
     @property
     @abstractmethod
@@ -339,9 +350,9 @@ class PrivatePlan(Plan):
         return ""
 
     @property
-    def stated_numerics(self) -> str:
-        """What the contract says about its numerics."""
-        return IDEALIZED
+    @abstractmethod
+    def released(self) -> str:
+        """What the contract covers, in words."""
 
     @cached_property
     def guarantee(self) -> Guarantee:

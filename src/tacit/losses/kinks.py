@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.losses.linear_models import LinkLoss
-from tacit.validation import FloatArray, check_number, check_positive
+from tacit.losses.linear_models import LinkLoss, NumberLoss
+from tacit.validation import FloatArray, check_number
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class HingeLoss(KinkedLoss):
 
 
 @dataclass(frozen=True)
-class QuantileLoss(KinkedLoss):
+class QuantileLoss(NumberLoss, KinkedLoss):
     """The pinball loss of a quantile: level (y - <v, x>)_+ + (1 - level) (<v, x> - y)_+, labels clipped.
 
     Its minimiser is the `level`-quantile of the label given the features.
@@ -70,13 +70,7 @@ class QuantileLoss(KinkedLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        check_number(owner, "level", self.level, above=0.0, below=1.0)
-        check_positive(owner, "label_bound", self.label_bound)
-
-    def clip_labels(self, labels: FloatArray) -> FloatArray:
-        """Labels pulled into [-label_bound, label_bound]."""
-        return np.clip(labels, -self.label_bound, self.label_bound)
+        check_number(type(self).__name__, "level", self.level, above=0.0, below=1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
         """The residual y - s times the level above 0, times level - 1 below."""
@@ -94,7 +88,7 @@ class QuantileLoss(KinkedLoss):
 
 
 @dataclass(frozen=True)
-class AbsoluteLoss(KinkedLoss):
+class AbsoluteLoss(NumberLoss, KinkedLoss):
     """|<v, x> - y| with labels clipped to [-label_bound, label_bound]; its minimiser is the median.
 
     >>> AbsoluteLoss().value([0.25], ([1.0], 1.0))
@@ -102,14 +96,6 @@ class AbsoluteLoss(KinkedLoss):
     """
 
     label_bound: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("AbsoluteLoss", "label_bound", self.label_bound)
-
-    def clip_labels(self, labels: FloatArray) -> FloatArray:
-        """Labels pulled into [-label_bound, label_bound]."""
-        return np.clip(labels, -self.label_bound, self.label_bound)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
         """|s - y|."""

@@ -147,8 +147,22 @@ class LinkLoss(RowLoss):
         return isinstance(data, tuple | list) and len(data) == 2 and depth(data[0]) == 2
 
 
+class NumberLoss(LinkLoss):
+    """A loss whose labels are numbers, pulled into [-label_bound, label_bound]."""
+
+    label_bound: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(type(self).__name__, "label_bound", self.label_bound)
+
+    def clip_labels(self, labels: FloatArray) -> FloatArray:
+        """Labels pulled into [-label_bound, label_bound]."""
+        return np.clip(labels, -self.label_bound, self.label_bound)
+
+
 @dataclass(frozen=True)
-class SquaredLoss(LinkLoss):
+class SquaredLoss(NumberLoss):
     """(<v, x> - y)^2/2 with labels clipped to [-label_bound, label_bound].
 
     >>> from tacit.geometry import Ball
@@ -159,14 +173,6 @@ class SquaredLoss(LinkLoss):
     label_bound: float = 1.0
     never_negative: ClassVar[bool] = True
     bend: ClassVar[float | None] = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("SquaredLoss", "label_bound", self.label_bound)
-
-    def clip_labels(self, labels: FloatArray) -> FloatArray:
-        """Labels pulled into [-label_bound, label_bound]."""
-        return np.clip(labels, -self.label_bound, self.label_bound)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
         """(s - y)^2/2."""

@@ -34,11 +34,7 @@ class Crossover:
 
     @classmethod
     def of(
-        cls,
-        problem: Callable[[int], Problem],
-        horizons: Sequence[int],
-        epsilons: Sequence[float],
-        delta: float,
+        cls, problem: Callable[[int], Problem], horizons: Sequence[int], epsilons: Sequence[float], delta: float
     ) -> Crossover:
         """Plan every (horizon, epsilon); `problem` makes the problem of a horizon."""
         if not callable(problem):

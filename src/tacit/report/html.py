@@ -50,12 +50,7 @@ _PAGE = """<!doctype html>
 
 
 def write_report(
-    sweep: Sweep,
-    path: str | Path,
-    *,
-    command: str | None = None,
-    title: str = "",
-    secret: Guarantee | None = None,
+    sweep: Sweep, path: str | Path, *, command: str | None = None, title: str = "", secret: Guarantee | None = None
 ) -> Path:
     """Write the page.
 

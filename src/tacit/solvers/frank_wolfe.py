@@ -53,12 +53,7 @@ class FrankWolfe:
     """
 
     def __init__(
-        self,
-        domain: ConvexSet,
-        *,
-        tolerance: float,
-        pairwise: bool | None = None,
-        pairwise_calls: int | None = None,
+        self, domain: ConvexSet, *, tolerance: float, pairwise: bool | None = None, pairwise_calls: int | None = None
     ) -> None:
         self._domain = domain
         self._tolerance = check_positive("FrankWolfe", "tolerance", tolerance)

@@ -56,8 +56,8 @@ def perturbed_minimum(
     ridge: float,
     noise: FloatArray,
     accuracy: float,
-    domain: BarrierSet | None = None,
     weight: float = 0.0,
+    domain: BarrierSet | None = None,
     start: FloatArray | None = None,
 ) -> Minimum:
     """The minimiser of sum of losses + (ridge/2)|x|^2 + weight Barrier(x) + <noise, x>, certified to `accuracy`.

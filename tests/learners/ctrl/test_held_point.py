@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tacit
+from losses.declared import log_cosh
 from tacit.errors import PrivacyError
 from tacit.geometry import Ball, Simplex
 from tacit.learners.ctrl.held_point import Coins, held_point
@@ -80,14 +81,6 @@ def rounds_of(loss, vectors, generator):
     if isinstance(loss, tacit.QuadraticFormLoss):
         return 2 * generator.standard_normal((count, n, n)), vectors
     return (vectors, np.sign(generator.standard_normal(count))) if loss.family == "glm" else vectors
-
-
-def log_cosh(width):
-    return tacit.DeclaredLoss(
-        lambda x, z: float(np.sum(np.log(np.cosh(x - z)))), lambda x, z: np.tanh(x - z),
-        lambda x, z: np.diag(1 / np.cosh(x - z) ** 2),
-        width=width, lipschitz=width**0.5, smoothness=1.0, trust=True,
-    )  # fmt: skip
 
 
 OWN = [tacit.SeveralLinks(tacit.LogisticLoss(), 2), tacit.QuadraticFormLoss(0.8), "log cosh"]

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from learners.contract import same_in_rounds
 from tacit.environments.tracking import ShiftingBernoulli
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.tracking import NoisyMirrorDescent
@@ -215,11 +216,7 @@ def test_draws_are_fresh_every_round_of_a_batch():
 def test_run_equals_play_and_observe_bit_for_bit(noise, batch):
     losses = Randomness.replayable(5).stream("losses").random((2000, 7))
     plan = NoisyMirrorDescent(tracking(7, 2000, 3), eta=0.1, scale=1.5, noise=noise, batch=batch)
-    whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
-    actions = np.concatenate([whole.run(losses[:777]), whole.run(losses[777:])])
-    for row, action in zip(losses, actions, strict=True):
-        assert loop.play() == action
-        loop.observe(row)
+    whole, loop = same_in_rounds(plan, losses, 777)
     np.testing.assert_array_equal(whole._weights, loop._weights)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from exact.tracking_law import first_above_probability
+from learners.contract import same_in_rounds
 from tacit.environments.tracking import ShiftingBernoulli
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.tracking import LimitedUpdates, RestartOnShift
@@ -225,11 +226,7 @@ def test_run_equals_play_and_observe_bit_for_bit(make):
     plan = make.calibrate(stochastic(n, rounds, 2), epsilon=3.0, delta=0.0)
     environment = ShiftingBernoulli(n=n, horizon=rounds, changes=(1000, 2000), gap=0.6)
     losses = environment.losses(Randomness.replayable(1).stream("losses"))
-    whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
-    first, second = whole.run(losses[:1777]), whole.run(losses[1777:])
-    for row, action in zip(losses, np.concatenate([first, second]), strict=True):
-        assert loop.play() == action
-        loop.observe(row)
+    whole, loop = same_in_rounds(plan, losses, 1777)
     if make is RestartOnShift:
         assert whole.restarts == loop.restarts
         assert len(whole.restarts) >= 2

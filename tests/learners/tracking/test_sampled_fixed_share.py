@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from exact.tracking_law import hockey_stick
+from learners.contract import same_in_rounds
 from tacit.environments.tracking import PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.tracking import SampledFixedShare
@@ -132,13 +133,8 @@ def test_calibration_meets_the_target_and_beats_the_natural_epoch():
 def test_run_equals_play_and_observe_bit_for_bit():
     losses = Randomness.replayable(5).stream("losses").random((3000, 7))
     plan = SampledFixedShare(adaptive(7, 3000, 3), eta=0.1, epoch=700)
-    whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
-    actions = np.concatenate([whole.run(losses[:1234]), whole.run(losses[1234:])])
-    for row, action in zip(losses, actions, strict=True):
-        assert loop.play() == action
-        loop.observe(row)
+    whole, loop = same_in_rounds(plan, losses, 1234)
     np.testing.assert_array_equal(whole._weights, loop._weights)
-    assert whole.switches == loop.switches
 
 
 def test_measured_regret_is_under_the_bound():

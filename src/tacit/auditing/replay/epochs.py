@@ -51,13 +51,7 @@ def epochs(plan: Plan, generator: np.random.Generator) -> Finding:
 
 
 def _later_difference(
-    plan: Plan,
-    stream: list[Any],
-    neighbour: list[Any],
-    generator: np.random.Generator,
-    length: int,
-    *,
-    finite: bool,
+    plan: Plan, stream: list[Any], neighbour: list[Any], generator: np.random.Generator, length: int, *, finite: bool
 ) -> tuple[float, str]:
     tapes: list[Tape] = []
     marks: list[tuple[int, int]] = []

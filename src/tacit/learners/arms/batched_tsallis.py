@@ -77,15 +77,14 @@ class BatchedTsallis(ArmPlan):
     (2, 0.75, 3450.0)
     """
 
+    _no_delay: ClassVar[str] = ""
     batch: int
     power: float
     eta: float
     kappa: float
     rates: str = "fixed"
-    _no_delay: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         _check_power(self.power)
         _check_kappa(self.kappa)
         check_positive("BatchedTsallis", "eta", self.eta)
@@ -140,11 +139,11 @@ class BatchedTsallis(ArmPlan):
         problem: Arms,
         target: Target,
         *,
+        rates: str = "fixed",
         batch: int | None = None,
         power: float | None = None,
         eta: float | None = None,
         kappa: float | None = None,
-        rates: str = "fixed",
     ) -> BatchedTsallis:
         check_choice("BatchedTsallis.calibrate", "rates", rates, RATES)
         if target.adversary == "adaptive":

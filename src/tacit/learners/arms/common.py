@@ -43,8 +43,8 @@ class ArmPlan(OptionPlan):
     released: ClassVar[str] = "every decision and every noisy batch mean"
     theorem: ClassVar[str] = "parallel composition: a round's feedback enters one noisy sum"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_contract(self) -> None:
+        super()._check_contract()
         check_positive(self.algorithm, "epsilon", self.epsilon)
 
     def release(self, batch: int = 1) -> ClippedGeometric:

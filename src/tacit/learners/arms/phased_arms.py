@@ -66,14 +66,13 @@ class PhasedArms(ArmPlan):
     (16, 4400.0, 'pure')
     """
 
+    _no_delay: ClassVar[str] = ""
     first: int
     ratio: float = 1.5
     level: float = 3.0
     noise: str = "geometric"
-    _no_delay: ClassVar[str] = ""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_choice("PhasedArms", "noise", self.noise, NOISES)
         check_number("PhasedArms", "ratio", self.ratio, above=1.0, below=MOST_RATIO, closed_high=True)
         check_level("PhasedArms", "level", self.level, at_least=0.0)
@@ -164,9 +163,9 @@ class PhasedArms(ArmPlan):
         problem: Arms,
         target: Target,
         *,
+        level: float = 3.0,
         first: int | None = None,
         ratio: float | None = None,
-        level: float = 3.0,
         noise: str = "geometric",
     ) -> PhasedArms:
         if target.adversary != "stochastic" and problem.adversary != "stochastic":

@@ -108,8 +108,7 @@ class BanditFW(RunningSumPlan):
     released: ClassVar[str] = "every point played (all noisy gradient sums and directions)"
     theorem: ClassVar[str] = "private running sums of gradient estimates; leaders are post-processing"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_positive("BanditFW", "zeta", self.zeta)
         check_positive("BanditFW", "eta", self.eta)
         if not self.zeta < reach(self.problem):

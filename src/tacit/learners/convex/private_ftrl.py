@@ -81,6 +81,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     (2, 907)
     """
 
+    _no_delay: ClassVar[str] = ""
     eta: float
     mechanism: RunningSum
     privacy: float
@@ -88,13 +89,11 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     streams: int = 1
     projected: bool = True
     rate: str = "certified"
-    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of gradients, hence every decision"
     theorem: ClassVar[str] = "private running sum; the projection is post-processing"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_positive("PrivateFTRL", "eta", self.eta)
         check_choice("PrivateFTRL", "adversary", self.adversary, ADVERSARIES)
         check_choice("PrivateFTRL", "streams", self.streams, (1, 2))
@@ -207,21 +206,16 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
             return two_streams(self._setting)
         return linear_losses(self._setting) if self._sharp else any_losses(self._setting)
 
-    @property
-    def expected_switches(self) -> float:
-        """Every round may change the decision."""
-        return float(self.rounds - 1)
-
     @classmethod
     def _calibrate(
         cls,
         problem: Convex,
         target: Target,
         *,
+        rate: str = "certified",
         mechanism: RunningSum | None = None,
         eta: float | None = None,
         streams: int | None = None,
-        rate: str = "certified",
     ) -> PrivateFTRL:
         if target.max_switches is not None and target.max_switches < (problem.horizon or 1) - 1:
             raise PrivacyError("PrivateFTRL cannot promise a limit on switches: its decision may change every round.")

@@ -138,13 +138,13 @@ def log_growth(trace: float, rank: int) -> float:
 
 def coin_range(
     *,
+    miss: float,
+    eta: float,
+    sigma: float,
     dimension: int,
     linear_model: bool,
     lipschitz: float,
     smoothness: float,
-    eta: float,
-    sigma: float,
-    miss: float,
     terms: int = 1,
 ) -> float:
     """A log Phi that the log ratio of consecutive laws exceeds with probability at most `miss`."""

@@ -87,8 +87,7 @@ class CTRL(ConvexPlan, PrivatePlan):
     released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "CTRL, clipped coins and random-draw Renyi composition"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_positive("CTRL", "eta", self.eta)
         check_positive("CTRL", "sigma", self.sigma)
         check_number("CTRL", "log_phi", self.log_phi, above=0.0)

@@ -96,8 +96,7 @@ class LazyOCO(ConvexPlan):
     max_switches: int | None = None
     private: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_positive("LazyOCO", "sigma", self.sigma)
         check_positive("LazyOCO", "switches", self.switches)
         if self.max_switches is not None:

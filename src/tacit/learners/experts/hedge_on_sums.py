@@ -62,17 +62,16 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     157
     """
 
+    _no_delay: ClassVar[str] = ""
     eta: float
     mechanism: RunningSum
     privacy: float
     hold: bool = True
-    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy cumulative loss, hence every decision"
     theorem: ClassVar[str] = "private running sum; weights and draws are post-processing"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_positive("HedgeOnSums", "eta", self.eta)
         check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1, ("gaussian", "laplace", "cube"))
 
@@ -92,11 +91,6 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
             formula = "ln(N)/eta + eta T/8 - (K/eta) ln(1 - eta^2 b^2)"
         formula += delay_formula(self.problem.delay)
         return RegretBound(value * self.problem.width, formula, ("oblivious adversary", "expectation over all draws"))
-
-    @property
-    def expected_switches(self) -> float:
-        """No bound below one a round is proved."""
-        return float(self.rounds - 1)
 
     @classmethod
     def _calibrate(

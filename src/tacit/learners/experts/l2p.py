@@ -77,19 +77,18 @@ class L2P(ExpertPlan):
     'ln(N)/eta + eta T B/8 + T/2^24'
     """
 
+    _no_delay: ClassVar[str] = ""
     eta: float
     force: float
     reference_force: float = 0.0
     batch: int = 1
     slack: float = 1.0
-    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
     theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), composition of random draws"
     stated_numerics: ClassVar[str] = EXACT
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_positive("L2P", "eta", self.eta)
         check_number("L2P", "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_number("L2P", "reference_force", self.reference_force, above=0.0, below=1.0, closed_low=True)

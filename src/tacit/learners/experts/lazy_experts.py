@@ -70,19 +70,18 @@ class LazyExperts(ExpertPlan):
     2.5
     """
 
+    _no_delay: ClassVar[str] = ""
     eta: float
     force: float
     batch: int = 1
     relative: bool = True
     max_switches: int | None = None
-    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "lazy chain, composition of random draws"
     stated_numerics: ClassVar[str] = EXACT
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         owner = self.algorithm
         check_lazy(owner, self.eta, self.force, self.batch)
         if not isinstance(self.relative, bool):

@@ -57,17 +57,16 @@ class ScheduledExperts(ExpertPlan):
     ('oblivious', 'adaptive')
     """
 
+    _no_delay: ClassVar[str] = ""
     eta: float
     batch: int = 1
     confidence: float | None = None
-    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "bounded-range composition of exponential mechanisms"
     stated_numerics: ClassVar[str] = EXACT
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_positive("ScheduledExperts", "eta", self.eta)
         check_integer("ScheduledExperts", "batch", self.batch)
         check_confidence("ScheduledExperts", self.confidence)

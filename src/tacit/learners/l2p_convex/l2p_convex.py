@@ -103,8 +103,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_samplable(self.problem)
         for name in ("rate", "regularisation", "clip"):
             check_positive("L2PConvex", name, getattr(self, name))
@@ -196,12 +195,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
 
     @classmethod
     def _calibrate(
-        cls,
-        problem: Convex,
-        target: Target,
-        *,
-        calibration: str = "certified",
-        work_limit: float | None = WORK_LIMIT,
+        cls, problem: Convex, target: Target, *, calibration: str = "certified", work_limit: float | None = WORK_LIMIT
     ) -> L2PConvex:
         check_choice("L2PConvex", "calibration", calibration, ("certified", *REFUSED))
         if calibration in REFUSED:

@@ -75,8 +75,7 @@ class L2PMeasure(PrivatePlan):
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_measure(self.measure)
         check_number("L2PMeasure", "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_integer("L2PMeasure", "batch", self.batch)

@@ -88,11 +88,10 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     released: ClassVar[str] = "every noisy sum of differences, hence every decision"
     theorem: ClassVar[str] = "private running sum; reconstruction, weights and draws are post-processing"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("LipschitzGrid", "eta", self.eta)
-        check_integer("LipschitzGrid", "bits", self.bits, at_least=0)
+    def _check_parameters(self) -> None:
         check_choice("LipschitzGrid", "coordinates", self.coordinates, _coordinates(self.problem))
+        check_integer("LipschitzGrid", "bits", self.bits, at_least=0)
+        check_positive("LipschitzGrid", "eta", self.eta)
         check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
         if self.mechanism.noise != "gaussian" or not self.mechanism.steady:
             raise invalid(
@@ -133,11 +132,6 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         off = depth * self.grid.lost
         moved = tilted_loss(2 * self.eta * depth * self.grid.disturbance(self.mechanism))
         return self.rounds * (2 * off + self.eta * off * (width + off) / 2 + width * moved)
-
-    @property
-    def expected_switches(self) -> float:
-        """No bound below one a round is proved."""
-        return float(self.rounds - 1)
 
     @classmethod
     def _calibrate(

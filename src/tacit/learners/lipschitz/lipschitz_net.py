@@ -53,8 +53,7 @@ class LipschitzNet(LipschitzPlan):
     experts: LazyExperts
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_integer("LipschitzNet", "cells", self.cells)
         if not isinstance(self.experts, LazyExperts):
             raise invalid("LipschitzNet", "experts", "a LazyExperts plan", self.experts)

@@ -59,8 +59,7 @@ class LipschitzOnePass(OnePassPlan):
     online: LipschitzGrid | LipschitzNet
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)  # of a net; a grid draws by the clock
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         if not isinstance(self.online, LipschitzGrid | LipschitzNet):
             raise invalid("LipschitzOnePass", "online", "a LipschitzGrid or a LipschitzNet", self.online)
         check_choice("LipschitzOnePass", "online.problem", self.online.problem, (_online(self.problem),))

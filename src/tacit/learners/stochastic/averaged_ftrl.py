@@ -70,8 +70,7 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
     released: ClassVar[str] = "every noisy sum of gradients, hence every model of the pass"
     theorem: ClassVar[str] = "private running sum; projections and averages are post-processing"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         _ = self.online  # refuses what PrivateFTRL refuses
 
     @cached_property
@@ -108,11 +107,6 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
     def trivial_regret(self) -> float:
         """No model of the domain is worse than this."""
         return self.problem.constants.lipschitz * self.problem.domain.diameter
-
-    @property
-    def expected_switches(self) -> float:
-        """Every record may change the model."""
-        return float(self.rounds - 1)
 
     @classmethod
     def _calibrate(cls, problem: Stochastic, target: Target, *, eta: float | None = None) -> AveragedFTRL:

@@ -113,8 +113,7 @@ class ObjectivePerturbation(PrivatePlan):
         "certified minimiser"
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_loss(self.problem.loss)
         check_choice("ObjectivePerturbation", "rounds_per_person", self.rounds_per_person, (1,))
         for name in ("regularisation", "noise_scale", "accuracy", "protection"):
@@ -206,12 +205,7 @@ class ObjectivePerturbation(PrivatePlan):
 
     @classmethod
     def _calibrate(
-        cls,
-        problem: Stochastic,
-        target: Target,
-        *,
-        regularisation: float | str = "certified",
-        releases: int = 1,
+        cls, problem: Stochastic, target: Target, *, regularisation: float | str = "certified", releases: int = 1
     ) -> ObjectivePerturbation:
         """The plan with the least noise at this target.
 

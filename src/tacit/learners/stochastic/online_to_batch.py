@@ -104,8 +104,7 @@ class OnlineToBatch(RunningSumPlan):
         "(Zhang, Tran and Cutkosky 2022, Theorem 3); any loss, any data"
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         owner = "OnlineToBatch"
         check_number(owner, "power", self.power, above=0.0, closed_low=True)
         check_integer(owner, "batch", self.batch)

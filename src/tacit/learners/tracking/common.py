@@ -36,8 +36,8 @@ class SelectionPlan(ExpertPlan):
     delta: float = field(default=0.0, kw_only=True)
     stated_numerics: ClassVar[str] = EXACT
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_contract(self) -> None:
+        super()._check_contract()
         check_positive(self.algorithm, "epsilon", self.epsilon)
 
     @cached_property

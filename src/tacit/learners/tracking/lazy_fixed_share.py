@@ -69,25 +69,23 @@ class LazyFixedShare(TrackingPlan):
         max_redraws: hard limit on redraws, after which the sequence is held (for pure privacy).
 
     >>> plan = LazyFixedShare(Tracking(n=3, horizon=1000, switches=2), eta=0.05, force=0.1, batch=2)
-    >>> learner = plan.start(Randomness.replayable(1))
-    >>> expert = learner.play()
-    >>> learner.observe([0.0, 1.0, 0.5])
+    >>> plan.run(np.zeros((1000, 3)), Randomness.replayable(1)).shape
+    (1000,)
     >>> round(plan.guarantee.epsilon(1e-6), 1)
     2.5
     """
 
+    _no_delay: ClassVar[str] = ""
     eta: float
     force: float
     batch: int = 1
     prior: str = "markov"
     max_redraws: int | None = None
-    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every redraw time"
     theorem: ClassVar[str] = "lazy chain over paths, composition of random draws"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         owner = self.algorithm
         check_lazy(owner, self.eta, self.force, self.batch)
         check_choice(owner, "prior", self.prior, PRIORS)

@@ -82,8 +82,7 @@ class NoisyMirrorDescent(BatchPlan):
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every weight and every decision"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         owner = "NoisyMirrorDescent"
         refuse_printed_noise(self.noise)
         check_positive(owner, "eta", self.eta)
@@ -138,11 +137,6 @@ class NoisyMirrorDescent(BatchPlan):
         """Adaptive adversaries, if the problem has one: their comparator may follow the noise, which costs."""
         fixed = ("stochastic", "oblivious")
         return (*fixed, "adaptive") if self.problem.adversary == "adaptive" else fixed
-
-    @property
-    def expected_switches(self) -> float:
-        """At most one per round."""
-        return float(self.rounds - 1)
 
     @classmethod
     def calibrate_for(cls, problem: Problem, target: Target, **options: Any) -> Plan:

@@ -58,8 +58,7 @@ class RecentLeader(TrackingPlan, SelectionPlan):
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "permute-and-flip on disjoint blocks, parallel composition"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_integer("RecentLeader", "block", self.block)
 
     @property

@@ -94,8 +94,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     released: ClassVar[str] = "every decision and every restart"
     theorem: ClassVar[str] = "permute-and-flip and width-form above-threshold, parallel composition over epochs"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         owner = "RestartOnShift"
         check_integer(owner, "interval", self.interval)
         check_positive(owner, "slope", self.slope)

@@ -69,15 +69,14 @@ class SampledFixedShare(TrackingPlan):
     ('stochastic', 'oblivious', 'adaptive')
     """
 
+    _no_delay: ClassVar[str] = ""
     eta: float
     epoch: int
-    _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "bounded-range composition of the draws of one epoch"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         check_positive("SampledFixedShare", "eta", self.eta)
         check_integer("SampledFixedShare", "epoch", self.epoch, at_least=2)
 
@@ -135,11 +134,6 @@ class SampledFixedShare(TrackingPlan):
         formula = "(ln((N-1)H) + R ln(N) + w ln(H/(H-1)))/eta + eta w/8 + w/2^24"
         formula += f"{delay_formula(delay, 1, 'w')}, R = ceil((w-1)/H)"
         return window_bound(value, rounds, self.problem.width, formula, "adaptive adversary")
-
-    @property
-    def expected_switches(self) -> float:
-        """At most one per round."""
-        return float(self.rounds - 1)
 
     @classmethod
     def _calibrate(cls, problem: Tracking, target: Target) -> SampledFixedShare:

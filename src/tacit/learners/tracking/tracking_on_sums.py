@@ -97,8 +97,7 @@ class TrackingOnSums(BatchPlan):
     released: ClassVar[str] = "every noisy block sum, hence every decision"
     theorem: ClassVar[str] = "cube mechanism on each block's losses, parallel composition; the rest is post-processing"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def _check_parameters(self) -> None:
         owner = "TrackingOnSums"
         for name in ("eta", "mix", "scale"):
             check_positive(owner, name, getattr(self, name))

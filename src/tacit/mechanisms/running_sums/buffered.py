@@ -178,12 +178,7 @@ class BufferedAccumulator(Accumulator):
     """v = z - sum_i omega_i buffer_i; buffer_i = theta_i (buffer_i + v)."""
 
     def __init__(
-        self,
-        mechanism: Buffered,
-        dimension: int,
-        scale: float,
-        noise: Draws,
-        grid: Grid | None = None,
+        self, mechanism: Buffered, dimension: int, scale: float, noise: Draws, grid: Grid | None = None
     ) -> None:
         super().__init__(mechanism.steps, dimension, scale, noise, grid)
         self._theta = np.array(mechanism.decays)[:, None]

@@ -85,12 +85,7 @@ class SquareRootAccumulator(Accumulator):
     """v_t = z_t - sum_{k >= 1} c_k v_{t-k}. Keeps every v; the memory grows by doubling up to steps times dimension."""
 
     def __init__(
-        self,
-        mechanism: SquareRoot,
-        dimension: int,
-        scale: float,
-        noise: Draws,
-        grid: Grid | None = None,
+        self, mechanism: SquareRoot, dimension: int, scale: float, noise: Draws, grid: Grid | None = None
     ) -> None:
         super().__init__(mechanism.steps, dimension, scale, noise, grid)
         self._newest_last = np.ascontiguousarray(mechanism.coefficients[:0:-1])  # c_{steps-1}, ..., c_1

@@ -85,14 +85,7 @@ class TreeAccumulator(Accumulator):
     """
 
     def __init__(
-        self,
-        steps: int,
-        dimension: int,
-        scale: float,
-        noise: Draws,
-        grid: Grid | None = None,
-        *,
-        base: int,
+        self, steps: int, dimension: int, scale: float, noise: Draws, grid: Grid | None = None, *, base: int
     ) -> None:
         super().__init__(steps, dimension, scale, noise, grid)
         self._base = base
