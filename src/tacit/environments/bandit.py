@@ -13,12 +13,12 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
-from typing import ClassVar
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from tacit.environments.sized import RoundsWorld
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.geometry import Birkhoff, Box, ConvexSet, Paths
 from tacit.geometry.graphs import Edge
@@ -27,11 +27,9 @@ from tacit.validation import (
     LARGEST,
     NO_LENGTH,
     FloatArray,
-    check_integer,
     check_number,
     check_positive,
     invalid,
-    plain_fields,
     real_array,
 )
 
@@ -85,7 +83,7 @@ class Opponent(ABC):
 
 
 @dataclass(frozen=True)
-class MovingTarget:
+class MovingTarget(RoundsWorld):
     """The loss is the distance to a target that jumps about a fixed place.
 
     Attributes:
@@ -101,11 +99,9 @@ class MovingTarget:
     distance: float = 0.3
     spread: float = 0.1
     margin: float = 0.0
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("MovingTarget", "horizon", self.horizon)
+        super().__post_init__()
         if not isinstance(self.domain, ConvexSet):
             raise invalid("MovingTarget", "domain", "a convex set such as Ball(2)", self.domain)
         inner = self.domain.inner_radius
@@ -169,7 +165,7 @@ class MovingTargetOpponent(Opponent):
 
 
 @dataclass(frozen=True)
-class LinearLosses(ABC):
+class LinearLosses(RoundsWorld, ABC):
     """The loss is the mean cost of a mixture: one cost for each coordinate, drawn anew each round.
 
     Costs are uniform within `noise` of their means; losses are divided by the most that a vertex can cost.
@@ -187,12 +183,10 @@ class LinearLosses(ABC):
 
     horizon: int = field(kw_only=True)
     noise: float = field(kw_only=True, default=0.1)
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
+        super().__post_init__()
         owner = type(self).__name__
-        check_integer(owner, "horizon", self.horizon)
         check_number(owner, "noise", self.noise, above=0.0, closed_low=True)
         if not (np.isfinite(self.means).all() and (self.means >= self.noise).all()):
             raise InvalidInput(f"The mean costs of {owner} must be finite and at least noise={self.noise:g}.")
@@ -288,7 +282,7 @@ class Assignment(LinearLosses):
 
 
 @dataclass(frozen=True)
-class Pricing:
+class Pricing(RoundsWorld):
     """Set prices in [0, 1] of goods whose demand falls linearly: the loss is one minus the share of possible revenue.
 
     At price p a good sells demand - p units, where demand is uniform within `noise` of its mean.
@@ -302,11 +296,9 @@ class Pricing:
     horizon: int
     demands: Sequence[float] = (0.8, 1.2)
     noise: float = 0.2
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("Pricing", "horizon", self.horizon)
+        super().__post_init__()
         noise = check_number("Pricing", "noise", self.noise, above=0.0, below=0.5, closed_low=True)
         demands = real_array("Pricing", "demands", self.demands, (None,))
         if not (demands.size and (demands >= 0.5 + noise).all() and (demands <= 1.5 - noise).all()):

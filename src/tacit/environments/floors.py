@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
-from tacit.environments.sized import OptionsWorld
+from tacit.environments.sized import OptionsWorld, RoundsWorld
 from tacit.geometry import Ball, Box, ConvexSet, Simplex
 from tacit.losses import LinearLoss
-from tacit.validation import FloatArray, check_integer, check_positive, check_table, invalid, plain_fields
+from tacit.validation import FloatArray, check_integer, check_positive, check_table, invalid
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class FairCoins(OptionsWorld):
 
 
 @dataclass(frozen=True)
-class RandomSigns:
+class RandomSigns(RoundsWorld):
     """Linear losses +-G<v, x>, v along a diameter of the domain, the signs fair coins.
 
     Attributes:
@@ -75,11 +74,9 @@ class RandomSigns:
     domain: ConvexSet
     horizon: int
     lipschitz: float = 1.0
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("RandomSigns", "horizon", self.horizon)
+        super().__post_init__()
         check_positive("RandomSigns", "lipschitz", self.lipschitz)
         if not isinstance(self.domain, Ball | Box | Simplex):
             raise invalid("RandomSigns", "domain", "a Ball, a Box or a Simplex", self.domain)

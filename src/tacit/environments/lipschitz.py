@@ -6,11 +6,11 @@ Beside `functions` of a `LipschitzStream`, they have `losses(generator, points)`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
 
+from tacit.environments.sized import RoundsWorld
 from tacit.validation import (
     FloatArray,
     check_integer,
@@ -19,7 +19,6 @@ from tacit.validation import (
     check_positive,
     check_table,
     invalid,
-    plain_fields,
     real_array,
 )
 
@@ -43,7 +42,7 @@ class PricingLoss:
 
 
 @dataclass(frozen=True)
-class PricingCurve:
+class PricingCurve(RoundsWorld):
     """Post a price in [0, 1] to a stream of buyers from several segments: revenue with a peak for each segment.
 
     Attributes:
@@ -59,11 +58,9 @@ class PricingCurve:
     weights: tuple[float, ...] = (0.55, 0.45)
     spread: float = 0.05
     softness: float = 0.05
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("PricingCurve", "horizon", self.horizon)
+        super().__post_init__()
         for name in ("valuations", "weights"):
             if not isinstance(getattr(self, name), tuple | list):
                 raise invalid("PricingCurve", name, "a tuple of numbers", getattr(self, name))

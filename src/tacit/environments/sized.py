@@ -8,9 +8,24 @@ from typing import ClassVar
 from tacit.validation import check_integer, check_table, plain_fields
 
 
+class RoundsWorld:
+    """A world of a number of rounds, oblivious unless it says otherwise.
+
+    Attributes:
+        horizon: number of rounds.
+    """
+
+    horizon: int
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer(type(self).__name__, "horizon", self.horizon)
+
+
 @dataclass(frozen=True)
-class OptionsWorld:
-    """Experts or arms over a number of rounds, oblivious unless a world says otherwise.
+class OptionsWorld(RoundsWorld):
+    """Experts or arms over a number of rounds.
 
     Attributes:
         n: number of experts or arms.
@@ -19,22 +34,20 @@ class OptionsWorld:
 
     n: int
     horizon: int
-    adaptive: ClassVar[bool] = False
     _fewest: ClassVar[int] = 1
     """The least number of options that the world makes sense for."""
 
     def __post_init__(self) -> None:
-        plain_fields(self)
+        super().__post_init__()
         check_integer(type(self).__name__, "n", self.n, at_least=self._fewest)
-        check_integer(type(self).__name__, "horizon", self.horizon)
 
     def _check_size(self) -> None:
         check_table(type(self).__name__, self.horizon, self.n)
 
 
 @dataclass(frozen=True)
-class PointsWorld:
-    """Data of a loss of points over a number of rounds, oblivious.
+class PointsWorld(RoundsWorld):
+    """Data of a loss of points over a number of rounds.
 
     Attributes:
         dimension: number of coordinates.
@@ -43,12 +56,10 @@ class PointsWorld:
 
     dimension: int
     horizon: int
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
+        super().__post_init__()
         check_integer(type(self).__name__, "dimension", self.dimension)
-        check_integer(type(self).__name__, "horizon", self.horizon)
 
     def _check_size(self) -> None:
         check_table(type(self).__name__, self.horizon, self.dimension)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from tacit.errors import InvalidInput
-from tacit.estimators.batches import pass_over
+from tacit.estimators.batches import are_batches, pass_over
 from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import PrivacyWarning, spend
 from tacit.estimators.sparse import canonical, clipped_rows, dense_parts, is_sparse, norms_of, with_constant
@@ -183,16 +183,30 @@ class PrivateLinearModel(BaseEstimator):
             learner.run((part, *(column[place] for column in columns)))
         return learner.model
 
-    def _fit_batches(self, batches: Any) -> None:
-        """One private pass over batches; what is public must be declared, since the data are seen once."""
+    def _public_shape(self, n_features: int) -> tuple[float, int]:
+        """The norm of a row and the number of coefficients, before any data."""
+        self._check_parameters()
+        norm = 1.0 if self.data_norm is None else float(self.data_norm)
+        return norm, n_features + bool(self.fit_intercept)
+
+    def _fitted_batches(self, X: Any, y: Any) -> bool:
+        """Begin a fit; if the data are batches, one private pass over them is all of it.
+
+        What is public must be declared for that, since the data are seen once.
+        """
+        self._check_parameters()
+        self.__dict__.pop("_pass", None)  # a pass in parts ends here
+        if y is not None or not are_batches(X):
+            return False
         owner = type(self).__name__
         for name in ("data_norm", "label_bound", "classes"):
             if getattr(self, name, 0) is None:
                 raise InvalidInput(f"The '{name}' of {owner} must be declared to fit batches: they are seen only once.")
         if self.algorithm not in ("auto", "one-pass"):
             raise InvalidInput(f"{owner} fits batches in one pass: take algorithm='one-pass' or 'auto'.")
-        pass_over(owner, batches, self.horizon, self._continue)
+        pass_over(owner, X, self.horizon, self._continue)
         self.__dict__.pop("_pass")
+        return True
 
     def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int) -> None:
         """Begin the pass over `horizon` records, or go on with it."""

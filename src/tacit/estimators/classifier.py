@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators.base import PrivacyWarning, PrivateLinearModel
-from tacit.estimators.batches import are_batches
 from tacit.estimators.budget import FitPlan, ModelPlan, divided, line_is_audible
 from tacit.estimators.counts import class_counts, matched_line
 from tacit.estimators.data import class_labels
@@ -75,10 +74,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             y: class labels (None: the batches have them).
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
-        self._check_parameters()
-        self.__dict__.pop("_pass", None)  # a pass in parts ends here
-        if are_batches(X) and y is None:
-            self._fit_batches(X)
+        if self._fitted_batches(X, y):
             return self
         features, labels = self._validated(X, y)
         codes = self._encode(labels, self.classes)
@@ -159,9 +155,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False
     ) -> Guarantee:
         """What a fit of this shape will spend: known before any data, and the same for all data."""
-        self._check_parameters()
-        norm = 1.0 if self.data_norm is None else float(self.data_norm)
-        width = n_features + bool(self.fit_intercept)
+        norm, width = self._public_shape(n_features)
         algorithm = self._chosen_algorithm(n_samples * width, sparse)
         return self._fit_plan(algorithm, norm, n_samples, width, n_classes).guarantee
 

@@ -25,7 +25,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.errors import PrivacyError, ProtocolError
 from tacit.estimators.base import PrivateLinearModel, objective_plan
-from tacit.estimators.batches import are_batches
 from tacit.estimators.budget import statistics_guarantee
 from tacit.estimators.classifier import has_horizon
 from tacit.estimators.sparse import clipped_rows, dense_parts, scaled_rows
@@ -97,10 +96,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             y: targets (None: the batches have them).
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
-        self._check_parameters()
-        self.__dict__.pop("_pass", None)  # a pass in parts ends here
-        if are_batches(X) and y is None:
-            self._fit_batches(X)
+        if self._fitted_batches(X, y):
             return self
         features, target = self._validated(X, y, numeric=True)
         weights = relative_weights("PrivateRidge", sample_weight, self.weight_bound, features.shape[0])
@@ -162,9 +158,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self, n_samples: int, n_features: int, n_classes: int = 1, *, sparse: bool = False
     ) -> Guarantee:
         """What a fit of this shape will spend: known before any data, and the same for all data."""
-        self._check_parameters()
-        norm = 1.0 if self.data_norm is None else float(self.data_norm)
-        width = n_features + bool(self.fit_intercept)
+        norm, width = self._public_shape(n_features)
         if self._method() == "statistics":
             return self._statistics_guarantee(width)
         if self._method() == "objective":

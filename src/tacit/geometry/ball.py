@@ -171,8 +171,7 @@ class L1Barrier(Barrier):
     """
 
     def __init__(self, dim: int, radius: float) -> None:
-        self._dim = dim
-        self._radius = radius
+        self._dim, self._radius = dim, radius
 
     @property
     def parameter(self) -> float:

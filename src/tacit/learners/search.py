@@ -8,6 +8,7 @@ only then is a plan made of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import ceil, exp, inf, sqrt
 from typing import Any, NamedTuple, TypeVar
 
@@ -80,21 +81,19 @@ def best_chain(
     return search.exact(search.polished(found[1]))
 
 
+@dataclass
 class _ChainSearch:
     """Probes chains, each from where the one before it was best."""
 
-    def __init__(
-        self,
-        rounds: int,
-        target: Target,
-        curve: Callable[[Parameters], Curve],
-        regret: Callable[[Parameters], float],
-        wanted: Callable[[int], float],
-    ) -> None:
-        self._rounds, self._target = rounds, target
-        self._curve, self._regret, self._wanted = curve, regret, wanted
-        self._rates = RateSearch(target)
-        self._force = FIRST_FORCE
+    _rounds: int
+    _target: Target
+    _curve: Callable[[Parameters], Curve]
+    _regret: Callable[[Parameters], float]
+    _wanted: Callable[[int], float]
+    _force: float = FIRST_FORCE
+
+    def __post_init__(self) -> None:
+        self._rates = RateSearch(self._target)
 
     def best_force(self, batch: int) -> tuple[float, Parameters] | None:
         """The best chain with this batch length."""

@@ -31,26 +31,16 @@ SOLVE_SLACK = 1e-9
 class SummingPlan(Protocol):
     """What the attacks on running sums need of a plan: its sum, and the mu or epsilon of it."""
 
-    @property
-    def mechanism(self) -> RunningSum:
-        """The running sum."""
-
-    @property
-    def privacy(self) -> float:
-        """Mu for Gaussian noise, epsilon for pure noise."""
+    mechanism: RunningSum
+    privacy: float
 
 
 @runtime_checkable
 class LatticePlan(SummingPlan, Protocol):
-    """A plan whose sums may run on a lattice."""
+    """A plan whose sums may run on a lattice, and the mu or epsilon of each of the noises that hide the same sums."""
 
-    @property
-    def grid(self) -> Grid:
-        """The lattice; without units it is float64."""
-
-    @property
-    def privacy_per_stream(self) -> float:
-        """The mu or epsilon of each of the noises that hide the same sums."""
+    grid: Grid
+    privacy_per_stream: float
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,8 @@ TOLERANCE = 1e-9
 class WeightsPlan(Protocol):
     """What `marginals` needs of a plan whose actions have exactly the law of exponential weights."""
 
-    @property
-    def eta(self) -> float:
-        """The learning rate."""
-
-    @property
-    def batch(self) -> int:
-        """Rounds from one draw to the next."""
+    eta: float
+    batch: int
 
 
 def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:

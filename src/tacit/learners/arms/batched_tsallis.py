@@ -139,11 +139,11 @@ class BatchedTsallis(ArmPlan):
         problem: Arms,
         target: Target,
         *,
-        rates: str = "fixed",
         batch: int | None = None,
         power: float | None = None,
         eta: float | None = None,
         kappa: float | None = None,
+        rates: str = "fixed",
     ) -> BatchedTsallis:
         check_choice("BatchedTsallis.calibrate", "rates", rates, RATES)
         if target.adversary == "adaptive":

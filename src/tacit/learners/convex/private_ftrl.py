@@ -94,11 +94,11 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     theorem: ClassVar[str] = "private running sum; the projection is post-processing"
 
     def _check_parameters(self) -> None:
+        check_mechanism("PrivateFTRL", self.mechanism, self.rounds - 1)
         check_positive("PrivateFTRL", "eta", self.eta)
         check_choice("PrivateFTRL", "adversary", self.adversary, ADVERSARIES)
         check_choice("PrivateFTRL", "streams", self.streams, (1, 2))
         check_choice("PrivateFTRL", "rate", self.rate, RATES)
-        check_mechanism("PrivateFTRL", self.mechanism, self.rounds - 1)
         if not isinstance(self.projected, bool):
             raise invalid("PrivateFTRL", "projected", "True or False", self.projected)
         if self.projected:

@@ -88,9 +88,9 @@ class CTRL(ConvexPlan, PrivatePlan):
     theorem: ClassVar[str] = "CTRL, clipped coins and random-draw Renyi composition"
 
     def _check_parameters(self) -> None:
+        check_number("CTRL", "log_phi", self.log_phi, above=0.0)
         check_positive("CTRL", "eta", self.eta)
         check_positive("CTRL", "sigma", self.sigma)
-        check_number("CTRL", "log_phi", self.log_phi, above=0.0)
         check_number("CTRL", "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_choice("CTRL", "calibration", self.calibration, ("numerical", "paper"))
         if self.max_switches is not None:
@@ -131,11 +131,6 @@ class CTRL(ConvexPlan, PrivatePlan):
         return self.certificate.release_scale
 
     @property
-    def assumed(self) -> str:
-        """What is believed of the losses that are minimised."""
-        return self.problem.loss.assumed
-
-    @property
     def chain(self) -> LazyChain:
         """What the transcript leaks, but for cutting off the noise."""
         return self.certificate.chain
@@ -144,6 +139,11 @@ class CTRL(ConvexPlan, PrivatePlan):
     def curve(self) -> SamplerError:
         """What the transcript leaks: of each round's noise, 1e-30 is cut off."""
         return SamplerError(self.chain, TRUNCATION, self.rounds)
+
+    @property
+    def assumed(self) -> str:
+        """What is believed of the losses that are minimised."""
+        return self.problem.loss.assumed
 
     @property
     def clip_probability(self) -> float:

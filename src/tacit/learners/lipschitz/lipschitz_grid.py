@@ -89,8 +89,8 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     theorem: ClassVar[str] = "private running sum; reconstruction, weights and draws are post-processing"
 
     def _check_parameters(self) -> None:
-        check_choice("LipschitzGrid", "coordinates", self.coordinates, _coordinates(self.problem))
         check_integer("LipschitzGrid", "bits", self.bits, at_least=0)
+        check_choice("LipschitzGrid", "coordinates", self.coordinates, _coordinates(self.problem))
         check_positive("LipschitzGrid", "eta", self.eta)
         check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
         if self.mechanism.noise != "gaussian" or not self.mechanism.steady:

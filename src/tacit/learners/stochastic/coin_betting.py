@@ -21,11 +21,10 @@ from abc import abstractmethod
 from math import ceil, log, log1p, log2, sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tacit.geometry import Ball
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.stochastic.common import OnlineLearner
+from tacit.learners.stochastic.common import Initial, OnlineLearner
 from tacit.learners.stochastic.subgradient import Subgradient
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray, check_integer, check_positive
@@ -37,7 +36,7 @@ class Bettor(OnlineLearner):
     """What both bettors share: the projection, the surrogate gradient and the clipping."""
 
     def __init__(
-        self, domain: ProjectableSet, gradient_bound: float, wealth: float | None, initial: ArrayLike | None
+        self, domain: ProjectableSet, gradient_bound: float, wealth: float | None = None, initial: Initial = None
     ) -> None:
         super().__init__(domain, initial=initial)
         owner = type(self).__name__
@@ -45,6 +44,11 @@ class Bettor(OnlineLearner):
         self.wealth = check_positive(owner, "wealth", gradient_bound * self.reach if wealth is None else wealth)
         self._free = np.zeros(domain.dimension)  # where the bettor stands, relative to the first point
         self._squares = 0.0
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Nothing was won or lost so far."""
 
     def _update(self, gradient: FloatArray) -> None:
         size = sqrt(float(gradient @ gradient))
@@ -89,15 +93,8 @@ class KrichevskyTrofimov(Bettor):
     array([0.25])
     """
 
-    def __init__(
-        self,
-        domain: ProjectableSet,
-        gradient_bound: float,
-        wealth: float | None = None,
-        initial: ArrayLike | None = None,
-    ) -> None:
-        super().__init__(domain, gradient_bound, wealth, initial)
-        self._coins = np.zeros(domain.dimension)
+    def _begin(self) -> None:
+        self._coins = np.zeros(self.domain.dimension)
         self._won = 0.0
 
     def _bet(self, gradient: FloatArray) -> None:
@@ -141,15 +138,17 @@ class BettingGrid(Bettor):
         gradient_bound: float,
         horizon: int,
         wealth: float | None = None,
-        initial: ArrayLike | None = None,
+        initial: Initial = None,
     ) -> None:
-        super().__init__(domain, gradient_bound, wealth, initial)
         self.horizon = check_integer("BettingGrid", "horizon", horizon)
+        super().__init__(domain, gradient_bound, wealth, initial)
+
+    def _begin(self) -> None:
         self.levels = ceil(log2(self.horizon)) + 1
         half = 0.5 ** np.arange(1, self.levels + 1) / self.gradient_bound
         self._fractions = np.concatenate([half, -half])
         self._log_wealth = np.zeros(2 * self.levels)
-        self._direction = Subgradient(Ball(domain.dimension))
+        self._direction = Subgradient(Ball(self.domain.dimension))
 
     def _bet(self, gradient: FloatArray) -> None:
         direction = self._direction.play()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,10 @@ class ConversionErrors:
         return np.asarray(self.weights * self.lipschitz + self.sampling + self.noise)
 
 
+Initial: TypeAlias = ArrayLike | None
+"""The first point of a learner, public (None: the domain's centre)."""
+
+
 class OnlineLearner(ABC):
     """An online learner on a domain: `play()` a point, `observe(gradient)` ends the round.
 
@@ -58,7 +62,7 @@ class OnlineLearner(ABC):
     takes_average = False
     """Whether `observe` also wants the averaged iterate and its weight (strongly convex losses)."""
 
-    def __init__(self, domain: ProjectableSet, norm: Norm | None = None, initial: ArrayLike | None = None) -> None:
+    def __init__(self, domain: ProjectableSet, norm: Norm | None = None, initial: Initial = None) -> None:
         if not isinstance(domain, ProjectableSet):
             raise InvalidInput(
                 f"The 'domain' parameter of {type(self).__name__} must be a set with a projection. "

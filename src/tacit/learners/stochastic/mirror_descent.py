@@ -18,11 +18,10 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.geometry import L1Ball, Simplex
-from tacit.learners.stochastic.common import OnlineLearner
+from tacit.learners.stochastic.common import Initial, OnlineLearner
 from tacit.learners.stochastic.norms import Norm, length
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray
@@ -45,7 +44,7 @@ class MirrorDescent(OnlineLearner):
 
     domain: L1Ball | Simplex
 
-    def __init__(self, domain: L1Ball | Simplex, norm: Norm | None = None, initial: ArrayLike | None = None) -> None:
+    def __init__(self, domain: L1Ball | Simplex, norm: Norm | None = None, initial: Initial = None) -> None:
         if not isinstance(domain, L1Ball | Simplex):
             raise InvalidInput(
                 f"The 'domain' parameter of MirrorDescent must be an L1Ball or a Simplex. Got {domain!r} instead."

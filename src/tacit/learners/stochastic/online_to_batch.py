@@ -216,6 +216,7 @@ class OnlineToBatch(RunningSumPlan):
         problem: Stochastic,
         target: Target,
         *,
+        scheduled: bool = False,
         learner: Any = "certified",
         power: float | None = None,
         batch: int | None = None,
@@ -223,7 +224,6 @@ class OnlineToBatch(RunningSumPlan):
         lipschitz: float | None = None,
         smoothness: float | None = None,
         norm: Norm | None = None,
-        scheduled: bool = False,
     ) -> OnlineToBatch:
         """The plan at this target.
 

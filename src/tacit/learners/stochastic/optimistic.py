@@ -18,10 +18,9 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.stochastic.common import OnlineLearner
+from tacit.learners.stochastic.common import Initial, OnlineLearner
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray
 
@@ -40,7 +39,7 @@ class Optimistic(OnlineLearner):
     True
     """
 
-    def __init__(self, domain: ProjectableSet, initial: ArrayLike | None = None) -> None:
+    def __init__(self, domain: ProjectableSet, initial: Initial = None) -> None:
         super().__init__(domain, initial=initial)
         self._diameter = domain.diameter
         self._anchor = self._point

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.stochastic.common import ConversionErrors, OnlineLearner
+from tacit.learners.stochastic.common import ConversionErrors, Initial, OnlineLearner
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray, check_positive, real_array
 
@@ -37,7 +37,7 @@ class StronglyConvex(OnlineLearner):
 
     takes_average = True
 
-    def __init__(self, domain: ProjectableSet, strong_convexity: float, initial: ArrayLike | None = None) -> None:
+    def __init__(self, domain: ProjectableSet, strong_convexity: float, initial: Initial = None) -> None:
         super().__init__(domain, initial=initial)
         self.strong_convexity = check_positive("StronglyConvex", "strong_convexity", strong_convexity)
         self._curvature = 0.0

@@ -9,10 +9,9 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tacit.geometry.base import ProjectableSet
-from tacit.learners.stochastic.common import OnlineLearner
+from tacit.learners.stochastic.common import Initial, OnlineLearner
 from tacit.learners.target import RegretBound
 from tacit.validation import FloatArray
 
@@ -27,7 +26,7 @@ class Subgradient(OnlineLearner):
     array([-0.6, -0.8])
     """
 
-    def __init__(self, domain: ProjectableSet, initial: ArrayLike | None = None) -> None:
+    def __init__(self, domain: ProjectableSet, initial: Initial = None) -> None:
         super().__init__(domain, initial=initial)
         self._squares = 0.0
         self._diameter = domain.diameter

@@ -33,13 +33,13 @@ from tacit.learners.small_instances import SmallInstance
 from tacit.learners.target import RegretBound, Target
 from tacit.learners.tracking.common import TrackingPlan, refuse_max_switches
 from tacit.learners.tracking.priors import PRIORS, MarkovPrior, PathPrior, path_prior
-from tacit.learners.tracking.sampled_fixed_share import LARGEST_ETA, epsilon_of_errors, weights_error
+from tacit.learners.tracking.sampled_fixed_share import numerics_of_weights, weights_error
 from tacit.learners.tracking.windows import check_window, share_window, window_bound
 from tacit.numerics.decisions import coin, toss
 from tacit.numerics.lattice import LOSS_UNITS, whole_losses
 from tacit.numerics.uniforms import Uniforms
 from tacit.privacy.curves import Curve
-from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
+from tacit.privacy.numerics import EXACT, IDEALIZED
 from tacit.problems import Tracking
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer
@@ -69,10 +69,10 @@ class LazyFixedShare(TrackingPlan):
         max_redraws: hard limit on redraws, after which the sequence is held (for pure privacy).
 
     >>> plan = LazyFixedShare(Tracking(n=3, horizon=1000, switches=2), eta=0.05, force=0.1, batch=2)
-    >>> plan.run(np.zeros((1000, 3)), Randomness.replayable(1)).shape
-    (1000,)
     >>> round(plan.guarantee.epsilon(1e-6), 1)
     2.5
+    >>> plan.run(np.zeros((1000, 3)), Randomness.replayable(1)).shape
+    (1000,)
     """
 
     _no_delay: ClassVar[str] = ""
@@ -86,11 +86,10 @@ class LazyFixedShare(TrackingPlan):
     theorem: ClassVar[str] = "lazy chain over paths, composition of random draws"
 
     def _check_parameters(self) -> None:
-        owner = self.algorithm
-        check_lazy(owner, self.eta, self.force, self.batch)
-        check_choice(owner, "prior", self.prior, PRIORS)
+        check_lazy(self.algorithm, self.eta, self.force, self.batch)
+        check_choice(self.algorithm, "prior", self.prior, PRIORS)
         if self.max_redraws is not None:
-            check_integer(owner, "max_redraws", self.max_redraws, at_least=0)
+            check_integer(self.algorithm, "max_redraws", self.max_redraws, at_least=0)
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -117,9 +116,9 @@ class LazyFixedShare(TrackingPlan):
         """Exact up to what the errors of the weights add to epsilon; the logarithms of the uniform prior are not."""
         if self._error == 0:
             return EXACT
-        if self.prior == "uniform" or self.eta > LARGEST_ETA:
+        if self.prior == "uniform":
             return IDEALIZED
-        return exact_up_to(epsilon_of_errors(self.curve, self._lazy_curve(0.0), self.delta, 2 * self._error))
+        return numerics_of_weights(self.eta, self.curve, self._lazy_curve(0.0), self.delta, 2 * self._error)
 
     @property
     def _error(self) -> float:

@@ -186,9 +186,9 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         problem: Tracking,
         target: Target,
         *,
+        shares: tuple[float, float, float] = SHARES,
         thresholds: str = "tuned",
         interval: int | None = None,
-        shares: tuple[float, float, float] = SHARES,
     ) -> RestartOnShift:
         refuse_max_switches(cls.__name__, target, "each restart may add as many as the first epoch has")
         check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified", "paper"))

@@ -77,8 +77,8 @@ class SampledFixedShare(TrackingPlan):
     theorem: ClassVar[str] = "bounded-range composition of the draws of one epoch"
 
     def _check_parameters(self) -> None:
-        check_positive("SampledFixedShare", "eta", self.eta)
         check_integer("SampledFixedShare", "epoch", self.epoch, at_least=2)
+        check_positive("SampledFixedShare", "eta", self.eta)
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -98,9 +98,7 @@ class SampledFixedShare(TrackingPlan):
     @property
     def stated_numerics(self) -> str:
         """Exact up to what the errors of the weights add to epsilon."""
-        if self.eta > LARGEST_ETA:
-            return IDEALIZED
-        return exact_up_to(epsilon_of_errors(self.curve, self._draws(0.0), self.delta, 2 * self._error))
+        return numerics_of_weights(self.eta, self.curve, self._draws(0.0), self.delta, 2 * self._error)
 
     @property
     def _error(self) -> float:
@@ -239,13 +237,15 @@ def weights_error(problem: Tracking, epoch: int) -> float:
     return 2 * hilbert_error(problem.n) * min(epoch, problem.horizon or 1)
 
 
-def epsilon_of_errors(curve: Curve, ideal: Curve, delta: float, least: float) -> float:
-    """What the errors of the weights add to epsilon, and at least `least` (used again by lazy fixed share).
+def numerics_of_weights(eta: float, curve: Curve, ideal: Curve, delta: float, least: float) -> str:
+    """Exact up to what the errors of the weights add to epsilon, at least `least` (used again by lazy fixed share).
 
     By the Renyi divergences, which are smooth in the range of a draw: differences keep their digits.
     """
+    if eta > LARGEST_ETA:
+        return IDEALIZED
     with_errors, without = (renyi_epsilon(each.renyi, delta) if delta > 0 else each.pure() for each in (curve, ideal))
-    return max(with_errors - without, least)
+    return exact_up_to(max(with_errors - without, least))
 
 
 def epoch_share(n: int, epoch: int) -> float:
