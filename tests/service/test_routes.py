@@ -175,23 +175,30 @@ def test_bad_learners_are_refused(service, changed):
     assert "refused" not in service.store.learners
 
 
+MISFITS = {
+    "/v1/learners": {
+        b"{": "body is not JSON",
+        b"": "body is missing",
+        b"[]": "not allowed",
+    },
+    "/v1/learners/home/decisions": {
+        b"{}": "body.key is missing",
+        b'{"key": 3}': "body.key has a value",
+        b'{"key": ""}': "body.key has a value",
+        b'{"key": "a", "canary": 1}': "body has a field too many",
+        b'{"key": "a\\nb"}': "printable text",
+        b"\xff{}": "could not be read",
+    },
+    "/v1/learners/home/rounds/-1/feedback": {b'{"feedback": null}': "path.round has a value"},
+    "/v1/learners/home/rounds/x/feedback": {b'{"feedback": null}': "path.round has a value"},
+    "/v1/learners/home/rounds/9223372036854775808/feedback": {b'{"feedback": null}': "path.round has a value"},
+    "/v1/learners/home/rounds/0/feedback": {b"{}": "body.feedback is missing"},
+}
+
+
 @pytest.mark.parametrize(
     ("path", "text", "said"),
-    [
-        ("/v1/learners", b"{", "body is not JSON"),
-        ("/v1/learners", b"", "body is missing"),
-        ("/v1/learners", b"[]", "not allowed"),
-        ("/v1/learners/home/decisions", b"{}", "body.key is missing"),
-        ("/v1/learners/home/decisions", b'{"key": 3}', "body.key has a value"),
-        ("/v1/learners/home/decisions", b'{"key": ""}', "body.key has a value"),
-        ("/v1/learners/home/decisions", b'{"key": "a", "canary": 1}', "body has a field too many"),
-        ("/v1/learners/home/decisions", b'{"key": "a\\nb"}', "printable text"),
-        ("/v1/learners/home/decisions", b"\xff{}", "could not be read"),
-        ("/v1/learners/home/rounds/-1/feedback", b'{"feedback": null}', "path.round has a value"),
-        ("/v1/learners/home/rounds/x/feedback", b'{"feedback": null}', "path.round has a value"),
-        ("/v1/learners/home/rounds/9223372036854775808/feedback", b'{"feedback": null}', "path.round has a value"),
-        ("/v1/learners/home/rounds/0/feedback", b"{}", "body.feedback is missing"),
-    ],
+    [(path, text, said) for path, bodies in MISFITS.items() for text, said in bodies.items()],
 )
 def test_requests_that_do_not_fit(service, path, text, said):
     service.made()

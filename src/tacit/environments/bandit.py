@@ -102,11 +102,11 @@ class MovingTarget(RoundsWorld):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_positive("MovingTarget", "spread", self.spread)
         if not isinstance(self.domain, ConvexSet):
             raise invalid("MovingTarget", "domain", "a convex set such as Ball(2)", self.domain)
         inner = self.domain.inner_radius
         check_number("MovingTarget", "distance", self.distance, above=0, below=inner, closed_low=True, closed_high=True)
-        check_positive("MovingTarget", "spread", self.spread)
         check_number("MovingTarget", "margin", self.margin, above=0.0, closed_low=True)
 
     @property

@@ -124,8 +124,7 @@ class BallBarrier(Barrier):
     """-ln(1 - |x|^2/r^2) on the Euclidean ball of radius r."""
 
     def __init__(self, dim: int, radius: float) -> None:
-        self._dim = dim
-        self._radius = radius
+        self._dim, self._radius = dim, radius
 
     @property
     def parameter(self) -> float:

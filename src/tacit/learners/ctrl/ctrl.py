@@ -141,14 +141,14 @@ class CTRL(ConvexPlan, PrivatePlan):
         return SamplerError(self.chain, TRUNCATION, self.rounds)
 
     @property
-    def assumed(self) -> str:
-        """What is believed of the losses that are minimised."""
-        return self.problem.loss.assumed
-
-    @property
     def clip_probability(self) -> float:
         """The probability with which a coin's log ratio leaves its range."""
         return self.certificate.clip_probability
+
+    @property
+    def assumed(self) -> str:
+        """What is believed of the losses that are minimised."""
+        return self.problem.loss.assumed
 
     @property
     def regret_bound(self) -> RegretBound:
