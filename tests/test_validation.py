@@ -1,11 +1,13 @@
 """Checks of arguments: NaN fails, bool is no number, one clear sentence."""
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+import tacit
 from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
 from tacit.validation import (
     LARGEST,
@@ -145,3 +147,11 @@ def test_every_error_is_a_tacit_error():
     assert issubclass(ProtocolError, RuntimeError)
     assert issubclass(PrivacyError, ValueError)
     assert issubclass(MissingExtra, ImportError)
+
+
+@pytest.mark.parametrize("number", [np.longdouble("0.1"), np.float32(0.5), Fraction(1, 10)])
+def test_plans_hold_numbers_of_pythons_own(number):
+    """A longer float made other coins than the contract's, which JSON could not hold."""
+    plan = tacit.LazyExperts(tacit.Experts(n=2, horizon=20), eta=number, force=number)
+    assert (type(plan.eta), plan.eta) == (float, float(number))
+    assert tacit.verify(json.dumps(tacit.contract(plan))).answer == "yes"

@@ -35,14 +35,25 @@ def invalid(owner: str, name: str, allowed: str, got: object) -> InvalidInput:
 
 
 def plain_fields(instance: Any) -> None:
-    """Make Python numbers of the numpy scalars in a frozen dataclass, since those overflow, and 0 of -0."""
+    """Make Python's own numbers of all others in a frozen dataclass (numpy's overflow or are longer), and 0 of -0."""
     for field in fields(instance):
         value = getattr(instance, field.name)
-        if isinstance(value, np.bool_ | np.integer | np.floating):
+        if isinstance(value, np.bool_ | np.integer):
             value = value.item()
+            object.__setattr__(instance, field.name, value)
+        elif issubclass(type(value), Real) and not issubclass(type(value), int) and type(value) is not float:
+            value = _as_float(value)
             object.__setattr__(instance, field.name, value)
         if isinstance(value, float) and value == 0.0:
             object.__setattr__(instance, field.name, 0.0)
+
+
+def _as_float(value: Any) -> Any:
+    """The nearest float64; what has none is left to whoever checks it."""
+    try:
+        return float(value)
+    except OverflowError:
+        return value
 
 
 def check_number(

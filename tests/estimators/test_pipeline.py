@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, PolynomialFeatures, StandardScaler
 
 from tacit import estimators
 from tacit.errors import InvalidInput, PrivacyError
@@ -204,3 +204,19 @@ def test_a_private_step_stands_in_a_pipeline_once():
     with pytest.raises(InvalidInput, match="another object"):
         made(twice, shares={"first": 0.01, "second": 0.49, "model": 0.5}, ledger=ledger).fit(X, Y)
     assert not ledger.entries
+
+
+def _centred(rows):
+    return rows - rows.mean(axis=0)
+
+
+@pytest.mark.parametrize("function", [_centred, lambda rows: np.cumsum(rows, axis=0), lambda rows: rows[::-1]])
+def test_steps_that_make_a_row_out_of_others_are_named(function):
+    """Nothing is fitted, and yet one record moves every row that the private step sees."""
+    steps = [FunctionTransformer(function), estimators.PrivateLinearSVC(data_norm=1.0, classes=[0, 1])]
+    with pytest.warns(estimators.PrivacyWarning, match="'functiontransformer'.* to a row alone"):
+        made(steps).fit(X, Y)
+    honest = [FunctionTransformer(np.sqrt), Normalizer(), estimators.PrivateLinearSVC(data_norm=1.0, classes=[0, 1])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", estimators.PrivacyWarning)
+        made(honest).fit(np.abs(X), Y)

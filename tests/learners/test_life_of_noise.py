@@ -6,6 +6,7 @@ The contract suite runs the same attacks on all learners; here each is written a
 import copy
 import json
 import pickle
+import threading
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -26,6 +27,9 @@ from tacit import (
     HedgeOnSums,
     InvalidInput,
     LazyExperts,
+    Lipschitz,
+    LipschitzGrid,
+    LipschitzOnePass,
     OnlineToBatch,
     PrivacyError,
     PrivateFTRL,
@@ -33,6 +37,7 @@ from tacit import (
     Randomness,
     Rounds,
     Stochastic,
+    StochasticLipschitz,
 )
 from tacit.catalogue import CATALOGUE
 from tacit.learners.states import decode
@@ -114,6 +119,50 @@ def test_a_stolen_state_does_not_give_past_noise_back():
         *("_total", "_rows", "_filled", "_held_loss", "_redraws", "_keep", "_choice"),
     }
     assert state["_keep"] == state["_choice"] == {}
+
+
+SHOWN = ("rounds", "decided", "switches", "model")
+
+
+@pytest.mark.attack(rows.RAISE)
+def test_a_function_sees_nothing_of_a_run_that_may_be_taken_back():
+    """It looked, raised, and looked again at fresh noise: one record was read off at any epsilon."""
+    online = LipschitzGrid.calibrate(Lipschitz(dimension=1, horizon=4), epsilon=0.4, delta=1e-6)
+    learner = LipschitzOnePass(StochasticLipschitz(dimension=1, horizon=4, convex=True), online).start()
+
+    def spy(points):
+        for name in SHOWN:
+            with pytest.raises(ProtocolError, match=f"its '{name}' is not shown there"):
+                getattr(learner, name)
+        return np.abs(points[:, 0])
+
+    assert len(learner.run([spy, spy])) == 2
+    with pytest.raises(InvalidInput):
+        learner.run([spy, [7.0]])
+    assert learner.rounds == 2
+    learner.play()
+    learner.observe(lambda points: np.full(len(points), 0.1 * learner.rounds))  # complete rounds are no secret
+    assert learner.rounds == 3
+
+
+@pytest.mark.attack(rows.RAISE)
+def test_a_thread_waits_for_the_end_of_a_run():
+    learner = HedgeOnSums.calibrate(Experts(n=2, horizon=300_000), **TARGET).start()
+    losses = np.zeros((200_000, 2))
+    losses[-1, 0] = 2.0
+    seen, over = [], threading.Event()
+
+    def watch():
+        while not over.is_set():
+            seen.append((learner.rounds, learner.switches))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    with pytest.raises(InvalidInput):
+        learner.run(losses)
+    over.set()
+    thread.join()
+    assert set(seen) <= {(0, 0)}
 
 
 @pytest.mark.attack(rows.RAISE)

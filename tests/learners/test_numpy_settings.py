@@ -106,3 +106,16 @@ def test_underflows_are_silent(name, record_property):
     case = Case(*CASES[name]())
     record_property("attacked", case.plan.algorithm)
     CHECKS["settings_of_numpy_change_nothing"](case)
+
+
+@pytest.mark.attack(rows.NUMPY)
+@pytest.mark.parametrize("algorithm", [HedgeOnSums, LazyExperts, ScheduledExperts])
+def test_losses_of_another_range_underflow_quietly(algorithm):
+    """Whether a rescaled loss is too small for a float is as private as the loss."""
+    learner = algorithm.calibrate(Experts(n=2, horizon=9, loss_range=(0.0, 10.0)), epsilon=1.0, delta=1e-6).start()
+    with np.errstate(all="raise"):
+        for losses in ([2.3e-308, 1.0], [5e-324, 10.0]):
+            learner.play()
+            learner.observe(losses)
+        learner.run([[2.3e-308, 1.0]] * 3)
+    assert learner.rounds == 5

@@ -25,7 +25,8 @@ from tacit.learners import states
 from tacit.learners.bandit import BanditFW
 from tacit.learners.bandit.common import BanditLearner
 from tacit.learners.doubling import Doubling
-from tacit.learners.experts import LazyExperts
+from tacit.learners.experts import HedgeOnSums, LazyExperts
+from tacit.learners.experts.common import ExpertLearner
 from tacit.learners.experts.hedge_on_sums import HedgeOnSumsLearner
 from tacit.learners.learner import Learner
 from tacit.learners.stateful import Stateful
@@ -221,6 +222,18 @@ CONTROLS = (
         "the pickle of an estimator holds its pass", "noise",
         swap(PrivateLinearModel, "__getstate__", lambda honest: BaseEstimator.__getstate__),
         pickled_pass, row=rows.PICKLE,
+    ),
+    Control(
+        "functions and threads look at a run that is taken back", "noise",
+        swap(Stateful, "_looking", lambda honest: lambda self, name: nullcontext()),
+        by_test("learners.test_life_of_noise", "test_a_function_sees_nothing_of_a_run_that_may_be_taken_back"),
+        row=rows.RAISE,
+    ),
+    Control(
+        "losses of another range raise at underflows where numpy was told so", "noise",
+        swap(ExpertLearner, "_rescaled", lambda honest: lambda self, losses: losses / self._high),
+        by_test("learners.test_numpy_settings", "test_losses_of_another_range_underflow_quietly", HedgeOnSums),
+        row=rows.NUMPY,
     ),
     Control(
         "every epoch has a limit on switches of its own", "noise",

@@ -114,6 +114,12 @@ CONTROLS = (
         row=rows.OLDER_COPY,
     ),
     Control(
+        "another store takes the marks away", "store",
+        swap(Marks, "_aside", lambda honest: staticmethod(lambda path, _: path.with_name("lost"))),
+        by_test("store.test_marks", "test_another_store_in_between_takes_no_marks_away", fixtures=(path,)),
+        row=rows.OLDER_COPY,
+    ),
+    Control(
         "a writer that was overtaken commits", "store", swap(Turn, "_advance", _uncounted),
         by_test(
             "store.test_writers", "test_a_writer_that_was_overtaken_cannot_commit",

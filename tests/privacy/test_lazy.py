@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
+import tacit
 from tacit.errors import InvalidInput
 from tacit.learners.experts import LazyExperts
 from tacit.privacy.conversion import renyi_delta
@@ -305,3 +306,10 @@ def test_chain_covers_an_independent_composition():
             assert whole.get_delta_for_epsilon(epsilon) <= chain.delta(epsilon)
     worst = step(high, low).compose(rest).get_delta_for_epsilon(1.0)
     assert worst >= 0.15 * chain.delta(1.0)
+
+
+def test_hazards_beyond_all_floats_have_a_price():
+    plan = tacit.LazyExperts(tacit.Experts(n=2, horizon=20), eta=400.0, force=0.1, batch=4, rounds_per_person=3)
+    assert 400 < plan.guarantee.epsilon() < float("inf")
+    with pytest.raises(tacit.InvalidInput, match="slack"):
+        tacit.L2P(tacit.Experts(n=2, horizon=20), eta=0.1, force=0.1, slack=1e308)

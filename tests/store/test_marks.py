@@ -46,3 +46,19 @@ def test_a_new_store_in_the_place_of_an_old_one_begins_anew(path):
     path.unlink()
     with tacit.Store(path) as store:
         assert store.open("home", PROBLEM, **TARGET).decide().round == 0
+
+
+@pytest.mark.attack(rows.OLDER_COPY)
+def test_another_store_in_between_takes_no_marks_away(path):
+    """A service that starts once on a lost file must not make an older copy of it pass."""
+    with tacit.Store(path) as store:
+        use(store.open("home", PROBLEM, **TARGET), 3)
+    shutil.copy(path, path.with_suffix(".old"))
+    with tacit.Store(path) as store:
+        use(store.open("home", PROBLEM, **TARGET), 3)
+    path.unlink()
+    with tacit.Store(path) as store:
+        assert store.open("home", PROBLEM, **TARGET).decide().round == 0
+    shutil.copy(path.with_suffix(".old"), path)
+    with tacit.Store(path) as store, pytest.raises(StoreError, match="an earlier copy was put back"):
+        store.open("home", PROBLEM, **TARGET)

@@ -55,6 +55,8 @@ def test_one_loud_epoch_is_enough_to_refuse(made):
         ("epochs/1/problem/n", 2),
         ("epochs/0/parameters/relation", "zero-out"),
         ("parameters/first_epoch", 512),
+        ("epochs/0/relation", "zero-out"),
+        ("epochs/0/algorithm", "RecentLeader"),
         ("rounds_per_person", 2),
         ("epochs", []),
         ("epochs", 3),
@@ -74,3 +76,13 @@ def test_epochs_that_do_not_fit_raise(made, place, value):
 def test_a_contract_that_says_nothing_of_its_epochs_is_not_passed(made):
     silent = {name: value for name, value in made.items() if name != "epochs"}
     assert tacit.verify(silent).answer == "not verifiable yet"
+
+
+def test_a_first_epoch_of_one_round_says_nothing_of_the_others(made):
+    """It leaks nothing, and so would follow from any epsilon."""
+    changed = copy.deepcopy(made)
+    changed["parameters"]["first_epoch"], changed["epochs"] = 1, changed["epochs"][:1]
+    changed["epochs"][0]["problem"]["horizon"] = 1
+    changed["epsilon"], changed["delta"] = 1e-9, 0.0
+    with pytest.raises(InvalidInput, match="first_epoch"):
+        tacit.verify(changed)

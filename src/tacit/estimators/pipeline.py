@@ -99,8 +99,8 @@ class PrivatePipeline(Pipeline):
         declared = self.classes
         classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
         shape = _Shape(*_shape(X), classes, is_sparse(X))
-        self._warn_of_others(private)
-        widths = self._widths(private, shape)
+        widths, mixing = self._widths(private, shape)
+        self._warn_of_others(private, mixing)
         epsilons = self._epsilons(private, shape, widths)
         guarantee = self._together(self._contracts(epsilons, shape, widths))
         source = randomness_of(self.random_state)
@@ -152,7 +152,7 @@ class PrivatePipeline(Pipeline):
     ) -> Guarantee:
         """What a fit of this shape will spend: known before any data, and the same for all data."""
         private, shape = self._private_steps(), _Shape(n_samples, n_features, n_classes, sparse)
-        widths = self._widths(private, shape)
+        widths, _ = self._widths(private, shape)
         return self._together(self._contracts(self._epsilons(private, shape, widths), shape, widths))
 
     def _private_steps(self) -> dict[str, Any]:
@@ -218,16 +218,19 @@ class PrivatePipeline(Pipeline):
                 found.append(planned.public_guarantee(shape.rows, widths[name], shape.classes, sparse=shape.sparse))
         return found
 
-    def _widths(self, private: Mapping[str, Any], shape: _Shape) -> dict[str, int]:
-        """How wide the rows are at each private step: the others are tried on public rows."""
-        table, found = _public_table(shape), {}
+    def _widths(self, private: Mapping[str, Any], shape: _Shape) -> tuple[dict[str, int], list[str]]:
+        """How wide the rows are at each private step, and which steps make a row out of several: by public rows."""
+        table, found, mixing = _public_table(shape), {}, []
         labels = np.arange(table.shape[0]) % shape.classes
         for name, step in self.steps:
             if name in private:
                 found[name] = int(table.shape[1])
             elif step is not None and step != "passthrough" and hasattr(step, "transform"):
-                table = _tried(name, step, table, labels)
-        return found
+                made = _tried(name, step, table, labels)
+                if not get_tags(step).requires_fit and _mixes(step, table, labels, made):
+                    mixing.append(name)
+                table = made
+        return found, mixing
 
     def _together(self, contracts: list[Guarantee]) -> Guarantee:
         return Guarantee(
@@ -247,7 +250,7 @@ class PrivatePipeline(Pipeline):
                 "spent than was charged: do not release this model."
             )
 
-    def _warn_of_others(self, private: Mapping[str, Any]) -> None:
+    def _warn_of_others(self, private: Mapping[str, Any], mixing: list[str]) -> None:
         for name, step in self.steps:
             plain = step is not None and step != "passthrough" and name not in private
             if plain and any(hasattr(part, "public_guarantee") for part in step.get_params().values()):
@@ -259,6 +262,13 @@ class PrivatePipeline(Pipeline):
                 warnings.warn(
                     f"Step {name!r} of this PrivatePipeline is fitted on the data, and the guarantee does not cover "
                     "what it learns.",
+                    PrivacyWarning,
+                    stacklevel=3,
+                )
+            elif name in mixing:
+                warnings.warn(
+                    f"Step {name!r} of this PrivatePipeline does something else to a row alone than among others: "
+                    "the guarantee does not cover what one record does to the rows of others.",
                     PrivacyWarning,
                     stacklevel=3,
                 )
@@ -305,6 +315,18 @@ def _shape(X: Any) -> tuple[int, int]:
     if len(shape) != 2:
         raise InvalidInput("The rows of a PrivatePipeline must be a table of two axes.")
     return int(shape[0]), int(shape[1])
+
+
+def _mixes(step: Any, table: Any, labels: Any, made: Any) -> bool:
+    """Whether what a step makes of the last public row depends on the others."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            alone = clone(step).fit(table[-1:], labels[-1:]).transform(table[-1:])
+        row, other = (np.asarray(part.todense() if is_sparse(part) else part)[-1] for part in (alone, made))
+        return row.shape != other.shape or not np.allclose(row, other, rtol=1e-6, equal_nan=True)
+    except Exception:  # it cannot do with one row what it does with many
+        return True
 
 
 def private_pipeline(

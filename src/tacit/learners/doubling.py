@@ -332,7 +332,8 @@ class DoublingLearner(Learner):
     @property
     def switches(self) -> int:
         """How often the decision has changed inside epochs."""
-        return self._switches + self._inner.switches
+        with self._looking("switches"):
+            return self._switches + self._inner.switches
 
     def _gather(self) -> dict[str, Any]:
         """The epoch, its learner's state, and the key of the epochs to come if they may be replayed."""
@@ -352,7 +353,7 @@ class DoublingLearner(Learner):
     def _consistent(self) -> bool:
         kinds = {self._private, self._source.private, self._inner._private}
         counted = max(self._round, self._begun) == self._begun + self._inner._round
-        return len(kinds) == 1 and counted and self._begun <= self.decided and self._inner_consistent()
+        return len(kinds) == 1 and counted and self._begun <= self._decided and self._inner_consistent()
 
     def _inner_consistent(self) -> bool:
         """Whether the epoch's learner can have this state, given the open rounds that are its own."""

@@ -59,11 +59,17 @@ class Learner(Stateful, ABC):
     @property
     def rounds(self) -> int:
         """How many rounds are closed: their feedback is counted, or will never be."""
-        return self._round
+        with self._looking("rounds"):
+            return self._round
 
     @property
     def decided(self) -> int:
         """How many rounds were decided: the closed ones, and those that still take feedback."""
+        with self._looking("decided"):
+            return self._decided
+
+    @property
+    def _decided(self) -> int:
         return self._round + len(self._slots) + self._played
 
     def _repr_html_(self) -> str:
@@ -82,7 +88,8 @@ class Learner(Stateful, ABC):
     @property
     def switches(self) -> int:
         """How often the decision has changed so far."""
-        return self._switches
+        with self._looking("switches"):
+            return self._switches
 
     def decide(self) -> Decision:
         """Open the next round, whatever is still open: its number and its decision.
@@ -92,7 +99,7 @@ class Learner(Stateful, ABC):
         with self._lock:
             if self._process != Process.number:
                 self._admit()
-            if self._played and self.decided != self._horizon:  # the round in hand stays open like any other
+            if self._played and self._decided != self._horizon:  # the round in hand stays open like any other
                 self._put_back(OPEN)
             number = self._open_round()
             self._slots[number] = OPEN
@@ -110,7 +117,7 @@ class Learner(Stateful, ABC):
             slots = self._slots
             number = round if type(round) is int else check_integer("settle", "round", round, at_least=0)
             if number not in slots:
-                refuse(self.plan.algorithm, number, self.decided, self._delay, self._played)
+                refuse(self.plan.algorithm, number, self._decided, self._delay, self._played)
             checked = None if feedback is None else self._check_at(number, feedback)
             if slots is not self._slots or number not in slots:
                 self._refuse_nested(number)
@@ -132,7 +139,7 @@ class Learner(Stateful, ABC):
 
     def _open_round(self) -> int:
         """Close the round whose window is over, and say which one is decided next."""
-        number = self.decided
+        number = self._decided
         if number == self._horizon:
             raise ProtocolError(
                 f"{self.plan.algorithm} was planned for {self._horizon} rounds and has played them all: "
@@ -242,15 +249,15 @@ class Learner(Stateful, ABC):
             if self._shows:
                 return self._run_openly(rows)
             before = self._gather()
-            self._process = None
+            self._process, self._unseen = None, True
             try:
                 with np.errstate(all="ignore"):  # whether something underflows depends on the data
                     actions = run_rows(self, rows, absent)
             except BaseException:
                 self._scatter(before)  # a secret learner goes on under fresh keys: what was drawn is not drawn again
-                self._process = Process.number
+                self._process, self._unseen = Process.number, False
                 raise
-            self._process = Process.number
+            self._process, self._unseen = Process.number, False
             return actions
 
     @property

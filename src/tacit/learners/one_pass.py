@@ -60,7 +60,8 @@ class OnePassLearner(Learner):
     @property
     def model(self) -> FloatArray:
         """The newest model; after the last record, the final one."""
-        return np.array(self._action)
+        with self._looking("model"):
+            return np.array(self._action)
 
     def release(self) -> FloatArray:
         """The newest model: every model of the pass is released already."""

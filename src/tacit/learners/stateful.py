@@ -7,6 +7,8 @@ holds no keys, so that whoever restores it goes on with fresh noise; a round tha
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -44,6 +46,22 @@ class Stateful:
         self._action: Any = None
         self._process: int | None = Process.number  # None while a round is being absorbed
         self._saved_round: int | None = None
+        self._unseen = False  # while `run` goes on, which may be taken back
+
+    @contextmanager
+    def _looking(self, name: str) -> Iterator[None]:
+        """While somebody reads how far the learner has come: never in rounds that may still be taken back.
+
+        `run` takes back what nobody saw. A function of the user's that looked in the middle of it would have seen
+        decisions that are then drawn anew; another thread waits until the run is over.
+        """
+        with self._lock:
+            if self._unseen:
+                raise ProtocolError(
+                    f"This {self.plan.algorithm} learner is in the middle of run(), which is taken back if a row is "
+                    f"bad: its '{name}' is not shown there. Where a function looks, play and observe round by round."
+                )
+            yield
 
     def _admit(self) -> None:
         """Refuse half rounds, and secret noise in a second process; replayable noise may go anywhere."""

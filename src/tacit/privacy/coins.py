@@ -14,6 +14,8 @@ import numpy as np
 
 from tacit.validation import FloatArray
 
+_FAR = 700.0  # e to this power is a float
+
 
 class Pair(NamedTuple):
     """The hazards of a coin and of its neighbour, and their difference, which the floats may have lost."""
@@ -47,7 +49,9 @@ def moved_pairs(least: float, spread: float, shift: float) -> list[Pair]:
 def log_redraws(hazard: float, other: float, gap: float) -> float:
     """ln( (1-q)/(1-q') ) for q = e^-hazard and q' = e^-other, where hazard - other = gap > -other."""
     if abs(gap) < other / 2:
-        return log1p(-expm1(-gap) / expm1(min(other, 700.0)))
+        if gap < -_FAR:  # both redraw for certain, but for less than a float can tell
+            return 0.0
+        return log1p(-expm1(-gap) / expm1(min(other, _FAR)))
     return log(expm1(-hazard) / expm1(-other)) if hazard > 0 else -inf
 
 

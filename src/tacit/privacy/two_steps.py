@@ -61,6 +61,8 @@ def two_steps(curve: Curve) -> Curve:
             return Pure(2 * value)
         case Gaussian(mu=mu):
             return Gaussian(2 * mu)
-        case Approximate(value=value, at=at) if (1 + exp(min(value, 700.0))) * at * ROUND_UP < 1:
+        case Approximate(value=value, at=0.0):
+            return Approximate(2 * value, 0.0)
+        case Approximate(value=value, at=at) if value <= 700 and (1 + exp(value)) * at * ROUND_UP < 1:
             return Approximate(2 * value, (1 + exp(value)) * at * ROUND_UP)
     return TwoSteps(curve)

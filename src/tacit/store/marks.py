@@ -24,7 +24,8 @@ class Marks:
 
     Args:
         file: the database.
-        identity: the name of the store, which its copies share; marks of another store are forgotten.
+        identity: the name of the store, which its copies share; marks of another store are put aside, and are there
+            again when that store is.
     """
 
     def __init__(self, file: Path | None, identity: str) -> None:
@@ -34,8 +35,7 @@ class Marks:
         self._turn = threading.Lock()  # a number that is closed may be another file's at once
         if self._path is not None and not self._belongs():
             with suppress(OSError):
-                self._path.unlink(missing_ok=True)
-                self._write(0, self._head)
+                self._exchange(self._path)
 
     def check(self, kind: str, number: int, epoch: int) -> None:
         """Refuse a learner or ledger whose epoch is behind its mark."""
@@ -73,6 +73,21 @@ class Marks:
             return False
         except OSError:  # whose they are is not known: they are not taken away
             return True
+
+    def _exchange(self, path: Path) -> None:
+        """Put marks of another store aside, under its name; take our own from there, or begin new ones."""
+        with suppress(FileNotFoundError):
+            with path.open("rb") as handle:
+                other = handle.read(len(self._head))
+            path.rename(self._aside(path, other))
+        try:
+            self._aside(path, self._head).rename(path)
+        except FileNotFoundError:
+            self._write(0, self._head)
+
+    @staticmethod
+    def _aside(path: Path, identity: bytes) -> Path:
+        return path.with_name(f"{path.name}.{identity.hex()}")
 
     def _place(self, kind: str, number: int) -> int:
         return len(self._head) + WIDTH * (2 * number + (kind == "ledger"))

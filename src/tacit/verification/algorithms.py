@@ -14,9 +14,9 @@ import mpmath as mp
 from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
 from tacit.verification.coupled import ctrl
-from tacit.verification.facts import Facts, NotVerifiable, contradiction, people, sides
+from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, sides
 from tacit.verification.gibbs import l2p_convex
-from tacit.verification.leaks import Leak, PureLeak, Real
+from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real
 from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.schedules import difference_sizes
 from tacit.verification.selections import selection, selection_and_tests
@@ -24,9 +24,11 @@ from tacit.verification.sums import SIGMA_SQUARED, Shift, gaussian, sum_leak, to
 
 _FLOATS = "Its noise is drawn in float64: only integers are recomputed."
 _ROUNDED = 1e-6  # by as much a rate may be below what its epsilon allows
+_COARSER = 0.01  # by as much noise on whole steps may exceed its scale
 # What losses are rounded down to is a range over this; beyond this rate nothing is known of weights in float64.
 _LOSS_UNITS, _LARGEST_ETA = 2**24, 16.0
 _MOST_SCHEDULED = 20_000
+_FINEST = 2**30  # steps in a record
 
 
 def lazy_experts(contract: Facts) -> Leak:
@@ -121,7 +123,7 @@ def online_to_batch(contract: Facts) -> Leak:
         names = (parameters.number("power"), parameters.positive("lipschitz"), parameters.number("smoothness"))
         sizes = difference_sizes(steps, *names, contract.part("noise").positive("diameter"))
     noise = _lattice(contract, _dimension(contract))
-    return sum_leak(noise, mechanism, _vectors(contract, noise, apart=False, grows=True, sizes=sizes), 1)
+    return _summed(contract, noise, mechanism, _vectors(contract, noise, apart=False, grows=True, sizes=sizes))
 
 
 def bandit_fw(contract: Facts) -> Leak:
@@ -131,7 +133,7 @@ def bandit_fw(contract: Facts) -> Leak:
     if mechanism.integer("steps") == 0:
         return PureLeak(mp.mpf(0))
     noise = _lattice(contract, _dimension(contract))
-    return sum_leak(noise, mechanism, _vectors(contract, noise, apart=False), 1)
+    return _summed(contract, noise, mechanism, _vectors(contract, noise, apart=False))
 
 
 def lipschitz_grid(contract: Facts) -> Leak:
@@ -145,7 +147,7 @@ def lipschitz_grid(contract: Facts) -> Leak:
     points = (2 ** parameters.integer("bits") + 1) ** problem.integer("dimension", at_least=1)
     if noise.integer("dimension", at_least=1) != points:
         raise InvalidInput(f"The 'dimension' in the 'noise' of a contract must be {points}, the points of its grid.")
-    return sum_leak(noise, mechanism, _vectors(contract, noise), 1)
+    return _summed(contract, noise, mechanism, _vectors(contract, noise))
 
 
 def lipschitz_one_pass(contract: Facts) -> Leak:
@@ -167,11 +169,24 @@ def noisy_batches(contract: Facts) -> Leak:
     if dimension == 1:
         return PureLeak(mp.mpf(0))
     shift = Shift(losses=True, units=_units(noise), dimension=dimension, sides=sides(contract), people=people(contract))
+    _check_scale(noise, parameters)
     if noise.text("law") != "discrete gaussian":
         return PureLeak(mp.mpf(noise.number("rate")) * shift.pure(noise.text("law")))
     batch = noise.integer("batch", at_least=1)
     mu = together(shift.people, batch) * shift.single / mp.sqrt(SIGMA_SQUARED)
     return gaussian(mu, noise, shift.people * dimension)
+
+
+def _check_scale(noise: Facts, parameters: Facts) -> None:
+    """The noise of a batch must not be larger than the scale among the parameters, unless no lattice is finer."""
+    steps = mp.mpf(_units(noise)) * parameters.positive("scale")
+    if noise.text("law") != "discrete gaussian":
+        fits = steps * noise.number("rate") >= 1 - _ROUNDED
+    else:
+        finest = min(_FINEST, 2**53 // noise.integer("batch", at_least=1) // 2 * 2)
+        fits = _units(noise) >= finest or steps >= mp.sqrt(SIGMA_SQUARED) * (1 - _COARSER)
+    if not fits:
+        raise contradiction("noise", "parameters")
 
 
 def arms(contract: Facts) -> Leak:
@@ -201,7 +216,17 @@ def _on_sums(contract: Facts, *, losses: bool, dimension: int) -> Leak:
         people=min(people(contract), steps),
     )
     streams = 1 if losses else parameters.integer("streams", at_least=1)
-    return sum_leak(noise, mechanism, shift, streams)
+    return _summed(contract, noise, mechanism, shift, streams)
+
+
+def _summed(contract: Facts, noise: Facts, mechanism: Facts, shift: Shift, streams: int = 1) -> Leak:
+    """What the sums leak, which is what `privacy` among the parameters says, unless no lattice is finer."""
+    leak = sum_leak(noise, mechanism, shift, streams)
+    if isinstance(leak, PureLeak):
+        check_noise(contract, leak.value, "privacy")
+    elif isinstance(leak, GaussianLeak) and _units(noise) < _FINEST:
+        check_noise(contract, leak.mu, "privacy")
+    return leak
 
 
 def _dimension(contract: Facts) -> int:

@@ -8,6 +8,9 @@ from tacit.errors import InvalidInput
 
 _MISSING = object()
 MOST_ROUNDS = 4096
+FIRST_EPOCH = 1024  # rounds (docs/algorithms/doubling.md)
+# By how much what follows from the noise may be below what the parameters allow: whole steps of a lattice.
+_COARSE = 0.02
 
 
 class NotVerifiable(Exception):
@@ -98,6 +101,12 @@ class Facts:
         """All that it says, but for what it says under this name."""
         return {key: value for key, value in self._content.items() if key != name}
 
+    def only(self, *names: str) -> None:
+        """Refuse anything under another name."""
+        for name in self._content:
+            if name not in names:
+                raise InvalidInput(f"The '{self._where}' of a contract must say nothing but {', '.join(names)}.")
+
     def with_part(self, part: Facts) -> Facts:
         """The same, but for what a part says under the same names."""
         return Facts({**self._content, **part._content}, self._where)
@@ -129,6 +138,17 @@ def idealized(contract: Facts) -> None:
         raise NotVerifiable("Its noise is drawn in float64, which its contract must call idealized.")
 
 
+def check_noise(contract: Facts, found: Any, name: str) -> None:
+    """What the noise leaks must be what the parameters say that it was made for, and not less.
+
+    A plan is started from its parameters: noise that is said to be larger than they make it would never be drawn.
+    Where a person has more rounds than there are, the plan pays for all of them, and the noise is not compared.
+    """
+    rounds = contract.integer("rounds_per_person", at_least=1)
+    if rounds == people(contract) and found < contract.part("parameters").number(name) * (1 - _COARSE):
+        raise contradiction("noise", "parameters")
+
+
 def contradiction(name: str, part: str) -> InvalidInput:
     """Of two places that must say the same."""
     return InvalidInput(f"A contract must not contradict itself: its '{name}' does not fit what its '{part}' say.")
@@ -157,9 +177,11 @@ def epochs(contract: Facts) -> list[Facts]:
     parts, problem = contract.parts("epochs"), contract.part("problem").apart_from("horizon")
     if not parts:
         raise InvalidInput("The 'epochs' of a contract must be one or more.")
-    length = contract.part("parameters").integer("first_epoch", at_least=1)
+    if contract.part("parameters").integer("first_epoch") != FIRST_EPOCH:
+        raise InvalidInput(f"The 'first_epoch' in the 'parameters' of a contract must be {FIRST_EPOCH}.")
     for index, part in enumerate(parts):
-        of_epoch = part.part("problem")
-        if of_epoch.integer("horizon", at_least=1) != length * 2**index or of_epoch.apart_from("horizon") != problem:
+        part.only("problem", "parameters", "noise")
+        of_epoch, length = part.part("problem"), FIRST_EPOCH * 2**index
+        if of_epoch.integer("horizon", at_least=1) != length or of_epoch.apart_from("horizon") != problem:
             raise contradiction("epochs", "problem")
     return [contract.with_part(part) for part in parts]

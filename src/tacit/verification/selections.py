@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import mpmath as mp
 
-from tacit.verification.facts import Facts, NotVerifiable, people, sides
+from tacit.verification.facts import Facts, NotVerifiable, check_noise, people, sides
 from tacit.verification.leaks import Leak, PureLeak, Real
 
 
 def selection(contract: Facts) -> Leak:
     """One selection that sees all of a person's rounds."""
-    return PureLeak(mp.mpf(0) if _alone(contract) else _selected(contract))
+    if _alone(contract):
+        return PureLeak(mp.mpf(0))
+    leak = PureLeak(_selected(contract))
+    check_noise(contract, leak.value, "epsilon")
+    return leak
 
 
 def selection_and_tests(contract: Facts) -> Leak:
@@ -24,7 +28,9 @@ def selection_and_tests(contract: Facts) -> Leak:
         return PureLeak(mp.mpf(0))
     noise = _noise(contract)
     rates = mp.mpf(noise.positive("threshold_rate")) + mp.mpf(noise.positive("query_rate"))
-    return PureLeak(_selected(contract) + rates * noise.integer("test_units", at_least=1) * _width(contract))
+    leak = PureLeak(_selected(contract) + rates * noise.integer("test_units", at_least=1) * _width(contract))
+    check_noise(contract, leak.value, "epsilon")
+    return leak
 
 
 def _alone(contract: Facts) -> bool:

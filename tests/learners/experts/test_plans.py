@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tacit
 from tacit import (
     L2P,
     Ball,
@@ -335,3 +336,13 @@ def test_one_run_under_delay_keeps_its_confidence():
     for one in (single, on_time):
         expected = ScheduledExperts(one.problem, eta=0.0018).regret_bound
         assert float(one.regret_bound) - float(expected) == pytest.approx(np.sqrt(rounds * np.log(20) / 2))
+
+
+@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.L2P, tacit.ScheduledExperts, tacit.HedgeOnSums])
+def test_a_comparator_that_switches_is_refused(algorithm):
+    """Certified regret against one expert would pass for that against a sequence."""
+    problem = tacit.Tracking(n=2, horizon=1000, switches=9)
+    with pytest.raises(tacit.PrivacyError, match="best single expert only"):
+        algorithm.calibrate(problem, epsilon=1.0, delta=1e-6)
+    still = tacit.Tracking(n=2, horizon=1000, switches=0)
+    assert algorithm.calibrate(still, epsilon=1.0, delta=1e-6).guarantee.epsilon() <= 1.0

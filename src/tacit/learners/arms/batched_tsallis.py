@@ -213,8 +213,9 @@ class BatchedTsallisLearner(ArmLearner):
     @property
     def probabilities(self) -> FloatArray:
         """The law from which the arm in hand was drawn: a function of what was released."""
-        in_hand = self._round // self._size if self._copies == 1 else max(0, self.decided - 1) // self._size
-        return np.array(self._weights[in_hand % self._copies])
+        with self._looking("probabilities"):
+            in_hand = self._round // self._size if self._copies == 1 else max(0, self._decided - 1) // self._size
+            return np.array(self._weights[in_hand % self._copies])
 
     def _consistent(self) -> bool:
         counted = self._size == self.plan.batch and self._batch * self._size + self._filled == self._round

@@ -230,16 +230,18 @@ class PhasedArmsLearner(ArmLearner):
     @property
     def estimates(self) -> FloatArray:
         """The released estimate of each arm's mean loss, NaN before its first; a function of what was released."""
-        low, high = self.plan.problem.loss_range
-        means = np.full(self._n, np.nan)
-        seen = self._done > 0
-        means[seen] = self._sums[seen] / self._weights[self._done[seen] - 1]
-        return low + (high - low) * means
+        with self._looking("estimates"):
+            low, high = self.plan.problem.loss_range
+            means = np.full(self._n, np.nan)
+            seen = self._done > 0
+            means[seen] = self._sums[seen] / self._weights[self._done[seen] - 1]
+            return low + (high - low) * means
 
     @property
     def indices(self) -> FloatArray:
         """The lower confidence bound of each arm, in [0, 1]; -1 before its first batch is released."""
-        return self._indices.copy()
+        with self._looking("indices"):
+            return self._indices.copy()
 
     def _consistent(self) -> bool:
         lengths, ends = self._schedule.lengths, (0, *self._schedule.ends)

@@ -305,12 +305,14 @@ class BanditFWLearner(BanditLearner):
     @property
     def oracle_calls(self) -> int:
         """How many times the linear oracle was asked so far."""
-        return self._calls
+        with self._looking("oracle_calls"):
+            return self._calls
 
     @property
     def switches(self) -> int:
         """Every round explores: one change a round."""
-        return max(0, self._round - 1)
+        with self._looking("switches"):
+            return max(0, self._round - 1)
 
     def _leader(self, slope: FloatArray) -> FloatArray:
         solution = self._solver.minimize(slope)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.learners.array_runs import Absent
 from tacit.learners.options import OptionLearner, OptionPlan
 from tacit.learners.slots import OPEN
@@ -39,6 +39,17 @@ class ExpertPlan(OptionPlan):
 
     problem: Experts
     _takes: ClassVar[type[Problem]] = Experts
+    _single: ClassVar[bool] = False
+    """Whether regret is certified against the best single expert only."""
+
+    @classmethod
+    def _check_problem(cls, problem: object) -> None:
+        super()._check_problem(problem)
+        if cls._single and isinstance(problem, Tracking) and problem.switches > 0:
+            raise PrivacyError(
+                f"{cls.__name__} has certified regret against the best single expert only: take an Experts problem, or "
+                f"an algorithm for Tracking if the comparator may switch. Got switches={problem.switches} instead."
+            )
 
     def _resized(self, rounds: int, n: int | None = None, **changes: Any) -> Self:
         """The same algorithm on so many rounds and experts (None: as many as now), with other parameters."""
@@ -142,7 +153,10 @@ class ExpertLearner(OptionLearner):
 
     def _rescaled(self, losses: FloatArray) -> FloatArray:
         """Losses in their range, moved to [0, 1]."""
-        return losses if self._unit else (losses - self._low) / (self._high - self._low)
+        if self._unit:
+            return losses
+        with np.errstate(under="ignore"):  # which losses underflow is private
+            return (losses - self._low) / (self._high - self._low)
 
     def _fill_block(self, block: FloatArray, first: int, absent: Absent) -> tuple[FloatArray, FloatArray]:
         """The same where some rows have no feedback, as `_nothing` makes it of one."""
@@ -184,7 +198,7 @@ class ExpertLearner(OptionLearner):
     def _consistent(self) -> bool:
         settled = [row for row in self._slots.values() if row is not OPEN and row is not None]
         rows = all(row.shape == self._shape and _min(row) >= 0 and _max(row) <= 1 for row in settled)
-        return rows and 0 <= self._action < self._n and self._switches <= self.decided
+        return rows and 0 <= self._action < self._n and self._switches <= self._decided
 
     def _summable(self, total: FloatArray, waiting: FloatArray | float = 0.0) -> bool:
         """Whether losses in [0, 1] of the rounds so far can have this sum, and these rows that are not yet in it."""

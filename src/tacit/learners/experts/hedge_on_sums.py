@@ -63,6 +63,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     """
 
     _no_delay: ClassVar[str] = ""
+    _single: ClassVar[bool] = True
     eta: float
     mechanism: RunningSum
     privacy: float

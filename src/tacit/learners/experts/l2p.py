@@ -35,6 +35,7 @@ from tacit.problems import Experts
 from tacit.randomness import Randomness
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
+MOST_SLACK = 1e6
 REFUSED = {
     "theorem-3.10": (
         "The parameters of Theorem 3.10 are refused: it gives no p, and with p = c eta/epsilon (c = 1..10) the "
@@ -78,6 +79,7 @@ class L2P(ExpertPlan):
     """
 
     _no_delay: ClassVar[str] = ""
+    _single: ClassVar[bool] = True
     eta: float
     force: float
     reference_force: float = 0.0
@@ -93,7 +95,7 @@ class L2P(ExpertPlan):
         check_number("L2P", "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_number("L2P", "reference_force", self.reference_force, above=0.0, below=1.0, closed_low=True)
         check_integer("L2P", "batch", self.batch)
-        check_number("L2P", "slack", self.slack, above=1.0, closed_low=True)
+        check_number("L2P", "slack", self.slack, above=1.0, below=MOST_SLACK, closed_low=True, closed_high=True)
 
     @property
     def decisions(self) -> int:

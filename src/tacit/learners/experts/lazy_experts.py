@@ -71,6 +71,7 @@ class LazyExperts(ExpertPlan):
     """
 
     _no_delay: ClassVar[str] = ""
+    _single: ClassVar[bool] = True
     eta: float
     force: float
     batch: int = 1

@@ -58,6 +58,7 @@ class ScheduledExperts(ExpertPlan):
     """
 
     _no_delay: ClassVar[str] = ""
+    _single: ClassVar[bool] = True
     eta: float
     batch: int = 1
     confidence: float | None = None

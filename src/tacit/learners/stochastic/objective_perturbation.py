@@ -295,9 +295,12 @@ class ObjectivePerturbationLearner(Learner):
     @property
     def model(self) -> FloatArray:
         """The model that was released."""
-        if self._released is None:
-            raise ProtocolError("ObjectivePerturbation has not released its model: call release() after all records.")
-        return np.array(self._released)
+        with self._looking("model"):
+            if self._released is None:
+                raise ProtocolError(
+                    "ObjectivePerturbation has not released its model: call release() after all records."
+                )
+            return np.array(self._released)
 
     def release(self) -> FloatArray:
         """Minimise and release the private model: once, then the same one again. No more records can come. Atomic."""

@@ -287,8 +287,9 @@ class OnlineToBatchLearner(Learner):
     @property
     def model(self) -> FloatArray:
         """The newest private model; after the last record, the final one."""
-        self._close_last()
-        return np.array(self._action)
+        with self._looking("model"):
+            self._close_last()
+            return np.array(self._action)
 
     def release(self) -> FloatArray:
         """The newest model: every model of the pass is released already."""

@@ -279,7 +279,7 @@ class LazyFixedShareLearner(LazyLearner):
     def _consistent(self) -> bool:
         used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
         ahead = self._ahead
-        known = len(ahead) == max(1, self.decided - self._round) if self._opens else len(ahead) == 1
+        known = len(ahead) == max(1, self._decided - self._round) if self._opens else len(ahead) == 1
         return super()._consistent() and used and known and bool(((ahead >= 0) & (ahead < self._n)).all())
 
     @property

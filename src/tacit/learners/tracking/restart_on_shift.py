@@ -236,7 +236,8 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
     @property
     def restarts(self) -> list[int]:
         """The rounds (counted from 0) from which the learner started again. Released."""
-        return list(self._restarts)
+        with self._looking("restarts"):
+            return list(self._restarts)
 
     def _consistent(self) -> bool:
         rounds = [0, *self._restarts, self._round]

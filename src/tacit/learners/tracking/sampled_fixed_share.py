@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import expm1, log, log1p
+from math import expm1, isfinite, log, log1p
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -245,7 +245,9 @@ def numerics_of_weights(eta: float, curve: Curve, ideal: Curve, delta: float, le
     if eta > LARGEST_ETA:
         return IDEALIZED
     with_errors, without = (renyi_epsilon(each.renyi, delta) if delta > 0 else each.pure() for each in (curve, ideal))
-    return exact_up_to(max(with_errors - without, least))
+    return exact_up_to(
+        max(with_errors - without, least) if isfinite(with_errors) else least
+    )  # nothing is promised else
 
 
 def epoch_share(n: int, epoch: int) -> float:
