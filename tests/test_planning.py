@@ -339,3 +339,28 @@ def test_certified_numbers_are_formatted_like_numbers():
     assert f"{plan.regret_bound:.1f}" == f"{float(plan.regret_bound):.1f}"
     assert f"{plan.floor:.1f}" == f"{float(plan.floor):.1f}"
     assert f"{plan.floor}" == str(plan.floor)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem"),
+    [
+        (tacit.HedgeOnSums, tacit.Experts(n=3, horizon=1000)),
+        (tacit.HedgeOnSums, tacit.Experts(n=3, horizon=None)),
+        (tacit.PrivateFTRL, tacit.Convex(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=1000)),
+        (tacit.OnlineToBatch, tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=1000)),
+    ],
+)
+def test_calibration_meets_its_target_or_says_that_it_cannot(algorithm, problem):
+    """Samplers have errors of their own, which so small a delta does not cover."""
+    with pytest.raises(PrivacyError, match="cannot meet epsilon=60, delta=1e-12"):
+        algorithm.calibrate(problem, epsilon=60.0, delta=1e-12)
+
+
+@pytest.mark.parametrize("target", [(700.0, 1e-6), (1.0, 1e-250)])
+def test_extreme_targets_are_compared_or_refused(target):
+    problem = tacit.Convex(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=100)
+    try:
+        choice = tacit.plan(problem, epsilon=target[0], delta=target[1])
+    except PrivacyError:
+        return
+    assert choice.guarantee.epsilon(target[1]) <= target[0] * (1 + 1e-9)

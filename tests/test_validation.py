@@ -155,3 +155,16 @@ def test_plans_hold_numbers_of_pythons_own(number):
     plan = tacit.LazyExperts(tacit.Experts(n=2, horizon=20), eta=number, force=number)
     assert (type(plan.eta), plan.eta) == (float, float(number))
     assert tacit.verify(json.dumps(tacit.contract(plan))).answer == "yes"
+
+
+def test_whole_numbers_of_any_size_are_numbers():
+    """Whether a loss is written 2**64 or 2.0**64 must not show."""
+    learner = tacit.LazyExperts(tacit.Experts(n=2, horizon=9, loss_range=(0, 1e30)), eta=0.1, force=0.1).start()
+    for losses in ([2**64, 1], [2.0**64, 1]):
+        learner.play()
+        learner.observe(losses)
+    with pytest.raises(InvalidInput, match="finite numbers"):
+        learner.play()
+        learner.observe([10**400, 1])
+    with pytest.raises(InvalidInput, match="real numbers"):
+        learner.observe([2**64, "1"])

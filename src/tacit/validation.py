@@ -169,6 +169,13 @@ def check_privacy(owner: str, epsilon: object, delta: object) -> tuple[float, fl
     )
 
 
+def check_flag(owner: str, name: str, value: object) -> bool:
+    """Return `value`, True or False."""
+    if not isinstance(value, bool):
+        raise invalid(owner, name, "True or False", value)
+    return value
+
+
 def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None, ...] | None) -> FloatArray:
     """Return `values` as a float64 array of the given shape (None: any), not copied if it is one.
 
@@ -179,6 +186,8 @@ def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"The '{name}' of {owner} must be a rectangular array of numbers ({error}).") from None
+    if array.dtype == object and all(type(entry) in (int, float) for entry in array.flat):  # too large for int64
+        array = _of_large_integers(array)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InvalidInput(f"The '{name}' of {owner} must be numbers. Got an array with masked entries instead.")
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
@@ -190,6 +199,12 @@ def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None
         wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
         raise InvalidInput(f"The '{name}' of {owner} must have shape {wanted}. Got {array.shape} instead.")
     return array if array.dtype == np.float64 else array.astype(np.float64)
+
+
+def _of_large_integers(array: Any) -> Any:
+    """Python's whole numbers as floats; larger ones than any float are infinite, which no range allows."""
+    flat = [float(entry) if abs(entry) < 10**308 else float("inf") for entry in array.flat]
+    return np.array(flat, dtype=np.float64).reshape(array.shape)
 
 
 def first_position(array: FloatArray, bad: Callable[[FloatArray], Any]) -> tuple[int, ...]:

@@ -313,3 +313,8 @@ def test_hazards_beyond_all_floats_have_a_price():
     assert 400 < plan.guarantee.epsilon() < float("inf")
     with pytest.raises(tacit.InvalidInput, match="slack"):
         tacit.L2P(tacit.Experts(n=2, horizon=20), eta=0.1, force=0.1, slack=1e308)
+
+
+def test_ends_that_round_to_the_width_have_a_moment():
+    eta = 3.50929930858541e-07
+    assert 0 <= tacit.ScheduledExperts(Experts(n=2, horizon=2), eta, relation="zero-out").guarantee.delta(eta) < 1e-3

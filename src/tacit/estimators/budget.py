@@ -136,6 +136,11 @@ def statistics_guarantee(
 ) -> Guarantee:
     """The contract of one release of so many noisy numbers that spends the whole budget."""
     curve, numerics = statistics_curve(gaussian_mu(epsilon, delta), draws)
+    if not curve.epsilon(delta) <= epsilon * (1 + 1e-6):
+        raise PrivacyError(
+            f"Noisy statistics cannot meet epsilon={epsilon:g}, delta={delta:g}: the errors of their samplers cost "
+            "more than so small a delta."
+        )
     return Guarantee(
         curve=curve,
         at_delta=delta,

@@ -381,7 +381,18 @@ def check_options(owner: str, function: Callable[..., Any], options: Mapping[str
 
 
 def _calibrated(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:
-    return cls._calibrate(problem, target, **options)
+    plan = cls._calibrate(problem, target, **options)
+    if cls.private and not _meets(plan, target):
+        raise PrivacyError(
+            f"{cls.__name__} cannot meet epsilon={target.epsilon:g}, delta={target.delta:g}: at such numbers errors "
+            "of samplers, which its contract counts, cost more than that."
+        )
+    return plan
+
+
+def _meets(plan: Plan, target: Target) -> bool:
+    """Whether the contract keeps what was asked for; one that knows a single point keeps it there."""
+    return plan.guarantee.epsilon(target.delta) <= target.epsilon * (1 + 1e-9)
 
 
 def _short(value: Any) -> str:

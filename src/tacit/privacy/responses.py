@@ -116,6 +116,8 @@ def _on_grid(places: FloatArray, weights: FloatArray, points: int) -> tuple[Floa
     last = max(int(np.searchsorted(-beyond, -_TAIL, side="right")), 1)
     first = min(int(np.searchsorted(np.add.accumulate(weights), _TAIL)), last - 1)
     lost = float(np.add.reduce(weights[last:]))
+    if not places[last - 1] > places[first]:  # all that is not lost is in one place
+        return places[first : first + 1], np.array([float(np.add.reduce(weights[:last]))]), lost
     step = (places[last - 1] - places[first]) / (points - 1)
     cells = np.maximum(np.ceil((places[:last] - places[first]) / step * (1 - 1e-12)), 0).astype(np.int64)
     summed = np.bincount(cells, weights[:last]).astype(np.float64)

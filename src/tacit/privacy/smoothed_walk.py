@@ -115,7 +115,8 @@ def worst_end(width: float, order: float) -> float:
 def log_moment(width: float, order: float, end: float) -> float:
     """The logarithm of E e^{order Z} of the draw with losses `end` and `end` - r, rounded up."""
     end = min(max(end, 0.0), width)
-    up = -expm1(end - width) / -expm1(-width)
+    # An end that rounds to the width itself may be below it by a last digit.
+    up = max(-expm1(end - width) / -expm1(-width), 2.0**-50 * (1 + width) if end == width else 0.0)
     return order * end + log(up + (1 - up) * exp(-order * width)) + 1e-14 * (1 + order * width)
 
 

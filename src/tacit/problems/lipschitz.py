@@ -13,6 +13,7 @@ from tacit.problems.problem import Problem
 from tacit.validation import (
     LARGEST,
     FloatArray,
+    check_flag,
     check_integer,
     check_level,
     check_number,
@@ -142,8 +143,7 @@ class StochasticLipschitz(LipschitzLosses):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("StochasticLipschitz", "horizon", self.horizon)
-        if not isinstance(self.convex, bool):
-            raise invalid("StochasticLipschitz", "convex", "True or False", self.convex)
+        check_flag("StochasticLipschitz", "convex", self.convex)
 
     @property
     def records(self) -> int:

@@ -11,6 +11,7 @@ from tacit.geometry.base import ConvexSet
 from tacit.losses.base import CONSTRUCTED, Constants, LossFamily
 from tacit.problems.problem import Problem
 from tacit.validation import (
+    check_flag,
     check_level,
     check_positive,
     check_range,
@@ -42,8 +43,7 @@ class Convex(Problem):
             raise invalid("Convex", "domain", "a convex set such as Ball(2)", self.domain)
         if not isinstance(self.loss, LossFamily):
             raise invalid("Convex", "loss", "a loss such as LogisticLoss(), or a ConvexFamily", self.loss)
-        if not isinstance(self.proper, bool):
-            raise invalid("Convex", "proper", "True or False", self.proper)
+        check_flag("Convex", "proper", self.proper)
         if not self.proper:
             self._check_everywhere()
 

@@ -1,6 +1,7 @@
 """The forms of private FTRL for smooth losses: their bounds, what they refuse, what they play if the noise is known."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from tacit.geometry import Ball, KSubsets
 from tacit.learners.convex import PrivateFTRL
 from tacit.learners.convex.ftrl_regret import FreeTerms, Terms
 from tacit.learners.ctrl import CTRL
+from tacit.losses.base import Constants, Loss
 from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
 from tacit.privacy.calibration import gaussian_mu
 from tacit.problems import Convex
@@ -278,3 +280,31 @@ def test_mean_regret_comes_near_the_certificate(proper):
         regrets.append(float(np.sum(loss.values(actions, rows))) - best)
     near = 0.65 if proper else 0.85
     assert near <= np.mean(regrets) / float(plan.regret_bound) <= 1.0
+
+
+@dataclass(frozen=True)
+class _Steep(Loss):
+    """A loss of somebody's own class, steeper than it says, that works on the point it is given."""
+
+    family: ClassVar[str] = "custom"
+
+    def constants(self, domain):
+        return Constants(1.0, float("inf"))
+
+    def value(self, x, data):
+        return float(np.dot(x, data))
+
+    def gradient(self, x, data):
+        x += np.asarray(data)
+        return np.asarray(data, dtype=float)
+
+
+@pytest.mark.parametrize("numerics", ["exact", "float"])
+def test_losses_of_another_class_are_clipped_and_get_copies(numerics):
+    problem = tacit.Convex(domain=tacit.Ball(2), loss=_Steep(), horizon=50)
+    plan = tacit.PrivateFTRL.calibrate(problem, epsilon=0.1, delta=1e-6, numerics=numerics)
+    learner = plan.start(tacit.Randomness.replayable(3))
+    learner.play()
+    assert np.linalg.norm(learner._check([1e6, 0.0])[0]) <= 1.0
+    np.testing.assert_array_equal(learner.play(), [0.0, 0.0])
+    np.testing.assert_array_equal(learner._check([np.nan, 0.0])[0], [0.0, 0.0])

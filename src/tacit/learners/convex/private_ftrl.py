@@ -34,7 +34,7 @@ from tacit.mechanisms.running_sums.records import VectorRecords
 from tacit.privacy.rounding import rounded_up
 from tacit.problems import Convex
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_positive, invalid
+from tacit.validation import FloatArray, check_choice, check_flag, check_integer, check_positive
 
 ADVERSARIES = ("oblivious", "adaptive")
 RATES = ("certified", "practical", "given")
@@ -99,8 +99,8 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         check_choice("PrivateFTRL", "adversary", self.adversary, ADVERSARIES)
         check_choice("PrivateFTRL", "streams", self.streams, (1, 2))
         check_choice("PrivateFTRL", "rate", self.rate, RATES)
-        if not isinstance(self.projected, bool):
-            raise invalid("PrivateFTRL", "projected", "True or False", self.projected)
+        check_integer("PrivateFTRL", "streams", self.streams)
+        check_flag("PrivateFTRL", "projected", self.projected)
         if self.projected:
             projectable(self.problem)
         else:
@@ -267,7 +267,7 @@ class PrivateFTRLLearner(ConvexLearner):
             return self._check(feedback)
         if isinstance(self._loss, RowLoss):
             return self._check_row(number, super()._check(feedback)[0])
-        return [self._loss.gradient(self._points[number % len(self._points)].copy(), feedback)]
+        return [self._answered(self._points[number % len(self._points)], feedback)]
 
     def _check_row(self, number: int, row: FloatArray) -> Any:
         return [self._gradient(row[None], self._points[number % len(self._points)])]
@@ -283,7 +283,12 @@ class PrivateFTRLLearner(ConvexLearner):
         if isinstance(self._loss, RowLoss):
             return super()._check(feedback)
         # The user's function is asked here, about the point of the round in hand, before anything changes.
-        return [self._loss.gradient(self._asked, feedback)]
+        return [self._answered(self._asked, feedback)]
+
+    def _answered(self, point: FloatArray, feedback: Any) -> FloatArray:
+        """The gradient that a loss of the user's gives at a copy of a point, clipped; nothing if it is not finite."""
+        gradient = np.array(self._loss.gradient(point.copy(), feedback), dtype=np.float64)
+        return self._clipped(gradient) if np.isfinite(gradient).all() else np.zeros_like(point)
 
     def _nothing(self) -> Any:
         return [np.zeros(self._domain.dimension)]
@@ -309,7 +314,9 @@ class PrivateFTRLLearner(ConvexLearner):
 
     def _gradient(self, data: FloatArray, point: FloatArray) -> FloatArray:
         assert isinstance(self._loss, RowLoss)
-        gradient: FloatArray = self._loss.gradients(point, data)[0]
+        return self._clipped(self._loss.gradients(point, data)[0])
+
+    def _clipped(self, gradient: FloatArray) -> FloatArray:
         # The constants hold up to rounding; the clip makes the sensitivity exact.
         size = sqrt(float(gradient @ gradient))
         return gradient if size <= self._norm else gradient * (self._norm / size * (1 - 1e-15))

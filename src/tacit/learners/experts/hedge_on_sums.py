@@ -33,7 +33,7 @@ from tacit.privacy.calibration import minimise
 from tacit.privacy.guarantee import Relation
 from tacit.problems import Experts
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_positive
+from tacit.validation import FloatArray, IntArray, check_flag, check_positive
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     def _check_parameters(self) -> None:
         check_positive("HedgeOnSums", "eta", self.eta)
         check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1, ("gaussian", "laplace", "cube"))
+        check_flag("HedgeOnSums", "hold", self.hold)
 
     @property
     def records(self) -> LossRecords:

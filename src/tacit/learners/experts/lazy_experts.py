@@ -34,7 +34,7 @@ from tacit.privacy.guarantee import EXACT, Relation
 from tacit.privacy.lazy import CappedChain, LazyChain
 from tacit.problems import Experts
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, invalid
+from tacit.validation import FloatArray, IntArray, check_flag, check_integer, check_number, check_positive
 
 _LOSSES_PER_WORD = 2**4  # that take as long as it takes to decode a word of noise
 WEIGHTS_FORMULA = "ln(N)/eta + eta T B/8 + T/2^24"
@@ -85,8 +85,7 @@ class LazyExperts(ExpertPlan):
     def _check_parameters(self) -> None:
         owner = self.algorithm
         check_lazy(owner, self.eta, self.force, self.batch)
-        if not isinstance(self.relative, bool):
-            raise invalid(owner, "relative", "True or False", self.relative)
+        check_flag(owner, "relative", self.relative)
         if self.max_switches is not None:
             check_integer(owner, "max_switches", self.max_switches, at_least=0)
 

@@ -135,7 +135,7 @@ def certified_sampler(
     for step in candidates:
         # Half of the distance for the divergence (Pinsker), half for the caps on rejections.
         decay = 2 * log1p(strength * step)
-        steps = max(1, ceil(log(max(1.0, divergence / (2 * (distance / 2) ** 2))) / decay))
+        steps = max(1, ceil(max(0.0, log(divergence) - log(distance) * 2 + log(2.0)) / decay))
         failure = distance / (4 * steps)
         farthest = sqrt(domain.dimension) + sqrt(2 * log(1 / failure))  # |z| exceeds it with less probability
         variance = 1 / (strength + 1 / step)

@@ -38,7 +38,7 @@ from tacit.mechanisms.running_sums.records import VectorRecords
 from tacit.privacy.guarantee import Relation
 from tacit.problems import Lipschitz
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_positive, invalid
+from tacit.validation import FloatArray, check_choice, check_flag, check_integer, check_positive, invalid
 
 # A smaller grid is preferred if its bound is this close to the best one: rounds cost time in proportion.
 CLOSE = 1.005
@@ -91,6 +91,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     def _check_parameters(self) -> None:
         check_integer("LipschitzGrid", "bits", self.bits, at_least=0)
         check_choice("LipschitzGrid", "coordinates", self.coordinates, _coordinates(self.problem))
+        check_flag("LipschitzGrid", "hold", self.hold)
         check_positive("LipschitzGrid", "eta", self.eta)
         check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
         if self.mechanism.noise != "gaussian" or not self.mechanism.steady:

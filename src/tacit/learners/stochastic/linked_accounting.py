@@ -41,7 +41,7 @@ from tacit.learners.stochastic.objective_accounting import GaussianAlternatives,
 from tacit.privacy.calibration import smallest
 from tacit.privacy.curves import ROUND_UP, Curve, Gaussian
 from tacit.privacy.guarantee import REPLACE, ZERO_OUT
-from tacit.validation import LARGEST, FloatArray, check_integer, check_number, invalid
+from tacit.validation import LARGEST, FloatArray, check_flag, check_integer, check_number
 
 # Normal variables beyond this count as lost: probability 2e-33.
 _FAR = 12.0
@@ -79,8 +79,7 @@ class LinkedReleases(Curve):
     def __post_init__(self) -> None:
         for name in ("move", "growth", "protection"):
             check_number("LinkedReleases", name, getattr(self, name), above=0.0, below=LARGEST, closed_low=True)
-        if not isinstance(self.replacement, bool):
-            raise invalid("LinkedReleases", "replacement", "True or False", self.replacement)
+        check_flag("LinkedReleases", "replacement", self.replacement)
         check_integer("LinkedReleases", "releases", self.releases)
 
     def renyi(self, orders: FloatArray) -> FloatArray:

@@ -48,7 +48,7 @@ from tacit.mechanisms.running_sums.records import SummedRecords
 from tacit.privacy.curves import ROUND_UP
 from tacit.problems import Problem, Stochastic
 from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_integer, check_level, check_number, check_positive
+from tacit.validation import FloatArray, check_flag, check_integer, check_level, check_number, check_positive
 
 _EUCLIDEAN = Norm()
 
@@ -109,6 +109,7 @@ class OnlineToBatch(RunningSumPlan):
         check_number(owner, "power", self.power, above=0.0, closed_low=True)
         check_integer(owner, "batch", self.batch)
         check_positive(owner, "lipschitz", self.lipschitz)
+        check_flag(owner, "scheduled", self.scheduled)
         check_number(owner, "smoothness", self.smoothness, above=0.0, closed_low=True)
         check_mechanism(owner, self.mechanism, ceil(self.problem.records / self.batch))
         if not (hasattr(self.learner, "play") and hasattr(self.learner, "observe")):
