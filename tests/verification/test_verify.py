@@ -187,6 +187,24 @@ def test_plans_that_leak_nothing_are_confirmed(algorithm):
     assert (verdict.answer, verdict.epsilon) == ("yes", 0.0)
 
 
+def test_the_recomputed_epsilon_is_the_least_that_follows():
+    """One toss: where it is stated delta is almost 0, and the walk that is best there is not the best one at 1e-6."""
+    target = {"epsilon": 0.01, "delta": 1e-6, "relation": "replace", "rounds_per_person": 3}
+    made = tacit.contract(tacit.LazyExperts.calibrate(tacit.Experts(n=4, horizon=50), **target))
+    found = tacit.verify(made).epsilon
+    assert made["epsilon"] / 1.02 < found < made["epsilon"] / 1.01
+    assert tacit.verify({**made, "epsilon": found * 1.001}).answer == "yes"
+    assert tacit.verify({**made, "epsilon": found * 0.999}).answer == "no"
+
+
+@pytest.mark.parametrize(("algorithm", "epsilon"), [(tacit.LazyExperts, 1.0), (tacit.L2P, 3.0)])
+def test_long_chains_that_are_stated_to_ten_digits_are_confirmed(algorithm, epsilon):
+    """What a walk leaves out must be less than what plans are rounded up by."""
+    target = {"epsilon": epsilon, "delta": 1e-6, "relation": "zero-out"}
+    made = tacit.contract(algorithm.calibrate(tacit.Experts(n=4, horizon=100_000), **target))
+    assert tacit.verify(made).answer == "yes"
+
+
 def test_a_person_stands_in_no_more_rounds_than_there_are():
     made = contract_of(tacit.HedgeOnSums, tacit.Experts(n=2, horizon=2), {"rounds_per_person": 3})
     assert tacit.verify(made).answer == "yes"

@@ -26,6 +26,8 @@ from tacit.verification.walks import Counts, Floats, TooLong, Walk, binomial
 _MOST_ROUNDS, _FEW = 12, 12
 _WIDEST = 4.0
 _STEEPEST = 300.0
+_TAIL = 1e-12  # of delta, which each table leaves out: plans are rounded up by 1e-11, and more would refuse true ones
+_NEARLY = 0.9  # a walk that was made where delta is so much of what it may be is not made again
 Logs = tuple[Real, Real, Real, Real]
 
 
@@ -169,7 +171,7 @@ class _WalkLeak:
     sharp = True
 
     def __init__(self, chain: Chain, delta: float, epsilon: float) -> None:
-        self._chain, self._tail = chain, delta * 1e-9
+        self._chain, self._tail = chain, delta * _TAIL
         self._counts: dict[tuple[int, int | None], Counts] = {}
         self._walks: dict[tuple[int, int | None], Walk] = {}
         at = np.array([float(epsilon)])
@@ -198,8 +200,15 @@ class _WalkLeak:
         return mp.mpf(float(self._deltas(np.array([float(epsilon)]))[0]))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solved."""
-        return solved(self, delta, near)
+        """Solved; far below where the walk was made another kappa is best, and there it is made again."""
+        walk, found = self, solved(self, delta, near)
+        while 0 < found < near and walk.delta(near) <= _NEARLY * delta:
+            try:
+                walk = _WalkLeak(self._chain, float(delta), float(found))
+            except TooLong:
+                break
+            near, found = found, min(found, solved(walk, delta, found))
+        return found
 
     def _deltas(self, epsilon: Floats) -> Floats:
         chain = self._chain
