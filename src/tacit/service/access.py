@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, ClassVar
 
 from fastapi import Request
 from fastapi.routing import APIRoute
@@ -75,25 +75,37 @@ class Access:
         return token
 
 
-def guarded(access: Access, scope: str) -> type[APIRoute]:
+class Guarded(APIRoute):
+    """A route that looks at the token first; `guarded` makes the kinds of it.
+
+    Attributes:
+        access: the check of tokens.
+        needed: the scope that a token needs.
+    """
+
+    access: ClassVar[Access]
+    needed: ClassVar[str]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options | {"openapi_extra": {"security": [{SCHEME: [self.needed]}]}})
+
+    async def admit(self, request: Request) -> None:
+        """Refuse those whose token does not have the scope."""
+        await self.access.check(request, self.needed)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            await self.admit(request)
+            return await handle(request)
+
+        return checked
+
+
+def guarded(access: Access, scope: str) -> type[Guarded]:
     """Routes for those whose token has this scope."""
-
-    class Guarded(APIRoute):
-        """A route that looks at the token first."""
-
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options | {"openapi_extra": {"security": [{SCHEME: [scope]}]}})
-
-        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-            handle = super().get_route_handler()
-
-            async def checked(request: Request) -> Response:
-                await access.check(request, scope)
-                return await handle(request)
-
-            return checked
-
-    return Guarded
+    return type("Guarded", (Guarded,), {"access": access, "needed": scope})
 
 
 def _bearer(request: Request) -> str | None:

@@ -19,6 +19,7 @@ from starlette.middleware import Middleware
 
 from tacit.service import errors
 from tacit.service.access import Access
+from tacit.service.direct import Direct
 from tacit.service.documentation import Described, describe
 from tacit.service.headers import SafeHeaders
 from tacit.service.learners import Learners
@@ -45,6 +46,7 @@ def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
     allowed = Limits() if limits is None else limits
     work, metrics, known = Work(allowed.threads), Metrics(), Learners(store)
     access = Access(Tokens(store), work)
+    hot = rounds.router(work, access, known, metrics)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -65,13 +67,14 @@ def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
             Middleware(SafeHeaders),
             Middleware(errors.Catching),
             Middleware(Limiting, limits=allowed),
+            Middleware(Direct, routes=[route for router in hot for route in router.routes]),
         ],
     )
     app.state.closing = threading.Event()  # set when the service is asked to end: answers without an end shall end
     errors.install(app)
     for router in (
         *learner_routes.router(store, work, access, known, metrics),
-        *rounds.router(work, access, known, metrics),
+        *hot,
         ledgers.router(store, work, access),
         status.router(store, work, metrics),
     ):

@@ -90,14 +90,15 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, handler)
 
 
-async def _problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)
-    return error.response()
+def refusal(scope: Scope, error: Problem | TacitError) -> Response:
+    """The answer to a request that was refused, or failed."""
+    problem = error if isinstance(error, Problem) else problem_of(error, logged=not private(scope))
+    return problem.response()
 
 
-async def _tacit(request: Request, error: Exception) -> Response:
-    assert isinstance(error, TacitError)
-    return problem_of(error, logged=not private(request.scope)).response()
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem | TacitError)
+    return refusal(request.scope, error)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -150,8 +151,8 @@ class Catching:
 
 
 HANDLERS: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
-    Problem: _problem,
-    TacitError: _tacit,
+    Problem: _refused,
+    TacitError: _refused,
     RequestValidationError: _invalid,
     HTTPException: _http,
 }

@@ -51,7 +51,7 @@ class Limiting:
             await problem.response()(scope, receive, send)
             return
         if body is not None:  # else the client has gone
-            await self._answer(scope, _replayed(body, receive), send)
+            await self._answer(scope, replayed(body, receive), send)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body, or None if the client went away."""
@@ -107,7 +107,7 @@ def _streams(message: Message) -> bool:
     return any(name == b"content-type" and b"event-stream" in value for name, value in message["headers"])
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
     """A body that was read, once more; then what comes after it."""
     given = False
 

@@ -60,7 +60,7 @@ def router(work: Work, access: Access, learners: Learners, metrics: Metrics) -> 
     feedback = APIRouter(prefix="/v1", tags=["rounds"], route_class=guarded(access, "feedback"), responses=refused)
 
     @decisions.post("/learners/{name}/decisions", response_model=Decided)
-    async def decide(name: str, body: Asked) -> Any:
+    async def decide(name: str, body: Asked) -> Response:
         """The decision of the next round, once it is durable; the same key gives the same one."""
         live = await learners.opened(name, work)
         try:
@@ -71,7 +71,8 @@ def router(work: Work, access: Access, learners: Learners, metrics: Metrics) -> 
             raise Problem(422, f"A key is a printable text of 1 to {LONGEST_KEY} characters.") from None
         metrics.decisions.inc()
         action = decision.action
-        return {"round": decision.round, "action": action.tolist() if hasattr(action, "tolist") else action}
+        shown = Decided(round=decision.round, action=action.tolist() if hasattr(action, "tolist") else action)
+        return Response(shown.model_dump_json(), media_type="application/json")
 
     @feedback.post("/learners/{name}/rounds/{round}/feedback", status_code=204, response_class=Response)
     async def settle(name: str, round: Round, body: Told) -> Response:
