@@ -163,8 +163,8 @@ def test_whole_numbers_of_any_size_are_numbers():
     for losses in ([2**64, 1], [2.0**64, 1]):
         learner.play()
         learner.observe(losses)
+    learner.play()
     with pytest.raises(InvalidInput, match="finite numbers"):
-        learner.play()
         learner.observe([10**400, 1])
     with pytest.raises(InvalidInput, match="real numbers"):
         learner.observe([2**64, "1"])

@@ -36,8 +36,7 @@ class Limiting:
     """Keeps requests within their limits."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
-        self._app = app
-        self._limits = limits
+        self._app, self._limits = app, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
