@@ -12,14 +12,19 @@ from tacit.errors import StoreError
 pytest.importorskip("sqlalchemy")
 
 
+def _used_after_a_copy(path):
+    """A store with an older copy of itself: three rounds, and three more."""
+    for rounds in (3, 6):
+        with tacit.Store(path) as store:
+            use(store.open("home", PROBLEM, **TARGET), 3)
+            assert store.epoch == rounds
+        if rounds == 3:
+            shutil.copy(path, path.with_suffix(".old"))
+
+
 @pytest.mark.attack(rows.OLDER_COPY)
 def test_an_older_copy_that_was_put_back_is_noticed(path):
-    with tacit.Store(path) as store:
-        use(store.open("home", PROBLEM, **TARGET), 3)
-    shutil.copy(path, path.with_suffix(".old"))
-    with tacit.Store(path) as store:
-        use(store.open("home", PROBLEM, **TARGET), 3)
-        assert store.epoch == 6
+    _used_after_a_copy(path)
     shutil.copy(path.with_suffix(".old"), path)
     with tacit.Store(path) as store:
         assert store.epoch == 3
@@ -51,11 +56,7 @@ def test_a_new_store_in_the_place_of_an_old_one_begins_anew(path):
 @pytest.mark.attack(rows.OLDER_COPY)
 def test_another_store_in_between_takes_no_marks_away(path):
     """A service that starts once on a lost file must not make an older copy of it pass."""
-    with tacit.Store(path) as store:
-        use(store.open("home", PROBLEM, **TARGET), 3)
-    shutil.copy(path, path.with_suffix(".old"))
-    with tacit.Store(path) as store:
-        use(store.open("home", PROBLEM, **TARGET), 3)
+    _used_after_a_copy(path)
     path.unlink()
     with tacit.Store(path) as store:
         assert store.open("home", PROBLEM, **TARGET).decide().round == 0
