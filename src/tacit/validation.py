@@ -186,8 +186,8 @@ def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InvalidInput(f"The '{name}' of {owner} must be a rectangular array of numbers ({error}).") from None
-    if array.dtype == object and all(type(entry) in (int, float) for entry in array.flat):  # too large for int64
-        array = _of_large_integers(array)
+    if array.dtype == object and not isinstance(values, np.ndarray) and all(map(_fits_a_float, array.flat)):
+        array = array.astype(np.float64)  # whole numbers that are too large for int64
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InvalidInput(f"The '{name}' of {owner} must be numbers. Got an array with masked entries instead.")
     if array.dtype.kind not in "fiu" or array.dtype.itemsize > 8:
@@ -201,10 +201,8 @@ def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None
     return array if array.dtype == np.float64 else array.astype(np.float64)
 
 
-def _of_large_integers(array: Any) -> Any:
-    """Python's whole numbers as floats; larger ones than any float are infinite, which no range allows."""
-    flat = [float(entry) if abs(entry) < 10**308 else float("inf") for entry in array.flat]
-    return np.array(flat, dtype=np.float64).reshape(array.shape)
+def _fits_a_float(entry: object) -> bool:
+    return type(entry) is float or (type(entry) is int and abs(entry) < 10**308)
 
 
 def first_position(array: FloatArray, bad: Callable[[FloatArray], Any]) -> tuple[int, ...]:

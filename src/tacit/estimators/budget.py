@@ -13,6 +13,7 @@ from math import sqrt
 
 from tacit.errors import PrivacyError
 from tacit.estimators.counts import STEPS, NoisyCounts
+from tacit.learners.plan import SERIOUS
 from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.mechanisms.noisy_statistics import statistics_curve
 from tacit.privacy.calibration import gaussian_mu, largest
@@ -136,7 +137,7 @@ def statistics_guarantee(
 ) -> Guarantee:
     """The contract of one release of so many noisy numbers that spends the whole budget."""
     curve, numerics = statistics_curve(gaussian_mu(epsilon, delta), draws)
-    if not curve.epsilon(delta) <= epsilon * (1 + 1e-6):
+    if epsilon <= SERIOUS and not curve.epsilon(delta) <= epsilon * (1 + 1e-6):
         raise PrivacyError(
             f"Noisy statistics cannot meet epsilon={epsilon:g}, delta={delta:g}: the errors of their samplers cost "
             "more than so small a delta."

@@ -99,6 +99,7 @@ class PrivatePipeline(Pipeline):
         declared = self.classes
         classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
         shape = _Shape(*_shape(X), classes, is_sparse(X))
+        self._refuse_hidden(private)
         widths, mixing = self._widths(private, shape)
         self._warn_of_others(private, mixing)
         epsilons = self._epsilons(private, shape, widths)
@@ -225,7 +226,7 @@ class PrivatePipeline(Pipeline):
         for name, step in self.steps:
             if name in private:
                 found[name] = int(table.shape[1])
-            elif step is not None and step != "passthrough" and hasattr(step, "transform"):
+            elif step not in (None, "passthrough") and hasattr(step, "transform"):
                 made = _tried(name, step, table, labels)
                 if not get_tags(step).requires_fit and _mixes(step, table, labels, made):
                     mixing.append(name)
@@ -250,15 +251,21 @@ class PrivatePipeline(Pipeline):
                 "spent than was charged: do not release this model."
             )
 
-    def _warn_of_others(self, private: Mapping[str, Any], mixing: list[str]) -> None:
-        for name, step in self.steps:
-            plain = step is not None and step != "passthrough" and name not in private
-            if plain and any(hasattr(part, "public_guarantee") for part in step.get_params().values()):
+    def _refuse_hidden(self, private: Mapping[str, Any]) -> None:
+        for name, step in self._others(private):
+            if any(hasattr(part, "public_guarantee") for part in step.get_params().values()):
                 raise InvalidInput(
                     f"Step {name!r} of this PrivatePipeline has a private one inside, whose budget it cannot set: make "
                     "that a step of its own."
                 )
-            if plain and get_tags(step).requires_fit:
+
+    def _others(self, private: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """The steps that are not private."""
+        return [(name, step) for name, step in self.steps if name not in private and step not in (None, "passthrough")]
+
+    def _warn_of_others(self, private: Mapping[str, Any], mixing: list[str]) -> None:
+        for name, step in self._others(private):
+            if get_tags(step).requires_fit:
                 warnings.warn(
                     f"Step {name!r} of this PrivatePipeline is fitted on the data, and the guarantee does not cover "
                     "what it learns.",

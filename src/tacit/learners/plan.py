@@ -42,6 +42,8 @@ TO_THE_LAST_DIGIT: Mapping[str, Any] = {
     "formatter": None,
     "legacy": False,
 }
+# Up to this epsilon a plan meets its target or is refused; above it promises nothing, and its contract says what it is.
+SERIOUS = 10.0
 # Plans that say nothing about audits are enumerated as they stand up to this size.
 MOST_EXPERTS, MOST_ROUNDS = 3, 8
 
@@ -382,17 +384,14 @@ def check_options(owner: str, function: Callable[..., Any], options: Mapping[str
 
 def _calibrated(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:
     plan = cls._calibrate(problem, target, **options)
-    if cls.private and not _meets(plan, target):
-        raise PrivacyError(
-            f"{cls.__name__} cannot meet epsilon={target.epsilon:g}, delta={target.delta:g}: at such numbers errors "
-            "of samplers, which its contract counts, cost more than that."
-        )
+    if cls.private and target.epsilon <= SERIOUS:
+        stated = plan.guarantee.epsilon(target.delta)
+        if not stated <= target.epsilon * (1 + 1e-9):
+            raise PrivacyError(
+                f"{cls.__name__} does not meet epsilon={target.epsilon:g}, delta={target.delta:g}: its contract would "
+                f"state epsilon={stated:g}."
+            )
     return plan
-
-
-def _meets(plan: Plan, target: Target) -> bool:
-    """Whether the contract keeps what was asked for; one that knows a single point keeps it there."""
-    return plan.guarantee.epsilon(target.delta) <= target.epsilon * (1 + 1e-9)
 
 
 def _short(value: Any) -> str:
