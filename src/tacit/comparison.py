@@ -1,4 +1,4 @@
-"""A comparison of plans: every algorithm calibrated to one target, the one with the smallest certified regret first."""
+"""A comparison of plans: every algorithm calibrated to one target, the chosen one first."""
 
 from __future__ import annotations
 

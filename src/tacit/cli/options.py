@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit.errors import InvalidInput
+from tacit.report.style import check_picture as check_format
 
 Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[
@@ -147,6 +148,4 @@ def check_picture(path: Path | None) -> None:
     """Refuse a picture that could not be drawn, before the work that would fill it."""
     check_folder(path)
     if path is not None:
-        from tacit.report.style import check_picture as check_format  # loads what only pictures need
-
         check_format(path)
