@@ -62,7 +62,7 @@ Numerics = Annotated[
 Algorithm = Annotated[
     str | None,
     typer.Option(
-        help="The algorithm by its name (default: the planner's choice, mostly the smallest certified regret)."
+        help="The algorithm by its name (default: the smallest certified regret, unless a public rule prefers another)."
     ),
 ]
 Confidence = Annotated[
