@@ -1,4 +1,4 @@
-"""A comparison of plans: every algorithm calibrated to one target, the one with the smallest certified regret first."""
+"""A comparison of plans: every algorithm calibrated to one target, the chosen one first."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Comparison:
         head = (
             f"{self.problem}\n{'' if self.target.private else 'no privacy is asked for: '}"
             f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
-            f"regret against the {self.target.adversary} adversary\n"
+            f"{self._against}\n"
         )
         head += f"ranked by simulated {self.problem.criterion}: {self.believed}\n" if self.believed else ""
         notes = [*self._cost_of_delay(), *(_because(candidate) for candidate in self.candidates if candidate.reason)]
@@ -181,6 +181,13 @@ class Comparison:
         warnings = [f"Warning: {text}" for text in self.warnings]
         foot = "\n".join([f"Chosen: {self.plan.explain()}", *floor, *notes, *warnings])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
+
+    @property
+    def _against(self) -> str:
+        """What is certified, for whom: excess risk is that of independent records, whoever was asked for."""
+        if self.problem.criterion != "regret":
+            return f"{self.problem.criterion} over independent records"
+        return f"regret against the {self.target.adversary} adversary"
 
     def _cost_of_delay(self) -> list[str]:
         """What the chosen algorithm would certify if all feedback came at once."""
@@ -238,7 +245,7 @@ class Comparison:
         """The comparison in a notebook."""
         facts = [
             ("problem", str(self.problem)),
-            ("target", f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}, {self.target.adversary}"),
+            ("target", f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; {self._against}"),
             *([(f"simulated {self.problem.criterion}", self.believed)] if self.believed else []),
             *([("floor", str(self.floor))] if self.floor else []),
             *((candidate.algorithm, _because(candidate)) for candidate in self.candidates if candidate.reason),

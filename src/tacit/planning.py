@@ -55,10 +55,10 @@ def plan(
     seed: int = 0,
     progress: bool | None = None,
 ) -> Comparison:
-    """Calibrate every algorithm that applies, and choose the one with the smallest certified regret.
+    """Calibrate every algorithm that applies, and choose one by certified regret: the smallest, with public exceptions.
 
     Bounds that hold without a condition on the run come first; where measured regret speaks for an algorithm, its
-    certificate may be somewhat larger (`explain` says so).
+    certificate may be somewhat larger (`explain` states the rule).
 
     Args:
         problem: what is to be decided.
@@ -77,8 +77,9 @@ def plan(
         confidence: the probability, at least 1/2, with which a single run must meet the certified regret (default: its
             expectation is bounded, and single runs vary). Few algorithms can promise that.
         algorithms: the algorithms to compare, classes or names (default: all that apply, and those you registered).
-        environment: a world that you believe in, or its name (see `tacit.environments.named`): every plan is simulated
-            in it, and the smallest mean regret is chosen. Certified regret stands beside it; privacy is the same.
+        environment: a world that you believe in, or its name (see `tacit.environments.named.NAMED`): every plan is
+            simulated in it, and the smallest mean regret is chosen. Certified regret stands beside it; privacy is the
+            same.
         runs: how many runs of each plan are simulated there.
         seed: makes these repeatable.
         progress: show which algorithm is being calibrated (default: only in a terminal).

@@ -2,7 +2,7 @@
 
 import json
 
-from cli.command import run_command
+from cli.command import refused, run_command
 
 PLAN = ("contract", "write", "experts", "--n", "3", "--horizon", "300", "--epsilon", "1")
 
@@ -33,7 +33,32 @@ def test_what_cannot_be_verified_leaves_with_two(tmp_path, capsys):
 
 def test_other_files_get_one_sentence(tmp_path, capsys):
     file = tmp_path / "losses.csv"
-    file.write_text("a,b\n")
-    assert run_command("contract", "verify", str(file)) == 2
-    assert run_command("contract", "verify", str(tmp_path / "none.json")) == 2
-    assert capsys.readouterr().err.count("Error: ") == 2
+    for content, words in (
+        (b"a,b\n", "is not JSON"),
+        (b"\xff", "is not UTF-8"),
+        (b"[" * 9**5, "is not JSON"),
+        (b"[]", "no contract"),
+        (b"{}", "format"),
+    ):
+        file.write_bytes(content)
+        error = refused(capsys, "contract", "verify", str(file))
+        assert words in error
+        assert "losses.csv" in error
+    assert "There is no file" in refused(capsys, "contract", "verify", str(tmp_path / "none.json"))
+
+
+def test_one_pass_over_losses_of_any_shape(tmp_path, capsys):
+    file = tmp_path / "contract.json"
+    arguments = (
+        "contract",
+        "write",
+        "stochastic-lipschitz",
+        "--horizon",
+        "500",
+        "--epsilon",
+        "1",
+        "--output",
+        str(file),
+    )
+    assert run_command(*arguments) == 0
+    assert json.loads(file.read_text())["algorithm"] == "LipschitzOnePass"

@@ -50,7 +50,7 @@ def test_a_reader_that_goes_away_is_no_error():
         process.stdin.close()
         assert process.wait(60) == 0
         error = process.stderr.read()
-    assert "1 rounds" in error
+    assert "1 round, 0 switches" in error
     assert "neighbours: replace" in error
     assert "Traceback" not in error
     assert "BrokenPipe" not in error

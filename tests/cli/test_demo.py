@@ -1,4 +1,6 @@
-from cli.command import run_command
+import pytest
+
+from cli.command import refused, run_command
 from tacit.cli.demo import digits_models
 
 
@@ -41,3 +43,34 @@ def test_simulate_writes_json_and_a_picture(tmp_path, capsys):
     assert '"mean_regret"' in capsys.readouterr().out
     assert picture.exists()
     assert run_command("simulate", "experts", "--n", "4", "--horizon", "9", "--epsilon", "1", "--environment", "x") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--runs", "0"], "'runs'"),
+        (["--epsilon", "inf"], "'epsilon'"),
+        (["--delta", "2"], "'delta'"),
+        (["--output", "demo.foo"], "'demo.foo'"),
+    ],
+)
+def test_demo_says_nothing_before_its_options_are_checked(options, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run_command("demo", *options) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert words in captured.err
+
+
+@pytest.mark.parametrize("command", ["simulate", "audit"])
+def test_the_name_of_a_picture_is_checked_before_the_work(command, tmp_path, capsys):
+    arguments = (command, "experts", "--n", "2", "--horizon", "50", "--epsilon", "1")
+    assert "must end in one of" in refused(capsys, *arguments, "--plot", str(tmp_path / "x.foo"))
+    assert ".png" in refused(capsys, *arguments, "--plot", str(tmp_path / "x.foo"))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", ["simulate", "bench"])
+def test_what_is_played_has_a_length(command, capsys):
+    assert run_command(command, "experts", "--n", "2", "--epsilon", "1") == 2
+    assert "--horizon" in capsys.readouterr().err

@@ -70,3 +70,20 @@ def test_bad_grids(arguments, words, tmp_path):
 
 def test_report_of_nothing(tmp_path):
     assert "There is no file" in str(invoke("report", str(tmp_path / "none")).exception)
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes", "head"),
+    [(["experts"], ["--n", "2,3"], "n"), (["convex", "--loss", "linear"], ["--dim", "1,2"], "dimension")],
+)
+def test_sizes_that_are_swept_have_a_column(options, sizes, head, tmp_path):
+    folder, page = str(tmp_path / "results.parquet"), tmp_path / "page.html"
+    grid = ["--horizons", "50", "--epsilons", "4", "--runs", "1", "--jobs", "1", "--output", folder]
+    one = invoke("sweep", *options, *grid, sizes[0], sizes[1][0]).stdout
+    assert head not in one.splitlines()[0].split()
+    both = invoke("sweep", *options, *grid, *sizes).stdout
+    for text in (both, invoke("report", folder, "--text").stdout):
+        lines = [line.split() for line in text.splitlines()]
+        assert {line[lines[0].index(head)] for line in lines[2:4]} == set(sizes[1].split(","))
+    assert invoke("report", folder, "--output", str(page)).exit_code == 0
+    assert page.read_text().count(f'data-column="{head}" data-statistic="value"') == 2

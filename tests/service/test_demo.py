@@ -71,6 +71,6 @@ def test_a_world_that_shifts_moves_its_losses():
 
 
 def test_a_store_or_the_demo(capsys):
-    for options in ([], ["--demo", "--store", "x.db"]):
+    for options, words in (([], "needs --store FILE, or --demo"), (["--demo", "--store", "x.db"], "not both")):
         assert run_command("serve", *options) == 2
-        assert "--store FILE, or --demo" in capsys.readouterr().err
+        assert words in capsys.readouterr().err

@@ -17,6 +17,7 @@ import pytest
 import tacit
 from cli.command import run_command
 from service.running import start
+from tacit.cli.serve import token_command
 from tacit.errors import StoreError
 from tacit.service.occupancy import occupied
 from tacit.service.tokens import SCOPES, Tokens
@@ -176,3 +177,32 @@ def test_learners_that_are_open_are_bounded(tmp_path):
             thread.join()
         assert len(set(map(id, opened))) == 1
         assert json.dumps(store.export("a")["rounds"]) == "2"
+
+
+def test_an_older_copy_is_refused_before_anything_is_served(place, capsys):
+    path, _ = place
+    with tacit.Store(path) as store:
+        store.open("home").decide()
+    older = path.with_suffix(".old")
+    with tacit.Store(path) as store:
+        store.database.checkpoint()
+        older.write_bytes(path.read_bytes())
+        store.open("home").decide()
+    path.write_bytes(older.read_bytes())
+    assert run_command("serve", "--store", str(path), "--port", "0") == 2
+    assert "an earlier copy was put back" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("store", "shown"), [("a b.db", "'a b.db'"), ("postgresql://me:secret@host/name", "ADDRESS"), (None, "ADDRESS")]
+)
+def test_what_to_type_for_a_token_names_the_store_and_no_password(store, shown):
+    assert token_command(store) == f"tacit token --store {shown} --scopes decide,feedback"
+
+
+@pytest.mark.parametrize("options", [["--list"], ["--revoke", "1"]])
+def test_no_store_is_made_to_look_for_tokens(options, tmp_path, capsys):
+    path = tmp_path / "none.db"
+    assert run_command("token", "--store", str(path), *options) == 2
+    assert "There is no store" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

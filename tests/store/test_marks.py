@@ -36,6 +36,25 @@ def test_an_older_copy_that_was_put_back_is_noticed(path):
 
 
 @pytest.mark.attack(rows.OLDER_COPY)
+@pytest.mark.parametrize("what", ["a learner", "a new learner", "a ledger"])
+def test_everything_in_an_older_copy_is_checked_at_once(path, what):
+    with tacit.Store(path) as store:
+        store.ledger("people", epsilon=9.0)
+        use(store.open("home", PROBLEM, **TARGET), 1)
+    shutil.copy(path, path.with_suffix(".old"))
+    with tacit.Store(path) as store:
+        store.check_marks()
+        if what == "a ledger":
+            store.ledger("people").record("a report", store.open("home").guarantee)
+        else:
+            use(store.open("home" if what == "a learner" else "other", PROBLEM, **TARGET), 1)
+        store.check_marks()
+    shutil.copy(path.with_suffix(".old"), path)
+    with tacit.Store(path) as store, pytest.raises(StoreError, match=r"and delete decisions\.db\.mark"):
+        store.check_marks()
+
+
+@pytest.mark.attack(rows.OLDER_COPY)
 def test_an_older_copy_under_a_running_learner_is_noticed(store):
     live = store.open("home", PROBLEM, **TARGET)
     use(live, 2)

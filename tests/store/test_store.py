@@ -211,3 +211,11 @@ def test_what_waits_for_feedback_is_known_after_a_restart(path):
         live = store.open("home")
         assert live.waiting == tuple(decisions[number] for number in (2, 3, 5, 6))
         assert live.switches >= 0
+
+
+@pytest.mark.parametrize(
+    ("target", "words"), [({"epsilon": 1.0}, "name 'delta' beside"), ({}, "name 'epsilon' and 'delta' beside")]
+)
+def test_what_a_problem_needs_beside_it_is_named(store, target, words):
+    with pytest.raises(InvalidInput, match=words):
+        store.open("home", PROBLEM, **target)

@@ -30,7 +30,7 @@ def attack(
     plot: Plot = None,
 ) -> None:
     """The plan's contract is attacked; exit code 1 if it was broken."""
-    options.check_folder(plot)
+    options.check_picture(plot)
     report = audit(make_plan(problem, **privacy).plan, budget=budget, seed=seed, progress=_progress())
     if plot is not None:
         report.plot(plot)

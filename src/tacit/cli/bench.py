@@ -9,8 +9,9 @@ import numpy as np
 import typer
 
 import tacit
-from tacit.cli import options, problems
+from tacit.cli import options
 from tacit.cli.commands import add_commands
+from tacit.cli.simulate import PLAYED
 from tacit.environments.environment import BanditStream, ConvexStream, Environment, ExpertStream, LipschitzStream
 from tacit.environments.named import fitting_environment, named_environment
 from tacit.learners.bandit import Rounds
@@ -82,4 +83,4 @@ def timed(plan: Plan, environment: Environment, repeats: int) -> tuple[float, fl
     return min(deciding), min(deciding) / min(drawing)
 
 
-add_commands(app, bench, problems.SIMULATED)
+add_commands(app, bench, PLAYED)

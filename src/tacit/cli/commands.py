@@ -22,11 +22,11 @@ Part = Callable[..., Any]
 
 
 def add_commands(
-    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part = options.privacy, **parts: Part
+    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part | None = None, **parts: Part
 ) -> None:
     """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, output, ...)`."""
     for problem in problems:
-        add_command(app, action, problem=problem, privacy=privacy, **parts)
+        add_command(app, action, problem=problem, privacy=privacy or privacy_of(problem), **parts)
 
 
 def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
@@ -77,6 +77,18 @@ def with_options(part: Part, function: Part, changed: dict[str, Parameter]) -> P
     function.__name__, function.__doc__ = part.__name__, part.__doc__
     vars(function)["__signature__"] = Signature(found)
     return function
+
+
+def privacy_of(problem: Part) -> Part:
+    """The planner's options; convex problems alone have an algorithm for no privacy at all."""
+    if problem.__name__ != "convex":
+        return options.privacy
+
+    def make(**given: Any) -> dict[str, Any]:
+        return options.privacy(**given)
+
+    epsilon = options_of(options.privacy)["epsilon"].replace(annotation=options.EpsilonOrNone)
+    return with_options(options.privacy, make, {"epsilon": epsilon})
 
 
 def nobody_listens() -> None:

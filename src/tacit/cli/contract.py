@@ -11,6 +11,7 @@ import typer
 import tacit
 from tacit.cli import options, problems
 from tacit.cli.commands import add_command, add_commands
+from tacit.errors import InvalidInput
 from tacit.problems import Problem
 
 app = typer.Typer(help="Write privacy contracts as JSON, and verify them.", no_args_is_help=True)
@@ -39,10 +40,29 @@ def verify(
     output: options.Output,
 ) -> None:
     """Epsilon is recomputed from the plan's public numbers; exit code 0: yes, 1: no, 2: not verifiable yet."""
-    verdict = tacit.verify(file.read_text(encoding="utf-8"))
+    found = read(file)
+    try:
+        verdict = tacit.verify(found)
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None
     output.answer(str(verdict), verdict.to_dict())
     if verdict.exit_code:
         raise typer.Exit(verdict.exit_code)
+
+
+def read(file: Path) -> dict[str, Any]:
+    """The contract in a file, as far as it is one."""
+    if not file.exists():
+        raise InvalidInput(f"There is no file {str(file)!r}.")
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} is not UTF-8 text.") from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{file} is not JSON: a contract is what `tacit contract write` writes.") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{file} is no contract: that is a JSON object, as `tacit contract write` writes it.")
+    return found
 
 
 add_commands(plans, write, problems.PLANNED)

@@ -163,7 +163,7 @@ class Conversation:
 
 def _too_long(stream: Stream, problem: Problem) -> InvalidInput:
     return InvalidInput(
-        f"{stream.name} has more than the {problem.horizon} rounds that were planned: plan a longer horizon."
+        f"{stream.name} has more than the {counted(problem.horizon or 0, 'round')} of the plan: plan a longer horizon."
     )
 
 
@@ -186,12 +186,21 @@ def show_point(point: Any) -> tuple[str, dict[str, Any]]:
     return ",".join(repr(x) for x in numbers), {"point": numbers}
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things in words.
+
+    >>> counted(1, "round"), counted(2, "round"), counted(0, "switch", "switches")
+    ('1 round', '2 rounds', '0 switches')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def summary(learner: Steps, output: Output) -> None:
     """What was done and under which contract. Losses and regret are private: they are not shown."""
     plan = learner.plan
     bound, vacuous = float(plan.regret_bound), plan.plan.vacuous
     text = (
-        f"{plan.algorithm}: {learner.rounds} rounds, {learner.switches} switches, "
+        f"{plan.algorithm}: {counted(learner.rounds, 'round')}, {counted(learner.switches, 'switch', 'switches')}, "
         f"certified regret {rounded_up(bound)}\n{learner.guarantee}"
     )
     if vacuous:

@@ -15,6 +15,7 @@ from tacit.cli.sweep import FLOOR
 from tacit.problems import Problem
 from tacit.report.html import write_report
 from tacit.report.plots import plot_regret
+from tacit.validation import check_integer
 
 
 def demo(
@@ -27,14 +28,15 @@ def demo(
     ] = Path("tacit-demo.png"),
 ) -> None:
     """Choose among eight digit classifiers, privately, on a bundled stream; draws a picture, writes a page."""
-    options.check_folder(picture)
+    options.check_picture(picture)
+    check_integer("demo", "runs", runs)
     names, losses = digits_models()
     rounds, n = losses.shape
+    plan = tacit.plan(tacit.Experts(n=n, horizon=rounds), epsilon=epsilon, delta=delta)
     output.say(
         f"The stream: {rounds:,} handwritten digits (UCI, as shipped in scikit-learn). Each round one of {n}\n"
         "classifiers answers; whether it was right is the private feedback of the person who wrote the digit.\n"
     )
-    plan = tacit.plan(tacit.Experts(n=n, horizon=rounds), epsilon=epsilon, delta=delta)
     output.say(plan.explain())
     learner = plan.start()
     actions = learner.run(losses)

@@ -13,9 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from tacit.errors import InvalidInput
+from tacit.report.style import check_picture as check_format
 
 Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[
+    float,
+    typer.Option(help="Privacy budget of the whole run: smaller is more private."),
+]
+EpsilonOrNone = Annotated[
     float,
     typer.Option(
         help="Privacy budget of the whole run: smaller is more private; inf: none asked for (LazyOCO, NOT private)."
@@ -39,6 +44,13 @@ Switches = Annotated[int, typer.Option(help="How often the sequence that regret 
 LossMaker = Annotated[
     str, typer.Option("--adversary", help="Who makes the losses: stochastic (random, shifting), oblivious or adaptive.")
 ]
+ArmLossMaker = Annotated[
+    str,
+    typer.Option(
+        "--adversary",
+        help="Who makes the losses: oblivious (fixed in advance), stochastic (independent, one distribution per arm).",
+    ),
+]
 RelationName = Annotated[
     str, typer.Option("--relation", help="What privacy hides: a round is replaced (replace) or emptied (zero-out).")
 ]
@@ -48,7 +60,10 @@ Numerics = Annotated[
     str, typer.Option(help="exact (integer noise wherever that is proved) or float (for simulation only, NOT private).")
 ]
 Algorithm = Annotated[
-    str | None, typer.Option(help="The algorithm by its name (default: the one with the smallest certified regret).")
+    str | None,
+    typer.Option(
+        help="The algorithm by its name (default: the smallest certified regret, unless a public rule prefers another)."
+    ),
 ]
 Confidence = Annotated[
     float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
@@ -127,3 +142,10 @@ def check_folder(path: Path | None) -> None:
     """Refuse a file that could not be written, before the work that would fill it."""
     if path is not None and not path.parent.is_dir():
         raise InvalidInput(f"There is no folder {str(path.parent)!r} for {path.name!r}: make it first.")
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuse a picture that could not be drawn, before the work that would fill it."""
+    check_folder(path)
+    if path is not None:
+        check_format(path)

@@ -81,7 +81,7 @@ def tracking(
 def arms(
     n: Annotated[int, typer.Option("--n", help="Number of arms.")],
     horizon: options.Horizon = None,
-    adversary: options.LossMaker = "oblivious",
+    adversary: options.ArmLossMaker = "oblivious",
     loss_range: options.LossRange = (0.0, 1.0),
     delay: options.Delay = 0,
 ) -> tacit.Arms:
@@ -228,7 +228,7 @@ def loss_of(name: str, data_norm: float) -> RowLoss:
     return LOSSES[name](data_norm=data_norm)
 
 
-PLANNED = (experts, tracking, convex_constants, lipschitz, bandit, arms, stochastic)
+PLANNED = (experts, tracking, convex_constants, lipschitz, bandit, arms, stochastic, stochastic_lipschitz)
 """Problems that are planned before any data: the constants of a convex loss are enough."""
 
 SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms)

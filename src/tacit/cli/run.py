@@ -129,8 +129,14 @@ def arms(
     that it was missing is as private as a loss.
     """
 
-    def feedback(row: list[float], _: str) -> float | None:
-        return None if isnan(row[0]) else row[0]
+    low, high = problem.loss_range
+
+    def feedback(row: list[float], name: str) -> float | None:
+        if isnan(row[0]):
+            return None
+        if not low <= row[0] <= high:
+            raise InvalidInput(f"{name} has a loss outside [{low:g}, {high:g}]; an empty line, or null, is none.")
+        return row[0]
 
     decide(problem, privacy, open_replies(format), feedback, show_arm, source, output)
 

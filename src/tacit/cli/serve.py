@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 import sys
 from typing import Annotated
 
@@ -19,7 +20,6 @@ Kept = Annotated[
 ]
 Host = Annotated[str, typer.Option(help="Where to listen; other machines reach it only if this is not 127.0.0.1.")]
 Port = Annotated[int, typer.Option(help="Where to listen; 0 is any free port.", min=0, max=65535)]
-TOKEN = "tacit token --store FILE --scopes decide,feedback"
 Quiet = Annotated[bool, typer.Option("--quiet", help="No line for each answer, only for what fails.")]
 Demo = Annotated[
     bool, typer.Option("--demo", help="Instead of a store: an example at work, shown in a browser, removed at the end.")
@@ -40,7 +40,9 @@ def serve(
 
     Every request needs a token: `tacit token` makes one. The interface is described at /docs.
     """
-    if (store is None) != demo:
+    if demo and store is not None:
+        raise InvalidInput("tacit serve takes --store FILE, or --demo to see an example, not both.")
+    if store is None and not demo:
         raise InvalidInput("tacit serve needs --store FILE, or --demo to see an example.")
     for module in ("fastapi", "uvicorn", "prometheus_client"):
         require(module, "serve")
@@ -48,7 +50,7 @@ def serve(
     logging.getLogger("tacit").setLevel(logging.WARNING if quiet or demo else logging.INFO)
 
     def ready(address: str) -> None:
-        text = f"Serving at {address} (interface: {address}/docs).\nTo get a token: {TOKEN}"
+        text = f"Serving at {address} (interface: {address}/docs).\nTo get a token: {token_command(store)}"
         output.answer(text, {"address": address})
         sys.stdout.flush()
         if not host.startswith(("127.", "localhost", "::1")):
@@ -70,4 +72,20 @@ def serve(
         else:
             from tacit.service.server import serve as run
 
-            run(tacit.Store(store), host, port, ready=ready)
+            run(checked(tacit.Store(store)), host, port, ready=ready)
+
+
+def checked(store: tacit.Store) -> tacit.Store:
+    """The store, unless an earlier copy of it was put back: then no request could be answered."""
+    try:
+        store.check_marks()
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def token_command(store: str | None) -> str:
+    """What to type for a token of this store; an address may hold a password, and is not repeated."""
+    where = "ADDRESS" if store is None or "://" in store else shlex.quote(store)
+    return f"tacit token --store {where} --scopes decide,feedback"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 import tacit
 from tacit.cli import options, problems
-from tacit.cli.commands import add_commands
+from tacit.cli.commands import Part, add_commands, options_of, with_options
 from tacit.environments.named import NAMED, fitting_environment, named_environment
 from tacit.problems import Problem
 
@@ -33,7 +34,7 @@ def simulate(
     plot: Annotated[Path | None, typer.Option(help="Write a picture of regret here.")] = None,
 ) -> None:
     """The chosen plan runs against an environment."""
-    options.check_folder(plot)
+    options.check_picture(plot)
     stream = named_environment(environment or fitting_environment(problem), problem)
     result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed, late=late, missing=missing)
     if plot is not None:
@@ -43,4 +44,18 @@ def simulate(
     output.answer(result.summary(), result.to_dict())
 
 
-add_commands(app, simulate, problems.SIMULATED)
+def played(problem: Part) -> Part:
+    """The problem's options, its horizon among those that must be given: an environment has a length."""
+
+    def make(**given: Any) -> Any:
+        return problem(**given)
+
+    rounds = Annotated[int, typer.Option(help="Number of rounds that are played.")]
+    horizon = options_of(problem)["horizon"].replace(annotation=rounds, default=Parameter.empty)
+    return with_options(problem, make, {"horizon": horizon})
+
+
+PLAYED = tuple(played(problem) for problem in problems.SIMULATED)
+"""Problems that are played for a number of rounds."""
+
+add_commands(app, simulate, PLAYED)

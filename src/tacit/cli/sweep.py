@@ -38,7 +38,12 @@ Environments = Annotated[
     str | None, typer.Option(help=f"Environments, with commas between them ({NAMES}; default: the first that fits).")
 ]
 Algorithms = Annotated[str, typer.Option(help="best (the planner's choice), all, or names with commas between them.")]
-Floor = Annotated[bool, typer.Option(help="Also simulate without privacy (epsilon = 10000), for comparison.")]
+Floor = Annotated[
+    bool,
+    typer.Option(
+        help="Also simulate without privacy (epsilon = 10000), for comparison; the proved floor is always shown."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Makes the sweep repeatable.")]
 Jobs = Annotated[int, typer.Option(help="How many processes; -1 uses all cores.")]
 Backend = Annotated[str | None, typer.Option(help="A joblib backend other than loky.")]

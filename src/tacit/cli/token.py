@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,6 +34,8 @@ def token(
     """Make a token for `tacit serve`, and print it once: the store keeps only its hash."""
     if (scopes is not None) + listed + (revoke is not None) != 1:
         raise InvalidInput("tacit token needs one of --scopes (make one), --list and --revoke NUMBER.")
+    if scopes is None and "://" not in store and not Path(store).exists():
+        raise InvalidInput(f"There is no store {store!r}: tacit token --scopes makes it, with its first token.")
     with tacit.Store(store) as opened:
         tokens = Tokens(opened)
         if scopes is not None:

@@ -23,7 +23,7 @@ from tacit.privacy.guarantee import Guarantee
 from tacit.report.comparisons import grid_caption, plot_regret_by_epsilon, plot_regret_by_horizon, split_floor
 from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.plots import plot_curves, plot_held, plot_switches
-from tacit.report.tables import Value, fact, show, summary_table
+from tacit.report.tables import Value, fact, show, summary_table, swept_sizes
 from tacit.simulation.records import Summary, Sweep
 from tacit.validation import invalid, require
 from tacit.version import __version__
@@ -68,8 +68,9 @@ def write_report(
     heading = title or "Regret and privacy, measured"
     summaries = sweep.summaries()
     parts = [_head(sweep, summaries, heading), _randomness(secret)]
+    sizes = swept_sizes(summaries)
     for _, cells in groupby(summaries, key=_section):
-        parts.append(_section_html(list(cells)))
+        parts.append(_section_html(list(cells), sizes))
     parts.append(_commands(sweep, command))
     text = _PAGE.format(
         title=escape(heading), style=_asset("page.css"), script=_asset("page.js"), body="\n".join(parts)
@@ -113,7 +114,7 @@ def _randomness(secret: Guarantee | None) -> str:
     return "\n".join(lines)
 
 
-def _section_html(cells: list[Summary]) -> str:
+def _section_html(cells: list[Summary], sizes: Sequence[str]) -> str:
     first = cells[0]
     pictures = "\n".join(picture.to_html() for picture in _pictures(cells))
     contracts = "\n\n".join(dict.fromkeys(f"{s['algorithm']}: {s['contract']}" for s in split_floor(cells)[0]))
@@ -123,7 +124,7 @@ def _section_html(cells: list[Summary]) -> str:
         f'<p class="family">{escape(_sized(first["family"]))}; rounds: {_rounds(cells)}</p>\n'
         f'<div class="pictures">\n{pictures}\n</div>\n'
         '<p class="hint">The table has more columns: scroll it sideways.</p>\n'
-        f'<div class="scroll">\n{summary_table(cells, environment=False).to_html()}\n</div>\n'
+        f'<div class="scroll">\n{summary_table(cells, environment=False, sizes=sizes).to_html()}\n</div>\n'
         "<details><summary>The contracts, of replayable runs</summary>\n"
         f"<pre>{escape(contracts)}</pre></details>\n</section>"
     )

@@ -58,10 +58,22 @@ def save_figure(figure: Any, target: Target, caption: str) -> Target:
     if not isinstance(target, str | Path) and not hasattr(target, "write"):
         raise invalid("a picture", "path", "a path or an open file", target)
     if isinstance(target, str | Path):
+        check_picture(target)
         figure.savefig(Path(target), **cut)
         return Path(target)
     figure.savefig(target, format="png", **cut)
     return target
+
+
+def check_picture(path: str | Path) -> None:
+    """Refuse a file whose ending is no format of pictures; without an ending it is PNG."""
+    require("matplotlib", "plots")
+    from matplotlib.figure import Figure
+
+    ending, known = Path(path).suffix.lower().removeprefix("."), Figure().canvas.get_supported_filetypes()
+    if ending and ending not in known:
+        name, formats = Path(path).name, ", ".join(f".{format}" for format in sorted(known))
+        raise InvalidInput(f"A picture cannot be written as {name!r}: its name must end in one of {formats}.")
 
 
 def checked_lines(owner: str, curves: Any, parts: int) -> dict[str, list[FloatArray]]:

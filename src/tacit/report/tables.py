@@ -67,21 +67,36 @@ class Table:
         return f'<table class="sortable">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>'
 
 
-def summary_table(summaries: Sequence[Summary], *, environment: bool = True) -> Table:
-    """What was run and what was measured, one row for each cell (its environment can be left out)."""
+def summary_table(
+    summaries: Sequence[Summary], *, environment: bool = True, sizes: Sequence[str] | None = None
+) -> Table:
+    """What was run and what was measured, one row for each cell.
+
+    Args:
+        summaries: the cells.
+        environment: whether the environment has a column.
+        sizes: which of "n" and "dimension" have a column (default: those that are not the same in all cells).
+    """
+    cells = check_all("summary_table", "summaries", summaries, Summary)
+    shown = swept_sizes(cells) if sizes is None else tuple(sizes)
     heads = (
-        "environment", "algorithm", "rounds", "epsilon", "delta", "runs", "mean regret", "standard error",
+        "environment", "algorithm", *shown, "rounds", "epsilon", "delta", "runs", "mean regret", "standard error",
         "regret per round", "certified bound", "proved floor", "mean switches", "mean seconds",
     )  # fmt: skip
-    cells = check_all("summary_table", "summaries", summaries, Summary)
     first = 0 if environment else 1
-    return Table(heads[first:], tuple(_row(summary)[first:] for summary in cells))
+    return Table(heads[first:], tuple(_row(summary, shown)[first:] for summary in cells))
 
 
-def _row(s: Summary) -> tuple[Value, ...]:
+def swept_sizes(summaries: Sequence[Summary]) -> tuple[str, ...]:
+    """The sizes in which these cells differ."""
+    return tuple(name for name in ("n", "dimension") if len({summary[name] for summary in summaries}) > 1)
+
+
+def _row(s: Summary, sizes: Sequence[str]) -> tuple[Value, ...]:
     return (
         Value(s["world"]),
         Value(s["algorithm"]),
+        *(Value("-") if s[size] is None else fact(s, size) for size in sizes),
         fact(s, "horizon"),
         _epsilon(s),
         fact(s, "delta"),

@@ -155,7 +155,7 @@ def simulate(
     Args:
         plan: a plan, or the planner's choice.
         environment: what makes the feedback, such as `BernoulliGap` or `Replay`, or its name, such as "gap" (see
-            `tacit.environments.named`); it must fit the plan's problem.
+            `tacit.environments.named.NAMED`); it must fit the plan's problem.
         runs: how many independent runs.
         seed: makes the runs repeatable; a simulation is never private.
         late: feedback comes up to so many rounds later, at random; within the delay of the plan's problem that changes

@@ -50,7 +50,7 @@ FLUSH_SECONDS = 1.0
 FLUSH_SHARE = 0.02
 
 EnvironmentMaker = str | Callable[[Any], Environment]
-"""A name of `tacit.environments.named`, or a function from a problem to its environment."""
+"""A name of `tacit.environments.named.NAMED`, or a function from a problem to its environment."""
 Algorithms = str | Sequence[str | type[Plan]]
 
 
@@ -88,7 +88,7 @@ def sweep(
     Args:
         problems: what is to be decided.
         privacies: pairs (epsilon, delta).
-        environments: functions from a problem to an environment, or names (see `tacit.environments.named`).
+        environments: functions from a problem to an environment, or names (see `tacit.environments.named.NAMED`).
         runs: how many runs of each cell.
         seed: makes the sweep repeatable; a simulation is never private.
         path: the folder of Parquet files to append to; what is in it already is not run again.

@@ -192,6 +192,21 @@ class Store:
                 "store": {"identity": self.identity, "epoch": _epoch(transaction)},
             }
 
+    def check_marks(self) -> None:
+        """Refuse a database that is behind its marks: an earlier copy was put back, and would spend again.
+
+        What is opened is checked anyway; this looks at every learner and ledger at once.
+        """
+        with self._database.writing() as transaction:  # nobody writes a mark between the two looks
+            for kind in ("learner", "ledger"):
+                epochs = {
+                    int(number): int(epoch)
+                    for number, epoch in transaction.rows(f"SELECT id, epoch FROM tacit_{kind}s")
+                }
+                newer = max(epochs, default=0) + 1  # the next to be made: it has no mark, unless the copy lacks it
+                for number, epoch in (*epochs.items(), (newer, 0)):
+                    self._marks.check(kind, number, epoch)
+
     def close(self) -> None:
         """Let go of the database; what was written stays."""
         self._database.close()
@@ -231,6 +246,9 @@ class Store:
             row = rows.find(transaction, name)
         if problem is None and (row is None or target):
             raise InvalidInput(f"To open the learner {name!r} name its problem, epsilon and delta.")
+        missing = [repr(word) for word in ("epsilon", "delta") if problem is not None and word not in target]
+        if missing:
+            raise InvalidInput(f"To open the learner {name!r} name {' and '.join(missing)} beside its problem.")
         request = row.request if problem is None and row else rows.request_of(problem, target)
         if name in self._lives and row and request["problem"] and request == row.request:  # open already
             return self._lives[name].plan, request
