@@ -164,7 +164,6 @@ def test_whole_numbers_of_any_size_are_numbers():
         learner.play()
         learner.observe(losses)
     learner.play()
-    with pytest.raises(InvalidInput, match="finite numbers"):
-        learner.observe([10**400, 1])
-    with pytest.raises(InvalidInput, match="real numbers"):
-        learner.observe([2**64, "1"])
+    for losses in ([10**400, 1], [2**64, "1"]):
+        with pytest.raises(InvalidInput, match="real numbers"):
+            learner.observe(losses)
