@@ -45,18 +45,11 @@ def test_simulate_writes_json_and_a_picture(tmp_path, capsys):
     assert run_command("simulate", "experts", "--n", "4", "--horizon", "9", "--epsilon", "1", "--environment", "x") == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--runs", "0"], "'runs'"),
-        (["--epsilon", "inf"], "'epsilon'"),
-        (["--delta", "2"], "'delta'"),
-        (["--output", "demo.foo"], "'demo.foo'"),
-    ],
-)
-def test_demo_says_nothing_before_its_options_are_checked(options, words, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("name", "value"), [("runs", "0"), ("epsilon", "inf"), ("delta", "2"), ("output", "demo.foo")])
+def test_demo_says_nothing_before_its_options_are_checked(name, value, tmp_path, monkeypatch, capsys):
+    words = f"'{value}'" if name == "output" else f"'{name}'"
     monkeypatch.chdir(tmp_path)
-    assert run_command("demo", *options) == 2
+    assert run_command("demo", f"--{name}", value) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert words in captured.err
