@@ -109,7 +109,7 @@ METHODS = {
     "test_audit": {"plot", "small_instances"},
     "test_estimators": {"record", "together", "clear", "table"},
     "test_client": {"create", "learner", "ledger", "close", "decide", "settle"},
-    "test_store": {"open", "ledger", "export", "close", "decide", "settle"},
+    "test_store": {"open", "ledger", "export", "close", "decide", "settle", "check_marks"},
 }
 # Reached through `value`, `gradient` and `constants`: the parts of a link; through plans: how steep barriers are;
 # through rounds without feedback: neutral data.

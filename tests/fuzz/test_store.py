@@ -27,7 +27,7 @@ def store(tmp_path_factory):
 @examples(30)
 @given(key=st.none() | st.text() | values, number=one_of(0, 1, 2), feedback=st.just([0.5, 0.5]) | values)
 def test_live(store, key, number, feedback):
-    """Live.decide and Live.settle."""
+    """Live.decide and Live.settle; whatever is asked, nothing is behind its marks."""
     live = store.open("home")
     before = store.export("home")
     decision = attempt(lambda: live.decide(key=key))
@@ -38,6 +38,7 @@ def test_live(store, key, number, feedback):
         assert after["decisions"][decision.round]["action"] == decision.action
     if attempt(lambda: live.settle(number, feedback)) is REFUSED:
         assert store.epoch == after["store"]["epoch"]
+    store.check_marks()
     assert json.dumps(store.export("home"))
 
 

@@ -223,9 +223,9 @@ def _summed(contract: Facts, noise: Facts, mechanism: Facts, shift: Shift, strea
     """What the sums leak, which is what `privacy` among the parameters says, unless no lattice is finer."""
     leak = sum_leak(noise, mechanism, shift, streams)
     if isinstance(leak, PureLeak):
-        check_noise(contract, leak.value, "privacy")
+        check_noise(contract, leak.value, "privacy", shift.people)
     elif isinstance(leak, GaussianLeak) and _units(noise) < _FINEST:
-        check_noise(contract, leak.mu, "privacy")
+        check_noise(contract, leak.mu, "privacy", shift.people)
     return leak
 
 

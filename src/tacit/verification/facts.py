@@ -138,14 +138,14 @@ def idealized(contract: Facts) -> None:
         raise NotVerifiable("Its noise is drawn in float64, which its contract must call idealized.")
 
 
-def check_noise(contract: Facts, found: Any, name: str) -> None:
+def check_noise(contract: Facts, found: Any, name: str, counted: int) -> None:
     """What the noise leaks must be what the parameters say that it was made for, and not less.
 
     A plan is started from its parameters: noise that is said to be larger than they make it would never be drawn.
-    Where a person has more rounds than there are, the plan pays for all of them, and the noise is not compared.
+    Where fewer of a person's rounds count than there may be, the plan pays for all of them, and nothing is compared.
     """
     rounds = contract.integer("rounds_per_person", at_least=1)
-    if rounds == people(contract) and found < contract.part("parameters").number(name) * (1 - _COARSE):
+    if rounds == counted and found < contract.part("parameters").number(name) * (1 - _COARSE):
         raise contradiction("noise", "parameters")
 
 

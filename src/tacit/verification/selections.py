@@ -18,7 +18,7 @@ def selection(contract: Facts) -> Leak:
     if _alone(contract):
         return PureLeak(mp.mpf(0))
     leak = PureLeak(_selected(contract))
-    check_noise(contract, leak.value, "epsilon")
+    check_noise(contract, leak.value, "epsilon", people(contract))
     return leak
 
 
@@ -29,7 +29,7 @@ def selection_and_tests(contract: Facts) -> Leak:
     noise = _noise(contract)
     rates = mp.mpf(noise.positive("threshold_rate")) + mp.mpf(noise.positive("query_rate"))
     leak = PureLeak(_selected(contract) + rates * noise.integer("test_units", at_least=1) * _width(contract))
-    check_noise(contract, leak.value, "epsilon")
+    check_noise(contract, leak.value, "epsilon", people(contract))
     return leak
 
 
