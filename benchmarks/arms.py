@@ -10,12 +10,12 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from tacit.algorithms.arms import BatchedTsallis, PhasedArms
 from tacit.environments.arms import BernoulliArms
-from tacit.learners.arms import BatchedTsallis, PhasedArms
-from tacit.learners.plan import Plan
-from tacit.numerics.digits import SWITCH
+from tacit.noise.discrete_gaussian import SWITCH
+from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan
 
 ARMS, EPSILON = 20, 1.0
 SINGLE_ROUNDS = 20_000

@@ -6,10 +6,10 @@ Regret is that of a round, on a target that moves: the loss is the distance to i
 import time
 import tracemalloc
 
+from tacit.algorithms.bandit import BanditFW, Rounds
+from tacit.domains import Ball
 from tacit.environments.bandit import MovingTarget
-from tacit.geometry import Ball
-from tacit.learners.bandit import BanditFW, Rounds
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 CASES = ((2, 100_000), (2, 1_000_000), (10, 1_000_000))
 SEEDS = 5

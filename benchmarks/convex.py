@@ -11,12 +11,12 @@ from time import perf_counter
 
 import numpy as np
 
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.algorithms.convex.ctrl import CTRL
+from tacit.domains import Ball
 from tacit.environments.convex import LogisticStream
-from tacit.geometry import Ball
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.ctrl import CTRL
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.randomness import Randomness
 
 DIMENSION, ROUNDS, REPEATS = 20, 100_000, 3
 

@@ -15,7 +15,7 @@ Loop = Callable[[Learner, list[np.ndarray]], None]
 def measure() -> dict[str, float]:
     """Ratios, and decisions a second where feedback is absorbed before each of them."""
     results = {}
-    for algorithm in (tacit.LazyExperts, tacit.ScheduledExperts, tacit.HedgeOnSums):
+    for algorithm in (tacit.algorithms.LazyExperts, tacit.algorithms.ScheduledExperts, tacit.algorithms.HedgeOnSums):
         plan = algorithm.calibrate(tacit.Experts(n=10, horizon=ROUNDS), epsilon=1.0, delta=1e-6)
         late = algorithm.calibrate(tacit.Experts(n=10, horizon=ROUNDS, delay=10), epsilon=1.0, delta=1e-6)
         playing, name = best(plan, play), plan.algorithm

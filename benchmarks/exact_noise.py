@@ -9,11 +9,10 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 
-from tacit.numerics.cube import CubeNoise
-from tacit.numerics.digits import SWITCH
-from tacit.numerics.discrete_gaussian import DiscreteGaussian
-from tacit.numerics.discrete_laplace import DiscreteLaplace
-from tacit.randomness import Randomness
+from tacit.noise.cube import CubeNoise
+from tacit.noise.discrete_gaussian import SWITCH, DiscreteGaussian
+from tacit.noise.discrete_laplace import DiscreteLaplace
+from tacit.noise.randomness import Randomness
 
 BLOCKS = (10, 1000, 10_000)
 SOURCE = Randomness.replayable(1)

@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit import Ball, Convex, Experts, HedgeOnSums, LinearLoss, PrivateFTRL, Randomness
-from tacit.numerics.digits import SWITCH
+from tacit import Convex, Experts, Randomness
+from tacit.algorithms import HedgeOnSums, PrivateFTRL
+from tacit.domains import Ball
+from tacit.losses import LinearLoss
+from tacit.noise.discrete_gaussian import SWITCH
 
 TARGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "numerics": "exact"}
 ROUNDS = 2000

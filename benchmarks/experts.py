@@ -12,7 +12,7 @@ import numpy as np
 
 import tacit
 from tacit import Randomness
-from tacit.numerics.digits import SWITCH
+from tacit.noise.discrete_gaussian import SWITCH
 
 
 def measure() -> dict[str, float]:
@@ -31,7 +31,7 @@ def measure() -> dict[str, float]:
 def array_runs(rounds: int = 100_000, n: int = 1000, repeats: int = 4) -> dict[tuple[str, float], float]:
     """With numpy alone and compiled, in turns."""
     losses = np.random.default_rng(0).random((rounds, n))
-    plan = tacit.LazyExperts.calibrate(tacit.Experts(n=n, horizon=rounds), epsilon=1.0, delta=1e-6)
+    plan = tacit.algorithms.LazyExperts.calibrate(tacit.Experts(n=n, horizon=rounds), epsilon=1.0, delta=1e-6)
     ways = {("numpy", 3.0): "never"} | ({("numba", 1.5): "always"} if find_spec("numba") else {})
     times: dict[tuple[str, float], list[float]] = {way: [] for way in ways}
     floor = []
@@ -55,7 +55,7 @@ def loop_against_river(n: int, rounds: int) -> float:
 
     losses = np.random.default_rng(0).random((rounds, n))
     rows = list(losses)
-    plan = tacit.LazyExperts.calibrate(tacit.Experts(n=n, horizon=rounds), epsilon=1.0, delta=1e-6)
+    plan = tacit.algorithms.LazyExperts.calibrate(tacit.Experts(n=n, horizon=rounds), epsilon=1.0, delta=1e-6)
     learner = plan.start(Randomness.replayable(0))
     start = perf_counter()
     for row in rows:
@@ -76,7 +76,7 @@ def loop_against_river(n: int, rounds: int) -> float:
 def hedge_array(n: int = 10, rounds: int = 20_000, repeats: int = 3) -> float:
     losses = np.random.default_rng(0).random((rounds, n))
     rows = list(losses)
-    plan = tacit.HedgeOnSums.calibrate(tacit.Experts(n=n, horizon=rounds), epsilon=1.0, delta=1e-6)
+    plan = tacit.algorithms.HedgeOnSums.calibrate(tacit.Experts(n=n, horizon=rounds), epsilon=1.0, delta=1e-6)
     array, loop = [], []
     for repeat in range(repeats):
         learner = plan.start(Randomness.replayable(repeat))
@@ -96,7 +96,7 @@ def memory() -> float:
     """Peak of what the learner allocates, measured by tracemalloc (numpy reports its arrays to it)."""
 
     def peak(rounds: int) -> int:
-        plan = tacit.LazyExperts(tacit.Experts(n=10, horizon=rounds), eta=0.01, force=0.01)
+        plan = tacit.algorithms.LazyExperts(tacit.Experts(n=10, horizon=rounds), eta=0.01, force=0.01)
         learner = plan.start(Randomness.replayable(0))
         block = np.random.default_rng(0).random((10_000, 10))
         tracemalloc.start()

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-import tacit.numerics.source as draws
+import tacit.noise.source as draws
 from benchmarks.growing import around, learners
 from benchmarks.growing.case import Case, exponent, measured, promised
-from tacit.numerics.digits import SWITCH
+from tacit.noise.discrete_gaussian import SWITCH
 
 PAGE = Path(__file__).parents[1] / "docs" / "growth.md"
 COLUMNS = {"microseconds": 0, "KB of memory": 1, "KB of state": 2}  # of the formulas of a row

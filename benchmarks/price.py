@@ -40,7 +40,7 @@ def measure() -> dict[str, float]:
 
 def expert_plan(rounds: int, n: int, epsilon: float) -> tacit.Plan:
     problem = tacit.Experts(n=n, horizon=rounds)
-    kinds = (tacit.LazyExperts, tacit.HedgeOnSums)
+    kinds = (tacit.algorithms.LazyExperts, tacit.algorithms.HedgeOnSums)
     plans = [kind.calibrate(problem, epsilon=epsilon, delta=1e-6) for kind in kinds]
     return min(plans, key=lambda plan: float(plan.regret_bound))
 
@@ -69,12 +69,14 @@ def convex() -> dict[str, float]:
                 place = f"epsilon={epsilon:g}, T={rounds:.0e} d={dimension}".replace("e+0", "e")
                 for name, proper, adversary in FORMS:
                     problem = tacit.Convex(
-                        domain=tacit.Ball(dimension),
-                        loss=tacit.ConvexFamily(1.0, 1.0, "glm"),
+                        domain=tacit.domains.Ball(dimension),
+                        loss=tacit.losses.ConvexFamily(1.0, 1.0, "glm"),
                         horizon=rounds,
                         proper=proper,
                     )
-                    plan = tacit.PrivateFTRL.calibrate(problem, epsilon=epsilon, delta=1e-6, adversary=adversary)
+                    plan = tacit.algorithms.PrivateFTRL.calibrate(
+                        problem, epsilon=epsilon, delta=1e-6, adversary=adversary
+                    )
                     results[f"certified over no privacy, generalised linear, {place}, {name}"] = float(
                         plan.regret_bound
                     ) / sqrt(rounds)

@@ -44,7 +44,7 @@ def worlds(n: int, rounds: int, *, easy: bool) -> Iterator[tuple[str, FloatArray
     yield "two experts take turns", turning
 
 
-def noisy_sums(plan: tacit.HedgeOnSums, losses: FloatArray, run: int) -> FloatArray:
+def noisy_sums(plan: tacit.algorithms.HedgeOnSums, losses: FloatArray, run: int) -> FloatArray:
     sums = plan.mechanism.start_on(plan.grid, Randomness.replayable(run), "noise")
     return np.vstack([np.zeros(losses.shape[1]), sums.add_many(losses[:-1])])
 
@@ -52,7 +52,7 @@ def noisy_sums(plan: tacit.HedgeOnSums, losses: FloatArray, run: int) -> FloatAr
 def compared(row: str, losses: FloatArray, epsilon: float) -> dict[str, float]:
     """Regret at larger rates over that at the certified one, and the same for the certificates."""
     problem = tacit.Experts(n=losses.shape[1], horizon=losses.shape[0])
-    plan = tacit.HedgeOnSums.calibrate(problem, epsilon=epsilon, delta=1e-6)
+    plan = tacit.algorithms.HedgeOnSums.calibrate(problem, epsilon=epsilon, delta=1e-6)
     paid = np.zeros(1 + len(RATES))
     for run in range(RUNS):
         noisy = noisy_sums(plan, losses, run)
@@ -76,7 +76,7 @@ def hedge_regret(noisy: FloatArray, losses: FloatArray, eta: float) -> float:
 def adaptive(losses: FloatArray) -> float:
     """AdaHedge (de Rooij et al., 2014), which reads its rate off the increments of the noisy sums."""
     problem = tacit.Experts(n=losses.shape[1], horizon=losses.shape[0])
-    plan = tacit.HedgeOnSums.calibrate(problem, epsilon=1.0, delta=1e-6)
+    plan = tacit.algorithms.HedgeOnSums.calibrate(problem, epsilon=1.0, delta=1e-6)
     total = fixed = 0.0
     for run in range(RUNS):
         noisy = noisy_sums(plan, losses, run)
@@ -96,15 +96,17 @@ def adaptive(losses: FloatArray) -> float:
 def leaders() -> dict[str, float]:
     """Certified and measured regret of private FTRL on a logistic stream."""
     dimension, rounds = 5, 10**4
-    stream = tacit.LogisticStream(dimension, rounds)
-    problem = tacit.Convex(domain=tacit.Ball(dimension), loss=stream.loss, horizon=rounds)
-    certified = tacit.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
+    stream = tacit.environments.LogisticStream(dimension, rounds)
+    problem = tacit.Convex(domain=tacit.domains.Ball(dimension), loss=stream.loss, horizon=rounds)
+    certified = tacit.algorithms.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
     plans = {
-        "one stream": tacit.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, streams=1),
+        "one stream": tacit.algorithms.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, streams=1),
         "two streams": certified,
         "two streams, rate x 1.3": replace(certified, eta=1.3 * certified.eta),
-        "practical rate": tacit.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, rate="practical"),
-        "not projected": tacit.PrivateFTRL.calibrate(replace(problem, proper=False), epsilon=1.0, delta=1e-6),
+        "practical rate": tacit.algorithms.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, rate="practical"),
+        "not projected": tacit.algorithms.PrivateFTRL.calibrate(
+            replace(problem, proper=False), epsilon=1.0, delta=1e-6
+        ),
     }
     found = {}
     for name, plan in plans.items():

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, RunningSum, Tree
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 
 STEPS = 100_000
 DIMENSIONS = (10, 10_000, 100_000)

@@ -35,7 +35,7 @@ from benchmarks.store import (
     state_size,
     timed,
 )
-from tacit.service.tokens import SCOPES, Tokens
+from tacit.server.tokens import SCOPES, Tokens
 
 TURNS = 15
 SERVICE = "from tacit.cli.main import main; main()"

@@ -52,7 +52,7 @@ def measure() -> dict[str, float]:
             ),
             "99% of bare commits, in mean bare commits": float(np.quantile(commits, 0.99) / np.mean(commits)),
         }
-    return results | opening() | memory()
+    return results | opening() | reopening() | charging() | memory()
 
 
 def timed(work: Callable[[], list[float]]) -> tuple[float, list[float]]:
@@ -135,13 +135,47 @@ def opening() -> dict[str, float]:
     return {"ratio, opening one of 1,000 learners / one of ten": seconds[1000] / seconds[10]}
 
 
+def reopening() -> dict[str, float]:
+    """Milliseconds of CPU to open a learner again, beyond opening the database."""
+    with tempfile.TemporaryDirectory() as folder:
+        with tacit.Store(f"{folder}/store.db") as store:
+            store.open("arms", tacit.Arms(n=5, horizon=100_000, delay=10), **TARGET).decide()
+        times = []
+        for _ in range(9):
+            with tacit.Store(f"{folder}/store.db") as store:
+                start = time.process_time()
+                store.open("arms")
+                times.append(1e3 * (time.process_time() - start))
+    return {"opening a learner again, ms of CPU": float(np.median(times))}
+
+
+def charging() -> dict[str, float]:
+    """Milliseconds of CPU for a charge to a ledger of 400 entries, of six contracts in turns."""
+    problem, names = tacit.Experts(n=3, horizon=10_000, delay=5), ("LazyExperts", "HedgeOnSums")
+    contracts = [
+        tacit.plan(problem, epsilon=epsilon, delta=1e-6, algorithms=[name]).guarantee
+        for epsilon in (0.1, 0.2, 0.5)
+        for name in names
+    ]
+    with tempfile.TemporaryDirectory() as folder, tacit.Store(f"{folder}/store.db") as store:
+        ledger, times = store.ledger("people", epsilon=1000.0, delta=1e-6), []
+        for number in range(410):
+            start = time.process_time()
+            ledger.record("learner", contracts[number % len(contracts)])
+            times.append(1e3 * (time.process_time() - start))
+    return {"a charge to a ledger of 400 entries, ms of CPU": float(np.median(times[400:]))}
+
+
 def copy_learner(store: tacit.Store, count: int) -> None:
     """As many learners as were asked for, without planning each of them."""
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :last) "
     with store._database.writing() as transaction:
         transaction.run(
-            "INSERT INTO tacit_learners " + numbers + "SELECT i + 1, 'learner ' || i, signature, request, guarantee, "
-            "ledger, epoch, rounds, charged FROM n, tacit_learners WHERE id = 1",
+            "INSERT INTO tacit_learners (id, name, signature, request, guarantee, ledger, epoch, rounds, charged, "
+            "salt, plan) "
+            + numbers
+            + "SELECT i + 1, 'learner ' || i, signature, request, guarantee, ledger, epoch, rounds, "
+            "charged, salt, plan FROM n, tacit_learners WHERE id = 1",
             last=count - 1,
         )
         transaction.run(

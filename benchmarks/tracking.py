@@ -11,16 +11,15 @@ from time import perf_counter
 
 import numpy as np
 
-from tacit.learners.plan import Plan
-from tacit.learners.tracking import (
+from tacit.algorithms.tracking import (
     LazyFixedShare,
     LimitedUpdates,
     NoisyMirrorDescent,
     RestartOnShift,
-    SampledFixedShare,
 )
+from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan
 
 EXPERTS, ROUNDS, SWITCHES = 100, 20_000, 3
 
@@ -48,7 +47,6 @@ def plans() -> dict[str, Plan]:
         "LazyFixedShare": LazyFixedShare.calibrate(problem, **approximate),
         "LazyFixedShare, pure": LazyFixedShare.calibrate(problem, **pure),
         "LazyFixedShare, uniform prior": LazyFixedShare.calibrate(problem, **approximate, prior="uniform"),
-        "SampledFixedShare": SampledFixedShare.calibrate(problem, **approximate),
         "NoisyMirrorDescent, Laplace": NoisyMirrorDescent.calibrate(problem, **pure, noise="laplace", batch=1),
         "NoisyMirrorDescent, Gaussian": NoisyMirrorDescent.calibrate(problem, **approximate, noise="gaussian", batch=1),
     }

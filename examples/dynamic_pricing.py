@@ -12,10 +12,10 @@ import numpy as np
 from matplotlib import cbook
 
 import tacit
+from tacit.algorithms.bandit import Rounds
 from tacit.environments.bandit import Pricing, PricingOpponent
-from tacit.learners.bandit import Rounds
-from tacit.randomness import Randomness
-from tacit.report.style import save_figure, start_figure
+from tacit.noise.randomness import Randomness
+from tacit.report.plots import save_figure, start_figure
 
 CUSTOMERS = 200
 

@@ -25,7 +25,7 @@ def main(output: str = "model_routing.png", runs: int = 20) -> None:
     for name, count, wrong in zip(names, answered, losses.mean(axis=0), strict=True):
         print(f"{name:20s} wrong {wrong:6.1%} of the time, answered {count:5d} digits")
 
-    stream = tacit.Replay(losses)
+    stream = tacit.environments.Replay(losses)
     measured = tacit.simulate(plan, stream, runs=runs)
     floor = tacit.simulate(tacit.plan(plan.problem, epsilon=1e4, delta=1e-6), stream, runs=runs)
     print(f"\nmean regret {measured.mean[-1]:.1f} digits, without privacy {floor.mean[-1]:.1f}")

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import tacit
-from tacit.learners.l2p_measure import weighted_regret
+from tacit.algorithms.measures import weighted_regret
 from tacit.problems import Problem
 from tacit.testing import check_learner
 
 
 @dataclass(frozen=True)
-class VonMises(tacit.OwnMeasure):
+class VonMises(tacit.algorithms.OwnMeasure):
     """Density exp(-rate * sum of losses) on the circle."""
 
     rate: float
@@ -47,7 +47,7 @@ class VonMises(tacit.OwnMeasure):
 
 def main(rounds: int = 20_000) -> None:
     problem = Problem(horizon=rounds)
-    plan = tacit.L2PMeasure.calibrate(problem, epsilon=1.0, delta=1e-6, measure=VonMises)
+    plan = tacit.algorithms.L2PMeasure.calibrate(problem, epsilon=1.0, delta=1e-6, measure=VonMises)
     print(plan.explain())
 
     callers = tacit.Randomness.replayable(2).stream("callers").vonmises(2.0, 1.0, rounds)
@@ -57,7 +57,7 @@ def main(rounds: int = 20_000) -> None:
     best = (rounds - abs(np.sum(np.exp(1j * callers)))) / 2
     print(f"\nregret {paid - best:,.0f}, certified {float(plan.regret_bound):,.0f}; {learner.switches:,} switches")
 
-    check_learner(tacit.L2PMeasure(Problem(horizon=40), VonMises(0.1), force=0.2), list(callers[:40]))
+    check_learner(tacit.algorithms.L2PMeasure(Problem(horizon=40), VonMises(0.1), force=0.2), list(callers[:40]))
     print("the learner keeps the contract of learners")
 
 

@@ -13,9 +13,9 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import networkx as nx
 
+from tacit.algorithms.bandit import BanditFW, Rounds
 from tacit.environments.bandit import Routing
-from tacit.learners.bandit import BanditFW, Rounds
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 HORIZON = 1_000_000
 

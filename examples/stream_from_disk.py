@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tacit.estimators import PrivateLogisticRegression
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 FEATURES = 20
 CHUNK = 20_000

@@ -34,7 +34,7 @@ def main(output: str = "switching_portfolio.png", every: int = 1) -> None:
     report("the planner's choice", plan.algorithm, plan.start().run(losses), losses, best)
 
     # Restarts are planned for independent losses, but certify any finished run from the number of its restarts.
-    watch = tacit.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
+    watch = tacit.algorithms.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
     learner = watch.start()
     held = learner.run(losses)
     report("restarts on a shift", watch.algorithm, held, losses, best)

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from tacit import Randomness
-from tacit.mechanisms.running_sums import LaplaceTree
+from tacit.noise.running_sums import LaplaceTree
 
 GRID = 2.0**-53
 

@@ -1,4 +1,4 @@
-"""Make src/tacit/mechanisms/running_sums/buffered.json: the weights and decays of `Buffered`.
+"""Make src/tacit/noise/running_sums/buffered.json: the weights and decays of `Buffered`.
 
 For each horizon T (a power of two) and number of buffers B this minimises the largest noise over the steps, which
 is the last step's, times the column norm. The objective is exact and in closed form, the search deterministic: BFGS
@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
-from tacit.mechanisms.running_sums.buffered import Buffered
+from tacit.noise.running_sums.toeplitz import Buffered
 
-OUTPUT = Path(__file__).parents[1] / "src/tacit/mechanisms/running_sums/buffered.json"
+OUTPUT = Path(__file__).parents[1] / "src/tacit/noise/running_sums/buffered.json"
 HORIZONS = [2**power for power in range(1, 28)]
 TOLERANCE = 0.002
 MOST_BUFFERS = 10

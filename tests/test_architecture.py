@@ -1,21 +1,20 @@
-"""Rules that the whole tree keeps: one source of randomness, documented names, short files."""
+"""What a machine checks of the tree: one source of randomness, no cycles, files where the table of the page says."""
 
 import ast
-import inspect
 import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
-from scripts.docs import layers
 
 import tacit
-from tacit.planning import CATALOGUE
+from tacit.planning.catalogue import CATALOGUE
 
+ROOT = Path(__file__).parents[1]
 SOURCE = Path(tacit.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 BANNED_MODULES = {"random", "secrets", "uuid"}
-# What may be named of numpy.random outside tacit.randomness: the type of a generator that was handed in.
+# What may be named of numpy.random outside tacit.noise.randomness: the type of a generator that was handed in.
 ALLOWED_RANDOM = {"Generator"}
 BANNED_CALLS = {"urandom", "getrandom", "default_rng", "RandomState", "PCG64", "SeedSequence", "getrandbits"}
 
@@ -52,11 +51,10 @@ def randomness_of(tree):
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_no_randomness_outside_its_module(path):
-    if path.relative_to(SOURCE) == Path("randomness.py"):
-        return
-    assert randomness_of(ast.parse(path.read_text())) == []
+def test_no_randomness_outside_its_module():
+    found = {str(path.relative_to(SOURCE)): randomness_of(ast.parse(path.read_text())) for path in FILES}
+    assert found.pop("noise/randomness.py")
+    assert {name: uses for name, uses in found.items() if uses} == {}
 
 
 @pytest.mark.parametrize(
@@ -83,60 +81,6 @@ def test_the_check_allows_generators_that_were_handed_in():
     assert not randomness_of(ast.parse("import numpy as np\ndef f(g: np.random.Generator):\n    return g.random()"))
 
 
-@pytest.mark.parametrize("name", tacit.__all__)
-def test_public_names_are_documented(name):
-    value = getattr(tacit, name)
-    if inspect.isclass(value) or inspect.isfunction(value):
-        assert inspect.getdoc(value), name
-        assert value.__doc__, name
-    if inspect.isclass(value) and not issubclass(value, Exception):
-        for member_name, member in vars(value).items():
-            if not member_name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
-                assert inspect.getdoc(member), f"{name}.{member_name}"
-
-
-def test_public_names_are_sorted_and_complete():
-    assert len(set(tacit.__all__)) == len(tacit.__all__)
-    contract = {
-        "plan",
-        "simulate",
-        "Experts",
-        "LazyExperts",
-        "L2P",
-        "ScheduledExperts",
-        "HedgeOnSums",
-        "Guarantee",
-        "Randomness",
-        "REPLACE",
-        "ZERO_OUT",
-    }
-    assert contract <= set(tacit.__all__)
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_modules_are_documented(path):
-    text = path.read_text()
-    if text.strip():
-        assert ast.get_docstring(ast.parse(text))
-    assert path.name != "utils.py"
-
-
-def test_package_is_typed():
-    assert (SOURCE / "py.typed").exists()
-
-
-ROOT = Path(__file__).parents[1]
-TREES = ("src", "tests", "benchmarks", "scripts", "examples")
-
-
-def test_no_file_is_long():
-    """What is above 400 lines is two things, and a reader finds neither by its name."""
-    files = [path for tree in TREES for path in sorted((ROOT / tree).rglob("*.py"))]
-    assert len(files) > 500
-    assert not {str(path.relative_to(ROOT)) for path in files if path.read_text().count("\n") > 400}
-    assert {path.relative_to(ROOT).parts[0] for path in ROOT.glob("[!.]*/**/*.py")} <= {*TREES, "build"}
-
-
 def test_every_file_of_the_table_of_what_to_touch_exists():
     table = (ROOT / "docs" / "architecture.md").read_text().split("## Where to look")[1].split("\n## ")[0]
     names = {name for name in re.findall(r"`([^`]+)`", table) if "/" in name or name.endswith(".md")}
@@ -144,34 +88,14 @@ def test_every_file_of_the_table_of_what_to_touch_exists():
     assert not [name for name in names if not (ROOT / name).exists()]
 
 
-ALGORITHMS = [algorithm for algorithms in CATALOGUE.values() for algorithm in algorithms]
+@pytest.mark.parametrize("algorithm", [each.__name__ for known in CATALOGUE.values() for each in known])
+def test_every_algorithm_is_found_by_its_name(algorithm):
+    """Its row in the README, its reference, and the page with its proofs."""
+    for pages in (("README.md",), ("docs/reference/*.md",), ("docs/algorithms/*.md",)):
+        texts = [page.read_text() for pattern in pages for page in ROOT.glob(pattern)]
+        assert any(re.search(rf"\b{algorithm}\b", text) for text in texts), pages
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.__name__)
-def test_every_algorithm_stands_where_the_table_says(algorithm):
-    name = algorithm.__name__
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    file = algorithm.__module__.rsplit(".", 1)[-1]
-    assert file.replace("_", "") == words.replace("_", ""), "a file is named like its class"
-    assert re.search(rf"`{name}`", (ROOT / "README.md").read_text()), "its row in the README"
-    reference = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
-    assert re.search(rf"\b{name}\b", reference), "its reference"
-    pages = [page.read_text() for page in (ROOT / "docs" / "algorithms").glob("*.md")]
-    assert any(re.search(rf"\b{name}\b", page) for page in pages), "its page"
-    assert hasattr(tacit, name)
-
-
-# What functions may import of tacit when they are called: commands, pictures, simulations and attacks that few need and
-# that load much. Two modules that need each other are no reason.
-LATE = (
-    "tacit.cli.app",
-    "tacit.report.plots",
-    "tacit.auditing.densities",
-    "tacit.auditing.replay",
-    "tacit.service.demo",
-    "tacit.service.server",
-    "tacit.simulation.loop",
-)
 MODULES = {
     ".".join(("tacit", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in FILES
@@ -188,48 +112,18 @@ def imported(node):
     return sorted({name if name in MODULES else node.module for name in names})
 
 
-def imports_of(tree):
-    """What a module imports when it is loaded, and what its functions import when they are called."""
-    at_once, late = set(), set()
+def test_no_two_modules_need_each_other():
+    """A cycle is one however it is hidden: imports inside of functions count, those for types alone do not."""
+    edges = {name: set() for name in MODULES}
 
-    def visit(node, inside):
+    def visit(name, node):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             return
-        (late if inside else at_once).update(imported(node))
-        deeper = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        edges[name].update(imported(node))
         for child in ast.iter_child_nodes(node):
-            visit(child, deeper)
+            visit(name, child)
 
-    visit(tree, False)
-    return at_once, late
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_late_imports_are_of_what_few_need(name):
-    late = imports_of(ast.parse(MODULES[name].read_text()))[1]
-    assert not [other for other in late if not other.startswith(LATE)]
-
-
-def test_no_two_modules_need_each_other():
-    graph = {name: imports_of(ast.parse(path.read_text())) for name, path in MODULES.items()}
-    # Late imports count here: a cycle is one however it is hidden. The command line is made of its commands.
-    edges = {name: at_once | (late if name != "tacit.cli.main" else set()) for name, (at_once, late) in graph.items()}
+    for name, path in MODULES.items():
+        if name != "tacit.cli.main":  # the command line is made of its commands
+            visit(name, ast.parse(path.read_text()))
     TopologicalSorter(edges).prepare()
-
-
-@pytest.mark.parametrize(
-    ("code", "late"),
-    [
-        ("from tacit.learners.plan import Plan", False),
-        ("def f():\n    from tacit.learners.plan import Plan", True),
-        ("class A:\n    def f(self):\n        import tacit.learners.plan", True),
-    ],
-)
-def test_late_imports_are_seen(code, late):
-    assert imports_of(ast.parse(code)) == (
-        (set(), {"tacit.learners.plan"}) if late else ({"tacit.learners.plan"}, set())
-    )
-
-
-def test_the_table_of_layers_is_drawn_from_the_imports():
-    assert layers.table() == layers.PAGE.read_text().split(layers.START)[1].split(layers.STOP)[0].strip()

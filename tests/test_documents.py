@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.command import run_command
-from tacit.catalogue import CATALOGUE
+from tacit.planning.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

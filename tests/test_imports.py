@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,14 @@ def test_the_table_the_types_and_all_agree():
     assert {name for _, name in imports} | {"__version__"} == set(tacit.__all__)
 
 
+@pytest.mark.parametrize(("name", "place"), [*tacit._MOVED_TO.items()])
+def test_names_of_the_last_release_work_and_say_where_they_are_now(name, place):
+    package, _, now = place.rpartition(".")
+    with pytest.warns(DeprecationWarning, match=f"tacit.{name} is {place} now"):
+        assert getattr(tacit, name) is getattr(import_module(package), now)
+    assert name not in tacit.__all__
+
+
 def test_names_and_packages_are_found_and_others_are_not():
     assert set(tacit.__all__) <= set(dir(tacit))
     for name in tacit.__all__:
@@ -72,11 +81,11 @@ def test_names_and_packages_are_found_and_others_are_not():
 
 def test_audit_is_the_function_and_its_package_imports_normally():
     code = (
-        "import tacit\nimport tacit.auditing.scripted.enumeration\nassert callable(tacit.audit)\n"
-        "assert tacit.auditing.scripted.enumeration.__name__ == 'tacit.auditing.scripted.enumeration'"
+        "import tacit\nimport tacit.auditing.script\nassert callable(tacit.audit)\n"
+        "assert tacit.auditing.script.__name__ == 'tacit.auditing.script'"
     )
     loaded_by(code)
 
 
 def test_tokens_need_no_web_framework():
-    assert not heavy_among(loaded_by("import tacit.service.tokens")) - {"sqlalchemy"}
+    assert not heavy_among(loaded_by("import tacit.server.tokens")) - {"sqlalchemy"}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.comparison import Candidate, Comparison
 from tacit.markup import card, line_chart, round_ticks
+from tacit.planning.comparison import Candidate, Comparison
 
 PROBLEM = tacit.Experts(n=3, horizon=60)
 
@@ -16,7 +16,7 @@ def shown(plan):
     ledger = tacit.Ledger(epsilon=3.0)
     learner = plan.start(ledger=ledger)
     simulation = tacit.simulate(plan, "gap", runs=3)
-    report = tacit.audit(tacit.ScheduledExperts(tacit.Experts(n=2, horizon=4), eta=0.3), budget=0.01)
+    report = tacit.audit(tacit.algorithms.ScheduledExperts(tacit.Experts(n=2, horizon=4), eta=0.3), budget=0.01)
     return [plan, plan.guarantee, simulation, report, ledger, tacit.Ledger(), learner]
 
 

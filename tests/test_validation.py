@@ -100,9 +100,12 @@ def test_privacy():
             check_privacy("O", epsilon, delta)
 
 
-def test_real_array_does_not_copy_what_fits():
+def test_real_array_copies_what_it_checks():
     array = np.zeros((2, 3))
-    assert real_array("O", "x", array, (None, 3)) is array
+    copied = real_array("O", "x", array, (None, 3))
+    array[0, 0] = 1.0
+    assert copied[0, 0] == 0.0
+    array[0, 0] = 0.0
     for other in (array.astype(np.float32), array.astype(int), array.tolist(), array.astype(np.uint64)):
         converted = real_array("O", "x", other, (2, 3))
         assert converted.dtype == np.float64
@@ -152,14 +155,16 @@ def test_every_error_is_a_tacit_error():
 @pytest.mark.parametrize("number", [np.longdouble("0.1"), np.float32(0.5), Fraction(1, 10)])
 def test_plans_hold_numbers_of_pythons_own(number):
     """A longer float made other coins than the contract's, which JSON could not hold."""
-    plan = tacit.LazyExperts(tacit.Experts(n=2, horizon=20), eta=number, force=number)
+    plan = tacit.algorithms.LazyExperts(tacit.Experts(n=2, horizon=20), eta=number, force=number)
     assert (type(plan.eta), plan.eta) == (float, float(number))
     assert tacit.verify(json.dumps(tacit.contract(plan))).answer == "yes"
 
 
 def test_whole_numbers_of_any_size_are_numbers():
     """Whether a loss is written 2**64 or 2.0**64 must not show."""
-    learner = tacit.LazyExperts(tacit.Experts(n=2, horizon=9, loss_range=(0, 1e30)), eta=0.1, force=0.1).start()
+    learner = tacit.algorithms.LazyExperts(
+        tacit.Experts(n=2, horizon=9, loss_range=(0, 1e30)), eta=0.1, force=0.1
+    ).start()
     for losses in ([2**64, 1], [2.0**64, 1]):
         learner.play()
         learner.observe(losses)

@@ -13,7 +13,7 @@ import tacit
 from benchmarks.growing.case import Case, Work
 from benchmarks.growing.learners import FEW, ROUNDS, TARGET, learning, numbers
 from benchmarks.store import copy_learner
-from tacit.service.page.watch import Watch
+from tacit.server.page.watch import Watch
 from tacit.spark.fleet import Fleet
 
 KEYS = (10, 100, 300, 1_000)
@@ -56,13 +56,13 @@ def planning(n: int, horizon: int) -> Work:
 
 def late(delay: int) -> Work:
     problem = tacit.Experts(n=FEW, horizon=ROUNDS, delay=delay)
-    plan = tacit.ScheduledExperts.calibrate(problem, **TARGET)
+    plan = tacit.algorithms.ScheduledExperts.calibrate(problem, **TARGET)
     return learning(plan, lambda count: numbers(count, FEW), ROUNDS // 2)
 
 
 def fleet(keys: int) -> Work:
     """The second batch of every key, by the function that Spark calls."""
-    plan = tacit.LazyExperts.calibrate(tacit.Experts(n=FEW, horizon=1_000), **TARGET)
+    plan = tacit.algorithms.LazyExperts.calibrate(tacit.Experts(n=FEW, horizon=1_000), **TARGET)
     function = Fleet(plan, tacit.Randomness.sealed(bytes(range(32))))
     losses, names = numbers(ROWS, FEW), [f"key {number}".encode() for number in range(keys)]
 

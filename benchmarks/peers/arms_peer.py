@@ -71,9 +71,9 @@ def played(losses: np.ndarray, seed: int, first: bool) -> Iterator[tuple[str, np
 @cache
 def plans(epsilon: float) -> dict[str, Any]:
     problem = tacit.Arms(n=ARMS, horizon=ROUNDS, adversary="stochastic")
-    calibrated = partial(tacit.BatchedTsallis.calibrate, problem, epsilon=epsilon, delta=0.0)
+    calibrated = partial(tacit.algorithms.BatchedTsallis.calibrate, problem, epsilon=epsilon, delta=0.0)
     return {
-        "PhasedArms": tacit.PhasedArms.calibrate(problem, epsilon=epsilon, delta=0.0),
+        "PhasedArms": tacit.algorithms.PhasedArms.calibrate(problem, epsilon=epsilon, delta=0.0),
         "BatchedTsallis": calibrated(),
         "BatchedTsallis, decreasing rates": calibrated(rates="decreasing"),
     }

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
 from benchmarks import estimators
-from tacit.estimators.base import objective_plan
 from tacit.estimators.budget import largest_mu
+from tacit.estimators.linear_model import objective_plan
 
 SETS = ("breast cancer", "digits", "synthetic")
 PRIVATE_SETS = ("breast cancer", "digits", "wine", "100k x 50", "5% positives")

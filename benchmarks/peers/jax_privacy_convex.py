@@ -15,15 +15,15 @@ from joblib import Parallel, delayed
 import tacit
 from benchmarks.peers.jax_privacy_experts import DELTA, EPSILONS, last_regret
 from benchmarks.peers.jax_privacy_noise import BinaryTree, JaxBuffered
-from tacit.learners.ctrl.accounting import chi_mean
-from tacit.privacy.calibration import gaussian_mu
-from tacit.simulation.convex_comparators import best_fixed_point
+from tacit.accounting.calibration import gaussian_mu
+from tacit.algorithms.convex.ctrl.certificate import chi_mean
+from tacit.simulation.comparators import best_fixed_point
 
 DIMENSION, ROUNDS, RUNS = 5, 10_000, 10
-DOMAIN = tacit.Ball(DIMENSION)
+DOMAIN = tacit.domains.Ball(DIMENSION)
 WORLDS = {
-    "linear losses with turning signs": tacit.SignFlips(DIMENSION, ROUNDS),
-    "logistic losses": tacit.LogisticStream(DIMENSION, ROUNDS),
+    "linear losses with turning signs": tacit.environments.SignFlips(DIMENSION, ROUNDS),
+    "logistic losses": tacit.environments.LogisticStream(DIMENSION, ROUNDS),
 }
 
 
@@ -46,7 +46,7 @@ def of_tacit(problem: tacit.Convex, world: Any) -> dict[tuple[float, str], list[
     found = {}
     with Parallel(n_jobs=2) as pool:
         for epsilon in EPSILONS:
-            for algorithm in (tacit.PrivateFTRL, tacit.CTRL):
+            for algorithm in (tacit.algorithms.PrivateFTRL, tacit.algorithms.CTRL):
                 plan = algorithm.calibrate(problem, epsilon=epsilon, delta=DELTA)
                 found[epsilon, f"tacit {plan.algorithm}"] = pool(
                     delayed(last_regret)(plan, world, run) for run in range(RUNS)
@@ -77,7 +77,7 @@ def of_peers(problem: tacit.Convex, world: Any) -> dict[tuple[float, str], list[
     return found
 
 
-def follow(loss: tacit.losses.RowLoss, rows: np.ndarray, noise: np.ndarray, etas: np.ndarray) -> np.ndarray:
+def follow(loss: tacit.losses.loss.RowLoss, rows: np.ndarray, noise: np.ndarray, etas: np.ndarray) -> np.ndarray:
     """The points of several learners side by side, each on its own noise: shape (rounds, learners, dimension)."""
     points = np.zeros((len(rows) + 1, *noise.shape[1:]))
     totals = np.zeros(noise.shape[1:])

@@ -15,8 +15,8 @@ from joblib import Parallel, delayed
 
 import tacit
 from benchmarks.peers.jax_privacy_noise import BinaryTree, JaxBuffered
+from tacit.accounting.calibration import gaussian_mu
 from tacit.cli.demo import digits_models
-from tacit.privacy.calibration import gaussian_mu
 from tacit.simulation.loop import simulate_run
 
 EPSILONS, DELTA = (0.3, 1.0, 3.0), 1e-6
@@ -30,9 +30,12 @@ def runs(world: Any) -> range:
 
 def streams() -> Iterator[tuple[str, Any]]:
     for n, rounds in SIZES:
-        yield f"regret on coins with a gap of 0.1 N={n} T={rounds}", tacit.BernoulliGap(n=n, horizon=rounds)
+        yield (
+            f"regret on coins with a gap of 0.1 N={n} T={rounds}",
+            tacit.environments.BernoulliGap(n=n, horizon=rounds),
+        )
     losses = digits_models()[1]
-    yield f"regret on digit classifiers N={losses.shape[1]} T={len(losses)}", tacit.Replay(losses)
+    yield f"regret on digit classifiers N={losses.shape[1]} T={len(losses)}", tacit.environments.Replay(losses)
 
 
 def regrets() -> dict[str, float]:
@@ -56,8 +59,8 @@ def of_tacit(world: Any) -> dict[tuple[float, str], list[float]]:
         for epsilon in EPSILONS:
             chosen = tacit.plan(problem, epsilon=epsilon, delta=DELTA).plan
             plans = {
-                "tacit LazyExperts": tacit.LazyExperts.calibrate(problem, epsilon=epsilon, delta=DELTA),
-                "tacit HedgeOnSums": tacit.HedgeOnSums.calibrate(problem, epsilon=epsilon, delta=DELTA),
+                "tacit LazyExperts": tacit.algorithms.LazyExperts.calibrate(problem, epsilon=epsilon, delta=DELTA),
+                "tacit HedgeOnSums": tacit.algorithms.HedgeOnSums.calibrate(problem, epsilon=epsilon, delta=DELTA),
                 "what tacit.plan chooses": chosen,
             }
             for name, plan in plans.items():

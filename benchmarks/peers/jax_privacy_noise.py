@@ -15,7 +15,7 @@ import numpy as np
 from jax_privacy.matrix_factorization import buffered_toeplitz
 from jax_privacy.noise_addition import matrix_factorization_privatizer
 
-from tacit.mechanisms.running_sums import Buffered, Tree
+from tacit.noise.running_sums import Buffered, Tree
 
 jax.config.update("jax_enable_x64", True)  # its optimiser asks for float64
 

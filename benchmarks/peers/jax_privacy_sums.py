@@ -8,9 +8,9 @@ from jax_privacy.noise_addition import matrix_factorization_privatizer
 
 from benchmarks.peers.jax_privacy_noise import BinaryTree, JaxBuffered, strategy
 from benchmarks.peers.timing import Work, in_turns
-from tacit.mechanisms.running_sums import Buffered
-from tacit.privacy.calibration import gaussian_mu
-from tacit.randomness import Randomness
+from tacit.accounting.calibration import gaussian_mu
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered
 
 STEPS = 10_000
 REPEATS = {10: 1000, 10_000: 100, 1_000_000: 4}

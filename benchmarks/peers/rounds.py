@@ -23,7 +23,9 @@ def rates(peers: Callable[[int], dict[str, Policy]], sizes: dict[int, int]) -> d
     speeds: dict[str, float] = {}
     ratios: dict[str, float] = {}
     for k, rounds in sizes.items():
-        rows = list(tacit.BernoulliGap(n=k, horizon=rounds).losses(tacit.Randomness.replayable(0).stream("losses")))
+        rows = list(
+            tacit.environments.BernoulliGap(n=k, horizon=rounds).losses(tacit.Randomness.replayable(0).stream("losses"))
+        )
         policies = {**ours(k), **peers(k)}
         best = in_turns({name: partial(play, rows) for name, play in policies.items()})
         for name, seconds in best.items():
@@ -49,4 +51,6 @@ def ours(k: int) -> dict[str, Policy]:
 
         return play
 
-    return {f"tacit {kind.__name__}": loop(kind) for kind in (tacit.LazyExperts, tacit.HedgeOnSums)}
+    return {
+        f"tacit {kind.__name__}": loop(kind) for kind in (tacit.algorithms.LazyExperts, tacit.algorithms.HedgeOnSums)
+    }

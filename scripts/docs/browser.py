@@ -9,6 +9,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,9 +18,7 @@ QUIET = ("disable-background-networking", "disable-component-update", "disable-s
 
 def missing() -> str:
     """Why there is no browser here (empty: there is one)."""
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
+    if find_spec("selenium") is None:
         return "selenium is not installed"
     absent = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
     return f"{' and '.join(absent)} not installed (Debian: apt install chromium chromium-driver)" if absent else ""

@@ -6,15 +6,17 @@ Run `python scripts/docs/how_to_choose.py` to rewrite both; `--check` only compa
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
 import tacit
-from tacit.privacy.rounding import rounded_down, rounded_up
+from tacit.accounting.rounding import rounded_down, rounded_up
+from tacit.planning.comparison import Candidate
 from tacit.problems import Problem
-from tacit.report.style import legend_below, save_figure, start_figure
+from tacit.report.plots import legend_below, save_figure, start_figure
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "how-to-choose.md"
@@ -26,8 +28,8 @@ def convex(dim: int, horizon: int, family: str, *, proper: bool = True) -> tacit
     """Unit ball, unit constants."""
     smoothness = 0.0 if family == "linear" else 1.0
     return tacit.Convex(
-        domain=tacit.Ball(dim=dim, radius=1.0),
-        loss=tacit.ConvexFamily(1.0, smoothness, family),
+        domain=tacit.domains.Ball(dim=dim, radius=1.0),
+        loss=tacit.losses.ConvexFamily(1.0, smoothness, family),
         horizon=horizon,
         proper=proper,
     )
@@ -42,7 +44,11 @@ def rows() -> list[tuple[str, str, Problem, str, float]]:
     ]:  # fmt: skip
         found.append((full, "oblivious", tacit.Experts(n=n, horizon=horizon), f"{n} options", epsilon))
     for epsilon in (1.0, 0.1):
-        found.append((full, "adaptive", tacit.Experts(n=100, horizon=100_000), "100 options", epsilon))
+        problem = tacit.Experts(n=100, horizon=100_000, adversary="adaptive")
+        found.append((full, "adaptive", problem, "100 options", epsilon))
+    for n, horizon, epsilon in [(10, 20_000, 1.0), (100, 100_000, 0.1)]:
+        problem = tacit.Experts(n=n, horizon=horizon, adversary="stochastic")
+        found.append((full, "stochastic", problem, f"{n} options", epsilon))
     for adversary in ("stochastic", "oblivious", "adaptive"):
         problem = tacit.Tracking(n=10, horizon=200_000, switches=3, adversary=adversary)
         found.append((moving, adversary, problem, "10 options, 3 switches", 1.0))
@@ -55,19 +61,27 @@ def rows() -> list[tuple[str, str, Problem, str, float]]:
         proper = family != "free"
         problem = convex(dim, horizon, family if proper else "glm", proper=proper)
         found.append((words[family], "oblivious", problem, f"d = {dim}", 1.0))
-    found.append(("a smooth convex loss", "adaptive", convex(10, 100_000, "general"), "d = 10", 1.0))
+    hostile = replace(convex(10, 100_000, "general"), adversary="adaptive")
+    found.append(("a smooth convex loss", "adaptive", hostile, "d = 10", 1.0))
     for dimension in (1, 2):
         problem = tacit.Lipschitz(dimension=dimension, horizon=100_000)
         found.append(("a Lipschitz loss, not convex", "oblivious", problem, f"d = {dimension}", 1.0))
-    bandit = tacit.Bandit(domain=tacit.Ball(dim=2, radius=0.5), horizon=100_000)
+    bandit = tacit.Bandit(domain=tacit.domains.Ball(dim=2, radius=0.5), horizon=100_000)
     found.append(("one number, the loss of your decision", "oblivious", bandit, "d = 2", 1.0))
     for adversary, epsilon in (("stochastic", 1.0), ("stochastic", 0.1), ("oblivious", 1.0), ("oblivious", 0.1)):
         arms = tacit.Arms(n=20, horizon=100_000, adversary=adversary)
         found.append(("one number, the loss of the option you chose", adversary, arms, "20 options", epsilon))
     for horizon, epsilon in ((10_000, 1.0), (10_000, 0.1)):
-        stochastic = tacit.Stochastic(domain=tacit.Ball(dim=10, radius=1.5), loss=tacit.LogisticLoss(), horizon=horizon)
+        stochastic = tacit.Stochastic(
+            domain=tacit.domains.Ball(dim=10, radius=1.5), loss=tacit.losses.LogisticLoss(), horizon=horizon
+        )
         found.append(("records, and want one model of them", "independent records", stochastic, "d = 10", epsilon))
     return found
+
+
+def typical(candidate: Candidate, per_round: int) -> str:
+    """Typical regret a round."""
+    return "-" if candidate.typical is None else f"{candidate.typical.mean / per_round:.2g}"
 
 
 def table() -> str:
@@ -76,11 +90,10 @@ def table() -> str:
     shown_feedback = ""
     for feedback, adversary, problem, size, epsilon in rows():
         if feedback != shown_feedback:
-            head = "| losses | size | T | epsilon | choose | regret | next best | floor |"
-            lines += [f"\n**You see {feedback}**\n", head, "|---|---|---|---|---|---|---|---|"]
+            head = "| losses | size | T | epsilon | choose | certified | typical | next best | floor |"
+            lines += [f"\n**You see {feedback}**\n", head, "|---|---|---|---|---|---|---|---|---|"]
             shown_feedback = feedback
-        against = None if isinstance(problem, tacit.Tracking) or adversary != "adaptive" else "adaptive"
-        choice = tacit.plan(problem, epsilon=epsilon, delta=DELTA, adversary=against)
+        choice = tacit.plan(problem, epsilon=epsilon, delta=DELTA)
         best, *others = choice.candidates
         usable = [c for c in others if c.plan is not None]
         per_round = 1 if isinstance(problem, tacit.Stochastic) else problem.horizon or 1
@@ -89,8 +102,19 @@ def table() -> str:
         value = rounded_up(float(best.regret_bound) / per_round, 3) + (f", if {condition}" if condition else "")
         second = usable[0] if usable else None
         following = f"`{second.algorithm}` {rounded_up(float(second.regret_bound) / per_round, 3)}" if second else "-"
+        following += f" ({typical(second, per_round)})" if second and second.typical else ""
         floor = "-" if choice.floor is None else rounded_down(float(choice.floor) / per_round, 2)
-        cells = (adversary, size, f"{problem.horizon:,}", f"{epsilon:g}", shown, value, following, floor)
+        cells = (
+            adversary,
+            size,
+            f"{problem.horizon:,}",
+            f"{epsilon:g}",
+            shown,
+            value,
+            typical(best, per_round),
+            following,
+            floor,
+        )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines).strip()
 
@@ -106,10 +130,16 @@ def crossover(path: Path) -> Path:
 
     def leader(proper: bool, adversary: str) -> Callable[[int], tacit.Plan]:
         target = {"epsilon": 1.0, "delta": DELTA, "adversary": adversary}
-        return lambda t: tacit.PrivateFTRL.calibrate(convex(10, t, "glm", proper=proper), **target)
+        return lambda t: tacit.algorithms.PrivateFTRL.calibrate(convex(10, t, "glm", proper=proper), **target)
 
     draw("PrivateFTRL, adaptive adversary", "-", "^", "0.55", leader(True, "adaptive"))
-    draw("CTRL", "--", "s", "0.35", lambda t: tacit.CTRL.calibrate(convex(10, t, "glm"), epsilon=1.0, delta=DELTA))
+    draw(
+        "CTRL",
+        "--",
+        "s",
+        "0.35",
+        lambda t: tacit.algorithms.CTRL.calibrate(convex(10, t, "glm"), epsilon=1.0, delta=DELTA),
+    )
     draw("PrivateFTRL, two streams", "-", "o", "0.0", leader(True, "oblivious"))
     draw("PrivateFTRL, decisions anywhere", ":", "v", "0.0", leader(False, "oblivious"))
     axes.loglog(horizons, np.sqrt(horizons), "-.", color="0.6", label="no privacy, R G sqrt(T)")

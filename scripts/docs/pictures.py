@@ -10,10 +10,17 @@ from PIL import Image
 
 import tacit
 from tacit.cli.demo import digits_models
-from tacit.report.noise import plot_noise
-from tacit.report.plots import plot_curves, plot_regret, plot_switches
-from tacit.report.style import legend_below, line_style, save_figure, start_figure
-from tacit.simulation.convex_comparators import best_fixed_point
+from tacit.report.plots import (
+    legend_below,
+    line_style,
+    plot_curves,
+    plot_noise,
+    plot_regret,
+    plot_switches,
+    save_figure,
+    start_figure,
+)
+from tacit.simulation.comparators import best_fixed_point
 
 Lines = dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -23,7 +30,7 @@ def start(folder: Path) -> Path:
     """Eight digit classifiers on the bundled stream: measured regret, its bound, and the floor without privacy."""
     _, losses = digits_models()
     problem = tacit.Experts(n=losses.shape[1], horizon=losses.shape[0])
-    environment = tacit.Replay(losses)
+    environment = tacit.environments.Replay(losses)
     private = tacit.simulate(tacit.plan(problem, epsilon=1.0, delta=1e-6), environment, runs=20)
     floor = tacit.simulate(tacit.plan(problem, epsilon=1e4, delta=1e-6), environment, runs=20)
     title = "Choosing among eight digit classifiers, epsilon = 1"
@@ -33,8 +40,13 @@ def start(folder: Path) -> Path:
 def experts(folder: Path) -> Path:
     """The expert learners on one stream: 20 experts, one a little better."""
     problem = tacit.Experts(n=20, horizon=20_000)
-    environment = tacit.BernoulliGap(n=20, horizon=20_000, gap=0.1)
-    kinds = (tacit.LazyExperts, tacit.HedgeOnSums, tacit.ScheduledExperts, tacit.L2P)
+    environment = tacit.environments.BernoulliGap(n=20, horizon=20_000, gap=0.1)
+    kinds = (
+        tacit.algorithms.LazyExperts,
+        tacit.algorithms.HedgeOnSums,
+        tacit.algorithms.ScheduledExperts,
+        tacit.algorithms.L2P,
+    )
     plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
     results = [tacit.simulate(plan, environment, runs=10) for plan in plans]
     title = "20 experts, one better by 0.1, epsilon = 1"
@@ -43,12 +55,12 @@ def experts(folder: Path) -> Path:
 
 def tracking(folder: Path) -> Path:
     """The tracking learners on a stream whose best expert changes three times."""
-    environment = tacit.ShiftingBernoulli(n=10, horizon=40_000, changes=(10_000, 20_000, 30_000), gap=0.3)
+    environment = tacit.environments.ShiftingBernoulli(n=10, horizon=40_000, changes=(10_000, 20_000, 30_000), gap=0.3)
     results = []
     for kind, adversary in (
-        (tacit.RestartOnShift, "stochastic"),
-        (tacit.LazyFixedShare, "oblivious"),
-        (tacit.SampledFixedShare, "adaptive"),
+        (tacit.algorithms.RestartOnShift, "stochastic"),
+        (tacit.algorithms.LazyFixedShare, "oblivious"),
+        (tacit.algorithms.NoisyMirrorDescent, "adaptive"),
     ):
         problem = tacit.Tracking(n=10, horizon=40_000, switches=3, adversary=adversary)
         plan = kind.calibrate(problem, epsilon=1.0, delta=1e-6, adversary=adversary)
@@ -59,9 +71,14 @@ def tracking(folder: Path) -> Path:
 
 def convex(folder: Path) -> Path:
     """CTRL and private FTRL on a logistic stream."""
-    problem = tacit.Convex(domain=tacit.Ball(dim=5, radius=1.0), loss=tacit.LogisticLoss(), horizon=10_000)
-    environment = tacit.LogisticStream(dimension=5, horizon=10_000)
-    plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in (tacit.PrivateFTRL, tacit.CTRL)]
+    problem = tacit.Convex(
+        domain=tacit.domains.Ball(dim=5, radius=1.0), loss=tacit.losses.LogisticLoss(), horizon=10_000
+    )
+    environment = tacit.environments.LogisticStream(dimension=5, horizon=10_000)
+    plans = [
+        kind.calibrate(problem, epsilon=1.0, delta=1e-6)
+        for kind in (tacit.algorithms.PrivateFTRL, tacit.algorithms.CTRL)
+    ]
     results = [tacit.simulate(plan, environment, runs=3) for plan in plans]
     return plot_regret(results, folder / "convex.png", title="Online logistic regression, d = 5, epsilon = 1")
 
@@ -69,8 +86,8 @@ def convex(folder: Path) -> Path:
 def stationary(folder: Path) -> Path:
     """Limited updates, alone and with a test for shifts, on a stream without any."""
     problem = tacit.Tracking(n=10, horizon=40_000, switches=0, adversary="stochastic")
-    environment = tacit.ShiftingBernoulli(n=10, horizon=40_000, changes=(), gap=0.03)
-    kinds = (tacit.LimitedUpdates, tacit.RestartOnShift)
+    environment = tacit.environments.ShiftingBernoulli(n=10, horizon=40_000, changes=(), gap=0.03)
+    kinds = (tacit.algorithms.LimitedUpdates, tacit.algorithms.RestartOnShift)
     plans = [kind.calibrate(problem, epsilon=1.0, delta=0.0, adversary="stochastic") for kind in kinds]
     results = [tacit.simulate(plan, environment, runs=20) for plan in plans]
     title = "10 experts, one better by 0.03, no shift, pure epsilon = 1"
@@ -80,8 +97,8 @@ def stationary(folder: Path) -> Path:
 def two_experts(folder: Path) -> Path:
     """Mirror descent on noisy losses beside the other tracking learners, where it is at its best: two experts."""
     problem = tacit.Tracking(n=2, horizon=40_000, switches=1, adversary="oblivious")
-    environment = tacit.ShiftingBernoulli(n=2, horizon=40_000, changes=(20_000,), gap=0.3)
-    kinds = (tacit.NoisyMirrorDescent, tacit.SampledFixedShare, tacit.LazyFixedShare)
+    environment = tacit.environments.ShiftingBernoulli(n=2, horizon=40_000, changes=(20_000,), gap=0.3)
+    kinds = (tacit.algorithms.NoisyMirrorDescent, tacit.algorithms.LazyFixedShare)
     plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
     results = [tacit.simulate(plan, environment, runs=5) for plan in plans]
     title = "Dynamic regret: two experts change places once, epsilon = 1"
@@ -90,9 +107,11 @@ def two_experts(folder: Path) -> Path:
 
 def interval(folder: Path) -> Path:
     """L2P on a Gibbs measure over an interval, beside the other convex learners."""
-    problem = tacit.Convex(domain=tacit.Ball(dim=1, radius=1.0), loss=tacit.LogisticLoss(), horizon=10_000)
-    environment = tacit.LogisticStream(dimension=1, horizon=10_000)
-    kinds = (tacit.L2PConvex, tacit.PrivateFTRL, tacit.CTRL)
+    problem = tacit.Convex(
+        domain=tacit.domains.Ball(dim=1, radius=1.0), loss=tacit.losses.LogisticLoss(), horizon=10_000
+    )
+    environment = tacit.environments.LogisticStream(dimension=1, horizon=10_000)
+    kinds = (tacit.algorithms.L2PConvex, tacit.algorithms.PrivateFTRL, tacit.algorithms.CTRL)
     plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
     results = [tacit.simulate(plan, environment, runs=3) for plan in plans]
     return plot_regret(results, folder / "interval.png", title="Online logistic regression, d = 1, epsilon = 1")
@@ -100,9 +119,12 @@ def interval(folder: Path) -> Path:
 
 def pricing(folder: Path) -> Path:
     """Posted prices: a loss with two valleys, learned on a grid and on a net."""
-    environment = tacit.PricingCurve(horizon=10_000)
+    environment = tacit.environments.PricingCurve(horizon=10_000)
     problem = tacit.Lipschitz(horizon=10_000, lipschitz=environment.lipschitz)
-    plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in (tacit.LipschitzNet, tacit.LipschitzGrid)]
+    plans = [
+        kind.calibrate(problem, epsilon=1.0, delta=1e-6)
+        for kind in (tacit.algorithms.LipschitzNet, tacit.algorithms.LipschitzGrid)
+    ]
     results = [tacit.simulate(plan, environment, runs=3) for plan in plans]
     title = f"Posted prices in [0, 1], slopes up to {problem.lipschitz:g}, epsilon = 1"
     return plot_regret(results, folder / "pricing.png", title=title)
@@ -111,10 +133,12 @@ def pricing(folder: Path) -> Path:
 def budget(folder: Path) -> Path:
     """Three budgets of switches for the lazy learner that is not private."""
     rounds, runs, curves = 3_000, 3, {}
-    problem = tacit.Convex(domain=tacit.Ball(dim=2, radius=1.0), loss=tacit.LogisticLoss(), horizon=rounds)
-    environment = tacit.LogisticStream(dimension=2, horizon=rounds)
+    problem = tacit.Convex(
+        domain=tacit.domains.Ball(dim=2, radius=1.0), loss=tacit.losses.LogisticLoss(), horizon=rounds
+    )
+    environment = tacit.environments.LogisticStream(dimension=2, horizon=rounds)
     for switches in (100, 300, 1_000):
-        plan = tacit.LazyOCO.for_budget(problem, switches=switches)
+        plan = tacit.algorithms.LazyOCO.for_budget(problem, switches=switches)
         results = [tacit.simulate(plan, environment, runs=1, seed=seed) for seed in range(runs)]
         moved = np.mean([np.any(np.diff(r.last["points"], axis=0) != 0.0, axis=1) for r in results], axis=0)
         regret = np.mean([result.mean[-1] for result in results])
@@ -127,10 +151,10 @@ def budget(folder: Path) -> Path:
 
 def doubling(folder: Path) -> Path:
     """What it costs not to know the horizon."""
-    environment = tacit.BernoulliGap(n=10, horizon=60_000, gap=0.1)
+    environment = tacit.environments.BernoulliGap(n=10, horizon=60_000, gap=0.1)
     curves = {}
     for label, horizon in (("horizon unknown", None), ("horizon known", 60_000)):
-        plan = tacit.LazyExperts.calibrate(tacit.Experts(n=10, horizon=horizon), epsilon=1.0, delta=1e-6)
+        plan = tacit.algorithms.LazyExperts.calibrate(tacit.Experts(n=10, horizon=horizon), epsilon=1.0, delta=1e-6)
         result = tacit.simulate(plan, environment, runs=10)
         curves[f"{label}, measured"] = (result.rounds, result.mean, result.standard_error, result.bound)
     caption = f"{plan.guarantee}\n10 runs, band: two standard errors; seed {result.seed}, so not private"
@@ -144,8 +168,8 @@ def bandit(folder: Path) -> Path:
     for name, delta in (("Gaussian sums", 1e-6), ("pure, Laplace tree", 0.0)):
         measured, certified = [], []
         for horizon in horizons:
-            environment = tacit.MovingTarget(domain=tacit.Ball(dim=2, radius=0.5), horizon=horizon)
-            plan = tacit.BanditFW.calibrate(environment.problem, epsilon=1.0, delta=delta)
+            environment = tacit.environments.MovingTarget(domain=tacit.domains.Ball(dim=2, radius=0.5), horizon=horizon)
+            plan = tacit.algorithms.BanditFW.calibrate(environment.problem, epsilon=1.0, delta=delta)
             measured.append(tacit.simulate(plan, environment, runs=5).per_round)
             certified.append(float(plan.regret_bound) / horizon)
         lines[name] = (horizons, measured, certified)
@@ -158,9 +182,9 @@ def bandit(folder: Path) -> Path:
 
 def one_pass(folder: Path) -> Path:
     """Excess risk of one released model against the number of records."""
-    domain, loss, lines = tacit.Ball(dim=10, radius=1.5), tacit.LogisticLoss(), {}
+    domain, loss, lines = tacit.domains.Ball(dim=10, radius=1.5), tacit.losses.LogisticLoss(), {}
     counts, fresh = (1_000, 3_000, 10_000, 30_000), 100_000
-    for kind in (tacit.ObjectivePerturbation, tacit.OnlineToBatch):
+    for kind in (tacit.algorithms.ObjectivePerturbation, tacit.algorithms.OnlineToBatch):
         measured, certified = [], []
         for count in counts:
             problem = tacit.Stochastic(domain=domain, loss=loss, horizon=count)
@@ -168,7 +192,7 @@ def one_pass(folder: Path) -> Path:
             excess = []
             for seed in range(5):
                 # One stream, one hidden model: the first records are learned from, the others measure the loss.
-                stream = tacit.LogisticStream(dimension=10, horizon=count + fresh, strength=1.5)
+                stream = tacit.environments.LogisticStream(dimension=10, horizon=count + fresh, strength=1.5)
                 features, labels = stream.data(np.random.default_rng(seed))
                 learner = plan.start(tacit.Randomness.replayable(seed))
                 learner.run((features[:count], labels[:count]))

@@ -1,19 +1,25 @@
 """What a script of errata is made of: one function for each printed statement, and a table of what it found.
 
 A function computes a counterexample or checks a repaired statement, and returns named numbers with a verdict. The pages
-under `docs/errata` show these tables; `tests/docs/test_errata.py` asserts every verdict.
+under `docs/errata` show these tables; `tests/docs/test_errata.py` asserts every verdict. A verdict has four values:
+
+- false: a counterexample to the statement itself.
+- proof has a gap: a step fails, and no counterexample to the statement is known.
+- loose: true, and several times larger than needed.
+- right, improved: true as printed, or under its assumption, and tacit does better or enforces the assumption.
 """
 
 from collections.abc import Callable
 from functools import cache
 
 Numbers = dict[str, float | str]
-PRINTED, CORRECTED = "as printed", "corrected"
+VERDICT, CORRECTED = "verdict", "corrected"
+FALSE, GAP, LOOSE, RIGHT = "false", "proof has a gap", "loose", "right, improved"
 
 
-def verdict(*, printed: bool, corrected: bool) -> Numbers:
-    """Whether the statement (or the step) holds as printed, and whether what replaces it does."""
-    return {PRINTED: "holds" if printed else "fails", CORRECTED: "holds" if corrected else "fails"}
+def verdict(kind: str, *, printed: bool, corrected: bool) -> Numbers:
+    """State the verdict if the numbers show it: the print does not pass the check, and what replaces it does."""
+    return {VERDICT: "not shown" if printed else kind, CORRECTED: "holds" if corrected else "fails"}
 
 
 class Errata:

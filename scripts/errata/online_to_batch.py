@@ -12,14 +12,14 @@ import numpy as np
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from scripts.errata.evidence import Errata, Numbers, verdict
+from scripts.errata.evidence import FALSE, GAP, LOOSE, RIGHT, Errata, Numbers, verdict
 
 import tacit
-from tacit.learners.stochastic.weighting import clipping_norms, paper_weighted_noise, weighted_noise
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, Tree
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import Gaussian
-from tacit.randomness import Randomness
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import Gaussian
+from tacit.algorithms.stochastic.online_to_batch.conversion import clipping_norms, paper_weighted_noise, weighted_noise
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
 
 errata = Errata()
 table = errata.table
@@ -41,7 +41,7 @@ def conversion() -> Numbers:
             if delta < 1:
                 within.append(Gaussian(float(rho)).delta(2 * rho * sqrt(log(1 / delta))) / delta)
     found["180 pairs with delta <= exp(-rho^2): largest true delta / delta"] = max(within)
-    return found | verdict(printed=all(beyond), corrected=max(within) <= 1)
+    return found | verdict(FALSE, printed=all(beyond), corrected=max(within) <= 1)
 
 
 @errata
@@ -64,7 +64,7 @@ def equation_6() -> Numbers:
     found["nodes of a leaf, T = 1000: log2(2T)"] = log2(2000)
     found["exact, the last gradient is never used"] = floor(log2(999)) + 1
     exact = Tree(999).column_norm ** 2
-    return found | verdict(printed=max(ratios) < 1.1, corrected=min(ratios) > 5 and abs(exact - 10) < 1e-9)
+    return found | verdict(LOOSE, printed=max(ratios) < 1.1, corrected=min(ratios) > 5 and abs(exact - 10) < 1e-9)
 
 
 @errata
@@ -72,8 +72,8 @@ def theorem_3() -> Numbers:
     """Lipschitz and smooth losses are assumed; with clipping, privacy holds for any records."""
     steep, mu = 10.0, gaussian_mu(1.0, 1e-6)
     told, true = Gaussian(mu).epsilon(1e-6), Gaussian(steep * mu).epsilon(1e-6)
-    problem = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(data_norm=1.0), horizon=50)
-    plan = tacit.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=1e-6)
+    problem = tacit.Stochastic(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(data_norm=1.0), horizon=50)
+    plan = tacit.algorithms.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=1e-6)
     rows = Randomness.replayable(1).stream("rows").standard_normal((50, 2))
     rows *= 2 / np.linalg.norm(rows, axis=1)[:, None]  # all longer than the public norm
     models = []
@@ -87,7 +87,7 @@ def theorem_3() -> Numbers:
         "true, if one record's gradients are 10 times the assumed bound": true,
         "tacit: move of the model when all records become 10 times longer": moved,
         "epsilon of its contract": plan.guarantee.epsilon(1e-6),
-        **verdict(printed=true <= told, corrected=moved < 1e-12 and plan.guarantee.epsilon(1e-6) <= 1.0),
+        **verdict(RIGHT, printed=true <= told, corrected=moved < 1e-12 and plan.guarantee.epsilon(1e-6) <= 1.0),
     }
 
 
@@ -102,7 +102,7 @@ def theorem_8() -> Numbers:
         found[f"k = {power}: sum of t^(k-2) over T^(k-1), T = 1e5"] = sums[power]
     found["ln T"] = log(10**5)
     return found | verdict(
-        printed=max(sums.values()) <= 1, corrected=sums[1] <= 1 + log(10**5) and max(sums[2], sums[3]) <= 1
+        GAP, printed=max(sums.values()) <= 1, corrected=sums[1] <= 1 + log(10**5) and max(sums[2], sums[3]) <= 1
     )
 
 
@@ -117,7 +117,7 @@ def pure_privacy() -> Numbers:
         "nodes that contain a record": nodes,
         "epsilon of all nodes at the scale sensitivity sqrt(log2 2T)/epsilon": printed,
         "epsilon at the linear scale": ours,
-        **verdict(printed=printed <= epsilon, corrected=ours <= epsilon),
+        **verdict(GAP, printed=printed <= epsilon, corrected=ours <= epsilon),
     }
 
 
@@ -136,13 +136,13 @@ def theorem_10() -> Numbers:
         found[f"T = 1e{power}: regulariser / signal at C = 1"] = share
         if share <= 1 and not first:
             first = rounds
-    plan = tacit.OnlineToBatch.calibrate(
-        tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=100),
+    plan = tacit.algorithms.OnlineToBatch.calibrate(
+        tacit.Stochastic(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=100),
         epsilon=1.0, delta=1e-6, learner="coin-betting",
     )  # fmt: skip
     silent = not np.isfinite(float(plan.regret_bound))
     found["tacit's certified excess risk for this learner"] = str(plan.regret_bound.value)
-    return found | verdict(printed=first <= 10**6, corrected=silent)
+    return found | verdict(LOOSE, printed=first <= 10**6, corrected=silent)
 
 
 @errata
@@ -157,7 +157,7 @@ def redrawn_noise() -> Numbers:
         redrawn = sqrt(float(np.sum(1 / ones))) / tree.column_norm
         ratios.append(redrawn)
         found[f"T = {rounds:g}: mu with redrawn noise / mu promised"] = redrawn
-    return found | verdict(printed=max(ratios) <= 1, corrected=abs(Tree(1000).column_norm ** 2 - 10) < 1e-9)
+    return found | verdict(RIGHT, printed=max(ratios) <= 1, corrected=abs(Tree(1000).column_norm ** 2 - 10) < 1e-9)
 
 
 if __name__ == "__main__":

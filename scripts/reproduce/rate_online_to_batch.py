@@ -15,12 +15,12 @@ if __name__ == "__main__":
 
 from scripts.reproduced import called, made, show
 
-from tacit.geometry import Ball
-from tacit.learners.stochastic import OnlineToBatch
+from tacit.algorithms.stochastic import OnlineToBatch
+from tacit.domains import Ball
 from tacit.losses import LogisticLoss
+from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
-from tacit.randomness import Randomness
-from tacit.report.style import legend_below, legend_lines, line_style, save_figure, start_figure
+from tacit.report.plots import legend_below, legend_lines, line_style, save_figure, start_figure
 
 DIMENSION = 10
 DOMAIN = Ball(DIMENSION, radius=2.0)

@@ -19,7 +19,7 @@ if __name__ == "__main__":
 from scripts.reproduced import called, made, show
 
 import tacit
-from tacit.report.style import legend_below, line_style, save_figure
+from tacit.report.plots import legend_below, line_style, save_figure
 
 ALPHA = np.linspace(0.0, 0.6, 121)
 HALF = np.full_like(ALPHA, 0.5)
@@ -71,7 +71,7 @@ def certified_growth(alpha: float, short: int, long: int) -> float:
     bounds = []
     for rounds in (short, long):
         problem = tacit.Experts(n=100, horizon=rounds)
-        plan = tacit.LazyExperts.calibrate(problem, epsilon=rounds**-alpha, delta=rounds**-2.0)
+        plan = tacit.algorithms.LazyExperts.calibrate(problem, epsilon=rounds**-alpha, delta=rounds**-2.0)
         bounds.append(float(plan.regret_bound))
     return log(bounds[1] / bounds[0]) / log(long / short)
 

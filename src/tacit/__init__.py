@@ -1,7 +1,6 @@
 """Differentially private online learning.
 
-Decide again and again from feedback that belongs to people, with a proof of what the decisions leak and a
-certified cost in regret.
+Sequential decisions from user feedback, with a proof of what the decisions leak and a certified cost in regret.
 
 >>> import tacit
 >>> problem = tacit.Experts(n=10, horizon=1000)
@@ -10,29 +9,24 @@ certified cost in regret.
 >>> expert = learner.play()
 >>> learner.observe([0.5] * 10)
 
-Importing tacit loads next to nothing: a public name is looked up in `_HOMES` and loaded when it is first used.
+The top level has problems, verbs and results. Algorithms, losses, sets and environments are in `tacit.algorithms`,
+`tacit.losses`, `tacit.domains` and `tacit.environments`. Importing tacit loads next to nothing: a name is loaded when
+it is first used.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tacit.version import __version__
 
 if TYPE_CHECKING:
+    from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
+    from tacit.accounting.ledger import Ledger
     from tacit.auditing.report import AuditReport
     from tacit.auditing.run import audit
-    from tacit.catalogue import register
     from tacit.client import Client
-    from tacit.comparison import Candidate, Comparison
-    from tacit.contracts import contract, contract_schema
     from tacit.decisions import Decision
-    from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms, LoggedArms
-    from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
-    from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
-    from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
-    from tacit.environments.floors import FairCoins, PerfectExpert, RandomSigns
-    from tacit.environments.lipschitz import PricingCurve
-    from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
     from tacit.errors import (
         Conflict,
         InvalidInput,
@@ -43,242 +37,119 @@ if TYPE_CHECKING:
         StoreError,
         TacitError,
     )
-    from tacit.floors import Floor
-    from tacit.geometry import (
-        Ball,
-        Birkhoff,
-        Box,
-        KSubsets,
-        L1Ball,
-        Matroid,
-        NuclearBall,
-        Paths,
-        Polytope,
-        Simplex,
-        SpanningTrees,
-        SubmodularBase,
-    )
-    from tacit.learners.arms import BatchedTsallis, PhasedArms
-    from tacit.learners.bandit import BanditFW, NoisyOCO, Rounds
-    from tacit.learners.convex import PrivateFTRL
-    from tacit.learners.ctrl import CTRL, LazyOCO
-    from tacit.learners.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
-    from tacit.learners.l2p_convex import L2PConvex
-    from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure
-    from tacit.learners.learner import Learner
-    from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
-    from tacit.learners.plan import Plan
-    from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
-    from tacit.learners.target import RegretBound
-    from tacit.learners.tracking import (
-        LazyFixedShare,
-        LimitedUpdates,
-        NoisyMirrorDescent,
-        RecentLeader,
-        RestartOnShift,
-        SampledFixedShare,
-        TrackingOnSums,
-    )
-    from tacit.losses import (
-        AbsoluteLoss,
-        ConvexFamily,
-        CustomLoss,
-        DeclaredLoss,
-        HingeLoss,
-        HuberLoss,
-        LinearLoss,
-        LinkLoss,
-        LogisticLoss,
-        QuadraticFormLoss,
-        QuadraticLoss,
-        QuantileLoss,
-        RegularisedLoss,
-        SeveralLinks,
-        SmoothedHingeLoss,
-        SquaredLoss,
-        TabulatedLoss,
-    )
-    from tacit.planning import Choice, plan
-    from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee, Relation
-    from tacit.privacy.ledger import Ledger
+    from tacit.noise.randomness import Randomness
+    from tacit.planning.catalogue import register
+    from tacit.planning.comparison import Candidate, Comparison
+    from tacit.planning.contract import contract
+    from tacit.planning.lower_bounds import LowerBound
+    from tacit.planning.planner import plan
     from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, StochasticLipschitz, Tracking
-    from tacit.randomness import Randomness
+    from tacit.runtime.learner import Learner
+    from tacit.runtime.plan import Plan
+    from tacit.runtime.target import RegretBound
     from tacit.simulation.loop import Simulation, simulate
-    from tacit.simulation.records import Sweep
-    from tacit.simulation.sweep import sweep
     from tacit.store.live import Live
     from tacit.store.store import Store
+    from tacit.sweeps.records import Sweep
+    from tacit.sweeps.sweep import sweep
+    from tacit.verification.schema import contract_schema
     from tacit.verification.verify import Verdict, verify
 
 _HOMES = {
+    "accounting.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
+    "accounting.ledger": "Ledger",
     "auditing.report": "AuditReport",
     "auditing.run": "audit",
-    "catalogue": "register",
     "client": "Client",
-    "comparison": "Candidate Comparison",
-    "contracts": "contract contract_schema",
     "decisions": "Decision",
-    "floors": "Floor",
-    "environments.arms": "BernoulliArms DecoyArms DriftingArms LoggedArms",
-    "environments.bandit": "Assignment MovingTarget Pricing Routing",
-    "environments.convex": "DriftingQuadratic LogisticStream ReplayData SignFlips",
-    "environments.experts": "BernoulliGap Replay SwitchingAdversary",
-    "environments.floors": "FairCoins PerfectExpert RandomSigns",
-    "environments.lipschitz": "PricingCurve",
-    "environments.tracking": "DriftingLosses ShiftingBernoulli",
     "errors": "Conflict InvalidInput MissingExtra PrivacyError ProtocolError ServiceError StoreError TacitError",
-    "geometry": (
-        "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall Paths Polytope Simplex SpanningTrees SubmodularBase"
-    ),
-    "learners.arms": "BatchedTsallis PhasedArms",
-    "learners.bandit": "BanditFW NoisyOCO Rounds",
-    "learners.convex": "PrivateFTRL",
-    "learners.ctrl": "CTRL LazyOCO",
-    "learners.experts": "L2P HedgeOnSums LazyExperts ScheduledExperts",
-    "learners.l2p_convex": "L2PConvex",
-    "learners.l2p_measure": "L2PMeasure OwnMeasure",
-    "learners.learner": "Learner",
-    "learners.lipschitz": "LipschitzGrid LipschitzNet LipschitzOnePass",
-    "learners.plan": "Plan",
-    "learners.stochastic": "AveragedFTRL ObjectivePerturbation OnlineToBatch",
-    "learners.target": "RegretBound",
-    "learners.tracking": "LazyFixedShare LimitedUpdates NoisyMirrorDescent RecentLeader RestartOnShift "
-    "SampledFixedShare TrackingOnSums",
-    "losses": "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss LogisticLoss "
-    "QuadraticFormLoss QuadraticLoss QuantileLoss RegularisedLoss SeveralLinks SmoothedHingeLoss SquaredLoss "
-    "TabulatedLoss",
-    "planning": "Choice plan",
-    "privacy.guarantee": "REPLACE ZERO_OUT Guarantee Relation",
-    "privacy.ledger": "Ledger",
+    "noise.randomness": "Randomness",
+    "planning.catalogue": "register",
+    "planning.comparison": "Candidate Comparison",
+    "planning.contract": "contract",
+    "planning.lower_bounds": "LowerBound",
+    "planning.planner": "plan",
     "problems": "Arms Bandit Convex Experts Lipschitz Stochastic StochasticLipschitz Tracking",
-    "randomness": "Randomness",
+    "runtime.learner": "Learner",
+    "runtime.plan": "Plan",
+    "runtime.target": "RegretBound",
     "simulation.loop": "Simulation simulate",
-    "simulation.records": "Sweep",
-    "simulation.sweep": "sweep",
     "store.live": "Live",
     "store.store": "Store",
+    "sweeps.records": "Sweep",
+    "sweeps.sweep": "sweep",
+    "verification.schema": "contract_schema",
     "verification.verify": "Verdict verify",
 }
 """The module of each public name."""
 
+_MOVED = {
+    "algorithms": (
+        "AveragedFTRL BanditFW BatchedTsallis CTRL HedgeOnSums L2P L2PConvex L2PMeasure LazyExperts "
+        "LazyFixedShare LazyOCO LimitedUpdates LipschitzGrid LipschitzNet LipschitzOnePass NoisyMirrorDescent "
+        "NoisyOCO ObjectivePerturbation OnlineToBatch OwnMeasure PhasedArms PrivateFTRL RecentLeader "
+        "RestartOnShift Rounds ScheduledExperts TrackingOnSums"
+    ),
+    "domains": (
+        "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall OracleSet Paths Polytope Simplex SpanningTrees "
+        "SubmodularBase"
+    ),
+    "environments": (
+        "Assignment BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
+        "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert Pricing PricingCurve RandomSigns "
+        "Replay ReplayData Routing ShiftingBernoulli SignFlips SwitchingAdversary"
+    ),
+    "losses": (
+        "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss "
+        "LogisticLoss QuadraticFormLoss QuadraticLoss QuantileLoss RegularisedLoss SeveralLinks "
+        "SmoothedHingeLoss SquaredLoss TabulatedLoss"
+    ),
+}
+"""The names of 0.2 that moved into a package; they work here for one release, with a warning."""
+
 _HOME_OF = {name: f"tacit.{home}" for home, names in _HOMES.items() for name in names.split()}
-_ROOMS = {home.partition(".")[0] for home in _HOMES} | {"estimators", "mechanisms", "report", "solvers", "validation"}
+_MOVED_TO = {name: f"tacit.{package}.{name}" for package, names in _MOVED.items() for name in names.split()}
+_MOVED_TO |= {"Choice": "tacit.planning.comparison.Comparison", "Floor": "tacit.planning.lower_bounds.LowerBound"}
+_PACKAGES = {
+    *(home.partition(".")[0] for home in _HOMES), *_MOVED, "estimators", "report", "solvers", "testing", "validation",
+}  # fmt: skip
 
 __all__ = [
-    "CTRL",
-    "L2P",
     "REPLACE",
     "ZERO_OUT",
-    "AbsoluteLoss",
     "Arms",
-    "Assignment",
     "AuditReport",
-    "AveragedFTRL",
-    "Ball",
     "Bandit",
-    "BanditFW",
-    "BatchedTsallis",
-    "BernoulliArms",
-    "BernoulliGap",
-    "Birkhoff",
-    "Box",
     "Candidate",
-    "Choice",
     "Client",
     "Comparison",
     "Conflict",
     "Convex",
-    "ConvexFamily",
-    "CustomLoss",
     "Decision",
-    "DeclaredLoss",
-    "DecoyArms",
-    "DriftingArms",
-    "DriftingLosses",
-    "DriftingQuadratic",
     "Experts",
-    "FairCoins",
-    "Floor",
     "Guarantee",
-    "HedgeOnSums",
-    "HingeLoss",
-    "HuberLoss",
     "InvalidInput",
-    "KSubsets",
-    "L1Ball",
-    "L2PConvex",
-    "L2PMeasure",
-    "LazyExperts",
-    "LazyFixedShare",
-    "LazyOCO",
     "Learner",
     "Ledger",
-    "LimitedUpdates",
-    "LinearLoss",
-    "LinkLoss",
     "Lipschitz",
-    "LipschitzGrid",
-    "LipschitzNet",
-    "LipschitzOnePass",
     "Live",
-    "LoggedArms",
-    "LogisticLoss",
-    "LogisticStream",
-    "Matroid",
+    "LowerBound",
     "MissingExtra",
-    "MovingTarget",
-    "NoisyMirrorDescent",
-    "NoisyOCO",
-    "NuclearBall",
-    "ObjectivePerturbation",
-    "OnlineToBatch",
-    "OwnMeasure",
-    "Paths",
-    "PerfectExpert",
-    "PhasedArms",
     "Plan",
-    "Polytope",
-    "Pricing",
-    "PricingCurve",
     "PrivacyError",
-    "PrivateFTRL",
     "ProtocolError",
-    "QuadraticFormLoss",
-    "QuadraticLoss",
-    "QuantileLoss",
-    "RandomSigns",
     "Randomness",
-    "RecentLeader",
     "RegretBound",
-    "RegularisedLoss",
     "Relation",
-    "Replay",
-    "ReplayData",
-    "RestartOnShift",
-    "Rounds",
-    "Routing",
-    "SampledFixedShare",
-    "ScheduledExperts",
     "ServiceError",
-    "SeveralLinks",
-    "ShiftingBernoulli",
-    "SignFlips",
-    "Simplex",
     "Simulation",
-    "SmoothedHingeLoss",
-    "SpanningTrees",
-    "SquaredLoss",
     "Stochastic",
     "StochasticLipschitz",
     "Store",
     "StoreError",
-    "SubmodularBase",
     "Sweep",
-    "SwitchingAdversary",
-    "TabulatedLoss",
     "TacitError",
     "Tracking",
-    "TrackingOnSums",
     "Verdict",
     "__version__",
     "audit",
@@ -298,8 +169,12 @@ if not TYPE_CHECKING:  # a type checker shall see the imports above, not that an
         """Load a public name, or a package, when it is first used."""
         if name in _HOME_OF:
             value = getattr(import_module(_HOME_OF[name]), name)
-        elif name in _ROOMS:
+        elif name in _PACKAGES:
             value = import_module(f"tacit.{name}")
+        elif name in _MOVED_TO:
+            package, _, moved = _MOVED_TO[name].rpartition(".")
+            warnings.warn(f"tacit.{name} is {_MOVED_TO[name]} now.", DeprecationWarning, stacklevel=2)
+            return getattr(import_module(package), moved)
         else:
             raise AttributeError(f"module 'tacit' has no attribute {name!r}")
         globals()[name] = value
@@ -307,5 +182,5 @@ if not TYPE_CHECKING:  # a type checker shall see the imports above, not that an
 
 
 def __dir__() -> list[str]:
-    """The public names, and what Python itself puts here."""
+    """List the public names, and what Python itself puts here."""
     return sorted({*globals(), *__all__})

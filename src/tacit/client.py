@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 
 from tacit.decisions import Decision
 from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError, TacitError
-from tacit.randomness import Process, secret_bytes
+from tacit.noise.randomness import Process, secret_bytes
 from tacit.validation import MALFORMED, check_integer, check_positive, invalid
 
 AGAIN = (408, 429, 502, 503, 504)
@@ -26,6 +26,11 @@ AGAIN = (408, 429, 502, 503, 504)
 LOST = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
 """Errors of TLS that say no more than that the connection is gone."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
+NO_DEFAULT: Any = object()
+
+
+class Unanswered(ServiceError):
+    """The service did not answer in time."""
 
 
 class Client:
@@ -53,25 +58,48 @@ class Client:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._kept = threading.local()  # each thread has a connection of its own
 
-    def decide(self, name: str, key: str | None = None) -> Decision:
+    def decide(
+        self, name: str, key: str | None = None, *, deadline: float | None = None, default: Any = NO_DEFAULT
+    ) -> Decision:
         """The decision of the next round of a learner.
 
         Args:
             name: the learner.
             key: a name for this request (default: a random one): the same key gives the same decision, also after this
                 program has ended.
+            deadline: after so many seconds without an answer, give up (default: the client's patience). Only the search
+                for the address of a host can take longer.
+            default: what to do then. The decision says that it is a default (`decision.default`) and has no feedback.
+                Without a default giving up raises a `ServiceError`. A refusal by the service raises in any case.
         """
         wanted = urlsafe_b64encode(secret_bytes(18)).decode() if key is None else key
-        answer = self._ask("POST", f"/v1/learners/{_quoted(name)}/decisions", {"key": wanted})
+        longest = self._patience if deadline is None else check_positive("decide", "deadline", deadline)
+        try:
+            answer = self._ask("POST", f"/v1/learners/{_quoted(name)}/decisions", {"key": wanted}, longest)
+        except Unanswered:
+            if default is NO_DEFAULT:
+                raise
+            return Decision(-1, default)
         try:
             return Decision(check_integer("decide", "round", answer["round"], at_least=0), answer["action"])
         except (*MALFORMED, InvalidInput):
             raise _strange(200) from None
 
-    def settle(self, name: str, round: int, feedback: Any) -> None:
-        """Report the feedback of a round: a list of numbers, a number, or None if there is none."""
+    def settle(self, name: str, round: int, feedback: Any, *, person: str | None = None) -> None:
+        """Report the feedback of a round.
+
+        Args:
+            name: the learner's name.
+            round: the round.
+            feedback: a list of numbers, a number, or None if there is none.
+            person: whose feedback it is, if the learner was made with `persons=True`; needed then, refused otherwise.
+        """
+        if round == -1:
+            raise InvalidInput("This decision was a default, which belongs to no round and has no feedback.")
         number = check_integer("settle", "round", round, at_least=0)
         content = {"feedback": feedback.tolist() if hasattr(feedback, "tolist") else feedback}
+        if person is not None:
+            content["person"] = person
         self._ask("POST", f"/v1/learners/{_quoted(name)}/rounds/{number}/feedback", content)
 
     def create(
@@ -86,7 +114,8 @@ class Client:
             epsilon: the privacy budget of the whole run.
             delta: the failure probability of the privacy.
             ledger: the name of a ledger there, which is charged.
-            **target: adversary, relation, rounds_per_person, max_switches, confidence, as in `tacit.plan`.
+            **target: adversary, relation, rounds_per_person, max_switches, confidence, as in `tacit.plan`; and
+                `persons=True` if feedback names its person, whom the store then counts.
         """
         described = problem
         if is_dataclass(problem):
@@ -98,6 +127,10 @@ class Client:
         except ProtocolError as error:
             raise Conflict(str(error)) from None
         return answer
+
+    def end(self, name: str) -> None:
+        """End a learner for good: its state and feedback are deleted; contract, decisions and charges are kept."""
+        self._ask("DELETE", f"/v1/learners/{_quoted(name)}")
 
     def learner(self, name: str) -> dict[str, Any]:
         """What is public of a learner: contract, certified regret, rounds, switches, latest decisions."""
@@ -125,13 +158,14 @@ class Client:
     def __repr__(self) -> str:
         return f"Client('{'https' if self._secure else 'http'}://{self._host}{self._prefix}')"
 
-    def _ask(self, method: str, path: str, content: dict[str, Any] | None = None) -> Any:
+    def _ask(self, method: str, path: str, content: dict[str, Any] | None = None, patience: float | None = None) -> Any:
         """The answer to a request, which is sent again until there is one."""
-        body = None if content is None else _written(content)
-        end, pause = time.monotonic() + self._patience, 0.0  # a connection that was kept may be closed by now: at once
+        body, longest = None if content is None else _written(content), patience or self._patience
+        end, pause = time.monotonic() + longest, 0.0  # a connection that was kept may be closed by now: at once
         while True:
             try:
-                status, text = self._send(method, path, body)
+                left = max(end - time.monotonic(), 0.001) if patience else self._timeout
+                status, text = self._send(method, path, body, min(left, self._timeout))
             except (OSError, http.client.HTTPException) as error:
                 if isinstance(error, ssl.SSLError) and not isinstance(error, LOST):
                     raise ServiceError(f"{self!r} cannot trust the service: {error.reason}.") from None
@@ -141,19 +175,22 @@ class Client:
                 return _read(status, text)
             if time.monotonic() + pause > end:
                 said = f"answered {status}" if status else f"did not answer ({text.decode()})"
-                raise ServiceError(
-                    f"{self!r}: the service {said} for {self._patience:g} seconds. Whether the request was carried out "
+                raise Unanswered(
+                    f"{self!r}: the service {said} for {longest:g} seconds. Whether the request was carried out "
                     "is not known: the same one again, with the same key, finds out."
                 )
             time.sleep(pause)
             pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 2 * pause))
 
-    def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    def _send(self, method: str, path: str, body: bytes | None, seconds: float) -> tuple[int, bytes]:
         kept: _Kept | None = getattr(self._kept, "connection", None)
         if kept is None or kept.process != Process.number:  # a fork shares the socket, and would read others' answers
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            kept = self._kept.connection = _Kept(kind(self._host, timeout=self._timeout))
+            kept = self._kept.connection = _Kept(kind(self._host, timeout=seconds))
         connection = kept.connection
+        connection.timeout = seconds
+        if connection.sock is not None:
+            connection.sock.settimeout(seconds)
         connection.request(method, self._prefix + path, body, self._headers)
         response = connection.getresponse()
         return response.status, response.read()

@@ -3,8 +3,10 @@
 Comparisons are written so that NaN fails them, and bool is never taken for a number.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from copy import copy
 from dataclasses import fields
+from functools import cached_property
 from importlib import import_module
 from numbers import Integral, Real
 from types import ModuleType
@@ -20,6 +22,8 @@ IntArray = NDArray[np.int64]
 LARGEST_INTEGER = 2**63 - 1
 LARGEST_DIMENSION = 10**7
 LARGEST_TABLE = 5 * 10**8
+# Rows of numbers are processed in blocks that stay in cache; about this many entries at a time.
+BLOCK_ENTRIES = 1 << 18
 # Positive numbers stay between these, so that formulas may square, multiply and divide them.
 SMALLEST, LARGEST = 1e-60, 1e60
 # Divided by instead of a length of 0, so that the zero vector stays what it is: the smallest float is 2e-308.
@@ -46,6 +50,13 @@ def plain_fields(instance: Any) -> None:
             object.__setattr__(instance, field.name, value)
         if isinstance(value, float) and value == 0.0:
             object.__setattr__(instance, field.name, 0.0)
+
+
+def without_caches(instance: Any) -> dict[str, Any]:
+    """Give the attributes of an instance that are not cached properties: what a pickle of it holds."""
+    kind = type(instance)
+    kept = vars(instance).items()
+    return {name: value for name, value in kept if not isinstance(getattr(kind, name, None), cached_property)}
 
 
 def _as_float(value: Any) -> Any:
@@ -127,7 +138,7 @@ def check_table(owner: str, rows: int, columns: int) -> None:
     if rows * columns > LARGEST_TABLE:
         raise InvalidInput(
             f"{owner} would make {rows} x {columns} numbers at once, and at most {LARGEST_TABLE} are allowed: "
-            "shorten the stream."
+            "shorten the stream, or the delay."
         )
 
 
@@ -177,11 +188,57 @@ def check_flag(owner: str, name: str, value: object) -> bool:
 
 
 def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None, ...] | None) -> FloatArray:
-    """Return `values` as a float64 array of the given shape (None: any), not copied if it is one.
+    """Return `values` as a new float64 array of the given shape (None: any).
+
+    Copies first: memory of the caller's may be shared, mapped, or written to by another thread, and what passes a
+    check must be what is used. So whoever takes numbers from outside calls this function, checks its result, and never
+    reads `values` again. For arrays of rounds, `Rows` does the same block by block.
 
     Integers and smaller floats are converted; text, booleans, complex numbers and objects are not.
     Whether the entries are finite is left to the caller, who knows their range.
     """
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape:
+        return values.copy()
+    array = _real(owner, name, values, shape)
+    return array.astype(np.float64, order="C")  # a copy, whatever it was
+
+
+class Rows:
+    """Numbers of many rounds, one row each, in the memory of the caller: whatever is read of them is a copy.
+
+    Type and shape are checked at once. Entries are checked by whoever reads them, in the copy: a block at a time, so
+    that a long array is never in memory twice.
+    """
+
+    def __init__(self, owner: str, name: str, values: ArrayLike, width: int) -> None:
+        self._rows = _real(owner, name, values, (None, width))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, part: slice) -> "Rows":
+        """A stretch of these rows, not read yet."""
+        stretch = copy(self)
+        stretch._rows = self._rows[part]
+        return stretch
+
+    def read(self) -> FloatArray:
+        """All of these rows, as a new contiguous array."""
+        return self._rows.astype(np.float64, order="C")
+
+    def blocks(self) -> Iterator[FloatArray]:
+        """All of these rows in order, read in blocks that stay in cache."""
+        size = max(1, BLOCK_ENTRIES // max(1, self._rows.shape[1]))
+        for first in range(0, len(self), size):
+            yield self[first : first + size].read()
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        for block in self.blocks():
+            yield from block
+
+
+def _real(owner: str, name: str, values: ArrayLike, shape: tuple[int | None, ...] | None) -> NDArray[Any]:
+    """Give numbers of that shape as an array, perhaps in the caller's memory; nothing but type and shape is read."""
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
@@ -198,7 +255,7 @@ def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None
     ):
         wanted = "(" + ", ".join("any" if want is None else str(want) for want in shape) + ")"
         raise InvalidInput(f"The '{name}' of {owner} must have shape {wanted}. Got {array.shape} instead.")
-    return array if array.dtype == np.float64 else array.astype(np.float64)
+    return array
 
 
 def _fits_a_float(entry: object) -> bool:

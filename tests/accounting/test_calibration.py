@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from dp_accounting import get_epsilon_gaussian, get_sigma_gaussian
 
+from tacit.accounting.calibration import descend, gaussian_mu, largest, minimise, smallest
+from tacit.accounting.conversion import gaussian_delta
+from tacit.accounting.curves import Gaussian
 from tacit.errors import PrivacyError
-from tacit.privacy.calibration import descend, gaussian_mu, largest, minimise, smallest
-from tacit.privacy.conversion import gaussian_delta
-from tacit.privacy.curves import Gaussian
 
 COSTS = {
     "power": lambda x: 3 * x**1.7,

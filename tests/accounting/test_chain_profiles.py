@@ -7,15 +7,11 @@ from math import comb, exp, expm1, inf, log, log1p
 import numpy as np
 import pytest
 
-from tacit.privacy import chain_profiles
-from tacit.privacy.chain_profiles import ChainProfile
-from tacit.privacy.coins import moved_pairs, toss_atoms
-from tacit.privacy.conversion import renyi_delta, renyi_epsilon
-from tacit.privacy.curves import BoundedRange, Gaussian, Repeated, Sometimes
-from tacit.privacy.few_steps import WorstDraws
-from tacit.privacy.lazy import CappedChain, LazyChain
-from tacit.privacy.smoothed_walk import SmoothedWalk
-from tacit.privacy.walk_law import Draws
+from tacit.accounting import chain_profiles
+from tacit.accounting.chain_profiles import ChainProfile, Draws, SmoothedWalk, WorstDraws, moved_pairs, toss_atoms
+from tacit.accounting.conversion import renyi_delta, renyi_epsilon
+from tacit.accounting.curves import BoundedRange, Gaussian, Repeated, Sometimes
+from tacit.accounting.lazy import CappedChain, LazyChain
 
 EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0)
 
@@ -213,37 +209,6 @@ def test_one_draw_is_the_envelope():
             assert exact <= curve.delta(share * width) <= exact * (1 + 1e-2) + 1e-12
 
 
-def test_walks_against_every_kind_of_coin():
-    """Few tosses: the chain's delta is above the exact one of independent extreme coins and draws."""
-    for few in (0, 12):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(chain_profiles, "_FEW", few)
-            for eta, force, batch in ((0.3, 0.3, 1), (0.1, 0.05, 2), (0.02, 0.01, 3)):
-                curve = chain(eta, force, batch, 4 * batch)
-                for epsilon in (0.0, 0.1, 0.4, 1.0):
-                    assert enumerated(curve, epsilon) <= curve.delta(epsilon)
-
-
-def enumerated(curve, epsilon, ends=5):
-    """The worst vertex and the worst constant t of a chain of independent tosses, outcome by outcome."""
-    profile = curve.profile
-    worst = 0.0
-    for end in np.linspace(0.2, 0.8, ends) * profile.width:
-        up = -expm1(end - profile.width) / -expm1(-profile.width)
-        draw = [(end, up), (end - profile.width, 1 - up)]
-        plain = [(0.0, 1 - profile.chance), *((z, profile.chance * p) for z, p in draw)]
-        for pair in moved_pairs(profile.least, profile.spread, profile.shifts[0]):
-            keep, move = pair.losses
-            first = [(keep, exp(-pair.hazard)), *((move + z, -expm1(-pair.hazard) * p) for z, p in draw)]
-            outcomes = product(first, *[plain] * (profile.decisions - 1))
-            total = 0.0
-            for outcome in outcomes:
-                loss = sum(z for z, _ in outcome)
-                total += np.prod([p for _, p in outcome]) * max(0.0, -expm1(epsilon - loss))
-            worst = max(worst, total)
-    return worst
-
-
 # --- coins of several rounds -----------------------------------------------------------------------------------
 
 
@@ -287,27 +252,6 @@ def test_more_rounds_and_more_draws_never_leak_less():
     assert base.epsilon(1e-6) < two.epsilon(1e-6) < 0.97 * renyi_only(two)
     lengths = [chain(0.02, 0.05, 3, rounds).epsilon(1e-6) for rounds in (6, 30, 39, 42, 300, 3000)]
     assert all(a < b for a, b in pairwise(lengths))
-
-
-def test_several_rounds_against_enumeration():
-    """Two changed tosses among four, every combination of vertices, draws at constant t."""
-    people, eta, force = 2, 0.2, 0.3
-    curve = chain(eta, force, 1, 5, people)
-    profile = curve.profile
-    for end, epsilon in product(np.array([0.3, 0.5, 0.7]) * profile.width, (0.0, 0.5, 1.0)):
-        up = -expm1(end - profile.width) / -expm1(-profile.width)
-        draw = [(end, up), (end - profile.width, 1 - up)]
-        plain = [(0.0, 1 - profile.chance), *((z, profile.chance * p) for z, p in draw)]
-        pairs = moved_pairs(profile.least, profile.spread, eta)
-        tosses = [
-            [(p.losses[0], exp(-p.hazard)), *((p.losses[1] + z, -expm1(-p.hazard) * c) for z, c in draw)] for p in pairs
-        ]
-        for first, second in product(tosses, tosses):
-            total = sum(
-                a * b * c * d * max(0.0, -expm1(epsilon - w - x - y - z))
-                for (w, a), (x, b), (y, c), (z, d) in product(first, second, plain, plain)
-            )
-            assert total <= curve.delta(epsilon)
 
 
 # --- where there is no walk ------------------------------------------------------------------------------------

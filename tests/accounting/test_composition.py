@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
+from tacit.accounting import composition, curves
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.composition import Composition, Failing, Responses, TwoSteps, compose, joint, two_steps
+from tacit.accounting.lazy import CappedChain, LazyChain
 from tacit.errors import InvalidInput
-from tacit.privacy import curves, responses
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.composition import Composition, Failing, compose, joint
-from tacit.privacy.lazy import CappedChain, LazyChain
-from tacit.privacy.responses import Responses
-from tacit.privacy.two_steps import TwoSteps, two_steps
 
 CHAIN = LazyChain(20, 0.5, 0.7, 0.1, curves.BoundedRange(0.1))
 ONE = curves.Gaussian(gaussian_mu(1.0, 1e-6))
@@ -139,7 +137,7 @@ def test_many_different_responses_against_an_independent_accountant(seed, monkey
         lower = exact.get_delta_for_epsilon(epsilon)
         assert lower <= whole.delta(epsilon) <= lower * 1.25 + 1e-9
     assert whole.epsilon(1e-6) < 0.99 * curves.Sum((Responses(tuple(values), (1,) * 40),)).epsilon(1e-6)
-    monkeypatch.setattr(responses, "_PLACES", 256)  # a coarser grid only rounds up more
+    monkeypatch.setattr(composition, "_PLACES", 256)  # a coarser grid only rounds up more
     coarse = Responses(tuple(values), (1,) * 40)
     assert all(coarse.delta(e) >= whole.joint.delta(e) for e in (0.0, 0.5, 1.0, 2.0))
 

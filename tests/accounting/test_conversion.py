@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
-from tacit.privacy.conversion import LEAST_DELTA, ORDERS, log_mixture, nearby_epsilon, renyi_delta, renyi_epsilon
-from tacit.privacy.curves import BoundedRange, Curve, Gaussian, Pure, Renyi, Repeated, SamplerError, Sometimes, Sum
+from tacit.accounting.conversion import LEAST_DELTA, ORDERS, log_mixture, nearby_epsilon, renyi_delta, renyi_epsilon
+from tacit.accounting.curves import BoundedRange, Curve, Gaussian, Pure, Renyi, Repeated, SamplerError, Sometimes, Sum
 
 GIVEN = 1 + np.geomspace(0.02, 1e5, 60)
 

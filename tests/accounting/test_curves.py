@@ -1,15 +1,43 @@
-"""Privacy curves against closed forms in high precision and exact mechanisms."""
+"""Privacy curves against closed forms in high precision and exact mechanisms, as JSON, and what they refuse."""
 
 import itertools
+import json
 
 import mpmath
 import numpy as np
 import pytest
 
-from privacy.every_curve import CURVES, DELTAS, EPSILONS, every
-from tacit.privacy import curves
-from tacit.privacy.composition import compose
-from tacit.privacy.conversion import ORDERS, renyi_epsilon
+from tacit.accounting import curves
+from tacit.accounting.composition import compose
+from tacit.accounting.conversion import ORDERS, renyi_epsilon
+from tacit.accounting.lazy import CappedChain, LazyChain
+from tacit.errors import InvalidInput
+
+EPSILONS = (0.0, 0.01, 0.1, 0.5, 1.0, 3.0)
+DELTAS = (1e-12, 1e-6, 1e-3, 0.1)
+CURVES = [
+    curves.Pure(0.7),
+    curves.Pure(0.0),
+    curves.Gaussian(0.6),
+    curves.Gaussian(0.0),
+    curves.Approximate(0.5, 1e-7),
+    curves.Approximate(0.5, 0.0),
+    curves.BoundedRange(0.3),
+    curves.Renyi([1.5, 2.0, 8.0, 64.0], [0.1, 0.12, 0.5, 3.0]),
+    curves.Sometimes(0.2, curves.BoundedRange(0.4)),
+    curves.Sometimes(0.3, curves.Gaussian(0.5)),
+    curves.Repeated(curves.BoundedRange(0.1), 20),
+    curves.Repeated(curves.Gaussian(0.1), 0),
+    curves.Sum((curves.Pure(0.1), curves.Gaussian(0.2), curves.Repeated(curves.BoundedRange(0.1), 3))),
+    curves.SamplerError(curves.Gaussian(0.4), 1e-10, 5),
+    curves.SamplerError(curves.Pure(0.4), 0.0, 0),
+    LazyChain(10, 0.5, 0.7, 0.3, curves.BoundedRange(0.6)),
+    LazyChain(10, 0.3, 0.7, 0.9, curves.BoundedRange(1.2), batch=2, rounds_per_person=2, drift=0.01),
+    LazyChain.of_hazards(1e-15, 5e-17, decisions=10, bit=5e-17, draw=curves.BoundedRange(1e-16)),
+    CappedChain(LazyChain(10, 0.5, 0.7, 0.3, curves.BoundedRange(0.6)), 4),
+]
+every = pytest.mark.parametrize("curve", CURVES, ids=repr)
+
 
 mpmath.mp.dps = 40
 
@@ -118,6 +146,24 @@ def test_log_mixture_keeps_its_digits(probability, log_moment):
     exact = mpmath.log(1 + s * mpmath.expm1(x))
     got = curves.log_mixture(probability, np.array([log_moment]))[0]
     assert got == pytest.approx(float(exact), rel=1e-13, abs=1e-300)
+
+
+@pytest.mark.parametrize("width", [0.1, 0.3, 1.0])
+def test_bounded_range_covers_every_selection_of_two_and_is_nearly_attained(width):
+    """Log ratios t - width and t: the probabilities follow, and t moves through the whole range."""
+    curve = curves.BoundedRange(width)
+    shares = []
+    for order in (1.01, 2.0, 9.0):
+        exact = 0.0
+        for t in np.linspace(0.0, width, 201)[1:-1]:
+            p = float(np.expm1(width - t) / np.expm1(width)) * float(np.exp(t))
+            q = float(np.expm1(width - t) / np.expm1(width))
+            moment = p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)
+            exact = max(exact, float(np.log(moment)) / (order - 1))
+        bound = curve.renyi(np.array([order]))[0]
+        assert exact <= bound * (1 + 1e-12)
+        shares.append(exact / bound)
+    assert max(shares) > 0.9
 
 
 def test_sometimes_is_the_exact_moment_of_the_mixture():
@@ -287,3 +333,101 @@ def test_renyi_table_uses_the_next_larger_order():
     np.testing.assert_allclose(curve.renyi(np.array([1.5, 2.0, 2.1, 4.0])), [0.1, 0.1, 0.3, 0.3], rtol=1e-9)
     assert curve.renyi(np.array([4.1]))[0] == np.inf
     assert curves.Repeated(curve, 0).epsilon(1e-6) == 0.0
+
+
+@every
+def test_json_round_trip(curve):
+    again = curves.Curve.from_dict(json.loads(json.dumps(curve.to_dict())))
+    assert again == curve
+    assert again.epsilon(1e-6) == curve.epsilon(1e-6)
+
+
+def test_every_kind_of_curve_is_in_the_round_trip():
+    assert {type(curve).__name__ for curve in CURVES} >= {
+        "Pure",
+        "Gaussian",
+        "Approximate",
+        "BoundedRange",
+        "Renyi",
+        "Sometimes",
+        "Repeated",
+        "Sum",
+        "SamplerError",
+        "LazyChain",
+        "CappedChain",
+    }
+
+
+def test_numpy_integers_serialise():
+    json.dumps(curves.Repeated(curves.Pure(0.1), np.int64(3)).to_dict())
+
+
+@pytest.mark.parametrize("content", [{}, {"curve": "Nonsense"}, {"curve": None}])
+def test_unknown_curve(content):
+    with pytest.raises(InvalidInput, match="A curve must be one of"):
+        curves.Curve.from_dict(content)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, True, "1", None, 1j])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: curves.Pure(x),
+        lambda x: curves.Gaussian(x),
+        lambda x: curves.BoundedRange(x),
+        lambda x: curves.Approximate(x, 0.1),
+        lambda x: curves.Approximate(0.1, x),
+        lambda x: curves.Sometimes(x, curves.Pure(1.0)),
+        lambda x: curves.Repeated(curves.Pure(1.0), x),
+        lambda x: curves.SamplerError(curves.Pure(1.0), x, 1),
+        lambda x: curves.SamplerError(curves.Pure(1.0), 0.1, x),
+        lambda x: LazyChain(x, 0.5, 0.7, 0.1, curves.Pure(1.0)),
+        lambda x: LazyChain(3, x, 0.7, 0.1, curves.Pure(1.0)),
+        lambda x: LazyChain(3, 0.5, x, 0.1, curves.Pure(1.0)),
+        lambda x: LazyChain(3, 0.5, 0.7, x, curves.Pure(1.0)),
+        lambda x: LazyChain(3, 0.5, 0.7, 0.1, curves.Pure(1.0), batch=x),
+        lambda x: LazyChain(3, 0.5, 0.7, 0.1, curves.Pure(1.0), rounds_per_person=x),
+        lambda x: LazyChain(3, 0.5, 0.7, 0.1, curves.Pure(1.0), drift=x),
+        lambda x: CappedChain(LazyChain(3, 0.5, 0.7, 0.1, curves.Pure(1.0)), x),
+    ],
+)
+def test_bad_arguments(make, bad):
+    with pytest.raises(InvalidInput, match="must be"):
+        make(bad)
+
+
+@pytest.mark.parametrize("bad", [-0.1, np.nan, np.inf, True, "1", None])
+@every
+def test_bad_questions(curve, bad):
+    with pytest.raises(InvalidInput, match="'epsilon'"):
+        curve.delta(bad)
+    with pytest.raises(InvalidInput, match="'delta'"):
+        curve.epsilon(bad)
+
+
+@every
+def test_delta_of_one_is_refused(curve):
+    with pytest.raises(InvalidInput, match="'delta'"):
+        curve.epsilon(1.0)
+
+
+def test_lazy_chain_needs_ordered_keep_probabilities():
+    with pytest.raises(InvalidInput, match="keep"):
+        LazyChain(3, 0.8, 0.7, 0.1, curves.Pure(1.0))
+
+
+@pytest.mark.parametrize(
+    ("orders", "values"),
+    [
+        ([], []),
+        ([2.0], [1.0, 2.0]),
+        ([[2.0]], [[1.0]]),
+        ([1.0], [1.0]),
+        ([3.0, 2.0], [1.0, 1.0]),
+        ([2.0], [-1.0]),
+        ([2.0], [np.nan]),
+    ],
+)
+def test_bad_renyi_tables(orders, values):
+    with pytest.raises(InvalidInput, match="Renyi"):
+        curves.Renyi(orders, values)

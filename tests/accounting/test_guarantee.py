@@ -1,4 +1,4 @@
-"""The contract: what it carries, how it reads, how it is stored, and what may be combined."""
+"""The guarantee: what it carries, how it reads, how it is stored, and what may be combined."""
 
 import json
 import subprocess
@@ -7,31 +7,17 @@ import sys
 import numpy as np
 import pytest
 
+from accounting.test_curves import CURVES
+from tacit.accounting import curves
+from tacit.accounting.composition import Composition
+from tacit.accounting.guarantee import EXACT, IDEALIZED, REPLACE, ZERO_OUT, Guarantee, Relation
+from tacit.accounting.lazy import CappedChain, LazyChain
+from tacit.algorithms.convex.ctrl.certificate import PerturbedMinimiser
+from tacit.algorithms.stochastic.objective_perturbation.accounting import GaussianAlternatives
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.ctrl.accounting import PerturbedMinimiser
-from tacit.learners.stochastic.objective_accounting import GaussianAlternatives
-from tacit.privacy import curves
-from tacit.privacy.composition import Composition
-from tacit.privacy.guarantee import EXACT, IDEALIZED, REPLACE, ZERO_OUT, Guarantee, Relation
-from tacit.privacy.lazy import CappedChain, LazyChain
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 CHAIN = LazyChain(10, 0.5, 0.7, 0.3, curves.BoundedRange(0.6))
-CURVES = [
-    curves.Pure(0.7),
-    curves.Gaussian(0.6),
-    curves.Approximate(0.5, 1e-7),
-    curves.BoundedRange(0.3),
-    curves.Renyi([2.0], [0.1]),
-    curves.Sometimes(0.2, curves.Gaussian(0.4)),
-    curves.Repeated(curves.BoundedRange(0.1), 20),
-    curves.Sum((curves.Pure(0.1), curves.Gaussian(0.2))),
-    curves.SamplerError(curves.Gaussian(0.4), 1e-10, 5),
-    CHAIN,
-    CappedChain(CHAIN, 4),
-]
-
-
 HALF = curves.Gaussian(0.5)
 
 
@@ -85,11 +71,11 @@ def test_a_fresh_process_reads_every_contract():
     ]
     texts = [contract(curve).to_json() for curve in every]
     code = (
-        "import json, sys; from tacit.privacy.guarantee import Guarantee\n"
+        "import json, sys; from tacit.accounting.guarantee import Guarantee\n"
         "for text in json.loads(sys.stdin.read()): assert Guarantee.from_json(text).to_json() == text\n"
     )
     subprocess.run([sys.executable, "-c", code], input=json.dumps(texts), text=True, check=True)
-    for home in ("json.tool", "tacit.__main__", "tacit.nowhere", 3, None, "os; tacit.privacy.lazy"):
+    for home in ("json.tool", "tacit.__main__", "tacit.nowhere", 3, None, "os; tacit.accounting.lazy"):
         with pytest.raises(InvalidInput, match="A curve must be one of"):
             curves.Curve.from_dict({"kind": "Nonsense", "home": home})
 
@@ -121,8 +107,8 @@ def test_str_is_the_whole_contract():
         "delta=1e-06",
         "Gaussian DP",
         "a proof",
-        "one round's feedback",
-        "at most 2 round",
+        "everything one person answers in up to 2 rounds, together",
+        "the limit is promised by you",
         "zero-out",
         "every action",
         "adaptive",
@@ -130,6 +116,9 @@ def test_str_is_the_whole_contract():
         "computational",
     ):
         assert word in text
+    assert "enforced by the store" in str(contract(rounds_per_person=2).with_enforced_persons())
+    assert "what one person answers in one round;" in str(contract())
+    assert "in one record;" in str(contract(unit="one record"))
     assert "(pure)" in str(contract(curves.Pure(0.5), 0.0))
     assert "epsilon=0.5 " in str(contract(curves.Pure(0.5), 0.0))
     assert str(REPLACE) == "replace"
@@ -157,6 +146,15 @@ def test_composition_adds_and_keeps_the_contract():
     assert whole.numerics == IDEALIZED
     assert contract(numerics=EXACT).compose(contract(numerics=EXACT)).numerics == EXACT
     assert contract(adversary="oblivious").compose(contract()).adversary == "oblivious"
+
+
+def test_one_promised_limit_makes_the_whole_promised():
+    kept = contract().with_enforced_persons()
+    assert Guarantee.from_json(kept.to_json()) == kept
+    assert kept.compose(kept).participation_limit == "enforced"
+    assert kept.compose(contract()).participation_limit == "promised"
+    with pytest.raises(InvalidInput, match="participation_limit"):
+        contract(participation_limit="hoped for")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Repeated, Sometimes
+from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Repeated, Sometimes
 
 EPSILONS = (0.0, 0.01, 0.1, 0.5, 1.0, 3.0)
 

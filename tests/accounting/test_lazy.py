@@ -2,17 +2,15 @@
 
 from itertools import pairwise, product
 
-import mpmath
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution as pld
 
 import tacit
+from tacit.accounting.conversion import renyi_delta
+from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Renyi, SamplerError
+from tacit.accounting.lazy import CappedChain, LazyChain, hazards_of, log_step_moment, pure_bits, worst_partition
+from tacit.algorithms.experts import LazyExperts
 from tacit.errors import InvalidInput
-from tacit.learners.experts import LazyExperts
-from tacit.privacy.conversion import renyi_delta
-from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Renyi, SamplerError, Sometimes
-from tacit.privacy.lazy import CappedChain, LazyChain, hazards_of, log_step_moment, pure_bits, worst_partition
 from tacit.problems import Experts
 
 ORDERS = np.array([1.01, 1.3, 2.0, 5.0, 30.0, 400.0])
@@ -45,24 +43,6 @@ def test_vertices_attain_the_maximum(low, high, shift, width):
     np.testing.assert_allclose(vertices, grid, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("shift", [1e-5, 1e-4, 1e-2, 0.5])
-@pytest.mark.parametrize("order", [1.02, 1.5, 8.0, 300.0])
-def test_moment_in_high_precision(shift, order):
-    """Tiny moments keep their digits: a chain charges them once for every decision."""
-    low, high, width = 0.6, 0.7, 1e-5
-    mpmath.mp.dps = 40
-    draw = (order - 1) * BoundedRange(width).renyi(np.array([order]))[0]
-    E = mpmath.exp(mpmath.mpf(draw))
-    a = mpmath.mpf(order)
-    lower, upper = max(low, high * mpmath.exp(-mpmath.mpf(shift))), min(high, low * mpmath.exp(mpmath.mpf(shift)))
-    pairs = [(high, lower), (lower, high), (low, upper), (upper, low), (high, high), (low, low)]
-    pairs = [(mpmath.mpf(q), mpmath.mpf(r)) for q, r in pairs]
-    exact = max(mpmath.log(q**a * r ** (1 - a) + (1 - q) ** a * (1 - r) ** (1 - a) * E) for q, r in pairs)
-    got = log_step_moment(np.array([order]), *hazards_of(low, high), shift, np.array([draw]))[0]
-    assert got >= exact * (1 - mpmath.mpf(1e-9))
-    assert got <= exact * (1 + mpmath.mpf(1e-3)) + mpmath.mpf(1e-14) * (1 + order)
-
-
 def test_keeping_for_sure_under_one_neighbour_only_costs_everything():
     certain = log_step_moment(ORDERS, *hazards_of(0.5, 1.0), 0.1, np.zeros_like(ORDERS))
     assert np.all(np.isinf(certain))
@@ -79,19 +59,6 @@ def test_no_decision_costs_nothing():
         assert curve.epsilon(0.0) == curve.epsilon(1e-6) == curve.delta(0.0) == 0.0
 
 
-def test_formula_of_the_whole_chain():
-    """(alpha-1) eps(alpha) = ln F(alpha) + (S-2) ln(1 + (1-qmin)(E-1))."""
-    eta, p, decisions = 0.3, 0.3, 5
-    low, high = (1 - p) * np.exp(-eta), 1 - p
-    draw = BoundedRange(2 * eta)
-    chain = LazyChain(decisions, low, high, eta, draw)
-    log_draw = (ORDERS - 1) * draw.renyi(ORDERS)
-    expected = log_step_moment(ORDERS, *hazards_of(low, high), eta, log_draw) / (ORDERS - 1) + (
-        decisions - 1
-    ) * Sometimes(1 - low, draw).renyi(ORDERS)
-    np.testing.assert_allclose(chain.renyi(ORDERS), expected, rtol=1e-9)
-
-
 def test_certified_anchor():
     """N=2, S=6, B=1, eta=p=.3: Renyi has .366 .325 .267 .179 .060 at epsilon 0, .1, .25, .5, 1."""
     chain = LazyChain(5, 0.7 * np.exp(-0.3), 0.7, 0.3, BoundedRange(0.6))
@@ -99,33 +66,6 @@ def test_certified_anchor():
     grid = np.array([0.366, 0.325, 0.267, 0.179, 0.060])  # from a coarser grid of orders, in three digits
     assert np.all(got <= grid + 5e-4)
     np.testing.assert_allclose(got, grid, rtol=4e-3)
-
-
-@pytest.mark.parametrize("eta", [5e-17, 1e-12, 1e-6, 0.01])
-@pytest.mark.parametrize("force", [1e-15, 1e-8, 0.1])
-@pytest.mark.parametrize("order", [1.0001, 2.0, 40.0, 1e6])
-def test_tiny_coins_in_high_precision(eta, force, order):
-    """The coin's hazard decides, not the float 1 - p: at eta=5e-17, force=1e-15 the coin alone leaks ln 1.05."""
-    mpmath.mp.dps = 60
-    batch, decisions = 3, 1000
-    problem = Experts(n=2, horizon=batch * (decisions + 1))
-    chain = LazyExperts(problem, eta=eta, force=force, batch=batch).guarantee.curve
-    assert chain.decisions == decisions
-    # The coin is given the float 1 - p, and is exact for it.
-    a, h, e = mpmath.mpf(order), -mpmath.log(mpmath.mpf(1 - force)), mpmath.mpf(eta)
-    draw = mpmath.exp((a - 1) * mpmath.mpf(float(chain.draw.renyi(np.array([order]))[0])))
-
-    def moment(hazard, other):
-        q, r = mpmath.exp(-hazard), mpmath.exp(-other)
-        return q**a * r ** (1 - a) + (1 - q) ** a * (1 - r) ** (1 - a) * draw
-
-    top = h + batch * e
-    worst = max(moment(*pair) for pair in ((h, h + e), (h + e, h), (top, top - e), (top - e, top), (top, top)))
-    exact = (mpmath.log(worst) + (decisions - 1) * mpmath.log(moment(top, top))) / (a - 1)
-    got = chain.renyi(np.array([order]))[0]
-    assert exact <= got <= exact * (1 + mpmath.mpf(1e-7)) + 20 * mpmath.mpf(eta) * mpmath.mpf(1e-15) * a / (a - 1)
-    draws = max(e, mpmath.log(1 - mpmath.exp(-h - e)) - mpmath.log(1 - mpmath.exp(-h)))
-    assert draws <= mpmath.mpf(pure_bits(chain)) * (1 + mpmath.mpf(1e-12)) <= draws * (1 + mpmath.mpf(1e-9))
 
 
 def test_a_coin_below_the_floats_is_seen():
@@ -285,36 +225,19 @@ def test_pure_bits_cover_every_coin(shift):
     assert losses.max() >= 0.98 * certified
 
 
-def test_chain_covers_an_independent_composition():
-    """Independent coins and draws at the extreme values are one lazy chain: composed by another accountant."""
-    eta, p, decisions = 0.3, 0.3, 8
-    low, high = (1 - p) * np.exp(-eta), 1 - p
-    up, down = np.exp(eta), np.exp(-eta)
-    draw = (1 - down) / (up - down)
-
-    def step(q, r):
-        first = {0: q, 1: (1 - q) * draw * up, 2: (1 - q) * (1 - draw) * down}
-        second = {0: r, 1: (1 - r) * draw, 2: (1 - r) * (1 - draw)}
-        logs = [{k: float(np.log(v)) for k, v in side.items()} for side in (second, first)]
-        return pld.from_two_probability_mass_functions(*logs, pessimistic_estimate=False)
-
-    chain = LazyChain(decisions, low, high, eta, BoundedRange(2 * eta))
-    rest = step(low, low).self_compose(decisions - 1)
-    for q, r in ((high, low), (low, high), (high, high), (low, low)):
-        whole = step(q, r).compose(rest)
-        for epsilon in (0.0, 0.25, 0.5, 1.0, 2.0):
-            assert whole.get_delta_for_epsilon(epsilon) <= chain.delta(epsilon)
-    worst = step(high, low).compose(rest).get_delta_for_epsilon(1.0)
-    assert worst >= 0.15 * chain.delta(1.0)
-
-
 def test_hazards_beyond_all_floats_have_a_price():
-    plan = tacit.LazyExperts(tacit.Experts(n=2, horizon=20), eta=400.0, force=0.1, batch=4, rounds_per_person=3)
+    plan = tacit.algorithms.LazyExperts(
+        tacit.Experts(n=2, horizon=20), eta=400.0, force=0.1, batch=4, rounds_per_person=3
+    )
     assert 400 < plan.guarantee.epsilon() < float("inf")
     with pytest.raises(tacit.InvalidInput, match="slack"):
-        tacit.L2P(tacit.Experts(n=2, horizon=20), eta=0.1, force=0.1, slack=1e308)
+        tacit.algorithms.L2P(tacit.Experts(n=2, horizon=20), eta=0.1, force=0.1, slack=1e308)
 
 
 def test_ends_that_round_to_the_width_have_a_moment():
     eta = 3.50929930858541e-07
-    assert 0 <= tacit.ScheduledExperts(Experts(n=2, horizon=2), eta, relation="zero-out").guarantee.delta(eta) < 1e-3
+    assert (
+        0
+        <= tacit.algorithms.ScheduledExperts(Experts(n=2, horizon=2), eta, relation="zero-out").guarantee.delta(eta)
+        < 1e-3
+    )

@@ -1,16 +1,21 @@
 """Budgets that renew, and learners that are charged: the rule is the same in memory and in a store."""
 
 import json
+import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 import tacit
+from tacit.accounting import ledger as budgets
+from tacit.accounting.composition import joint
+from tacit.accounting.curves import Approximate, Curve, Gaussian, Pure
+from tacit.accounting.guarantee import Guarantee
+from tacit.accounting.lazy import LazyChain
+from tacit.accounting.ledger import Budget, Entry
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.privacy import budgets
-from tacit.privacy.budgets import Budget, Entry
-from tacit.privacy.curves import Pure
-from tacit.privacy.guarantee import Guarantee
 
 
 def spent(epsilon, **fields):
@@ -22,7 +27,7 @@ def clock(monkeypatch):
     """A clock that is set by hand."""
     times = {"now": datetime(2026, 1, 31, 23, 59, tzinfo=UTC)}
     monkeypatch.setattr(budgets, "now", lambda: times["now"])
-    monkeypatch.setattr("tacit.privacy.ledger.now", lambda: times["now"])
+    monkeypatch.setattr("tacit.accounting.ledger.now", lambda: times["now"])
     return lambda *date: times.update(now=datetime(*date, tzinfo=UTC))
 
 
@@ -49,7 +54,7 @@ def test_a_clock_that_is_set_back_renews_nothing(clock):
     clock(2026, 3, 1)
     ledger.record("first", spent(1.0))
     clock(2026, 2, 27)
-    with pytest.raises(PrivacyError, match="in 2026-03"):
+    with pytest.raises(PrivacyError, match="is of 2026-03"):
         ledger.record("second", spent(0.5))
     assert ledger.period == "2026-03"
     clock(2026, 4, 1)
@@ -114,3 +119,71 @@ def test_bad_arguments_raise():
     with pytest.raises(PrivacyError, match="rounds_per_person"):
         ledger.record("two", spent(1.0, rounds_per_person=2))
     assert "spent: epsilon=1 at delta=1e-06" in ledger.table()
+
+
+def _contracts():
+    experts = tacit.Experts(n=3, horizon=300, delay=2)
+    names = ("LazyExperts", "HedgeOnSums", "ScheduledExperts", "L2P")
+    made = [tacit.plan(experts, epsilon=0.3, delta=1e-6, algorithms=[name]).guarantee for name in names]
+    zeroed = tacit.plan(experts, epsilon=0.3, delta=1e-6, algorithms=["LazyExperts"], relation="zero-out").guarantee
+    point = Guarantee(Approximate(0.2, 1e-9), 1e-9, "x", "y")
+    return [*made, zeroed, spent(0.1), spent(0.05), point, Guarantee(Gaussian(0.1), 1e-6, "x", "y")]
+
+
+CONTRACTS = _contracts()
+
+
+def test_adding_vectors_is_never_below_the_exact_composition_and_hardly_above():
+    contracts = [replace(contract) for contract in CONTRACTS]  # with vectors of their own
+    mixes = [[contract] * count for contract in contracts for count in (2, 40)]
+    mixes += [contracts[:4] * 10, contracts[5:] * 10, contracts * 4]
+    for mix in mixes:
+        for delta in (1e-6, 1e-3):
+            added = budgets.bound(mix, delta)
+            together = joint([contract.curve for contract in budgets.related(mix)]).epsilon(delta)
+            assert together * (1 - 1e-9) <= added <= together * 1.002
+            exact = budgets.composed(mix).epsilon(delta)
+            assert exact * (1 - 1e-9) <= added
+            if len(mix) > 30:  # a few may cost less one by one, which is tried before anything is refused
+                assert added <= 1.01 * exact
+
+
+def test_a_vector_that_is_not_known_fails_closed():
+    class Lost(Curve):
+        def renyi(self, orders):
+            return np.full_like(orders, np.nan)
+
+    lost = Guarantee(Lost(), 1e-6, "x", "y")
+    assert budgets.bound([lost, spent(0.1)], 1e-6) == np.inf
+
+
+def test_a_charge_evaluates_no_curve_that_was_charged_before(monkeypatch):
+    ledger = tacit.Ledger(epsilon=50.0, delta=1e-6)
+    for contract in CONTRACTS:
+        ledger.record("before", contract)
+
+    def refuse(*_):
+        raise AssertionError("evaluated again")
+
+    monkeypatch.setattr(LazyChain, "renyi", refuse)
+    for contract in CONTRACTS:
+        ledger.record("again", contract)
+    assert len(ledger) == 2 * len(CONTRACTS)
+
+
+def test_what_the_exact_composition_allows_is_allowed():
+    two = CONTRACTS[:1] * 2
+    exact = budgets.composed(two).epsilon(1e-6)
+    assert exact < budgets.bound(two, 1e-6)
+    ledger = tacit.Ledger(epsilon=exact, delta=1e-6)
+    for contract in two:
+        ledger.record("both", contract)
+    with pytest.raises(PrivacyError, match="would bring the ledger"):
+        ledger.record("third", two[0])
+
+
+def test_pickled_guarantees_leave_vectors_out():
+    contract = CONTRACTS[0]
+    assert contract.vector is contract.vector
+    assert "vector" not in vars(pickle.loads(pickle.dumps(contract)))
+    assert Guarantee.from_json(contract.to_json()) == contract

@@ -6,8 +6,17 @@ import mpmath
 import numpy as np
 import pytest
 
-from tacit.privacy.smoothed_walk import SmoothedWalk, log_moment, log_worst_moment, response, worst_end
-from tacit.privacy.walk_law import MOST_POINTS, Draws, TiltedLaw, WalkTooLong
+from tacit.accounting.chain_profiles import (
+    MOST_POINTS,
+    Draws,
+    SmoothedWalk,
+    TiltedLaw,
+    WalkTooLong,
+    log_moment,
+    log_worst_moment,
+    response,
+    worst_end,
+)
 
 
 def smoothed(kappa, epsilon):

@@ -16,6 +16,7 @@ FORGE = "forge a state: set the round back, put NaN into sums, call a replayable
 PICKLE = "pickle an estimator between two calls of `partial_fit`"
 SWITCHES = "ask for `max_switches=0` with `horizon=None`"
 NAMED = "send a loss outside its range"
+BUFFER = "write to an array while a call reads it (shared memory, a mapped file, another thread)"
 NUMPY = 'tell numpy to raise: `np.seterr(all="raise")`'
 LAWS = "compare the laws of two neighbouring streams (`tacit.audit`)"
 DIGITS = "look for outputs that only one of two neighbours can have"
@@ -40,6 +41,7 @@ QUOTED = "send private values and look for them in answers, errors and logs"
 TOKENS = "come without a token, or with a wrong, expired, revoked or second one, or one of another scope"
 REPEATED = "ask again under the same key, or settle a round again"
 SEEDED = "ask for a learner that was made with a seed"
+STOPPED = "keep everybody else waiting: by a learner that is too large, or by many readers and viewers of one token"
 
 CHECKED = {
     "secrets_are_not_copied": COPY,
@@ -55,12 +57,13 @@ CHECKED = {
     "edited_states_are_refused": FORGE,
     "forged_states_are_refused": FORGE,
     "bad_feedback_changes_nothing": NAMED,
+    "changing_memory_changes_nothing": BUFFER,
     "settings_of_numpy_change_nothing": NUMPY,
     "sealed_batches_repeat": AGAIN,
 }
 
 LEARNERS, ESTIMATORS, STORE, SERVICE, FLEET = "learners", "estimators", "store", "service", "fleet"
-FOLDERS = {"store": STORE, "faults": STORE, "service": SERVICE, "spark": FLEET}
+FOLDERS = {"store": STORE, "faults": STORE, "server": SERVICE, "spark": FLEET}
 """What the tests of a folder attack, unless they say more."""
 TRIED_ON: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((COPY, FORGE, DIGITS, LAWS, AGAIN), (LEARNERS,)),
@@ -70,11 +73,12 @@ TRIED_ON: dict[str, tuple[str, ...]] = {
     RAISE: ("BanditFW", "PrivateFTRL", "CTRL", "OnlineToBatch", "AveragedFTRL"),
     PICKLE: ("PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge"),
     SWITCHES: (LEARNERS,),
+    BUFFER: (LEARNERS, ESTIMATORS, FLEET),
     NUMPY: (LEARNERS, "PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge", "PrivateStandardScaler"),
     **dict.fromkeys((OTHER_ROWS, OLDER_STATE, TWO_KEYS, TWICE, ORDER, ROOT, COPIED_STATE), (FLEET,)),
     **dict.fromkeys((OLDER_COPY, WRITERS, BROKEN_COMMIT), (STORE,)),
     **dict.fromkeys((COUNTED, QUOTED, REPEATED, SEEDED), (STORE, SERVICE)),
-    TOKENS: (SERVICE,),
+    **dict.fromkeys((TOKENS, STOPPED), (SERVICE,)),
 }
 """Every algorithm of the catalogue, every estimator, one thing, or single ones; rows that are not here: anything."""
 

@@ -4,7 +4,7 @@ from sklearn.base import BaseEstimator
 
 from attacks import rows
 from tacit import estimators
-from tacit.catalogue import CATALOGUE
+from tacit.planning.catalogue import CATALOGUE
 
 
 def learners() -> set[str]:

@@ -9,8 +9,8 @@ import pytest
 from attacks import rows, tally
 from attacks.__main__ import above, shown
 from attacks.targets import learners, models, wanted
-from learners.contract import LearnerContract, made
 from planted_bugs.catalogue import all_controls
+from runtime.contract import LearnerContract, made
 from tacit.testing import CHECKS
 
 TESTS = Path(__file__).parents[1]
@@ -26,7 +26,7 @@ def marked():
 
 def suites():
     """The contract suites of all learners."""
-    for path in sorted((TESTS / "learners").rglob("test_*.py")):
+    for path in sorted([*(TESTS / "algorithms").rglob("test_*.py"), *(TESTS / "runtime").rglob("test_*.py")]):
         if "(LearnerContract)" in path.read_text():
             module = import_module(".".join(path.relative_to(TESTS).with_suffix("").parts))
             kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and kind is not LearnerContract]

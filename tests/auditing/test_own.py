@@ -6,21 +6,21 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from tacit.accounting.curves import Pure
+from tacit.accounting.guarantee import Guarantee
+from tacit.algorithms.convex.ctrl import LazyOCO
+from tacit.algorithms.experts import LazyExperts
 from tacit.auditing.report import VIOLATION
 from tacit.auditing.run import audit
-from tacit.auditing.scripted.enumeration import transcript_law
+from tacit.auditing.script import transcript_law
+from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball
-from tacit.learners.ctrl import LazyOCO
-from tacit.learners.experts import LazyExperts
-from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import RegretBound
 from tacit.losses import LogisticLoss
-from tacit.privacy.curves import Pure
-from tacit.privacy.guarantee import Guarantee
 from tacit.problems import Convex, Experts, Lipschitz
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import RegretBound
 
 
 @dataclass(frozen=True)

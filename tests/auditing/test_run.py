@@ -11,19 +11,19 @@ import tacit
 from attacks import rows
 from attacks.targets import learners
 from planted_bugs.catalogue import swap
+from tacit.algorithms.bandit import BanditFW
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.algorithms.convex.ctrl import CTRL
+from tacit.algorithms.convex.l2p_convex import L2PConvex
+from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet
+from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.algorithms.tracking import limited_updates
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
 from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
 from tacit.auditing.run import audit
+from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box
-from tacit.learners.bandit import BanditFW
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.ctrl import CTRL
-from tacit.learners.l2p_convex import L2PConvex
-from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet
-from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
-from tacit.learners.tracking import limited_updates
 from tacit.losses import LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
 
@@ -38,19 +38,18 @@ GAUSSIAN = {"epsilon": 1.0, "delta": 1e-6}
 PURE = {"epsilon": 1.0, "delta": 0.0}
 
 PLANS = {
-    "lazy experts": partial(tacit.LazyExperts.calibrate, EXPERTS, **GAUSSIAN),
-    "lazy experts, pure": partial(tacit.LazyExperts.calibrate, EXPERTS, **PURE),
+    "lazy experts": partial(tacit.algorithms.LazyExperts.calibrate, EXPERTS, **GAUSSIAN),
+    "lazy experts, pure": partial(tacit.algorithms.LazyExperts.calibrate, EXPERTS, **PURE),
     "lazy experts, zero-out, two rounds": partial(
-        tacit.LazyExperts.calibrate, EXPERTS, relation="zero-out", rounds_per_person=2, **GAUSSIAN
+        tacit.algorithms.LazyExperts.calibrate, EXPERTS, relation="zero-out", rounds_per_person=2, **GAUSSIAN
     ),
-    "schedule": partial(tacit.ScheduledExperts.calibrate, EXPERTS, **GAUSSIAN),
-    "hedge": partial(tacit.HedgeOnSums.calibrate, EXPERTS, **GAUSSIAN),
-    "hedge, pure": partial(tacit.HedgeOnSums.calibrate, EXPERTS, **PURE),
-    "limited updates": partial(tacit.LimitedUpdates.calibrate, TRACKING, **PURE),
-    "sampled fixed share": partial(tacit.SampledFixedShare.calibrate, TRACKING, **GAUSSIAN),
-    "on sums": partial(tacit.TrackingOnSums.calibrate, TRACKING, **PURE),
-    "recent leader": partial(tacit.RecentLeader.calibrate, TRACKING, **PURE),
-    "mirror descent": partial(tacit.NoisyMirrorDescent.calibrate, TRACKING, **GAUSSIAN),
+    "schedule": partial(tacit.algorithms.ScheduledExperts.calibrate, EXPERTS, **GAUSSIAN),
+    "hedge": partial(tacit.algorithms.HedgeOnSums.calibrate, EXPERTS, **GAUSSIAN),
+    "hedge, pure": partial(tacit.algorithms.HedgeOnSums.calibrate, EXPERTS, **PURE),
+    "limited updates": partial(tacit.algorithms.LimitedUpdates.calibrate, TRACKING, **PURE),
+    "on sums": partial(tacit.algorithms.TrackingOnSums.calibrate, TRACKING, **PURE),
+    "recent leader": partial(tacit.algorithms.RecentLeader.calibrate, TRACKING, **PURE),
+    "mirror descent": partial(tacit.algorithms.NoisyMirrorDescent.calibrate, TRACKING, **GAUSSIAN),
     "ftrl": partial(PrivateFTRL.calibrate, CONVEX, streams=1, **GAUSSIAN),
     "ftrl, two streams": partial(PrivateFTRL.calibrate, CONVEX, streams=2, **GAUSSIAN),
     "ftrl, two streams, zero-out, three rounds": partial(
@@ -62,14 +61,14 @@ PLANS = {
     "bandit": partial(BanditFW.calibrate, BANDIT, **GAUSSIAN),
     "one pass": partial(OnlineToBatch.calibrate, ONE_PASS, **GAUSSIAN),
     "one pass, pure": partial(OnlineToBatch.calibrate, ONE_PASS, **PURE),
-    "averages": partial(tacit.AveragedFTRL.calibrate, ONE_PASS, **GAUSSIAN),
-    "averages, pure": partial(tacit.AveragedFTRL.calibrate, ONE_PASS, **PURE),
-    "batched tsallis": partial(tacit.BatchedTsallis.calibrate, tacit.Arms(n=3, horizon=500), **PURE),
+    "averages": partial(tacit.algorithms.AveragedFTRL.calibrate, ONE_PASS, **GAUSSIAN),
+    "averages, pure": partial(tacit.algorithms.AveragedFTRL.calibrate, ONE_PASS, **PURE),
+    "batched tsallis": partial(tacit.algorithms.BatchedTsallis.calibrate, tacit.Arms(n=3, horizon=500), **PURE),
 }
 SLOW = {
-    "l2p": partial(tacit.L2P.calibrate, EXPERTS, **GAUSSIAN),
-    "lazy fixed share": partial(tacit.LazyFixedShare.calibrate, TRACKING, **GAUSSIAN),
-    "restarts": partial(tacit.RestartOnShift.calibrate, TRACKING, **PURE),
+    "l2p": partial(tacit.algorithms.L2P.calibrate, EXPERTS, **GAUSSIAN),
+    "lazy fixed share": partial(tacit.algorithms.LazyFixedShare.calibrate, TRACKING, **GAUSSIAN),
+    "restarts": partial(tacit.algorithms.RestartOnShift.calibrate, TRACKING, **PURE),
     "net": partial(LipschitzNet.calibrate, Lipschitz(horizon=100), **GAUSSIAN),
     "objective perturbation": partial(ObjectivePerturbation.calibrate, ONE_PASS, **GAUSSIAN),
     "ctrl": partial(CTRL.calibrate, CONVEX, **GAUSSIAN),
@@ -78,11 +77,14 @@ SLOW = {
     "ctrl on a box": partial(CTRL.calibrate, SQUARE, **GAUSSIAN),
     "objective perturbation, pure": partial(ObjectivePerturbation.calibrate, ONE_PASS, **PURE),
     "gibbs": partial(L2PConvex.calibrate, Convex(domain=Ball(1), loss=LogisticLoss(), horizon=200), **GAUSSIAN),
-    "phased arms": partial(tacit.PhasedArms.calibrate, tacit.Arms(n=3, horizon=500, adversary="stochastic"), **PURE),
-    "Lipschitz, one pass": partial(
-        tacit.LipschitzOnePass.calibrate, tacit.StochasticLipschitz(horizon=100), **GAUSSIAN
+    "live arms": partial(tacit.algorithms.LiveArms.calibrate, tacit.Arms(n=3, horizon=500), **PURE),
+    "phased arms": partial(
+        tacit.algorithms.PhasedArms.calibrate, tacit.Arms(n=3, horizon=500, adversary="stochastic"), **PURE
     ),
-    "doubling": partial(tacit.LazyExperts.calibrate, tacit.Experts(n=3, horizon=None), **GAUSSIAN),
+    "Lipschitz, one pass": partial(
+        tacit.algorithms.LipschitzOnePass.calibrate, tacit.StochasticLipschitz(horizon=100), **GAUSSIAN
+    ),
+    "doubling": partial(tacit.algorithms.LazyExperts.calibrate, tacit.Experts(n=3, horizon=None), **GAUSSIAN),
 }
 NOISE = ("hedge", "ftrl", "grid", "bandit", "one pass", "mirror descent")
 

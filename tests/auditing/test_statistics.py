@@ -5,7 +5,7 @@ import pytest
 
 from tacit import Randomness
 from tacit.auditing import statistics
-from tacit.mechanisms.running_sums import Buffered, Tree
+from tacit.noise.running_sums import Buffered, Tree
 
 
 def generator(seed=0):

@@ -13,7 +13,11 @@ COMMON = ("--n", "3", "--horizon", "500", "--epsilon", "1", "--delta", "0")
 def test_plan(capsys):
     assert run_command("plan", "arms", *COMMON, "--adversary", "stochastic", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
-    assert {candidate["algorithm"] for candidate in answer["candidates"]} == {"PhasedArms", "BatchedTsallis"}
+    assert {candidate["algorithm"] for candidate in answer["candidates"]} == {
+        "LiveArms",
+        "PhasedArms",
+        "BatchedTsallis",
+    }
     assert answer["candidates"][0]["delta"] == 0
 
 

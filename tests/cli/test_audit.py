@@ -3,12 +3,13 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+import tacit
 from tacit.auditing.report import AuditReport, Finding
-from tacit.cli import audit as command
+from tacit.cli.app import app
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(command.app, list(arguments))
+    return CliRunner().invoke(app, ["audit", *arguments])
 
 
 def test_a_clean_plan_leaves_with_zero_and_shows_no_progress_in_a_pipe():
@@ -41,7 +42,7 @@ def test_a_violation_leaves_with_one(monkeypatch, tmp_path):
         settings["progress"] and settings["progress"]("x")
         return AuditReport(plan, (Finding("exact", "x", "mu", 1.0, 2.0, True, curves=((0, 1), (1, 1), (1, 1))),), 0)
 
-    monkeypatch.setattr(command, "audit", broken)
+    monkeypatch.setattr(tacit, "audit", broken)
     picture = tmp_path / "curves.png"
     result = invoke("experts", "--n", "3", "--horizon", "9", "--epsilon", "1", "--plot", str(picture))
     assert result.exit_code == 1

@@ -2,6 +2,7 @@
 
 import json
 
+import tacit
 from cli.command import refused, run_command
 
 PLAN = ("contract", "write", "experts", "--n", "3", "--horizon", "300", "--epsilon", "1")
@@ -29,6 +30,14 @@ def test_what_cannot_be_verified_leaves_with_two(tmp_path, capsys):
     file.write_text(json.dumps({**json.loads(file.read_text()), "algorithm": "MyOwn"}))
     assert run_command("contract", "verify", str(file)) == 2
     assert "not verifiable yet: MyOwn has no independent accountant yet." in capsys.readouterr().out
+
+
+def test_what_is_not_private_leaves_with_three(tmp_path, capsys):
+    plan = tacit.plan(tacit.Experts(n=3, horizon=50), epsilon=1.0, delta=1e-6)
+    file = tmp_path / "contract.json"
+    file.write_text(json.dumps(tacit.contract(plan.start(tacit.Randomness.replayable(1)))))
+    assert run_command("contract", "verify", str(file)) == 3
+    assert "not private: the noise can be replayed" in capsys.readouterr().out
 
 
 def test_other_files_get_one_sentence(tmp_path, capsys):

@@ -59,7 +59,7 @@ def test_a_reader_that_goes_away_is_no_error():
 def test_a_signal_between_rows_ends_after_the_row_in_hand(monkeypatch, capsys):
     """The signal comes while the second row is observed: it is counted, and no third decision is made."""
     from cli.command import run_command
-    from tacit.learners.learner import Learner
+    from tacit.runtime.learner import Learner
 
     observe = Learner.observe
     before = signal.getsignal(signal.SIGTERM)

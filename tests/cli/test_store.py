@@ -125,3 +125,40 @@ def test_a_line_is_written_out_before_its_row_is_kept(losses, tmp_path, monkeypa
         monkeypatch.setattr(sys, "stdout", stdout)
         assert run_command(*COMMON, "--input", str(losses), *kept(tmp_path)) == 0
     assert seen == [1] * 60
+
+
+def test_a_copy_is_adopted_by_a_command(losses, tmp_path, capsys):
+    assert run_command(*COMMON, "--input", str(losses), *kept(tmp_path)) == 0
+    (tmp_path / "copy.db").write_bytes((tmp_path / "decisions.db").read_bytes())
+    copy = (*COMMON, "--input", str(losses), "--store", str(tmp_path / "copy.db"), "--name", "home")
+    assert run_command(*copy) == 2
+    assert "`tacit store adopt`" in capsys.readouterr().err
+    assert run_command("store", "adopt", str(tmp_path / "copy.db")) == 0
+    assert "may have spent twice." in capsys.readouterr().out
+    assert run_command(*copy) == 0
+    assert run_command("store", "adopt", str(tmp_path / "copy.db")) == 2
+    assert "nothing to adopt" in capsys.readouterr().err
+    assert run_command("store", "adopt", str(tmp_path / "none.db")) == 2
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_ledgers_are_confirmed_and_charges_voided_by_commands(tmp_path, capsys):
+    path = str(tmp_path / "decisions.db")
+    with tacit.Store(path) as store:
+        ledger = store.ledger("people", epsilon=9.0, delta=0.0, renews="monthly")
+        ledger.record("fit", tacit.plan(tacit.Experts(n=2, horizon=9), epsilon=1.0, delta=0.0).guarantee)
+    assert run_command("store", "confirm", path, "people") == 0
+    assert run_command("store", "void", path, "people", "0", "--reason", "a mistake") == 0
+    assert run_command("store", "void", path, "poeple", "0", "--reason", "a mistake") == 2
+    assert "There is no ledger 'poeple'" in capsys.readouterr().err
+    with tacit.Store(path) as store:
+        assert store.ledger("people").entries[0].voided.endswith(": a mistake")
+        assert store.ledger("people").spent == 0.0
+        assert store.ledger("people").confirmed.after == 1
+
+
+def test_a_learner_is_ended_by_a_command(losses, tmp_path, capsys):
+    assert run_command(*COMMON, "--input", str(losses), *kept(tmp_path)) == 0
+    assert run_command("store", "end", str(tmp_path / "decisions.db"), "home") == 0
+    assert run_command(*COMMON, "--input", str(losses), *kept(tmp_path)) == 2
+    assert "was ended" in capsys.readouterr().err

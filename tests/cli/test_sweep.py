@@ -4,10 +4,10 @@ from unittest.mock import patch
 import pytest
 from typer.testing import CliRunner
 
+from tacit.algorithms.experts import HedgeOnSums, ScheduledExperts
 from tacit.cli.app import app
 from tacit.errors import InvalidInput
-from tacit.learners.experts import HedgeOnSums, ScheduledExperts
-from tacit.planning import CATALOGUE
+from tacit.planning.planner import CATALOGUE
 from tacit.problems import Experts
 
 GRID = ["--horizons", "50,100", "--n", "3", "--epsilons", "1,4", "--runs", "2", "--jobs", "1"]

@@ -16,7 +16,7 @@ CELL = re.compile(r"\|\s*`?\.?\d[\d.,]*(e-?\d+)?\s*(?=\|)")
 # A decimal number in a sentence. Those that name something (Theorem 3.10, Python 3.11) are taken out first.
 DECIMAL = re.compile(r"(?<![\w.^/])\d*\.\d+(?!\.?\w)")
 NAMES = (
-    r"(Theorem|Lemma|Proposition|Claim|Section|Corollary|Appendix|Equation|Algorithm|Definition|Python|numpy|scipy)s?"
+    r"(Theorem|Lemma|Proposition|Claim|Section|Corollary|Appendix|Equation|Algorithm|Definition|Python|numpy|scipy|version)s?"
     r"[ -][A-Z]?[\d.]+(( and|,) [\d.]+)*"
 )
 

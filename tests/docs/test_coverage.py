@@ -41,7 +41,8 @@ def named(cell):
 def looked_up(name):
     """The object of a dotted name: of a public name, or from the package down; None if there is none."""
     first, *rest = name.split(".")
-    found = tacit if first == "tacit" else getattr(tacit, first, None)
+    rooms = (tacit, tacit.algorithms, tacit.losses, tacit.domains, tacit.environments)
+    found = tacit if first == "tacit" else next((getattr(room, first) for room in rooms if first in room.__all__), None)
     for index, part in enumerate(rest):
         if part in getattr(found, "__dataclass_fields__", {}) and index == len(rest) - 1:
             return found.__dataclass_fields__[part]
@@ -171,7 +172,7 @@ GOOD = ["Theorem 1", "words", "`CTRL`", "`CTRL.start`", "`tests/docs/test_covera
     [
         (1, "words ([repaired](errata/ctrl.md#theorem_99))"),
         (2, "`CTLR`"),
-        (2, "`tacit.learners.ctrl.nowhere`"),
+        (2, "`tacit.algorithms.convex.ctrl.nowhere`"),
         (2, "`docs/nowhere.md`"),
         (2, "in the library"),
         (2, "**partly**: `CTRL`"),

@@ -7,15 +7,16 @@ import socket
 import subprocess
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import tacit
 from attacks import rows
 from cli.command import run_command
-from service.running import running
-from tacit.service.metrics import Metrics
-from tacit.service.tokens import Tokens
+from server.running import running
+from tacit.server.http import Metrics
+from tacit.server.tokens import Tokens
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = (DOCS.parent / "README.md").read_text()
@@ -43,9 +44,10 @@ def test_the_three_commands(tmp_path):
         assert json.loads(answers[1][0]).keys() == {"round", "action"}
         assert service.store.export("homepage")["rounds"] == 1
 
-        (client,) = blocks(SERVICE, "py")
-        exec(client.replace("http://127.0.0.1:8000", service.url), {"token": service.token})
-        assert service.store.export("homepage")["rounds"] == 2
+        names = {"token": service.token}
+        for block in blocks(SERVICE, "py"):
+            exec(block.replace("http://127.0.0.1:8000", service.url).replace("0.05", "20"), names)
+        assert service.store.export("homepage")["rounds"] == 3
 
 
 def test_the_commands_of_the_readme_are_those_of_the_page():
@@ -70,7 +72,7 @@ def test_the_commands_for_tokens(tmp_path, monkeypatch, capsys):
 def test_every_route_of_the_service_is_in_the_table(tmp_path):
     with running(tmp_path / "decisions.db") as service:
         paths = service.get("/openapi.json")[1]["paths"]
-    listed = set(re.findall(r"`(GET|POST) ([^`]+)`", SERVICE))
+    listed = set(re.findall(r"`(GET|POST|DELETE) ([^`]+)`", SERVICE))
     assert {(method.upper(), path) for path, methods in paths.items() for method in methods} <= listed
     assert ("GET", "/") in listed
 
@@ -157,7 +159,8 @@ def test_alerts_are_about_metrics_that_there_are():
     rules = alerts["groups"][0]["rules"]
     assert all({"alert", "expr", "for", "annotations"} <= rule.keys() for rule in rules)
     metrics = Metrics()
-    metrics.count("POST", "/v1/learners/{name}/decisions", 200, 0.01)
+    route = SimpleNamespace(path="/v1/learners/{name}/decisions")
+    metrics.count({"method": "POST", "path": "/v1/learners/a/decisions", "route": route}, 200, 0.01)
     page = metrics.page().body.decode()
     named = set(re.findall(r"tacit_\w+", " ".join(rule["expr"] for rule in rules)))
     assert len(named) == 3

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tacit import geometry
-from tacit.randomness import Randomness
+from tacit import domains as geometry
+from tacit.domains.convex_set import ConvexSet
+from tacit.noise.randomness import Randomness
 
 K4 = list(itertools.combinations(range(4), 2))
 DOUBLED_TRIANGLE = [("a", "b"), ("b", "c"), ("a", "c"), ("b", "a"), ("c", "d")]
@@ -123,7 +124,7 @@ def corners(rows, bounds):
 class Case:
     """A set, its vertices, and which of its sizes are exact rather than bounds."""
 
-    make: Callable[[], geometry.ConvexSet]
+    make: Callable[[], ConvexSet]
     vertices: np.ndarray
     exact: frozenset[str]
 

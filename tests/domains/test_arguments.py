@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 import scipy
 
-from tacit import geometry
+from tacit import domains as geometry
+from tacit.domains.hull import hull_from_oracle
 from tacit.errors import InvalidInput
 
 NAN = float("nan")
 SQUARE = [[1, 0], [-1, 0], [0, 1], [0, -1]]
 DIAMOND = [(0, 1), (1, 3), (0, 2), (2, 3)]
+
+
+def corner(direction):
+    """The square [-1, 1]^2."""
+    return np.where(direction > 0, -1.0, 1.0)
 
 
 def free(chosen):
@@ -93,7 +99,21 @@ def test_directions_must_be_real_vectors_of_the_right_length(bad):
         (lambda: geometry.SubmodularBase(2, lambda chosen: NAN), "'set_function' parameter of SubmodularBase"),
         (lambda: geometry.SubmodularBase(3, lambda chosen: len(chosen) ** 2), "is not submodular: see elements"),
         (lambda: geometry.SubmodularBase(2, len), "single point"),
-        (lambda: geometry.hull_from_oracle(lambda direction: np.ones(3), 3), "single point"),
+        (lambda: geometry.Matroid.partition("aab", 0), "'most' parameter of Matroid.partition"),
+        (lambda: geometry.SubmodularBase.of_size([1.0, 3.0]), "'values' parameter .* must be those of a submodular"),
+        (lambda: geometry.OracleSet(3, 2), "'minimize' parameter of OracleSet"),
+        (lambda: geometry.OracleSet(corner, 2, centre=[0, 0]), "together, or neither"),
+        (lambda: geometry.OracleSet(corner, 2, centre=[0, 0], inner_radius=1.01), "which ends 1 from its centre"),
+        (lambda: geometry.OracleSet(corner, 2, centre=[0.5, 0], inner_radius=0.6), "which ends 0.5 from its centre"),
+        (lambda: geometry.OracleSet(corner, 2, centre=[0, 0], inner_radius=-1), "'inner_radius' parameter"),
+        (lambda: geometry.OracleSet(lambda direction: -corner(direction), 2), "does not minimise"),
+        (lambda: geometry.OracleSet(lambda direction: [NAN, 0.0], 2), "must return finite points"),
+        (
+            lambda: geometry.OracleSet(geometry.Simplex(3).minimize_linear, 3, centre=[1, 1, 1], inner_radius=0.1),
+            "'centre' of OracleSet must be in the set",
+        ),
+        (lambda: geometry.Matroid([1, 2], lambda chosen: len(chosen) < 2, ball=3), "'ball' parameter of Matroid"),
+        (lambda: hull_from_oracle(lambda direction: np.ones(3), 3), "single point"),
     ],
 )
 def test_bad_arguments(make, message):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from tacit.domains import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
 
 SETS = {
     "ball": Ball(3, 0.7),

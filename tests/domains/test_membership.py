@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from tacit.domains import Ball, NuclearBall
+from tacit.domains.hull import is_in_hull
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, NuclearBall
-from tacit.geometry.membership import is_in_hull
 
 
 def is_combination(vertices, point):

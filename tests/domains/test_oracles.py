@@ -7,7 +7,7 @@ import pytest
 import scipy
 from scipy.optimize import linprog
 
-from tacit.geometry import Ball, Birkhoff, KSubsets, L1Ball, NuclearBall, Paths, Simplex, SpanningTrees
+from tacit.domains import Ball, Birkhoff, KSubsets, L1Ball, NuclearBall, Paths, Simplex, SpanningTrees
 
 
 def directions_of(stream, dimension, count=1000):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from tacit.domains import Ball, Box, L1Ball, NuclearBall, Polytope, Simplex
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box, L1Ball, NuclearBall, Polytope, Simplex
 
 TRIANGLE = Polytope([[-1.0, 0.0], [0.0, -3.0], [2.0, 2.0]], [0.0, 0.0, 2.0])
 
@@ -29,7 +29,7 @@ SETS = {
 
 @pytest.fixture(params=[*SETS, "polytope"], scope="module")
 def projectable(request):
-    from tacit.randomness import Randomness
+    from tacit.noise.randomness import Randomness
 
     if request.param == "polytope":
         return random_polytope(Randomness.replayable(1).stream("polytope"), 15, 6)

@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import pdist
 
-from tacit import geometry
+from tacit import domains as geometry
+from tacit.domains.hull import complement_of_ones, hull_from_oracle, nearest_end
 from tacit.errors import InvalidInput
-from tacit.geometry.hull import complement_of_ones
 
 
 def depth(vertices, centre, basis):
@@ -112,7 +112,7 @@ def test_the_nuclear_ball_has_the_inner_radius_of_an_orthogonal_matrix(stream):
 
 
 def test_the_ball_certified_by_the_oracle_alone_is_inside(case, domain):
-    hull = geometry.hull_from_oracle(domain.minimize_linear, domain.dimension)
+    hull = hull_from_oracle(domain.minimize_linear, domain.dimension)
     assert 0.0 < hull.inner_radius <= depth(case.vertices, hull.centre, hull.basis) * (1.0 + 1e-9)
     assert hull.basis.shape[1] == domain.hull_dimension
     np.testing.assert_allclose(domain.hull_basis @ (domain.hull_basis.T @ hull.basis), hull.basis, atol=1e-9)
@@ -120,8 +120,8 @@ def test_the_ball_certified_by_the_oracle_alone_is_inside(case, domain):
 
 def test_the_certified_radius_of_a_simplex_is_exact(stream):
     corners = stream.standard_normal((5, 4))
-    hull = geometry.hull_from_oracle(lambda direction: corners[(corners @ direction).argmin()], 4, probes=0)
-    assert hull.inner_radius == pytest.approx(depth(corners, corners.mean(axis=0), np.eye(4)), rel=1e-6)
+    hull = hull_from_oracle(lambda direction: corners[(corners @ direction).argmin()], 4, probes=0)
+    assert hull.inner_radius == pytest.approx(depth(corners, hull.centre, np.eye(4)), rel=1e-6)
 
 
 def test_beyond_listing_the_oracle_alone_is_used(stream):
@@ -130,12 +130,64 @@ def test_beyond_listing_the_oracle_alone_is_used(stream):
     root = geometry.SubmodularBase(13, lambda chosen: float(len(chosen)) ** 0.5)
     assert [domain.hull_dimension for domain in (trees, uniform, root)] == [77, 13, 12]
     assert 0.01 < trees.inner_radius < trees.radius < trees.diameter
-    assert 0.05 < uniform.inner_radius <= geometry.KSubsets(14, 5).inner_radius
+    assert 0.13 < uniform.inner_radius <= geometry.KSubsets(14, 5).inner_radius
     for domain in (trees, uniform, root):
         direction = stream.standard_normal(domain.hull_dimension)
         step = direction * (domain.inner_radius / np.linalg.norm(direction))
         assert domain.contains(domain.from_hull(step))
         assert not domain.contains(domain.from_hull(step * (1.01 * domain.radius / domain.inner_radius)))
+
+
+PERMUTAHEDRON = [sum(range(13 - k, 13)) / 13 for k in range(1, 14)]
+
+
+@pytest.mark.parametrize(
+    ("domain", "true", "probed"),
+    [
+        (lambda: geometry.Matroid.partition(["any"] * 20, 5), 0.25649, 0.048),
+        (lambda: geometry.SubmodularBase.of_size(PERMUTAHEDRON), 0.48038, 0.0625),
+        (lambda: geometry.Matroid.partition([*["a"] * 9, *["b"] * 5, "c"], 3), 0.35355, 0.05),
+    ],
+    ids=["uniform", "permutahedron", "partition"],
+)
+def test_closed_forms_of_symmetric_sets(domain, true, probed):
+    """Before, at 13 elements the ball of the oracle alone was all there was: `probed`."""
+    made = domain()
+    assert true * (1 - 1e-4) <= made.inner_radius <= true * (1 + 1e-4)
+    assert nearest_end(made.minimize_linear, made.centre, made.hull_basis) == pytest.approx(made.inner_radius, rel=1e-6)
+    alone = geometry.OracleSet(made.minimize_linear, made.dimension)
+    assert probed < alone.inner_radius < made.inner_radius
+    assert alone.hull_dimension == made.hull_dimension
+
+
+@pytest.mark.parametrize("groups", ["aaab", "aabbb", "abc" * 3])
+def test_closed_forms_agree_with_the_list_of_all_subsets(groups):
+    known = geometry.Matroid.partition(groups, 2 if len(groups) > 4 else 1)
+    listed = geometry.Matroid(known.ground, known.independent)
+    assert known.inner_radius == pytest.approx(listed.inner_radius, rel=1e-6)
+    values = [k**0.5 for k in range(1, len(groups) + 1)]
+    base = geometry.SubmodularBase.of_size(values)
+    assert base.inner_radius == pytest.approx(
+        geometry.SubmodularBase(len(groups), base.set_function).inner_radius, rel=1e-6
+    )
+
+
+def test_a_ball_of_the_users_own(stream):
+    inner = geometry.KSubsets(20, 5)
+    own = geometry.OracleSet(inner.minimize_linear, 20, centre=inner.centre, inner_radius=0.25)
+    assert own.inner_radius == 0.25
+    assert own.contains(own.from_hull(0.25 * own.restrict(stream.standard_normal(20)) / 100))
+    assert own == geometry.OracleSet(inner.minimize_linear, 20, centre=inner.centre, inner_radius=0.25)
+    matroid = geometry.Matroid(range(20), lambda chosen: len(chosen) <= 5, ball=(inner.centre, 0.25))
+    assert matroid.inner_radius == 0.25
+
+
+def test_a_ball_that_leaves_the_set_is_refused():
+    """Any radius was accepted before, in a subclass with a private method."""
+    inner = geometry.KSubsets(20, 5)
+    for radius in (0.257, 0.3, 2.0):
+        with pytest.raises(InvalidInput, match=r"which ends 0\.256495 from its centre at most"):
+            geometry.OracleSet(inner.minimize_linear, 20, centre=inner.centre, inner_radius=radius)
 
 
 @pytest.mark.parametrize("size", [2, 3, 10])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import Arms, BernoulliArms, DecoyArms, DriftingArms, InvalidInput, LoggedArms
+from tacit import Arms, InvalidInput
+from tacit.environments import BernoulliArms, DecoyArms, DriftingArms, LoggedArms
 from tacit.environments.named import named_environment
 from tacit.simulation.logs import evaluate
 
@@ -55,7 +56,7 @@ def test_simulations(name):
 def test_simulations_with_missing_replies_and_recordings():
     plan = tacit.plan(Arms(n=2, horizon=400), epsilon=2.0, delta=0.0)
     assert np.isfinite(tacit.simulate(plan, BernoulliArms((0.2, 0.8), 400, missing=0.3), runs=1).mean).all()
-    tacit.simulate(plan, tacit.Replay(rng().random((400, 2))), runs=1)
+    tacit.simulate(plan, tacit.environments.Replay(rng().random((400, 2))), runs=1)
     with pytest.raises(InvalidInput, match="arms"):
         tacit.simulate(plan, BernoulliArms((0.2, 0.8, 0.5), 400), runs=1)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from tacit.domains import Ball, Simplex
 from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.geometry import Ball, Simplex
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 WORLDS = [
     MovingTarget(Ball(2, 0.5), 400),

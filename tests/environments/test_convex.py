@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.domains import Ball
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball
-from tacit.learners.convex import PrivateFTRL
 from tacit.losses import LogisticLoss, QuadraticLoss
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.randomness import Randomness
 from tacit.simulation.loop import simulate
 
 

@@ -6,9 +6,9 @@ import pytest
 import tacit
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
-from tacit.floors import chance_floor, floor, privacy_floor, signs_floor
-from tacit.learners.target import Target
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.planning.lower_bounds import chance_floor, floor, privacy_floor, signs_floor
+from tacit.runtime.target import Target
 
 DEVIATIONS = 6.0
 """Standard errors: a mean is off by more once in 10^9 tests."""
@@ -26,11 +26,13 @@ def regrets(plan, environment, runs):
     return mean_of(tacit.simulate(plan, environment, runs=runs, seed=3).regret[:, -1])
 
 
-@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.HedgeOnSums, tacit.ScheduledExperts])
+@pytest.mark.parametrize(
+    "algorithm", [tacit.algorithms.LazyExperts, tacit.algorithms.HedgeOnSums, tacit.algorithms.ScheduledExperts]
+)
 def test_private_learners_pay_the_floor_by_privacy(algorithm):
     problem, target = tacit.Experts(n=50, horizon=60), Target(0.2, 1e-6)
     plan = algorithm.calibrate(problem, epsilon=0.2, delta=1e-6)
-    mean, error = regrets(plan, tacit.PerfectExpert(50, 60), 60)
+    mean, error = regrets(plan, tacit.environments.PerfectExpert(50, 60), 60)
     assert mean + DEVIATIONS * error >= privacy_floor(50, 60, target)
 
 
@@ -38,17 +40,17 @@ def test_who_is_not_private_pays_less():
     """Following the leader finds the perfect expert in one round: far less than a private learner's floor."""
     lost = []
     for _ in range(200):
-        losses = tacit.PerfectExpert(50, 60).losses(stream(len(lost)))
+        losses = tacit.environments.PerfectExpert(50, 60).losses(stream(len(lost)))
         played = np.append(0, np.argmin(np.cumsum(losses, axis=0)[:-1], axis=1))
         lost.append(losses[np.arange(60), played].sum() - losses.sum(axis=0).min())
     mean, error = mean_of(lost)
     assert mean + DEVIATIONS * error < 0.2 * privacy_floor(50, 60, Target(0.2, 1e-6))
 
 
-@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.HedgeOnSums])
+@pytest.mark.parametrize("algorithm", [tacit.algorithms.LazyExperts, tacit.algorithms.HedgeOnSums])
 def test_every_learner_has_the_luck_of_the_best_coin(algorithm):
     plan = algorithm.calibrate(tacit.Experts(n=8, horizon=100), epsilon=5.0, delta=1e-6)
-    mean, error = regrets(plan, tacit.FairCoins(8, 100), 150)
+    mean, error = regrets(plan, tacit.environments.FairCoins(8, 100), 150)
     exact = chance_floor(8, 100)
     assert abs(mean - exact) < DEVIATIONS * error  # on fair coins it is not only a bound
     assert error < 0.1 * exact
@@ -57,9 +59,9 @@ def test_every_learner_has_the_luck_of_the_best_coin(algorithm):
 def test_phases_of_both_worlds_for_trackers():
     problem = tacit.Tracking(n=20, horizon=203, switches=3)
     target = Target(0.5, 1e-6)
-    plan = tacit.LazyFixedShare.calibrate(problem, epsilon=0.5, delta=1e-6)
+    plan = tacit.algorithms.LazyFixedShare.calibrate(problem, epsilon=0.5, delta=1e-6)
     perfect = named_environment("perfect", problem)
-    assert perfect == tacit.PerfectExpert(20, 203, phases=4)
+    assert perfect == tacit.environments.PerfectExpert(20, 203, phases=4)
     losses = perfect.losses(stream())
     assert (losses.sum(axis=1) == 19).all()
     assert len(np.unique(np.argmin(losses[:200].reshape(4, 50, 20)[:, 0], axis=1))) > 1
@@ -72,10 +74,12 @@ def test_phases_of_both_worlds_for_trackers():
 
 
 @pytest.mark.parametrize(
-    "domain", [tacit.Ball(3, radius=2.0), tacit.Box([0.0, -1.0], [1.0, 2.0]), tacit.Simplex(4)], ids=repr
+    "domain",
+    [tacit.domains.Ball(3, radius=2.0), tacit.domains.Box([0.0, -1.0], [1.0, 2.0]), tacit.domains.Simplex(4)],
+    ids=repr,
 )
 def test_points_of_convex_sets_pay_for_random_signs(domain):
-    loss, rounds = tacit.LinearLoss(lipschitz=1.5), 80
+    loss, rounds = tacit.losses.LinearLoss(lipschitz=1.5), 80
     problem = tacit.Convex(domain=domain, loss=loss, horizon=rounds)
     world = named_environment("signs", problem)
     gradients = world.data(stream())
@@ -84,17 +88,19 @@ def test_points_of_convex_sets_pay_for_random_signs(domain):
     assert np.linalg.norm(ends[1] - ends[0]) == pytest.approx(domain.diameter)
     exact = 1.5 * domain.diameter / 2 * signs_floor(rounds)
     assert float(floor(problem, Target(1.0, 1e-6))) == pytest.approx(exact)
-    plan = tacit.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
+    plan = tacit.algorithms.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
     mean, error = regrets(plan, world, 120)
     assert abs(mean - exact) < DEVIATIONS * error
 
 
 def test_bad_arguments_raise():
     with pytest.raises(InvalidInput, match="phases"):
-        tacit.PerfectExpert(3, 5, phases=6)
+        tacit.environments.PerfectExpert(3, 5, phases=6)
     with pytest.raises(InvalidInput, match="domain"):
-        tacit.RandomSigns(tacit.L1Ball(2), 5)
+        tacit.environments.RandomSigns(tacit.domains.L1Ball(2), 5)
     with pytest.raises(InvalidInput, match="lipschitz"):
-        tacit.RandomSigns(tacit.Ball(2), 5, lipschitz=0.0)
+        tacit.environments.RandomSigns(tacit.domains.Ball(2), 5, lipschitz=0.0)
     with pytest.raises(InvalidInput, match="same"):
-        named_environment("signs", tacit.Convex(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=5))
+        named_environment(
+            "signs", tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=5)
+        )

@@ -11,7 +11,7 @@ from tacit.environments.tracking import (
     ShiftingBernoulli,
 )
 from tacit.errors import InvalidInput
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 from tacit.simulation.comparators import best_switching_sequence
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import make_blobs
 
 from tacit.estimators import PrivateLinearSVC, PrivateLogisticRegression
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 SOURCE = Randomness.replayable(1)
 

@@ -5,8 +5,8 @@ import pytest
 
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators import Ledger, ParquetBatches, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
+from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
-from tacit.randomness import Randomness
 
 SOURCE = Randomness.replayable(1)
 STREAM = Randomness.replayable(0).stream("data")

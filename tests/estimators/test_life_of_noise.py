@@ -13,7 +13,7 @@ from estimators.records import SOURCE, two_classes
 from tacit import estimators
 from tacit.errors import ProtocolError
 from tacit.estimators import Ledger, PrivacyWarning
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 from tacit.testing.noise import forked, interrupted
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here

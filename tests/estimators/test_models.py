@@ -14,7 +14,7 @@ from attacks.targets import models
 from estimators.records import CLASSIFIERS, SOURCE, two_classes, unit
 from tacit import estimators
 from tacit.errors import InvalidInput
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 RAGGED = [[0.1251, 0.1252], [0.1253]]
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here

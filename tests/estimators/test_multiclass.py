@@ -8,9 +8,9 @@ import pytest
 from estimators.records import CLASSIFIERS, SOURCE, three_classes, two_classes
 from tacit.errors import InvalidInput
 from tacit.estimators import Ledger, PrivateLogisticRegression, UsefulnessWarning
-from tacit.estimators.multiclass import MultinomialLoss, OneVsRestLoss
+from tacit.estimators.classifier import MultinomialLoss, OneVsRestLoss
 from tacit.losses import SmoothedHingeLoss
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 

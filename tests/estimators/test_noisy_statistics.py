@@ -5,13 +5,13 @@ from functools import partial
 import numpy as np
 import pytest
 
+from tacit.accounting.calibration import gaussian_mu
 from tacit.errors import PrivacyError
 from tacit.estimators import PrivateRidge, PrivateStandardScaler, ridge
-from tacit.mechanisms.noisy_statistics import NoisyStatistics, statistics_curve
-from tacit.numerics.bounds import GAUSSIAN_SIGMA
-from tacit.numerics.lattice import joint_shift, moments_shift
-from tacit.privacy.calibration import gaussian_mu
-from tacit.randomness import Randomness
+from tacit.estimators.noisy_statistics import NoisyStatistics, statistics_curve
+from tacit.noise.lattice import joint_shift, moments_shift
+from tacit.noise.randomness import Randomness
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from estimators.records import CLASSIFIERS, SOURCE, two_classes
+from tacit.algorithms.stochastic import StronglyConvex, Subgradient
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators import Ledger, PrivacyWarning, PrivateLogisticRegression, PrivateRidge
-from tacit.learners.stochastic import StronglyConvex, Subgradient
 from tacit.losses import SmoothedHingeLoss
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 
@@ -42,7 +42,7 @@ def test_partial_fit_of_ridge():
 
 
 def test_auto_streams_over_large_data(monkeypatch):
-    import tacit.estimators.base as base
+    import tacit.estimators.linear_model as base
 
     X, y = two_classes(100)
     monkeypatch.setattr(base, "LARGEST_OBJECTIVE", 10)

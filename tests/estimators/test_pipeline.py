@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, PolynomialFeatures, StandardScaler
 
 from tacit import estimators
+from tacit.accounting.composition import compose
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.privacy.composition import compose
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 SOURCE = Randomness.replayable(1)
 STREAM = Randomness.replayable(0).stream("data")
@@ -210,7 +210,11 @@ def _centred(rows):
     return rows - rows.mean(axis=0)
 
 
-@pytest.mark.parametrize("function", [_centred, lambda rows: np.cumsum(rows, axis=0), lambda rows: rows[::-1]])
+def _from_the_last(rows):
+    return rows - rows[-1]
+
+
+@pytest.mark.parametrize("function", [_centred, _from_the_last, lambda rows: np.cumsum(rows, axis=0), np.flipud])
 def test_steps_that_make_a_row_out_of_others_are_named(function):
     """Nothing is fitted, and yet one record moves every row that the private step sees."""
     steps = [FunctionTransformer(function), estimators.PrivateLinearSVC(data_norm=1.0, classes=[0, 1])]

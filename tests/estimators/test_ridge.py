@@ -12,8 +12,8 @@ from tacit.estimators import (
     PrivateRidge,
 )
 from tacit.estimators.ridge import _integer_sums
-from tacit.numerics.lattice import cross_ratio, joint_shift
-from tacit.randomness import Randomness
+from tacit.noise.lattice import cross_ratio, joint_shift
+from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 
@@ -90,7 +90,7 @@ def test_ridge_on_real_data_and_its_noise():
     ]
     assert np.mean(scores) > 0.2  # not private: about 0.5
     # The noise of the statistics has the stated scale: no data, so the cross term is noise alone.
-    from tacit.privacy.calibration import gaussian_mu
+    from tacit.accounting.calibration import gaussian_mu
 
     model = PrivateRidge(
         data_norm=1.0,

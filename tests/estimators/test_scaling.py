@@ -9,7 +9,7 @@ from tacit.estimators import (
     Ledger,
     PrivateStandardScaler,
 )
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 
@@ -34,8 +34,8 @@ def test_the_scaler():
 def test_no_bounds_of_the_scaler_let_a_record_count_for_more():
     """Between 1 and the next float the middle is 1, and a record at the other end counted for (2, 3.5)."""
     high = np.nextafter(1.0, 2.0)
-    scaler = PrivateStandardScaler(1e8, 0.5, bounds=(1.0, high), random_state=SOURCE, ledger=Ledger())
-    scaler.fit(np.repeat([[1.0], [high]], 50, axis=0))
+    scaler = PrivateStandardScaler(30.0, 0.5, bounds=(1.0, high), random_state=SOURCE, ledger=Ledger())
+    scaler.fit(np.repeat([[1.0], [high]], 5_000, axis=0))
     assert scaler.scale_[0] / ((high - 1.0) / 2) == pytest.approx(0.5, abs=0.01)  # z is 0 or 1
     for bounds in ((0.0, 5e-324), (-1.7e308, 1.7e308), (1.0, 1.0), (0.0, np.nan)):
         with pytest.raises(InvalidInput, match="bounds"):

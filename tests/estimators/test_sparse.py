@@ -8,12 +8,10 @@ from scipy import sparse
 
 from tacit.errors import InvalidInput
 from tacit.estimators import Ledger, PrivateGridSearch, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
-from tacit.estimators.sparse import canonical, clipped_rows, dense_parts, norms_of, with_constant
-from tacit.estimators.weights import WeightedLogisticLoss
-from tacit.randomness import Randomness
-from tacit.solvers.loss_sums import LinkSum
+from tacit.estimators.records import WeightedLogisticLoss, canonical, clipped_rows, dense_parts, norms_of, with_constant
+from tacit.noise.randomness import Randomness
+from tacit.solvers.loss_sums import LinkSum, SparseLinkSum
 from tacit.solvers.minimum import perturbed_minimum
-from tacit.solvers.sparse_sums import SparseLinkSum
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 SOURCE = Randomness.replayable(1)

@@ -14,6 +14,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.preprocessing import Normalizer, OneHotEncoder
 
+from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.errors import InvalidInput
 from tacit.estimators import (
     Ledger,
@@ -24,10 +25,9 @@ from tacit.estimators import (
     PrivateStandardScaler,
     private_pipeline,
 )
-from tacit.estimators.sparse import canonical, clipped_rows
-from tacit.learners.stochastic.model_noise import SHRUNK
-from tacit.losses.base import clip_rows, row_norms
-from tacit.randomness import Randomness
+from tacit.estimators.records import canonical, clipped_rows
+from tacit.losses.loss import clip_rows, row_norms
+from tacit.noise.randomness import Randomness
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning"),
@@ -94,6 +94,18 @@ def test_a_target_of_text_is_refused_without_its_words():
         model.fit(X, np.array([SECRET] * len(X)))
     assert SECRET not in str(caught.value)
     assert caught.value.__context__ is None
+    assert len(model.ledger) == 0
+
+
+@pytest.mark.parametrize("place", ["features", "target"])
+def test_masked_entries_are_refused(place):
+    """The values behind the mask were taken for data."""
+    X, _ = data()
+    rows, target = np.ma.masked_array(X), np.ma.masked_array(X[:, 0])
+    {"features": rows, "target": target}[place][3] = np.ma.masked
+    model = PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=Ledger())
+    with pytest.raises(InvalidInput, match="masked entries"):
+        model.fit(rows, target)
     assert len(model.ledger) == 0
 
 

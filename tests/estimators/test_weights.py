@@ -7,6 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import balanced_accuracy_score
 
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.composition import joint
+from tacit.accounting.curves import ROUND_UP, Gaussian
+from tacit.accounting.guarantee import Relation
+from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases
 from tacit.errors import InvalidInput
 from tacit.estimators import (
     Ledger,
@@ -16,18 +21,12 @@ from tacit.estimators import (
     PrivateRidge,
     ridge,
 )
-from tacit.estimators.budget import divided, line_is_audible
-from tacit.estimators.counts import STEPS, NoisyCounts, class_counts, matched_line
-from tacit.estimators.weights import WeightedHingeLoss, WeightedLogisticLoss, clipped_weights, relative_weights
-from tacit.learners.stochastic.linked_accounting import LinkedReleases
+from tacit.estimators.budget import STEPS, NoisyCounts, class_counts, divided, line_is_audible, matched_line
+from tacit.estimators.noisy_statistics import NoisyStatistics
+from tacit.estimators.records import WeightedHingeLoss, WeightedLogisticLoss, clipped_weights, relative_weights
 from tacit.losses import LogisticLoss, SmoothedHingeLoss
-from tacit.mechanisms.noisy_statistics import NoisyStatistics
-from tacit.numerics.lattice import joint_shift
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.composition import joint
-from tacit.privacy.curves import ROUND_UP, Gaussian
-from tacit.privacy.guarantee import Relation
-from tacit.randomness import Randomness
+from tacit.noise.lattice import joint_shift
+from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 SOURCE = Randomness.replayable(1)

@@ -5,9 +5,10 @@ import pytest
 from scipy.stats import chi2
 
 from exact.experts_law import Batches, lazy_law, scheduled_law, two_chain_law
-from tacit import L2P, Experts, LazyExperts, Randomness, ScheduledExperts
-from tacit.numerics.decisions import draw_softmax
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
+from tacit import Experts, Randomness
+from tacit.algorithms import L2P, LazyExperts, ScheduledExperts
+from tacit.noise.exact_draws import draw_softmax
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
 
 FALSE_ALARM = 1e-6
 
@@ -230,7 +231,7 @@ def test_shipped_scheduled_experts_have_this_law(n, rounds, monkeypatch):
     plan = ScheduledExperts(Experts(n=n, horizon=len(losses)), eta=0.5, batch=rounds)
     counts = frequencies(plan, scheduled_transcript, losses, law.shape[1], runs=4000, seed=6)
     assert fit(counts, law[0]) > FALSE_ALARM
-    from tacit.learners.experts import scheduled_experts
+    from tacit.algorithms.experts import scheduled_experts
 
     monkeypatch.setattr(scheduled_experts, "draw_softmax", lambda source, rate, s: draw_softmax(source, rate, -s))
     counts = frequencies(plan, scheduled_transcript, losses, law.shape[1], runs=4000, seed=6)

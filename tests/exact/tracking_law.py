@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from tacit.auditing.scripted.certified_law import actions_only
-from tacit.auditing.scripted.enumeration import transcript_law as enumerated
+from tacit.auditing.certified_law import actions_only
+from tacit.auditing.script import transcript_law as enumerated
 
 
 def transcript_law(plan, losses):

@@ -10,11 +10,11 @@ import tacit
 from faults import world
 from faults.kills import verdict
 from faults.lives import Account
+from tacit.accounting import ledger as budgets
+from tacit.accounting import ledger as ledgers
+from tacit.accounting.curves import Pure
+from tacit.accounting.guarantee import Guarantee
 from tacit.errors import PrivacyError, StoreError
-from tacit.privacy import budgets
-from tacit.privacy import ledger as ledgers
-from tacit.privacy.curves import Pure
-from tacit.privacy.guarantee import Guarantee
 
 
 def full_disk(path, times):
@@ -84,20 +84,28 @@ def clock_set_back(path):
 
 
 def copied_back(path):
-    """An older copy in the place of the database: how often that went unnoticed."""
-    unnoticed = 0
-    for _ in range(5):
+    """An older copy in the place of the database, or in another with and without marks: how often nobody noticed."""
+    unnoticed, mark = 0, path.with_name(f"{path.name}.mark")
+    for number in range(5):
         shutil.copy(path, path.with_suffix(".old"))
+        copy = path.with_name(f"copy{number}.db")
+        shutil.copy(path, copy)
+        if number % 2:
+            shutil.copy(mark, copy.with_name(f"{copy.name}.mark"))
         store, live = world.opened(path)
         decision = live.decide()
         live.settle(decision.round, world.losses(decision.round))
         store.close()
         newer = path.read_bytes()
         shutil.copy(path.with_suffix(".old"), path)
-        try:
-            world.opened(path)[0].close()
-            unnoticed += 1
-        except StoreError:
-            pass
+        unnoticed += _goes_on(path) + _goes_on(copy)
         path.write_bytes(newer)
-    return {"copied back": 5, "unnoticed": unnoticed}
+    return {"copied back": 10, "unnoticed": unnoticed}
+
+
+def _goes_on(path):
+    try:
+        world.opened(path)[0].close()
+    except StoreError:
+        return False
+    return True

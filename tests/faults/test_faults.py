@@ -44,7 +44,7 @@ def test_a_full_disk_two_writers_and_a_copy(tmp_path):
     assert promises(found) == KEPT
     assert found["refused"] == 2
     assert promises(two_writers(tmp_path / "two.db", 1)) == KEPT
-    assert copied_back(tmp_path / "two.db") == {"copied back": 5, "unnoticed": 0}
+    assert copied_back(tmp_path / "two.db") == {"copied back": 10, "unnoticed": 0}
     assert clock_set_back(tmp_path / "clock.db") == {"set back": 3, "doubled": 0}
 
 

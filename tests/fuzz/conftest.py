@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 import tacit
-from tacit.planning import CATALOGUE
+from tacit.planning.planner import CATALOGUE
 
 ROOM = 3 * 2**30
 
@@ -30,9 +30,9 @@ def _limited_memory():
 def quick_planner():
     """Only algorithms that are quick to calibrate: for tests of what is built on the planner."""
     quick = {
-        tacit.Experts: (tacit.ScheduledExperts, tacit.HedgeOnSums),
-        tacit.Tracking: (tacit.RestartOnShift, tacit.LimitedUpdates),
-        tacit.Convex: (tacit.PrivateFTRL,),
+        tacit.Experts: (tacit.algorithms.ScheduledExperts, tacit.algorithms.HedgeOnSums),
+        tacit.Tracking: (tacit.algorithms.RestartOnShift, tacit.algorithms.LimitedUpdates),
+        tacit.Convex: (tacit.algorithms.PrivateFTRL,),
     }
     with patch.dict(CATALOGUE, quick):
         yield

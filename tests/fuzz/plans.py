@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 
 import tacit
-from tacit.geometry import Ball, Box, Simplex
+from tacit.domains import Ball, Box, Simplex
 from tacit.losses import CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
-from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree
+from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
 
 N = 3
@@ -29,47 +29,51 @@ RECORDS = Stochastic(domain=Ball(N), loss=LogisticLoss(), horizon=ROUNDS)
 BANDIT = Bandit(domain=Ball(N, radius=0.5), horizon=400)
 CURVES = Lipschitz(horizon=ROUNDS)
 PASS = tacit.StochasticLipschitz(horizon=ROUNDS)
-TABLE = Convex(domain=Ball(N), loss=tacit.TabulatedLoss.of(LogisticLoss(), 2.0), horizon=ROUNDS)
+TABLE = Convex(domain=Ball(N), loss=tacit.losses.TabulatedLoss.of(LogisticLoss(), 2.0), horizon=ROUNDS)
 ARMS = tacit.Arms(n=N, horizon=ROUNDS, adversary="stochastic")
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 
 EXPERT_PLANS = {
-    "LazyExperts": lambda: tacit.LazyExperts(EXPERTS, eta=0.3, force=0.2, batch=2),
-    "LazyExperts, capped": lambda: tacit.LazyExperts(SHIFTED, eta=0.3, force=0.2, max_switches=3),
-    "L2P": lambda: tacit.L2P(EXPERTS, eta=0.3, force=0.2, reference_force=0.2),
-    "ScheduledExperts": lambda: tacit.ScheduledExperts(EXPERTS, eta=0.3),
-    "HedgeOnSums": lambda: tacit.HedgeOnSums(EXPERTS, eta=0.3, mechanism=Buffered(39), privacy=1.0),
-    "HedgeOnSums, Laplace": lambda: tacit.HedgeOnSums(SHIFTED, eta=0.3, mechanism=LaplaceTree(39, 3), privacy=1.0),
-    "RestartOnShift": lambda: tacit.RestartOnShift(TRACKING, epsilon=1.0, interval=3, slope=0.5, margin=0.0),
-    "LimitedUpdates": lambda: tacit.LimitedUpdates(TRACKING, epsilon=1.0),
-    "LazyFixedShare": lambda: tacit.LazyFixedShare(TRACKING, eta=0.3, force=0.2),
-    "LazyFixedShare, uniform": lambda: tacit.LazyFixedShare(TRACKING, eta=0.3, force=0.2, prior="uniform"),
-    "SampledFixedShare": lambda: tacit.SampledFixedShare(TRACKING, eta=0.3, epoch=5),
-    "HedgeOnSums, cube": lambda: tacit.HedgeOnSums(SHIFTED, eta=0.3, mechanism=CubeTree(39, 3), privacy=1.0),
-    "NoisyMirrorDescent": lambda: tacit.NoisyMirrorDescent(TRACKING, eta=0.3, scale=3.0, batch=3),
-    "TrackingOnSums": lambda: tacit.TrackingOnSums(TRACKING, eta=0.3, mix=0.2, scale=3.0, block=3),
-    "RecentLeader": lambda: tacit.RecentLeader(TRACKING, epsilon=1.0, block=3),
-    "doubling": lambda: tacit.ScheduledExperts.calibrate(tacit.Experts(n=N, horizon=None), **PRIVACY),
+    "LazyExperts": lambda: tacit.algorithms.LazyExperts(EXPERTS, eta=0.3, force=0.2, batch=2),
+    "LazyExperts, capped": lambda: tacit.algorithms.LazyExperts(SHIFTED, eta=0.3, force=0.2, max_switches=3),
+    "L2P": lambda: tacit.algorithms.L2P(EXPERTS, eta=0.3, force=0.2, reference_force=0.2),
+    "ScheduledExperts": lambda: tacit.algorithms.ScheduledExperts(EXPERTS, eta=0.3),
+    "HedgeOnSums": lambda: tacit.algorithms.HedgeOnSums(EXPERTS, eta=0.3, mechanism=Buffered(39), privacy=1.0),
+    "HedgeOnSums, Laplace": lambda: tacit.algorithms.HedgeOnSums(
+        SHIFTED, eta=0.3, mechanism=LaplaceTree(39, 3), privacy=1.0
+    ),
+    "RestartOnShift": lambda: tacit.algorithms.RestartOnShift(TRACKING, epsilon=1.0, interval=3, slope=0.5, margin=0.0),
+    "LimitedUpdates": lambda: tacit.algorithms.LimitedUpdates(TRACKING, epsilon=1.0),
+    "LazyFixedShare": lambda: tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.2),
+    "LazyFixedShare, uniform": lambda: tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.2, prior="uniform"),
+    "HedgeOnSums, cube": lambda: tacit.algorithms.HedgeOnSums(SHIFTED, eta=0.3, mechanism=CubeTree(39, 3), privacy=1.0),
+    "NoisyMirrorDescent": lambda: tacit.algorithms.NoisyMirrorDescent(TRACKING, eta=0.3, scale=3.0, batch=3),
+    "TrackingOnSums": lambda: tacit.algorithms.TrackingOnSums(TRACKING, eta=0.3, mix=0.2, scale=3.0, block=3),
+    "RecentLeader": lambda: tacit.algorithms.RecentLeader(TRACKING, epsilon=1.0, block=3),
+    "doubling": lambda: tacit.algorithms.ScheduledExperts.calibrate(tacit.Experts(n=N, horizon=None), **PRIVACY),
 }
 OTHER_PLANS = {
-    "PrivateFTRL": lambda: tacit.PrivateFTRL.calibrate(LINEAR, **PRIVACY),
-    "PrivateFTRL, two streams": lambda: tacit.PrivateFTRL.calibrate(QUADRATIC, streams=2, **PRIVACY),
-    "PrivateFTRL, anywhere": lambda: tacit.PrivateFTRL.calibrate(replace(LOGISTIC, proper=False), **PRIVACY),
-    "PrivateFTRL, box": lambda: tacit.PrivateFTRL.calibrate(LOGISTIC, **PRIVACY),
-    "PrivateFTRL, custom": lambda: tacit.PrivateFTRL.calibrate(CUSTOM, **PRIVACY),
-    "CTRL": lambda: tacit.CTRL(QUADRATIC, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
-    "LazyOCO": lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=20),
-    "L2PConvex": lambda: tacit.L2PConvex.calibrate(INTERVAL, epsilon=4.0, delta=1e-4),
-    "LipschitzGrid": lambda: tacit.LipschitzGrid.calibrate(CURVES, bits=1, **PRIVACY),
-    "LipschitzNet": lambda: tacit.LipschitzNet.calibrate(CURVES, cells=2, **PRIVACY),
-    "LipschitzOnePass": lambda: tacit.LipschitzOnePass.calibrate(PASS, **PRIVACY),
-    "CTRL, table": lambda: tacit.CTRL(TABLE, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
-    "BanditFW": lambda: tacit.BanditFW.calibrate(BANDIT, **PRIVACY),
-    "PhasedArms": lambda: tacit.PhasedArms(ARMS, epsilon=1.0, first=4),
-    "BatchedTsallis": lambda: tacit.BatchedTsallis(ARMS, epsilon=1.0, batch=2, power=0.5, eta=0.1, kappa=0.1),
-    "AveragedFTRL": lambda: tacit.AveragedFTRL.calibrate(RECORDS, **PRIVACY),
-    "OnlineToBatch": lambda: tacit.OnlineToBatch.calibrate(RECORDS, **PRIVACY),
-    "ObjectivePerturbation": lambda: tacit.ObjectivePerturbation.calibrate(RECORDS, **PRIVACY),
+    "PrivateFTRL": lambda: tacit.algorithms.PrivateFTRL.calibrate(LINEAR, **PRIVACY),
+    "PrivateFTRL, two streams": lambda: tacit.algorithms.PrivateFTRL.calibrate(QUADRATIC, streams=2, **PRIVACY),
+    "PrivateFTRL, anywhere": lambda: tacit.algorithms.PrivateFTRL.calibrate(replace(LOGISTIC, proper=False), **PRIVACY),
+    "PrivateFTRL, box": lambda: tacit.algorithms.PrivateFTRL.calibrate(LOGISTIC, **PRIVACY),
+    "PrivateFTRL, custom": lambda: tacit.algorithms.PrivateFTRL.calibrate(CUSTOM, **PRIVACY),
+    "CTRL": lambda: tacit.algorithms.CTRL(QUADRATIC, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
+    "LazyOCO": lambda: tacit.algorithms.LazyOCO.for_budget(LOGISTIC, switches=20),
+    "L2PConvex": lambda: tacit.algorithms.L2PConvex.calibrate(INTERVAL, epsilon=4.0, delta=1e-4),
+    "LipschitzGrid": lambda: tacit.algorithms.LipschitzGrid.calibrate(CURVES, bits=1, **PRIVACY),
+    "LipschitzNet": lambda: tacit.algorithms.LipschitzNet.calibrate(CURVES, cells=2, **PRIVACY),
+    "LipschitzOnePass": lambda: tacit.algorithms.LipschitzOnePass.calibrate(PASS, **PRIVACY),
+    "CTRL, table": lambda: tacit.algorithms.CTRL(TABLE, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
+    "BanditFW": lambda: tacit.algorithms.BanditFW.calibrate(BANDIT, **PRIVACY),
+    "PhasedArms": lambda: tacit.algorithms.PhasedArms(ARMS, epsilon=1.0, first=4),
+    "LiveArms": lambda: tacit.algorithms.LiveArms(ARMS, epsilon=1.0, first=4),
+    "BatchedTsallis": lambda: tacit.algorithms.BatchedTsallis(
+        ARMS, epsilon=1.0, batch=2, power=0.5, eta=0.1, kappa=0.1
+    ),
+    "AveragedFTRL": lambda: tacit.algorithms.AveragedFTRL.calibrate(RECORDS, **PRIVACY),
+    "OnlineToBatch": lambda: tacit.algorithms.OnlineToBatch.calibrate(RECORDS, **PRIVACY),
+    "ObjectivePerturbation": lambda: tacit.algorithms.ObjectivePerturbation.calibrate(RECORDS, **PRIVACY),
 }
 PLANS = {**EXPERT_PLANS, **OTHER_PLANS}
 made = cache(lambda name: PLANS[name]())

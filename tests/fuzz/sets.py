@@ -19,24 +19,30 @@ def root(chosen):
     return len(chosen) ** 0.5
 
 
+def square(direction):
+    """The oracle of [-1, 1]^d."""
+    return [-1.0 if slope > 0 else 1.0 for slope in direction]
+
+
 SETS = {
-    "Ball": lambda: tacit.Ball(3),
-    "tiny Ball": lambda: tacit.Ball(3, radius=1e-30),
-    "large Ball": lambda: tacit.Ball(3, radius=1e30),
-    "L1Ball": lambda: tacit.L1Ball(3),
-    "tiny L1Ball": lambda: tacit.L1Ball(3, radius=1e-30),
-    "Box": lambda: tacit.Box([0.0, -1.0, 2.0], [1.0, 2.0, 3.0]),
-    "large Box": lambda: tacit.Box.cube(3, 1e30),
-    "Simplex": lambda: tacit.Simplex(3),
-    "KSubsets": lambda: tacit.KSubsets(3, 2),
-    "Birkhoff": lambda: tacit.Birkhoff(2),
-    "NuclearBall": lambda: tacit.NuclearBall(1, 3),
-    "square NuclearBall": lambda: tacit.NuclearBall(2, 2),
-    "Polytope": lambda: tacit.Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1]),
-    "SpanningTrees": lambda: tacit.SpanningTrees(TRIANGLE),
-    "Paths": lambda: tacit.Paths(ROADS, "s", "t"),
-    "Matroid": lambda: tacit.Matroid(("a1", "a2", "b1"), kinds),
-    "SubmodularBase": lambda: tacit.SubmodularBase(3, root),
+    "Ball": lambda: tacit.domains.Ball(3),
+    "tiny Ball": lambda: tacit.domains.Ball(3, radius=1e-30),
+    "large Ball": lambda: tacit.domains.Ball(3, radius=1e30),
+    "L1Ball": lambda: tacit.domains.L1Ball(3),
+    "tiny L1Ball": lambda: tacit.domains.L1Ball(3, radius=1e-30),
+    "Box": lambda: tacit.domains.Box([0.0, -1.0, 2.0], [1.0, 2.0, 3.0]),
+    "large Box": lambda: tacit.domains.Box.cube(3, 1e30),
+    "Simplex": lambda: tacit.domains.Simplex(3),
+    "KSubsets": lambda: tacit.domains.KSubsets(3, 2),
+    "Birkhoff": lambda: tacit.domains.Birkhoff(2),
+    "NuclearBall": lambda: tacit.domains.NuclearBall(1, 3),
+    "square NuclearBall": lambda: tacit.domains.NuclearBall(2, 2),
+    "Polytope": lambda: tacit.domains.Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1]),
+    "SpanningTrees": lambda: tacit.domains.SpanningTrees(TRIANGLE),
+    "Paths": lambda: tacit.domains.Paths(ROADS, "s", "t"),
+    "Matroid": lambda: tacit.domains.Matroid(("a1", "a2", "b1"), kinds),
+    "SubmodularBase": lambda: tacit.domains.SubmodularBase(3, root),
+    "OracleSet": lambda: tacit.domains.OracleSet(square, 3, centre=[0.0] * 3, inner_radius=1.0),
 }
 
 _edges = (
@@ -49,21 +55,31 @@ _matrices = st.lists(st.lists(values, min_size=2, max_size=2), min_size=2, max_s
 )
 
 MAKERS = {
-    tacit.Ball: nearly(dim=one_of(1, 3), radius=1.0),
-    tacit.L1Ball: nearly(dim=one_of(1, 3), radius=1.0),
-    tacit.Box: nearly(low=st.lists(values, min_size=2, max_size=2) | st.just([0.0, 0.0]), high=one_of([1.0, 2.0])),
-    tacit.Box.cube: nearly(dim=one_of(1, 3), half_width=1.0),
-    tacit.Simplex: nearly(dim=3),
-    tacit.KSubsets: nearly(n=one_of(2, 4), k=1),
-    tacit.Birkhoff: nearly(k=2),
-    tacit.NuclearBall: nearly(rows=2, columns=2, radius=1.0),
-    tacit.Polytope: nearly(A=_matrices, b=st.lists(values, min_size=2, max_size=4) | one_of([0, 0, 1], [1, 1, 1, 1])),
-    tacit.SpanningTrees: nearly(edges=_edges),
-    tacit.Paths: nearly(edges=_edges, source=one_of("s", 0), sink=one_of("t", 1)),
-    tacit.Matroid: nearly(
+    tacit.domains.Ball: nearly(dim=one_of(1, 3), radius=1.0),
+    tacit.domains.L1Ball: nearly(dim=one_of(1, 3), radius=1.0),
+    tacit.domains.Box: nearly(
+        low=st.lists(values, min_size=2, max_size=2) | st.just([0.0, 0.0]), high=one_of([1.0, 2.0])
+    ),
+    tacit.domains.Box.cube: nearly(dim=one_of(1, 3), half_width=1.0),
+    tacit.domains.Simplex: nearly(dim=3),
+    tacit.domains.KSubsets: nearly(n=one_of(2, 4), k=1),
+    tacit.domains.Birkhoff: nearly(k=2),
+    tacit.domains.NuclearBall: nearly(rows=2, columns=2, radius=1.0),
+    tacit.domains.Polytope: nearly(
+        A=_matrices, b=st.lists(values, min_size=2, max_size=4) | one_of([0, 0, 1], [1, 1, 1, 1])
+    ),
+    tacit.domains.SpanningTrees: nearly(edges=_edges),
+    tacit.domains.Paths: nearly(edges=_edges, source=one_of("s", 0), sink=one_of("t", 1)),
+    tacit.domains.Matroid: nearly(
         ground=one_of(("a1", "a2"), (), ("a1", "a1"), ([],), "abc"), independent=one_of(kinds, lambda _: True, len)
     ),
-    tacit.SubmodularBase: nearly(
+    tacit.domains.OracleSet: nearly(
+        minimize=one_of(square, len, lambda _: [1.0]),
+        dimension=one_of(2, 3),
+        centre=one_of(None, [0.0, 0.0]),
+        inner_radius=one_of(None, 1.0),
+    ),
+    tacit.domains.SubmodularBase: nearly(
         dim=one_of(2, 3), set_function=one_of(root, lambda _: "x", lambda s: 1e308 * len(s), lambda s: len(s) ** 2, len)
     ),
 }

@@ -98,5 +98,4 @@ privacy = nearly(
     rounds_per_person=one_of(1, 1, 2),
     max_switches=one_of(None, None, 5),
     confidence=one_of(None, None, None, 0.9),
-    adversary=one_of("oblivious", "adaptive", "stochastic"),
 )

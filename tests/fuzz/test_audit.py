@@ -34,7 +34,7 @@ def test_small_instances(name, value):
 
 
 def test_audit_reports():
-    small = tacit.ScheduledExperts(tacit.Experts(n=2, horizon=3), eta=0.2)
+    small = tacit.algorithms.ScheduledExperts(tacit.Experts(n=2, horizon=3), eta=0.2)
     report = attempt(lambda: tacit.audit(small, budget=0.01))
     assert isinstance(report, tacit.AuditReport)
     assert report.verdict == attempt(report.to_dict)["verdict"] == "no violation found"

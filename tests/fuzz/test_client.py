@@ -27,6 +27,7 @@ def test_requests(first, second, third):
         lambda: client.settle(first, second, third),
         lambda: client.create(first, second, epsilon=third),
         lambda: client.learner(first),
+        lambda: client.end(first),
         client.ledger,
     ):
         assert attempt(call) is REFUSED

@@ -8,41 +8,46 @@ from hypothesis import strategies as st
 import tacit
 from fuzz.harness import REFUSED, attempt, snapshot
 from fuzz.strategies import examples, nearly, odd_arrays, one_of, values
+from tacit import domains as sets
+from tacit import environments as worlds
 from tacit.environments.named import named_environment
 from tacit.environments.tracking import FingerprintPhases, HiddenExperts, PenaliseHeld
 
 STREAMS = {
-    tacit.BernoulliGap: nearly(n=3, horizon=20, gap=0.1, mean=0.5, best=0),
-    tacit.BernoulliArms: nearly(means=one_of((0.2, 0.5), [0.1]), horizon=20, missing=one_of(0.0, 0.3)),
-    tacit.DecoyArms: nearly(n=3, horizon=20, turn=0.5),
-    tacit.DriftingArms: nearly(n=3, horizon=20, cycles=1.0),
-    tacit.SwitchingAdversary: nearly(n=3, horizon=20, phase=5),
-    tacit.Replay: st.fixed_dictionaries({"matrix": odd_arrays()}),
-    tacit.ReplayData: nearly(
-        loss=one_of(tacit.LinearLoss(), tacit.LogisticLoss()),
+    worlds.BernoulliGap: nearly(n=3, horizon=20, gap=0.1, mean=0.5, best=0),
+    worlds.BernoulliArms: nearly(means=one_of((0.2, 0.5), [0.1]), horizon=20, missing=one_of(0.0, 0.3)),
+    worlds.ClickArms: nearly(
+        rates=one_of((0.1, 0.2), (0.5,)), horizon=20, swing=0.3, cycles=1.0, fall=0.2, days=4, day_level=0.3, lost=0.1
+    ),
+    worlds.DecoyArms: nearly(n=3, horizon=20, turn=0.5),
+    worlds.DriftingArms: nearly(n=3, horizon=20, cycles=1.0),
+    worlds.SwitchingAdversary: nearly(n=3, horizon=20, phase=5),
+    worlds.Replay: st.fixed_dictionaries({"matrix": odd_arrays()}),
+    worlds.ReplayData: nearly(
+        loss=one_of(tacit.losses.LinearLoss(), tacit.losses.LogisticLoss()),
         recording=odd_arrays() | st.tuples(odd_arrays(), odd_arrays(columns=4, dimensions=(1,))),
     ),
-    tacit.ShiftingBernoulli: nearly(n=3, horizon=20, changes=one_of((5, 9), (), [3]), gap=0.3, mean=0.6),
-    tacit.DriftingLosses: nearly(n=3, horizon=20, periods=1.0, swing=0.25, noise=0.25),
-    tacit.PerfectExpert: nearly(n=3, horizon=20, phases=2),
-    tacit.FairCoins: nearly(n=3, horizon=20),
-    tacit.RandomSigns: nearly(domain=one_of(tacit.Ball(2), tacit.Simplex(3)), horizon=20, lipschitz=1.0),
+    worlds.ShiftingBernoulli: nearly(n=3, horizon=20, changes=one_of((5, 9), (), [3]), gap=0.3, mean=0.6),
+    worlds.DriftingLosses: nearly(n=3, horizon=20, periods=1.0, swing=0.25, noise=0.25),
+    worlds.PerfectExpert: nearly(n=3, horizon=20, phases=2),
+    worlds.FairCoins: nearly(n=3, horizon=20),
+    worlds.RandomSigns: nearly(domain=one_of(sets.Ball(2), sets.Simplex(3)), horizon=20, lipschitz=1.0),
     HiddenExperts: nearly(n=4, horizon=20, switches=1, epsilon=1.0),
-    tacit.LogisticStream: nearly(dimension=2, horizon=20, strength=5.0),
-    tacit.DriftingQuadratic: nearly(dimension=2, horizon=20, turns=1.0, spread=0.1),
-    tacit.SignFlips: nearly(dimension=2, horizon=20, phase=5.0, bias=0.1),
-    tacit.PricingCurve: nearly(horizon=20, valuations=(0.3, 0.8), weights=(0.5, 0.4), spread=0.05, softness=0.05),
+    worlds.LogisticStream: nearly(dimension=2, horizon=20, strength=5.0),
+    worlds.DriftingQuadratic: nearly(dimension=2, horizon=20, turns=1.0, spread=0.1),
+    worlds.SignFlips: nearly(dimension=2, horizon=20, phase=5.0, bias=0.1),
+    worlds.PricingCurve: nearly(horizon=20, valuations=(0.3, 0.8), weights=(0.5, 0.4), spread=0.05, softness=0.05),
 }  # fmt: skip
 OPPONENTS = {
     PenaliseHeld: nearly(n=3, horizon=20, mean=0.25),
     FingerprintPhases: nearly(n=30, horizon=20, switches=1),
-    tacit.MovingTarget: nearly(domain=one_of(tacit.Ball(2), tacit.Simplex(3)), horizon=20, distance=0.1, spread=0.1),
-    tacit.Assignment: nearly(costs=one_of([[0.2, 0.6], [0.7, 0.3]], [[1.0]], [[0.5, 0.5]]), horizon=20, noise=0.1),
-    tacit.Routing: nearly(
+    worlds.MovingTarget: nearly(domain=one_of(sets.Ball(2), sets.Simplex(3)), horizon=20, distance=0.1, spread=0.1),
+    worlds.Assignment: nearly(costs=one_of([[0.2, 0.6], [0.7, 0.3]], [[1.0]], [[0.5, 0.5]]), horizon=20, noise=0.1),
+    worlds.Routing: nearly(
         edges=one_of((("s", "a"), ("a", "t"), ("s", "t"))), times=one_of((0.2, 0.3, 0.4)), source="s", sink="t",
         horizon=20, noise=0.1,
     ),
-    tacit.Pricing: nearly(horizon=20, demands=one_of((0.8, 1.2), [1.0]), noise=0.1),
+    worlds.Pricing: nearly(horizon=20, demands=one_of((0.8, 1.2), [1.0]), noise=0.1),
 }  # fmt: skip
 
 
@@ -61,12 +66,12 @@ def test_streams(kind, data):
     source = generator()
     deal = getattr(world, "losses", None) or world.data
     points = np.linspace(0, 1, 4)[:, None]
-    dealt = attempt(lambda: deal(source, points) if kind is tacit.PricingCurve else deal(source), source)
+    dealt = attempt(lambda: deal(source, points) if kind is worlds.PricingCurve else deal(source), source)
     if dealt is not REFUSED:
         for part in dealt if isinstance(dealt, tuple) else (dealt,):
             assert len(part) == world.horizon
-            assert kind in (tacit.Replay, tacit.BernoulliArms) or np.all(np.isfinite(part))
-    if kind is tacit.PricingCurve:
+            assert kind in (worlds.Replay, worlds.BernoulliArms, worlds.ClickArms) or np.all(np.isfinite(part))
+    if kind is worlds.PricingCurve:
         functions = attempt(lambda: world.functions(generator()))
         assert functions is REFUSED or len(functions) == world.horizon
         assert attempt(lambda: world.mean_loss(points)) is REFUSED or np.all(np.isfinite(world.mean_loss(points)))
@@ -75,9 +80,9 @@ def test_streams(kind, data):
         attempt(lambda: world.mean_loss(odd))
         attempt(lambda: world.mean_loss(points, arguments["horizon"]))
         attempt(lambda: world.losses(generator(), odd))
-    if kind is tacit.DriftingLosses:
+    if kind is worlds.DriftingLosses:
         assert attempt(world.means) is REFUSED or world.means().shape == (world.horizon, world.n)
-    if kind is tacit.ShiftingBernoulli:
+    if kind is worlds.ShiftingBernoulli:
         assert len(attempt(lambda: world.best(generator()))) == len(world.changes) + 1
     attempt(lambda: deal(data.draw(values)), also=(AttributeError, TypeError))
 
@@ -114,9 +119,9 @@ def test_opponents(kind, data, first):
 @examples(20)
 @given(arms=odd_arrays(dimensions=(1,)), paid=odd_arrays(dimensions=(1,)), n=values | one_of(3), gap=values)
 def test_logs(arms, paid, n, gap):
-    log = attempt(lambda: tacit.LoggedArms(arms, paid, n))
+    log = attempt(lambda: worlds.LoggedArms(arms, paid, n))
     assert log is REFUSED or len(log.rows()[0]) == len(log.rows()[1]) == log.horizon
-    world = attempt(lambda: tacit.BernoulliArms.with_gap(3, 10, gap=gap))
+    world = attempt(lambda: worlds.BernoulliArms.with_gap(3, 10, gap=gap))
     assert world is REFUSED or world.best_arm in (0, 1)
 
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, nearly, odd_arrays, one_of, values
+from tacit.accounting.curves import Gaussian, Pure
 from tacit.estimators import (
     LEDGER,
     Ledger,
@@ -26,7 +27,6 @@ from tacit.estimators import (
     UsefulnessWarning,
     private_pipeline,
 )
-from tacit.privacy.curves import Gaussian, Pure
 
 X = np.array([[0.1, 0.2, 0.3], [0.3, -0.2, 0.1], [-0.5, 0.1, 0.0], [0.2, 0.2, 0.2]] * 5)
 Y = np.array([0, 1, 0, 1] * 5)

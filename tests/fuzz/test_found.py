@@ -10,56 +10,60 @@ from scipy.stats import norm
 import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import made, start
+from tacit.accounting.composition import compose
+from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Repeated, SamplerError, Sometimes, Sum
+from tacit.accounting.lazy import LazyChain
+from tacit.algorithms.bandit import NoisyOCO
 from tacit.environments.tracking import PenaliseHeld
 from tacit.estimators import Ledger
-from tacit.learners.bandit import NoisyOCO
-from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
-from tacit.privacy.composition import compose
-from tacit.privacy.curves import BoundedRange, Gaussian, Pure, Repeated, SamplerError, Sometimes, Sum
-from tacit.privacy.lazy import LazyChain
+from tacit.noise.running_sums import Buffered, SquareRoot, Tree
 from tacit.simulation.comparators import best_expert_loss
 
 N = 3
 ANSWERED = {
-    "long rows": lambda: tacit.LinearLoss().gradient(np.zeros(N), np.full(N, 1e308)),
+    "long rows": lambda: tacit.losses.LinearLoss().gradient(np.zeros(N), np.full(N, 1e308)),
     "huge counts": lambda: Repeated(Pure(0.1), 10**12).epsilon(1e-6),
     "tiny mu": lambda: Gaussian(1e-60).epsilon(5e-324),
     "whole mu": lambda: compose([Gaussian(10**12), Gaussian(1)]),
     "huge width": lambda: BoundedRange(1e308).delta(0.0),
     "tiny probability": lambda: Sometimes(5e-324, BoundedRange(0.3)).delta(0.0),
     "huge price": lambda: SamplerError(Pure(1.0), 1e300, 3).delta(1e300),
-    "far points": lambda: tacit.Ball(N).contains([1e308] * N),
-    "far projections": lambda: tacit.Simplex(N).project([1e308, -1e308, 0.0]),
-    "points at the edge": lambda: tacit.Simplex(N).barrier.value([1e-311, 0.5, 0.5]),
-    "tiny polytope": lambda: tacit.Polytope([[-1, 0], [0, -1], [1, 1]], [1e-18] * 3).radius,
-    "lists in hulls": lambda: tacit.Simplex(N).to_hull([1.0, 0.0, 0.0]),
+    "far points": lambda: tacit.domains.Ball(N).contains([1e308] * N),
+    "far projections": lambda: tacit.domains.Simplex(N).project([1e308, -1e308, 0.0]),
+    "points at the edge": lambda: tacit.domains.Simplex(N).barrier.value([1e-311, 0.5, 0.5]),
+    "tiny polytope": lambda: tacit.domains.Polytope([[-1, 0], [0, -1], [1, 1]], [1e-18] * 3).radius,
+    "lists in hulls": lambda: tacit.domains.Simplex(N).to_hull([1.0, 0.0, 0.0]),
     "huge epsilon": lambda: Pure(1e308).renyi(np.array([1.5, 1e8])),
     "chains that never keep": lambda: LazyChain(39, 0.0, 0.8, 1e9, BoundedRange(2e18), drift=1.0).epsilon(1e-6),
     "bounds at small integers": lambda: made("doubling").regret_bound_at(np.int8(100)),
-    "negative zero": lambda: tacit.PricingCurve(5, spread=-0.0).losses(stream(), [[0.5]]),
+    "negative zero": lambda: tacit.environments.PricingCurve(5, spread=-0.0).losses(stream(), [[0.5]]),
     "small integers": lambda: tacit.plan(tacit.Experts(n=np.int8(100), horizon=np.int8(100)), epsilon=1.0, delta=1e-6),
 }
 REFUSALS = {
-    "ragged rows": lambda: tacit.LinearLoss().gradient(np.zeros(N), ([], 0.0)),
-    "points for other rounds": lambda: tacit.LinearLoss().value(np.zeros((2, N)), np.zeros(N)),
-    "infinite points": lambda: tacit.LinearLoss().value([math.inf, 0.0, 0.0], np.ones(N)),
+    "ragged rows": lambda: tacit.losses.LinearLoss().gradient(np.zeros(N), ([], 0.0)),
+    "points for other rounds": lambda: tacit.losses.LinearLoss().value(np.zeros((2, N)), np.zeros(N)),
+    "infinite points": lambda: tacit.losses.LinearLoss().value([math.inf, 0.0, 0.0], np.ones(N)),
     "huge integers": lambda: tacit.Experts(n=2, horizon=10**400),
-    "huge dimensions": lambda: tacit.Ball(10**12),
-    "huge matrices": lambda: tacit.NuclearBall(10**5, 10**5),
-    "huge streams": lambda: tacit.BernoulliGap(3, 10**12).losses(stream()),
+    "huge dimensions": lambda: tacit.domains.Ball(10**12),
+    "huge matrices": lambda: tacit.domains.NuclearBall(10**5, 10**5),
+    "huge streams": lambda: tacit.environments.BernoulliGap(3, 10**12).losses(stream()),
     "huge sums": lambda: SquareRoot(10**9),
     "huge lists of noise": lambda: Buffered(10**12).standard_deviations(1.0),
-    "huge numbers of runs": lambda: tacit.simulate(made("ScheduledExperts"), tacit.BernoulliGap(3, 5), runs=10**12),
+    "huge numbers of runs": lambda: tacit.simulate(
+        made("ScheduledExperts"), tacit.environments.BernoulliGap(3, 5), runs=10**12
+    ),
     "huge delays": lambda: NoisyOCO(
         steps=10**12, dimension=1, eta=1.0, leader=np.negative, sums=Tree(5).start(1, 1.0, np.zeros), delay=10**11
     ),
     "steps that are none": lambda: Tree(5).row_norm(-1.5),
     "masked entries": lambda: best_expert_loss(np.ma.masked_array([[0.5, 0.5]], mask=[[True, False]])),
-    "problems of another kind": lambda: tacit.LazyExperts(None, eta=0.3, force=0.2),
-    "calibrations of another kind": lambda: tacit.LimitedUpdates.calibrate(
+    "problems of another kind": lambda: tacit.algorithms.LazyExperts(None, eta=0.3, force=0.2),
+    "calibrations of another kind": lambda: tacit.algorithms.LimitedUpdates.calibrate(
         made("BanditFW").problem, epsilon=1, delta=0
     ),
-    "mechanisms that are none": lambda: tacit.HedgeOnSums(made("L2P").problem, eta=0.3, mechanism=None, privacy=1.0),
+    "mechanisms that are none": lambda: tacit.algorithms.HedgeOnSums(
+        made("L2P").problem, eta=0.3, mechanism=None, privacy=1.0
+    ),
     "curves of no curves": lambda: Sum((1.0,)),
     "guarantees of no text": lambda: tacit.Guarantee(Pure(1.0), 0.0, None, "b"),
     "compositions with none": lambda: tacit.Guarantee(Pure(1.0), 0.0, "a", "b").compose(None),
@@ -68,11 +72,15 @@ REFUSALS = {
     "actions that are none": lambda: PenaliseHeld(3, 5).start(stream()).respond(7),
     "batches of one person": lambda: LazyChain(9, 0.1, 0.8, 0.1, Pure(0.1), batch=10**9, rounds_per_person=10**9),
     "more releases than can be counted": lambda: replace(made("ObjectivePerturbation"), releases=1000).guarantee,
-    "rates that are none": lambda: tacit.LazyOCO(made("LazyOCO").problem, sigma=1.0, eta=None, switches=20.0),
-    "sources that cannot be hashed": lambda: tacit.Paths([("s", "t")], {1}, "t"),
-    "priors that are none": lambda: tacit.LazyFixedShare(made("LimitedUpdates").problem, eta=0.3, force=0.2, prior={}),
+    "rates that are none": lambda: tacit.algorithms.LazyOCO(
+        made("LazyOCO").problem, sigma=1.0, eta=None, switches=20.0
+    ),
+    "sources that cannot be hashed": lambda: tacit.domains.Paths([("s", "t")], {1}, "t"),
+    "priors that are none": lambda: tacit.algorithms.LazyFixedShare(
+        made("LimitedUpdates").problem, eta=0.3, force=0.2, prior={}
+    ),
     "ledgers of no guarantees": lambda: Ledger().record("fit", 1.0),
-    "choices of none": lambda: tacit.Choice(made("L2P").problem, None, []),
+    "choices of none": lambda: tacit.Comparison(made("L2P").problem, None, []),
     "states that are none": lambda: start("HedgeOnSums").load_state_dict(None),
 }
 

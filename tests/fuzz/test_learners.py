@@ -23,8 +23,8 @@ from fuzz.plans import (
     start,
 )
 from fuzz.strategies import N, examples, nearly, odd_arrays, one_of, values
-from tacit.learners.bandit import NoisyOCO
-from tacit.mechanisms.running_sums import Tree
+from tacit.algorithms.bandit import NoisyOCO
+from tacit.noise.running_sums import Tree
 from tacit.testing.rounds import resealed
 
 # A function of the user's may raise what it likes: it is let through, and the learner must be where it was.
@@ -137,10 +137,10 @@ def test_calls_in_the_wrong_order(name):
 
 
 LATE = {
-    "LazyExperts": lambda: tacit.LazyExperts(replace(EXPERTS, delay=2), eta=0.3, force=0.2, batch=2),
-    "LazyFixedShare": lambda: tacit.LazyFixedShare(replace(TRACKING, delay=2), eta=0.3, force=0.2),
-    "PrivateFTRL": lambda: tacit.PrivateFTRL.calibrate(replace(LINEAR, delay=2), **PRIVACY),
-    "BatchedTsallis": lambda: tacit.BatchedTsallis(replace(ARMS, delay=2), 1.0, 2, 0.5, 0.1, 0.1),
+    "LazyExperts": lambda: tacit.algorithms.LazyExperts(replace(EXPERTS, delay=2), eta=0.3, force=0.2, batch=2),
+    "LazyFixedShare": lambda: tacit.algorithms.LazyFixedShare(replace(TRACKING, delay=2), eta=0.3, force=0.2),
+    "PrivateFTRL": lambda: tacit.algorithms.PrivateFTRL.calibrate(replace(LINEAR, delay=2), **PRIVACY),
+    "BatchedTsallis": lambda: tacit.algorithms.BatchedTsallis(replace(ARMS, delay=2), 1.0, 2, 0.5, 0.1, 0.1),
 }
 
 
@@ -175,7 +175,7 @@ def test_masks(name, mask):
 @examples(30)
 @given(arguments=nearly(values=lambda points, _: np.zeros(len(points)), count=one_of(3, 10**12), first=0, keep=True))
 def test_rounds(arguments):
-    rounds = attempt(lambda: tacit.Rounds(**arguments))
+    rounds = attempt(lambda: tacit.algorithms.Rounds(**arguments))
     if rounds is not REFUSED:
         assert len(rounds) == rounds.count
         assert len(rounds[1:2]) <= 1

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import N, examples, nearly, odd_arrays, one_of, values
-from tacit.losses.base import RowLoss
-from tacit.losses.linear_models import LinkLoss
+from tacit.losses.loss import LinkLoss, RowLoss
 
 
 def distance(x, z):
@@ -42,40 +41,42 @@ def flat(x, z):
 LOSSES = {
     type(loss).__name__: loss
     for loss in (
-        tacit.LinearLoss(),
-        tacit.QuadraticLoss(strength=2.0),
-        tacit.LogisticLoss(data_norm=1e-30),
-        tacit.SquaredLoss(label_bound=1e30),
-        tacit.HuberLoss(transition=1e-30),
-        tacit.SmoothedHingeLoss(smoothing=1e-30),
-        tacit.HingeLoss(),
-        tacit.AbsoluteLoss(label_bound=1e30),
-        tacit.QuantileLoss(level=1e-12),
-        tacit.RegularisedLoss(tacit.LogisticLoss(), 0.5),
-        tacit.CustomLoss(distance, sign, lipschitz=1.0),
-        tacit.TabulatedLoss.of(tacit.LogisticLoss(), 2.0, nodes=17),
-        tacit.SeveralLinks(tacit.HuberLoss(), 2),
-        tacit.QuadraticFormLoss(largest_curvature=1e-30),
-        tacit.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
+        tacit.losses.LinearLoss(),
+        tacit.losses.QuadraticLoss(strength=2.0),
+        tacit.losses.LogisticLoss(data_norm=1e-30),
+        tacit.losses.SquaredLoss(label_bound=1e30),
+        tacit.losses.HuberLoss(transition=1e-30),
+        tacit.losses.SmoothedHingeLoss(smoothing=1e-30),
+        tacit.losses.HingeLoss(),
+        tacit.losses.AbsoluteLoss(label_bound=1e30),
+        tacit.losses.QuantileLoss(level=1e-12),
+        tacit.losses.RegularisedLoss(tacit.losses.LogisticLoss(), 0.5),
+        tacit.losses.CustomLoss(distance, sign, lipschitz=1.0),
+        tacit.losses.TabulatedLoss.of(tacit.losses.LogisticLoss(), 2.0, nodes=17),
+        tacit.losses.SeveralLinks(tacit.losses.HuberLoss(), 2),
+        tacit.losses.QuadraticFormLoss(largest_curvature=1e-30),
+        tacit.losses.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
     )
 }
-PAIRS = LinkLoss | tacit.SeveralLinks | tacit.QuadraticFormLoss
+PAIRS = LinkLoss | tacit.losses.SeveralLinks | tacit.losses.QuadraticFormLoss
 MAKERS = {
-    tacit.ConvexFamily: nearly(
+    tacit.losses.ConvexFamily: nearly(
         lipschitz=1.0, smoothness=one_of(1.0, math.inf, 0.0), family=one_of("general", "glm"), strong_convexity=0.0
     ),
-    tacit.CustomLoss: nearly(value_of=one_of(distance), gradient_of=one_of(sign), lipschitz=1.0),
-    tacit.LinearLoss: nearly(lipschitz=1.0),
-    tacit.QuadraticLoss: nearly(strength=1.0, data_norm=1.0),
-    tacit.LogisticLoss: nearly(data_norm=1.0),
-    tacit.SquaredLoss: nearly(data_norm=1.0, label_bound=1.0),
-    tacit.HuberLoss: nearly(data_norm=1.0, label_bound=1.0, transition=1.0),
-    tacit.SmoothedHingeLoss: nearly(data_norm=1.0, smoothing=1.0),
-    tacit.HingeLoss: nearly(data_norm=1.0),
-    tacit.AbsoluteLoss: nearly(data_norm=1.0, label_bound=1.0),
-    tacit.QuantileLoss: nearly(data_norm=1.0, level=0.5, label_bound=1.0),
-    tacit.RegularisedLoss: nearly(loss=one_of(tacit.LogisticLoss(), tacit.QuadraticLoss()), strength=1.0),
-    tacit.TabulatedLoss: nearly(
+    tacit.losses.CustomLoss: nearly(value_of=one_of(distance), gradient_of=one_of(sign), lipschitz=1.0),
+    tacit.losses.LinearLoss: nearly(lipschitz=1.0),
+    tacit.losses.QuadraticLoss: nearly(strength=1.0, data_norm=1.0),
+    tacit.losses.LogisticLoss: nearly(data_norm=1.0),
+    tacit.losses.SquaredLoss: nearly(data_norm=1.0, label_bound=1.0),
+    tacit.losses.HuberLoss: nearly(data_norm=1.0, label_bound=1.0, transition=1.0),
+    tacit.losses.SmoothedHingeLoss: nearly(data_norm=1.0, smoothing=1.0),
+    tacit.losses.HingeLoss: nearly(data_norm=1.0),
+    tacit.losses.AbsoluteLoss: nearly(data_norm=1.0, label_bound=1.0),
+    tacit.losses.QuantileLoss: nearly(data_norm=1.0, level=0.5, label_bound=1.0),
+    tacit.losses.RegularisedLoss: nearly(
+        loss=one_of(tacit.losses.LogisticLoss(), tacit.losses.QuadraticLoss()), strength=1.0
+    ),
+    tacit.losses.TabulatedLoss: nearly(
         data_norm=1.0,
         largest_margin=1.0,
         labels=one_of((-1.0, 1.0)),
@@ -83,9 +84,9 @@ MAKERS = {
         largest_slope=1.0,
         largest_curvature=1.0,
     ),
-    tacit.SeveralLinks: nearly(link=one_of(tacit.LogisticLoss()), count=2),
-    tacit.QuadraticFormLoss: nearly(largest_curvature=1.0, data_norm=1.0),
-    tacit.DeclaredLoss: nearly(
+    tacit.losses.SeveralLinks: nearly(link=one_of(tacit.losses.LogisticLoss()), count=2),
+    tacit.losses.QuadraticFormLoss: nearly(largest_curvature=1.0, data_norm=1.0),
+    tacit.losses.DeclaredLoss: nearly(
         value_of=one_of(distances),
         gradient_of=one_of(signs),
         hessian_of=one_of(flat),
@@ -106,7 +107,7 @@ def test_losses_are_made_or_refused(maker, data, radius):
     if loss is REFUSED:
         return
     assert loss.family in ("linear", "glm", "general", "custom")
-    for domain in (None, tacit.Ball(2, radius=radius)):
+    for domain in (None, tacit.domains.Ball(2, radius=radius)):
         constants = attempt(lambda domain=domain: loss.constants(domain))
         assert constants.lipschitz > 0
         assert constants.smoothness >= constants.strong_convexity >= 0
@@ -136,7 +137,7 @@ def test_values_and_gradients(name, data, label, x):
         if gradient is not REFUSED:
             assert np.all(np.isfinite(gradient))
             norms = np.linalg.norm(np.atleast_2d(gradient), axis=1)
-            assert np.all(norms <= loss.constants(tacit.Ball(N)).lipschitz * (1 + 1e-9))
+            assert np.all(norms <= loss.constants(tacit.domains.Ball(N)).lipschitz * (1 + 1e-9))
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if name != "CustomLoss"])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import tacit
 from fuzz.harness import REFUSED, attempt, snapshot
 from fuzz.strategies import N, examples, nearly, odd_arrays, one_of, values
-from tacit.mechanisms.above_threshold import AboveThreshold
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
-from tacit.numerics.uniforms import Uniforms
+from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
+from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.noise.uniforms import Uniforms
 
 KINDS = (Tree, Buffered, SquareRoot, LaplaceTree)
 each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

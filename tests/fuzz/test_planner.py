@@ -9,7 +9,7 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import EXPERTS
 from fuzz.strategies import examples, one_of, privacy, values
-from tacit.learners.target import Target
+from tacit.runtime.target import Target
 
 pytestmark = pytest.mark.usefixtures("quick_planner")
 
@@ -27,7 +27,7 @@ def test_planner(arguments, n, horizon):
     assert isinstance(repr(choice), str)
     assert choice.algorithm == choice.candidates[0].algorithm
     assert choice.parameters is not None
-    assert choice.floor is None or isinstance(choice.floor, tacit.Floor)
+    assert choice.floor is None or isinstance(choice.floor, tacit.LowerBound)
     assert choice.guarantee.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
     attempt(lambda: choice.start(tacit.Randomness.replayable(1)).play())
     attempt(lambda: choice.run([[0.5] * problem.n] if problem.n < 100 else n))
@@ -39,7 +39,6 @@ def test_planner(arguments, n, horizon):
 def test_comparisons_and_candidates(value):
     target = Target(1.0, 1e-6)
     nobody = [tacit.Candidate("none", None, "no reason.")]
-    assert tacit.Choice is tacit.Comparison  # the former name
     assert attempt(lambda: tacit.Comparison(EXPERTS, target, value)) is REFUSED
     assert attempt(lambda: tacit.Comparison(EXPERTS, target, nobody)) is REFUSED
     candidate = tacit.Candidate("none", None, "no reason.")
@@ -51,8 +50,8 @@ def test_comparisons_and_candidates(value):
 @given(value=values)
 def test_registration(value):
     assert attempt(lambda: tacit.register(tacit.Experts, value)) is REFUSED
-    assert attempt(lambda: tacit.register(value, tacit.L2P)) is REFUSED
-    assert attempt(lambda: tacit.L2P.calibrate_for(value, Target(1.0, 1e-6))) is REFUSED
+    assert attempt(lambda: tacit.register(value, tacit.algorithms.L2P)) is REFUSED
+    assert attempt(lambda: tacit.algorithms.L2P.calibrate_for(value, Target(1.0, 1e-6))) is REFUSED
     if value is not None:
         assert attempt(lambda: tacit.plan(EXPERTS, epsilon=1.0, delta=0.0, algorithms=value)) is REFUSED
     assert attempt(lambda: tacit.plan(EXPERTS, epsilon=1.0, delta=0.0, algorithms=[value])) is REFUSED

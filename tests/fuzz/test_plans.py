@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
+from algorithms.measures.measures import ThreeNames
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import (
     ARMS,
@@ -25,75 +26,82 @@ from fuzz.plans import (
     made,
 )
 from fuzz.strategies import examples, nearly, one_of, privacy, values
-from learners.l2p_measure.measures import ThreeNames
-from tacit.learners.stochastic import MirrorDescent
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, Tree
+from tacit import algorithms
+from tacit.algorithms.stochastic import MirrorDescent
+from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
 
 SHARED = {"relation": one_of("replace", tacit.ZERO_OUT), "rounds_per_person": one_of(1, 2)}
 SUMS = one_of(Buffered(39), Tree(39), LaplaceTree(39))
 CONSTRUCTORS = {
-    tacit.LazyExperts: {"problem": EXPERTS, "eta": 0.3, "force": 0.2, "batch": 2, "relative": True, "max_switches": 3},
-    tacit.L2P: {"problem": EXPERTS, "eta": 0.3, "force": 0.2, "reference_force": 0.1, "batch": 2, "slack": 1.0},
-    tacit.ScheduledExperts: {"problem": EXPERTS, "eta": 0.3, "batch": 2, "delta": 1e-6},
-    tacit.HedgeOnSums: {"problem": EXPERTS, "eta": 0.3, "mechanism": SUMS, "privacy": 1.0, "hold": True},
-    tacit.RestartOnShift: {
+    algorithms.LazyExperts: {"problem": EXPERTS, "eta": 0.3, "force": 0.2, "batch": 2, "relative": True,
+        "max_switches": 3},
+    algorithms.L2P: {"problem": EXPERTS, "eta": 0.3, "force": 0.2, "reference_force": 0.1, "batch": 2, "slack": 1.0},
+    algorithms.ScheduledExperts: {"problem": EXPERTS, "eta": 0.3, "batch": 2, "delta": 1e-6},
+    algorithms.HedgeOnSums: {"problem": EXPERTS, "eta": 0.3, "mechanism": SUMS, "privacy": 1.0, "hold": True},
+    algorithms.RestartOnShift: {
         "problem": TRACKING, "epsilon": 1.0, "interval": 3, "slope": 0.5, "margin": 0.0, "shares": (0.4, 0.3, 0.3),
     },
-    tacit.LimitedUpdates: {"problem": TRACKING, "epsilon": 1.0},
-    tacit.LazyFixedShare: {
+    algorithms.LimitedUpdates: {"problem": TRACKING, "epsilon": 1.0},
+    algorithms.LazyFixedShare: {
         "problem": TRACKING, "eta": 0.3, "force": 0.2, "batch": 1, "prior": one_of("markov", "uniform"),
         "max_redraws": None,
     },
-    tacit.SampledFixedShare: {"problem": TRACKING, "eta": 0.3, "epoch": 5},
-    tacit.NoisyMirrorDescent: {
+    algorithms.NoisyMirrorDescent: {
         "problem": TRACKING, "eta": 0.3, "scale": 3.0, "noise": one_of("cube", "laplace", "gaussian"), "batch": 2,
     },
-    tacit.TrackingOnSums: {
+    algorithms.TrackingOnSums: {
         "problem": TRACKING, "eta": 0.3, "mix": 0.2, "scale": 3.0, "block": 2, "base": one_of("mirror", "leader"),
     },
-    tacit.RecentLeader: {"problem": TRACKING, "epsilon": 1.0, "block": 2},
-    tacit.PrivateFTRL: {
+    algorithms.RecentLeader: {"problem": TRACKING, "epsilon": 1.0, "block": 2},
+    algorithms.PrivateFTRL: {
         "problem": one_of(LINEAR, LOGISTIC, replace(LOGISTIC, proper=False)), "eta": 0.3, "mechanism": SUMS,
         "privacy": 1.0, "adversary": one_of("oblivious", "adaptive"), "streams": one_of(1, 2),
         "projected": one_of(True, False), "rate": one_of("certified", "practical", "given"),
     },
-    tacit.CTRL: {
+    algorithms.CTRL: {
         "problem": QUADRATIC, "eta": 0.5, "sigma": 3.0, "force": 0.2, "log_phi": 0.5, "max_switches": one_of(None, 2),
     },
-    tacit.L2PConvex: {
+    algorithms.L2PConvex: {
         "problem": INTERVAL, "rate": 0.1, "regularisation": 1.0, "force": 0.2, "clip": 0.5, "batch": 1,
         "reference_force": 0.1, "sampler_distance": 0.0, "work_limit": 1e6,
     },
-    tacit.L2PMeasure: {
+    algorithms.L2PMeasure: {
         "problem": EXPERTS, "measure": ThreeNames(0.3), "force": 0.2, "batch": 2, "reference_force": 0.1,
     },
-    tacit.LazyOCO: {
+    algorithms.LazyOCO: {
         "problem": LOGISTIC, "sigma": 3.0, "eta": one_of(0.5, math.inf), "switches": 20.0, "max_switches": 3,
     },
-    tacit.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
-    tacit.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
-    tacit.LipschitzOnePass: {"problem": PASS, "online": made("LipschitzGrid")},
-    tacit.PhasedArms: {
+    algorithms.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
+    algorithms.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
+    algorithms.LipschitzOnePass: {"problem": PASS, "online": made("LipschitzGrid")},
+    algorithms.PhasedArms: {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "ratio": 1.5, "level": 3.0,
         "noise": one_of("geometric", "gaussian"), "delta": 1e-6,
     },
-    tacit.BatchedTsallis: {
+    algorithms.LiveArms: {
+        "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "mean_at_most": 0.5, "min_share": 0.01,
+        "count_missing": one_of(False, True), "missing": one_of("worst", 0.5),
+    },
+    algorithms.BatchedTsallis: {
         "problem": ARMS, "epsilon": 1.0, "batch": one_of(1, 2), "power": 0.5, "eta": 0.1, "kappa": 0.1,
+        "lowering": one_of(0.0, 1.0),
         "rates": one_of("fixed", "decreasing"),
     },
-    tacit.BanditFW: {"problem": BANDIT, "zeta": 0.1, "eta": 0.1, "mechanism": SUMS, "privacy": 1.0, "baseline": None},
-    tacit.ObjectivePerturbation: {
+    algorithms.BanditFW: {"problem": BANDIT, "zeta": 0.1, "eta": 0.1, "mechanism": SUMS, "privacy": 1.0,
+        "baseline": None, "linear": one_of(False, True)},
+    algorithms.ObjectivePerturbation: {
         "problem": RECORDS, "regularisation": 1.0, "noise_scale": 1.0, "accuracy": 1e-3, "protection": 1.0,
         "releases": 1, "pure": False,
     },
-    tacit.AveragedFTRL: {"problem": RECORDS, "eta": 0.3, "mechanism": SUMS, "privacy": 1.0, "streams": one_of(1, 2)},
-    tacit.OnlineToBatch: {
+    algorithms.AveragedFTRL: {"problem": RECORDS, "eta": 0.3, "mechanism": SUMS, "privacy": 1.0, "streams": one_of(1,
+        2)},
+    algorithms.OnlineToBatch: {
         "problem": RECORDS, "learner": MirrorDescent, "mechanism": SUMS, "privacy": 1.0, "power": 1.0, "batch": 1,
         "lipschitz": 1.0, "smoothness": 1.0,
     },
 }  # fmt: skip
-WITHOUT_PEOPLE = (tacit.ObjectivePerturbation,)
-WITHOUT_RELATION = (tacit.LazyOCO, tacit.LipschitzNet, tacit.LipschitzOnePass)
+WITHOUT_PEOPLE = (algorithms.ObjectivePerturbation,)
+WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.LipschitzOnePass)
 
 
 def look(plan):
@@ -128,30 +136,30 @@ def test_constructors(kind, data):
 
 
 TARGETS = {
-    tacit.LazyExperts: EXPERTS,
-    tacit.L2P: EXPERTS,
-    tacit.ScheduledExperts: EXPERTS,
-    tacit.HedgeOnSums: EXPERTS,
-    tacit.RestartOnShift: TRACKING,
-    tacit.LimitedUpdates: TRACKING,
-    tacit.LazyFixedShare: TRACKING,
-    tacit.SampledFixedShare: TRACKING,
-    tacit.NoisyMirrorDescent: TRACKING,
-    tacit.TrackingOnSums: TRACKING,
-    tacit.RecentLeader: TRACKING,
-    tacit.PrivateFTRL: LINEAR,
-    tacit.CTRL: LINEAR,
-    tacit.L2PConvex: INTERVAL,
-    tacit.LazyOCO: LINEAR,
-    tacit.LipschitzGrid: CURVES,
-    tacit.LipschitzNet: CURVES,
-    tacit.LipschitzOnePass: PASS,
-    tacit.BanditFW: BANDIT,
-    tacit.PhasedArms: ARMS,
-    tacit.BatchedTsallis: ARMS,
-    tacit.ObjectivePerturbation: RECORDS,
-    tacit.AveragedFTRL: RECORDS,
-    tacit.OnlineToBatch: RECORDS,
+    algorithms.LazyExperts: EXPERTS,
+    algorithms.L2P: EXPERTS,
+    algorithms.ScheduledExperts: EXPERTS,
+    algorithms.HedgeOnSums: EXPERTS,
+    algorithms.RestartOnShift: TRACKING,
+    algorithms.LimitedUpdates: TRACKING,
+    algorithms.LazyFixedShare: TRACKING,
+    algorithms.NoisyMirrorDescent: TRACKING,
+    algorithms.TrackingOnSums: TRACKING,
+    algorithms.RecentLeader: TRACKING,
+    algorithms.PrivateFTRL: LINEAR,
+    algorithms.CTRL: LINEAR,
+    algorithms.L2PConvex: INTERVAL,
+    algorithms.LazyOCO: LINEAR,
+    algorithms.LipschitzGrid: CURVES,
+    algorithms.LipschitzNet: CURVES,
+    algorithms.LipschitzOnePass: PASS,
+    algorithms.BanditFW: BANDIT,
+    algorithms.PhasedArms: ARMS,
+    algorithms.LiveArms: ARMS,
+    algorithms.BatchedTsallis: ARMS,
+    algorithms.ObjectivePerturbation: RECORDS,
+    algorithms.AveragedFTRL: RECORDS,
+    algorithms.OnlineToBatch: RECORDS,
 }
 
 
@@ -170,7 +178,7 @@ def test_releases_and_gaps(value):
 def test_calibrations(kind, arguments, problem, wrong):
     if wrong == 0:
         assert attempt(lambda: kind.calibrate(problem, **arguments)) is REFUSED
-        other = LINEAR if kind is tacit.BanditFW else BANDIT
+        other = LINEAR if kind is algorithms.BanditFW else BANDIT
         assert attempt(lambda: kind.calibrate(other, **arguments)) is REFUSED
     plan = attempt(lambda: kind.calibrate(TARGETS[kind], **arguments))
     if plan is not REFUSED:
@@ -201,7 +209,7 @@ def test_huge_and_tiny_horizons(problem, horizon):
 def test_small_methods(value):
     restarts = attempt(lambda: made("RestartOnShift").regret_after(value))
     assert restarts is REFUSED or restarts >= 0
-    for name in ("LazyFixedShare", "SampledFixedShare", "NoisyMirrorDescent", "LimitedUpdates"):
+    for name in ("LazyFixedShare", "NoisyMirrorDescent", "LimitedUpdates"):
         window = attempt(lambda name=name: made(name).window_regret(value))
         assert window is REFUSED or float(window) >= 0
     sure = attempt(lambda: made("LimitedUpdates").window_regret(5, confidence=value))
@@ -211,12 +219,13 @@ def test_small_methods(value):
     assert bound is REFUSED or float(bound) >= 0
     most = attempt(lambda: made("CTRL").most_switches(value))
     assert most is REFUSED or 0 <= most < made("CTRL").rounds
-    assert isinstance(ThreeNames(0.3), tacit.OwnMeasure)
-    wanted = attempt(lambda: tacit.L2PMeasure.calibrate(EXPERTS, epsilon=1.0, delta=1e-6, measure=lambda rate: value))
-    assert wanted is REFUSED or isinstance(value, tacit.OwnMeasure)
-    budget = attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=value))
+    assert isinstance(ThreeNames(0.3), algorithms.OwnMeasure)
+    wanted = attempt(
+        lambda: algorithms.L2PMeasure.calibrate(EXPERTS, epsilon=1.0, delta=1e-6, measure=lambda rate: value)
+    )
+    assert wanted is REFUSED or isinstance(value, algorithms.OwnMeasure)
+    budget = attempt(lambda: algorithms.LazyOCO.for_budget(LOGISTIC, switches=value))
     assert budget is REFUSED or budget.switches == value
-    assert attempt(lambda: tacit.LazyOCO.for_budget(LOGISTIC, switches=20, calibration=value)) is REFUSED
     for name in PLANS:
         if value is not None:
             assert attempt(lambda name=name: made(name).start(value)) is REFUSED

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, nearly, numbers, one_of, values
-from tacit.learners.stochastic.linked_accounting import LinkedReleases
-from tacit.privacy import curves
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.composition import Composition, Failing, compose
-from tacit.privacy.lazy import CappedChain, LazyChain
-from tacit.privacy.responses import Responses
-from tacit.privacy.two_steps import TwoSteps
+from tacit.accounting import curves
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.composition import Composition, Failing, Responses, TwoSteps, compose
+from tacit.accounting.lazy import CappedChain, LazyChain
+from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases
 
 PURE, GAUSSIAN, RANGE = curves.Pure(0.1), curves.Gaussian(1.0), curves.BoundedRange(0.3)
 TABLE = curves.Renyi([2.0], [0.1])
@@ -113,6 +111,7 @@ def test_guarantees(arguments, other, epsilon, delta, label):
     assert attempt(lambda: tacit.Guarantee.from_json(guarantee.to_json())) == guarantee
     stamped = attempt(lambda: guarantee.with_randomness(label))
     assert stamped is REFUSED or stamped.private in (True, False)
+    assert "enforced" in attempt(lambda: str(guarantee.with_enforced_persons()))
     for others in ((guarantee,), (second,), (label,), ()):
         total = attempt(lambda others=others: guarantee.compose(*others))
         assert total is REFUSED or total.curve.pure() >= guarantee.curve.pure()
@@ -138,7 +137,7 @@ def test_guarantees_from_json(text):
 @examples(40)
 @given(epsilon=values | st.floats(0.001, 10), delta=values | st.just(1e-6))
 def test_gaussian_mu(epsilon, delta):
-    target = attempt(lambda: tacit.learners.target.Target(epsilon, delta))
+    target = attempt(lambda: tacit.runtime.target.Target(epsilon, delta))
     if target is not REFUSED:
         mu = attempt(lambda: gaussian_mu(target.epsilon, target.delta))
         assert mu is REFUSED or curves.Gaussian(mu).delta(target.epsilon) <= target.delta
@@ -147,7 +146,7 @@ def test_gaussian_mu(epsilon, delta):
 @examples(20)
 @given(name=values, value=numbers)
 def test_relations_and_bounds(name, value):
-    assert attempt(lambda: tacit.privacy.guarantee.as_relation("test", name)) in (REFUSED, *tacit.Relation)
+    assert attempt(lambda: tacit.accounting.guarantee.as_relation("test", name)) in (REFUSED, *tacit.Relation)
     bound = attempt(lambda: tacit.RegretBound(value, "formula"))
     assert isinstance(str(bound), str)
     assert repr(float(bound)) == repr(value)

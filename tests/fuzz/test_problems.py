@@ -14,7 +14,11 @@ ROUNDS = one_of(1, 10, 10**6, 10**12, 2**63 - 1, None)
 DELAYS = one_of(0, 1, 10**12)
 PROBLEMS = {
     tacit.Experts: nearly(
-        n=one_of(1, 3, 10**6), horizon=ROUNDS, delay=DELAYS, loss_range=st.tuples(values, values) | one_of((0, 1))
+        n=one_of(1, 3, 10**6),
+        horizon=ROUNDS,
+        delay=DELAYS,
+        adversary=one_of("stochastic", "oblivious", "adaptive"),
+        loss_range=st.tuples(values, values) | one_of((0, 1)),
     ),
     tacit.Tracking: nearly(
         n=2,
@@ -32,13 +36,13 @@ PROBLEMS = {
         loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
     ),
     tacit.Convex: nearly(
-        domain=one_of(tacit.Ball(2), tacit.Simplex(3)),
-        loss=one_of(tacit.LinearLoss(), tacit.ConvexFamily(1.0), tacit.HuberLoss()),
+        domain=one_of(tacit.domains.Ball(2), tacit.domains.Simplex(3)),
+        loss=one_of(tacit.losses.LinearLoss(), tacit.losses.ConvexFamily(1.0), tacit.losses.HuberLoss()),
         horizon=ROUNDS,
         delay=DELAYS,
     ),
     tacit.Bandit: nearly(
-        domain=one_of(tacit.Ball(2), tacit.KSubsets(3, 1)),
+        domain=one_of(tacit.domains.Ball(2), tacit.domains.KSubsets(3, 1)),
         horizon=ROUNDS,
         delay=DELAYS,
         value_range=st.tuples(values, values) | one_of((0, 1)),
@@ -51,7 +55,7 @@ PROBLEMS = {
         low=0.0,
         high=1.0,
         lipschitz=1.0,
-        domain=one_of(None, tacit.Ball(2), tacit.Simplex(3)),
+        domain=one_of(None, tacit.domains.Ball(2), tacit.domains.Simplex(3)),
     ),
     tacit.StochasticLipschitz: nearly(
         horizon=ROUNDS,
@@ -60,11 +64,11 @@ PROBLEMS = {
         high=1.0,
         lipschitz=1.0,
         convex=one_of(True, False),
-        domain=one_of(None, tacit.Ball(1), tacit.L1Ball(2)),
+        domain=one_of(None, tacit.domains.Ball(1), tacit.domains.L1Ball(2)),
     ),
     tacit.Stochastic: nearly(
-        domain=tacit.Ball(2),
-        loss=tacit.LogisticLoss(),
+        domain=tacit.domains.Ball(2),
+        loss=tacit.losses.LogisticLoss(),
         horizon=ROUNDS,
         delay=DELAYS,
         initial=one_of(None, (0.1, -0.2), [2.0, 0.0]),

@@ -10,11 +10,19 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import made
 from fuzz.strategies import examples, odd_arrays, values
-from tacit.report.comparisons import plot_regret_by_epsilon, plot_regret_by_horizon
-from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.html import write_report
-from tacit.report.noise import plot_noise, running_sum_noise
-from tacit.report.plots import plot_curves, plot_held, plot_regret, plot_switches
+from tacit.report.plots import (
+    Crossover,
+    plot_crossover,
+    plot_curves,
+    plot_held,
+    plot_noise,
+    plot_regret,
+    plot_regret_by_epsilon,
+    plot_regret_by_horizon,
+    plot_switches,
+    running_sum_noise,
+)
 from tacit.report.tables import summary_table
 
 pytestmark = pytest.mark.usefixtures("quick_planner")
@@ -23,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("quick_planner")
 @cache
 def simulation():
     """A small one."""
-    return tacit.simulate(made("ScheduledExperts"), tacit.BernoulliGap(3, 20), runs=2)
+    return tacit.simulate(made("ScheduledExperts"), tacit.environments.BernoulliGap(3, 20), runs=2)
 
 
 def test_good_pictures(tmp_path):

@@ -13,13 +13,12 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import made
 from fuzz.strategies import examples, nearly, odd_arrays, one_of, values
-from tacit.simulation.comparators import best_expert_loss, best_switching_sequence
-from tacit.simulation.convex_comparators import best_fixed_point
-from tacit.simulation.records import Sweep
+from tacit.simulation.comparators import best_expert_loss, best_fixed_point, best_switching_sequence
+from tacit.sweeps.records import Sweep
 
 pytestmark = pytest.mark.usefixtures("quick_planner")
 
-WORLD = tacit.BernoulliGap(3, 20)
+WORLD = tacit.environments.BernoulliGap(3, 20)
 
 
 @examples(25)
@@ -41,7 +40,7 @@ def test_simulate(arguments):
 @examples(15)
 @given(losses=odd_arrays())
 def test_environments_that_do_not_fit(losses):
-    world = attempt(lambda: tacit.Replay(losses))
+    world = attempt(lambda: tacit.environments.Replay(losses))
     if world is not REFUSED:
         found = attempt(lambda: tacit.simulate(made("ScheduledExperts"), world, runs=1))
         assert found is REFUSED or np.all(np.isfinite(found.regret))
@@ -50,7 +49,7 @@ def test_environments_that_do_not_fit(losses):
 SWEEP = {
     "problems": one_of(tacit.Experts(n=2, horizon=8), [tacit.Experts(n=2, horizon=8)], []),
     "privacies": one_of([(1.0, 1e-6)], [(1.0, 0.0), (2.0, 1e-6)], [], [(1.0,)]),
-    "environments": one_of("gap", ["gap"], lambda problem: tacit.BernoulliGap(2, 8), "none"),
+    "environments": one_of("gap", ["gap"], lambda problem: tacit.environments.BernoulliGap(2, 8), "none"),
     "runs": one_of(1, 2),
     "seed": 0,
     "algorithms": one_of("best", "all", "none", ["ScheduledExperts"]),
@@ -104,7 +103,11 @@ def test_comparators(losses, switches):
 
 @examples(15)
 @given(
-    arguments=nearly(loss=one_of(tacit.LinearLoss(), tacit.LogisticLoss()), domain=tacit.Ball(3), tolerance=1e-6),
+    arguments=nearly(
+        loss=one_of(tacit.losses.LinearLoss(), tacit.losses.LogisticLoss()),
+        domain=tacit.domains.Ball(3),
+        tolerance=1e-6,
+    ),
     data=odd_arrays(),
 )
 def test_best_fixed_points(arguments, data):

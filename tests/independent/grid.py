@@ -9,8 +9,8 @@ from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import tacit
-from tacit.catalogue import CATALOGUE, FOR_INDEPENDENT_LOSSES
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.planning.catalogue import CATALOGUE, FOR_INDEPENDENT_LOSSES
 from tacit.problems import Problem
 
 RELATIONS = ("replace", "zero-out")
@@ -79,11 +79,11 @@ def _arms(adversary: str) -> Callable[[Any], Problem]:
 
 
 def _convex(loss: Any, dimension: int) -> Callable[[Any], Problem]:
-    return lambda rounds: tacit.Convex(domain=tacit.Ball(dimension), loss=loss, horizon=rounds)
+    return lambda rounds: tacit.Convex(domain=tacit.domains.Ball(dimension), loss=loss, horizon=rounds)
 
 
 def _records(loss: Any) -> Callable[[Any], Problem]:
-    return lambda rounds: tacit.Stochastic(domain=tacit.Ball(3), loss=loss, horizon=rounds)
+    return lambda rounds: tacit.Stochastic(domain=tacit.domains.Ball(3), loss=loss, horizon=rounds)
 
 
 def _line(rounds: Any) -> Problem:
@@ -95,44 +95,56 @@ def _line_of_records(rounds: Any) -> Problem:
 
 
 def _disc(rounds: Any) -> Problem:
-    return tacit.Bandit(domain=tacit.Ball(2, radius=0.5), horizon=rounds, value_range=(0.0, 1.0), lipschitz=1.0)
+    return tacit.Bandit(domain=tacit.domains.Ball(2, radius=0.5), horizon=rounds, value_range=(0.0, 1.0), lipschitz=1.0)
 
 
 NO_PURE_FORM, GAUSSIAN, ONE_RECORD = "has no pure form", "needs delta > 0", "only 1 is allowed"
 # One pass is over records that are counted: what all of these say without a horizon.
 COUNTED = "The 'horizon' parameter of Stochastic"
-LOGISTIC = _records(tacit.LogisticLoss())
+LOGISTIC = _records(tacit.losses.LogisticLoss())
 ENTRIES = (
-    Entry(tacit.LazyExperts, _experts, slow=True),
-    Entry(tacit.L2P, _experts, refuses=(NO_PURE_FORM,), slow=True),
-    Entry(tacit.ScheduledExperts, _experts),
-    Entry(tacit.HedgeOnSums, _experts),
-    Entry(tacit.TrackingOnSums, _tracking("stochastic")),
-    Entry(tacit.RecentLeader, _tracking("stochastic")),
-    Entry(tacit.RestartOnShift, _tracking("stochastic")),
-    Entry(tacit.LimitedUpdates, _tracking("stochastic")),
-    Entry(tacit.LazyFixedShare, _tracking("oblivious"), slow=True),
-    Entry(tacit.SampledFixedShare, _tracking("adaptive"), refuses=("cannot meet epsilon",)),
-    Entry(tacit.NoisyMirrorDescent, _tracking("oblivious")),
-    Entry(tacit.PrivateFTRL, _convex(tacit.LogisticLoss(), 3)),
-    Entry(tacit.CTRL, _convex(tacit.LogisticLoss(), 3), refuses=(GAUSSIAN, "finds no parameters")),
-    Entry(tacit.CTRL, _convex(tacit.losses.QuadraticLoss(), 2), refuses=(GAUSSIAN, "finds no parameters")),
-    Entry(tacit.L2PConvex, _convex(tacit.HingeLoss(), 1), refuses=(NO_PURE_FORM,)),
-    Entry(tacit.LipschitzGrid, _line, refuses=(GAUSSIAN, "is too coarse")),
-    Entry(tacit.LipschitzNet, _line, slow=True),
-    Entry(tacit.BanditFW, _disc, refuses=("rounds to learn anything", "needs a smoothing radius")),
-    Entry(tacit.PhasedArms, _arms("stochastic"), refuses=("plays each of its 3 arms once",)),
-    Entry(tacit.BatchedTsallis, _arms("oblivious")),
-    Entry(tacit.LipschitzOnePass, _line_of_records, slow=True),
-    Entry(tacit.ObjectivePerturbation, LOGISTIC, refuses=(ONE_RECORD,)),
-    Entry(tacit.ObjectivePerturbation, _records(tacit.SmoothedHingeLoss(smoothing=0.5)), refuses=(ONE_RECORD,)),
-    Entry(tacit.ObjectivePerturbation, _records(tacit.HuberLoss(transition=0.5)), refuses=(ONE_RECORD,)),
-    Entry(tacit.OnlineToBatch, LOGISTIC),
-    Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree"}),
-    Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 4, "scheduled": True}, longest=1000),
-    Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree", "scheduled": True}, longest=1000),
-    Entry(tacit.OnlineToBatch, LOGISTIC, {"batch": 1, "mechanism": "square-root"}, longest=1000),
-    Entry(tacit.AveragedFTRL, LOGISTIC),
+    Entry(tacit.algorithms.LazyExperts, _experts, slow=True),
+    Entry(tacit.algorithms.L2P, _experts, refuses=(NO_PURE_FORM,), slow=True),
+    Entry(tacit.algorithms.ScheduledExperts, _experts),
+    Entry(tacit.algorithms.HedgeOnSums, _experts),
+    Entry(tacit.algorithms.TrackingOnSums, _tracking("stochastic")),
+    Entry(tacit.algorithms.RecentLeader, _tracking("stochastic")),
+    Entry(tacit.algorithms.RestartOnShift, _tracking("stochastic")),
+    Entry(tacit.algorithms.LimitedUpdates, _tracking("stochastic")),
+    Entry(tacit.algorithms.LazyFixedShare, _tracking("oblivious"), slow=True),
+    Entry(tacit.algorithms.NoisyMirrorDescent, _tracking("oblivious")),
+    Entry(tacit.algorithms.PrivateFTRL, _convex(tacit.losses.LogisticLoss(), 3)),
+    Entry(tacit.algorithms.CTRL, _convex(tacit.losses.LogisticLoss(), 3), refuses=(GAUSSIAN, "finds no parameters")),
+    Entry(tacit.algorithms.CTRL, _convex(tacit.losses.QuadraticLoss(), 2), refuses=(GAUSSIAN, "finds no parameters")),
+    Entry(tacit.algorithms.L2PConvex, _convex(tacit.losses.HingeLoss(), 1), refuses=(NO_PURE_FORM,)),
+    Entry(tacit.algorithms.LipschitzGrid, _line, refuses=(GAUSSIAN, "is too coarse")),
+    Entry(tacit.algorithms.LipschitzNet, _line, slow=True),
+    Entry(tacit.algorithms.BanditFW, _disc, refuses=("rounds to learn anything", "needs a smoothing radius")),
+    Entry(tacit.algorithms.PhasedArms, _arms("stochastic"), refuses=("plays each of its 3 arms once",)),
+    Entry(tacit.algorithms.LiveArms, _arms("stochastic"), refuses=("plays each of its 3 arms once",)),
+    Entry(
+        tacit.algorithms.LiveArms,
+        _arms("stochastic"),
+        {"count_missing": True},
+        refuses=("plays each of its 3 arms once",),
+    ),
+    Entry(tacit.algorithms.BatchedTsallis, _arms("oblivious")),
+    Entry(tacit.algorithms.LipschitzOnePass, _line_of_records, slow=True),
+    Entry(tacit.algorithms.ObjectivePerturbation, LOGISTIC, refuses=(ONE_RECORD,)),
+    Entry(
+        tacit.algorithms.ObjectivePerturbation,
+        _records(tacit.losses.SmoothedHingeLoss(smoothing=0.5)),
+        refuses=(ONE_RECORD,),
+    ),
+    Entry(
+        tacit.algorithms.ObjectivePerturbation, _records(tacit.losses.HuberLoss(transition=0.5)), refuses=(ONE_RECORD,)
+    ),
+    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC),
+    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree"}),
+    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "scheduled": True}, longest=1000),
+    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree", "scheduled": True}, longest=1000),
+    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 1, "mechanism": "square-root"}, longest=1000),
+    Entry(tacit.algorithms.AveragedFTRL, LOGISTIC),
 )
 FEW = (
     Cell("replace", 1, 0.1, 1e-6, 50),

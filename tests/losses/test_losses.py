@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box, Simplex
 from tacit.losses import (
     AbsoluteLoss,
     ConvexFamily,
@@ -20,8 +20,8 @@ from tacit.losses import (
     SmoothedHingeLoss,
     SquaredLoss,
 )
-from tacit.losses.base import clip_rows, row_norms
-from tacit.randomness import Randomness
+from tacit.losses.loss import clip_rows, row_norms
+from tacit.noise.randomness import Randomness
 
 LINKS = [
     SquaredLoss(),

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from tacit.accounting.guarantee import Guarantee
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.algorithms.convex.ctrl import CTRL, LazyOCO
+from tacit.algorithms.convex.l2p_convex import L2PConvex
+from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
+from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball, Box
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.ctrl import CTRL, LazyOCO
-from tacit.learners.l2p_convex import L2PConvex
-from tacit.learners.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
 from tacit.losses import (
     CustomLoss,
     DeclaredLoss,
@@ -23,9 +24,8 @@ from tacit.losses import (
     SquaredLoss,
     TabulatedLoss,
 )
-from tacit.privacy.guarantee import Guarantee
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, Stochastic
-from tacit.randomness import Randomness
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 LOUD = {"eta": 0.5, "sigma": 20.0, "force": 0.3, "log_phi": 0.3}

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball
 from tacit.losses import CustomLoss, LogisticLoss, RegularisedLoss
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 LOSS = RegularisedLoss(LogisticLoss(), 0.7)
 
@@ -38,13 +38,13 @@ def test_methods_that_clip_take_it_and_others_do_not():
     assert choice.algorithm == "OnlineToBatch"
     assert type(choice.plan.learner).__name__ == "StronglyConvex"
     assert next(c for c in choice.candidates if c.algorithm == "ObjectivePerturbation").plan is None
-    learner = tacit.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=1e-6, batch=1000).start(
+    learner = tacit.algorithms.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=1e-6, batch=1000).start(
         Randomness.replayable(0)
     )
     learner.run((np.ones((2_000, 2)), np.ones(2_000)))
     assert problem.domain.contains(learner.model)
     with pytest.raises(tacit.errors.TacitError):
-        tacit.CTRL.calibrate(tacit.Convex(domain=Ball(2), loss=LOSS, horizon=100), epsilon=1.0, delta=1e-6)
+        tacit.algorithms.CTRL.calibrate(tacit.Convex(domain=Ball(2), loss=LOSS, horizon=100), epsilon=1.0, delta=1e-6)
 
 
 def test_bad_arguments_raise():

@@ -1,6 +1,6 @@
 import pytest
 
-from numerics.keyed import generator
+from noise.keyed import generator
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 from randomgen import AESCounter
 
-from tacit.numerics.discrete_gaussian import DiscreteGaussian
-from tacit.numerics.source import POOL
-from tacit.numerics.uniforms import KEY_BYTES, Uniforms
-from tacit.randomness import Stream
+from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.randomness import Stream
+from tacit.noise.source import POOL
+from tacit.noise.uniforms import KEY_BYTES, Uniforms
 
 
 def generator(key):

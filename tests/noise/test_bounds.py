@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.numerics.bounds import (
+from tacit.noise.discrete_gaussian import SIGMA_SQUARED
+from tacit.noise.sampler_bounds import (
     DELTA_EXPONENT_PER_DRAW,
     EXTRA_EPSILON_PER_DRAW,
     GAUSSIAN_SIGMA,
@@ -20,7 +21,6 @@ from tacit.numerics.bounds import (
     hilbert_error,
     wide_step,
 )
-from tacit.numerics.discrete_gaussian import SIGMA_SQUARED
 
 
 def poisson_error(r):

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from numerics.keyed import uniforms
+from noise.keyed import uniforms
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.noisy_vectors import vector_grid
-from tacit.mechanisms.running_sums import CubeTree
-from tacit.mechanisms.running_sums.records import LossRecords
-from tacit.numerics.cube import CubeNoise, CubeRadius, cube_rate, least_cube_rate
-from tacit.numerics.discrete_laplace import SMALLEST_RATE
-from tacit.randomness import Randomness
+from tacit.noise.cube import CubeNoise, CubeRadius, cube_rate, least_cube_rate
+from tacit.noise.discrete_laplace import SMALLEST_RATE
+from tacit.noise.noisy_vectors import vector_grid
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import CubeTree
+from tacit.noise.running_sums.accumulators import LossRecords
 
 
 def radius(rate, dimension, key=3):

@@ -8,12 +8,11 @@ import mpmath
 import numpy as np
 import pytest
 
-from numerics.keyed import generator, long_uniform, planted_uniforms, uniforms
+from noise.keyed import generator, long_uniform, planted_uniforms, uniforms
 from tacit.errors import InvalidInput
-from tacit.numerics import decisions
-from tacit.numerics.certified import exponential
-from tacit.numerics.decisions import coin, coins, draw_softmax, draw_weighted, permute_and_flip
-from tacit.numerics.uniforms import Digits, Uniforms
+from tacit.noise import exact_draws as decisions
+from tacit.noise.exact_draws import coin, coins, draw_softmax, draw_weighted, permute_and_flip
+from tacit.noise.uniforms import Digits, Uniforms, exponential
 
 EXPONENTIALS = [  # x as rate * score, and floor(2^128 e^{-x})
     (0.5, 1, "9b4597e37cb04ff3d675a35530cdd767"),

@@ -5,11 +5,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from numerics.keyed import gaussian, generator, planted
-from tacit.numerics import digits
-from tacit.numerics.discrete_gaussian import LARGEST_DRAW, SIGMA_SQUARED, DiscreteGaussian
-from tacit.numerics.gaussian_table import LARGEST, UNDECIDED, gaussian_table
-from tacit.randomness import Randomness
+from noise.keyed import gaussian, generator, planted
+from tacit.noise import discrete_gaussian as digits
+from tacit.noise.discrete_gaussian import (
+    LARGEST,
+    LARGEST_DRAW,
+    SIGMA_SQUARED,
+    UNDECIDED,
+    DiscreteGaussian,
+    gaussian_table,
+)
+from tacit.noise.randomness import Randomness
 
 WEIGHTS = (1, 128, 16384, 2097152)
 FALSE_ALARM = 1e-6

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from numerics.keyed import long_uniform, planted_uniforms, uniforms
+from noise.keyed import long_uniform, planted_uniforms, uniforms
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.numerics import discrete_laplace
-from tacit.numerics.discrete_laplace import (
+from tacit.noise import discrete_laplace
+from tacit.noise.discrete_laplace import (
     SMALLEST_RATE,
     DiscreteLaplace,
     geometric,
@@ -103,7 +103,7 @@ def test_blocks_loops_states_and_copies():
     source.draw(1)
     source._uniforms.take(1)
     source.renew()
-    assert source._uniforms._pool.size == 0, "nor are there words drawn ahead"
+    assert source._uniforms.pool.size == 0, "nor are there words drawn ahead"
     assert source.draw(1)[0] != whole[20_515], "what was drawn ahead is gone"
 
 

@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from tacit.numerics.bounds import TAU_PER_DRAW
-from tacit.numerics.gaussian_table import LARGEST, UNDECIDED, gaussian_table, gaussian_thresholds
+from tacit.noise.discrete_gaussian import LARGEST, UNDECIDED, gaussian_table, gaussian_thresholds
+from tacit.noise.sampler_bounds import TAU_PER_DRAW
 
 SHA256 = "eb28d8c557cf1af02ba70dab68f4cd1510d62d75b6860700ed7050abc827dfd7"
 THRESHOLDS = {

@@ -1,11 +1,13 @@
 """Quantised records move integer sums by exactly what is declared, whatever the floats do."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.numerics import lattice
-from tacit.numerics.lattice import (
+from tacit.noise import lattice
+from tacit.noise.lattice import (
     LOSS_UNITS,
     centre_losses,
     cross_ratio,
@@ -21,6 +23,7 @@ from tacit.numerics.lattice import (
     round_vectors,
     symmetric_matrix,
 )
+from tacit.noise.running_sums.accumulators import VectorRecords
 
 
 def exact_square(n):
@@ -244,7 +247,11 @@ def test_one_vector_is_quantised_as_in_an_array(dimension):
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         sizes = [0.0, 0.3, 1 - 2.0**-52, 1.0, 1 + 2.0**-52, 1 + 2.0**-40, 1.4, 5.0, 1e200, 1e300]
         rows *= norm * generator.choice(sizes, (200, 1))
-        for quantise in (quantise_vectors, round_vectors):
-            together = quantise(rows, norm, units)
+        shortened = VectorRecords(dimension, norm=norm)  # what running sums add, one vector at a time or many
+        for quantise in (
+            partial(quantise_vectors, norm=norm, units=units),
+            partial(shortened.quantised, units=units, stretch=1.0),
+        ):
+            together = quantise(rows)
             for row, wanted in zip(rows, together, strict=True):
-                np.testing.assert_array_equal(quantise(row, norm, units), wanted)
+                np.testing.assert_array_equal(quantise(row), wanted)

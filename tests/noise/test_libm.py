@@ -6,9 +6,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from numerics.keyed import uniforms
+from noise.keyed import uniforms
 from tacit.errors import PrivacyError
-from tacit.numerics import libm
+from tacit.noise import uniforms as libm
 
 ALLOWED = 2.0**-48
 

@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacit.accounting.curves import Gaussian
+from tacit.accounting.rounding import EXACT, IDEALIZED
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.noisy_vectors import NOISES, NoisyVectors, together, vector_grid
-from tacit.mechanisms.running_sums.records import LossRecords, VectorRecords
-from tacit.numerics.bounds import GAUSSIAN_SIGMA
-from tacit.privacy.curves import Gaussian
-from tacit.privacy.numerics import EXACT, IDEALIZED
-from tacit.randomness import Randomness
+from tacit.noise.noisy_vectors import NOISES, NoisyVectors, together, vector_grid
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 
 each = pytest.mark.parametrize("noise", NOISES)
 

@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import kstest
 
 from attacks import rows
-from tacit import Experts, InvalidInput, LazyExperts, Randomness
-from tacit.randomness import COMPUTATIONAL, REPLAYABLE, SEALED, Process, Stream
+from tacit import Experts, InvalidInput, Randomness
+from tacit.algorithms import LazyExperts
+from tacit.noise.randomness import COMPUTATIONAL, REPLAYABLE, SEALED, Process, Stream
 
 
 def forked(answer):

@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import chi2
 
 from exact.selection_law import flip_law
-from tacit.mechanisms.selection import exponential_mechanism, permute_and_flip
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.noise.selection import exponential_mechanism, permute_and_flip
 
 FALSE_ALARM = 1e-6
 DRAWS = 20_000

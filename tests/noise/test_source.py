@@ -9,12 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from numerics.keyed import gaussian
+from noise.keyed import gaussian
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.numerics.cube import CubeNoise
-from tacit.numerics.discrete_gaussian import DiscreteGaussian
-from tacit.numerics.source import POOL
-from tacit.randomness import Process, Randomness
+from tacit.noise.cube import CubeNoise
+from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.randomness import Process, Randomness
+from tacit.noise.running_sums import Tree
+from tacit.noise.running_sums.accumulators import VectorRecords
+from tacit.noise.source import POOL
 
 
 def secret():
@@ -47,11 +49,33 @@ def test_draws_are_given_out_once():
     source = gaussian()
     taken = source.draw(10)
     taken[:] = 0
-    assert not np.shares_memory(source.draw(10), source._pool)
+    assert not np.shares_memory(source.draw(10), source.pool)
     np.testing.assert_array_equal(source.draw(10), gaussian().draw(30)[20:])
     with pytest.raises(InvalidInput, match="'count' parameter"):
         source.draw(-5)
     np.testing.assert_array_equal(source.draw(10), gaussian().draw(40)[30:])
+
+
+def test_a_running_sum_takes_the_draws_of_its_source_once():
+    mechanism = Tree(steps=10)
+    grid = mechanism.grid(1.0, VectorRecords(3))
+    sums = mechanism.start_on(grid, Randomness.replayable(1), "noise")
+    wanted = grid.noise(Randomness.replayable(1), "noise").draw(3 * 500)
+    found = np.concatenate([sums.fresh(3) for _ in range(400)])  # across the ends of two pools
+    np.testing.assert_array_equal(found, wanted[: found.size])
+    with pytest.raises(InvalidInput, match="'count' parameter"):
+        sums.fresh(-3)
+    np.testing.assert_array_equal(sums.fresh(300), wanted[found.size :])
+
+
+@pytest.mark.parametrize("count", [3, 3 * POOL])
+def test_a_secret_running_sum_stays_in_its_process(monkeypatch, count):
+    mechanism = Tree(steps=10)
+    sums = mechanism.start_on(mechanism.grid(1.0, VectorRecords(3)), Randomness.secret(), "noise")
+    sums.add(np.zeros(3))
+    monkeypatch.setattr(Process, "number", -1)
+    with pytest.raises(ProtocolError, match="only in the process that made it"):
+        sums.fresh(count)
 
 
 def test_an_interrupt_loses_draws_and_repeats_none(monkeypatch):
@@ -69,7 +93,7 @@ def test_secret_sources_have_no_state():
     source = secret()
     source.draw(5)
     assert source.state_dict() == {}
-    ahead = source._pool[5:].tolist()
+    ahead = source.pool[5:].tolist()
     source.load_state_dict({})
     assert not set(ahead) & set(source.draw(1000).tolist()), "a continuation does not share the draws made ahead"
 
@@ -134,9 +158,9 @@ def test_numba_and_mpmath_wait_until_they_are_needed():
     code = """
 import sys
 from tacit import Randomness
-from tacit.numerics import bounds, cube, decisions, discrete_gaussian, lattice, uniforms
+from tacit.noise import cube, discrete_gaussian, exact_draws, lattice, sampler_bounds, uniforms
 discrete_gaussian.DiscreteGaussian.from_streams(Randomness.replayable(1), "noise").draw(1000)
-decisions.coin(uniforms.Uniforms.from_streams(Randomness.replayable(1), "coins"), 0.5)
+exact_draws.coin(uniforms.Uniforms.from_streams(Randomness.replayable(1), "coins"), 0.5)
 print(sorted({"numba", "mpmath"} & set(sys.modules)))
 """
     environment = {name: value for name, value in os.environ.items() if name != "TACIT_NUMBA"}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from numerics.keyed import digit, generator, long_uniform, planted_uniforms, uniforms
+from noise.keyed import digit, generator, long_uniform, planted_uniforms, uniforms
 from tacit.errors import InvalidInput
-from tacit.numerics.uniforms import Uniforms, fractions
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.noise.uniforms import Uniforms, fractions
 
 
 def test_words_have_the_index_of_their_place_in_the_stream():

@@ -8,10 +8,10 @@ import pytest
 
 import tacit
 from tacit import InvalidInput, PrivacyError
-from tacit.catalogue import CATALOGUE, algorithms_for, register
-from tacit.learners.experts import HedgeOnSums, ScheduledExperts
-from tacit.learners.plan import Plan
+from tacit.algorithms.experts import HedgeOnSums, ScheduledExperts
+from tacit.planning.catalogue import CATALOGUE, algorithms_for, register
 from tacit.problems import Experts, Lipschitz, Tracking
+from tacit.runtime.plan import Plan
 
 PROBLEM = Experts(n=3, horizon=40)
 PURE = {"epsilon": 1.0, "delta": 0.0}
@@ -91,7 +91,7 @@ def test_an_algorithm_of_the_main_script_survives_the_workers(tmp_path):
         "from dataclasses import dataclass, replace\n"
         "import tacit\n"
         "@dataclass(frozen=True)\n"
-        "class Local(tacit.ScheduledExperts):\n"
+        "class Local(tacit.algorithms.ScheduledExperts):\n"
         "    @property\n"
         "    def regret_bound(self):\n"
         "        return replace(super().regret_bound, value=0.5)\n"

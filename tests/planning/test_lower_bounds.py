@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import Arms, Ball, Box, Convex, ConvexFamily, Experts, LinearLoss, LogisticLoss, Simplex, Tracking
-from tacit.floors import Floor, arms_floor, chance_floor, floor, privacy_floor, signs_floor
-from tacit.learners.target import Target
-from tacit.privacy.guarantee import ZERO_OUT
+from tacit import Arms, Convex, Experts, Tracking
+from tacit.accounting.guarantee import ZERO_OUT
+from tacit.domains import Ball, Box, Simplex
+from tacit.losses import ConvexFamily, LinearLoss, LogisticLoss
+from tacit.planning.lower_bounds import LowerBound, arms_floor, chance_floor, floor, privacy_floor, signs_floor
+from tacit.runtime.target import Target
 
 
 @pytest.mark.parametrize(("experts", "rounds"), [(2, 1), (2, 4), (3, 5), (4, 3)])
@@ -23,7 +25,7 @@ def test_chance_is_the_expected_luck_of_the_best_expert(experts, rounds):
 
 def test_chance_in_cells_is_below_the_sum_of_all_terms(monkeypatch):
     whole = chance_floor(10, 100_000)
-    monkeypatch.setattr("tacit.floors.MOST_CELLS", 300)
+    monkeypatch.setattr("tacit.planning.lower_bounds.MOST_CELLS", 300)
     assert 0.95 * whole < chance_floor(10, 100_000) < whole
 
 
@@ -56,7 +58,9 @@ def test_privacy_is_the_printed_sum(m, relation, steps, delta):
 
 def test_the_sum_has_only_the_terms_that_count(monkeypatch):
     terms, arange = [], np.arange
-    monkeypatch.setattr("tacit.floors.np.arange", lambda count, **kind: terms.append(count) or arange(count, **kind))
+    monkeypatch.setattr(
+        "tacit.planning.lower_bounds.np.arange", lambda count, **kind: terms.append(count) or arange(count, **kind)
+    )
     for rounds in (100, 10**6, 10**9):
         assert privacy_floor(50, rounds, Target(0.3, 1e-6)) == pytest.approx(by_rounds(50, 100, 0.3, 1e-6, 1, 1))
     assert max(terms) < 20  # ln(50)/0.3 = 13: a round more makes no term more
@@ -80,7 +84,11 @@ def test_stated_numbers(problem, epsilon, delta, stated):
 
 
 def test_a_floor_is_shown_from_below():
-    assert [str(Floor(value, "chance", "x")).split()[0] for value in (24.69, 396.99, 0.5)] == ["24.6", "396", "0.5"]
+    assert [str(LowerBound(value, "chance", "x")).split()[0] for value in (24.69, 396.99, 0.5)] == [
+        "24.6",
+        "396",
+        "0.5",
+    ]
 
 
 def test_privacy_alone():
@@ -125,7 +133,7 @@ def test_no_certificate_is_below_a_floor(problem, epsilon):
     assert choice.floor is not None
     smallest = min(float(candidate.regret_bound) for candidate in choice.candidates)
     assert float(choice.floor) <= smallest
-    shown = float(choice.explain().split("Floor: ")[1].split(" by")[0])
+    shown = float(choice.explain().split("Lower bound: ")[1].split(" by")[0])
     assert 0.99 * float(choice.floor) <= shown <= float(choice.floor)
     assert choice.to_dict()["floor"] == float(choice.floor)
 

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import mpmath
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
+from planted_bugs.tested import by_test
+from tacit.accounting import chain_profiles, composition, conversion, guarantee, lazy
+from tacit.accounting import chain_profiles as few_steps
+from tacit.accounting import chain_profiles as smoothed_walk
+from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated, Sometimes
+from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
+from tacit.algorithms.experts import HedgeOnSums
+from tacit.algorithms.experts.lazy_experts import LazyExperts
+from tacit.algorithms.stochastic import OnlineToBatch
+from tacit.algorithms.stochastic.objective_perturbation import accounting as linked_accounting
 from tacit.auditing.report import Finding
+from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.learners import doubling
-from tacit.learners.experts.lazy_experts import LazyExperts
-from tacit.learners.stochastic import linked_accounting
-from tacit.learners.target import Target
-from tacit.mechanisms import noisy_vectors
-from tacit.mechanisms.running_sums.records import LossRecords
-from tacit.privacy import chain_profiles, composition, conversion, few_steps, guarantee, lazy, responses, smoothed_walk
-from tacit.privacy.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated, Sometimes
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT, Guarantee
-from tacit.problems import Experts
-from tacit.randomness import Randomness
+from tacit.losses import LogisticLoss
+from tacit.noise import noisy_vectors
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.accumulators import LossRecords
+from tacit.problems import Experts, Stochastic
+from tacit.runtime import doubling
+from tacit.runtime.target import Target
+from tacit.verification import algorithms
 
 
 def _compared(instance: str, quantity: str, certified: float, lower: float) -> Finding:
@@ -210,7 +219,52 @@ def _same_number(honest: Any) -> Any:
     return lambda self: replace(self, relation=REPLACE)
 
 
+VERIFIER = import_module("tacit.verification.verify")  # its package has a function of that name
+
+
+def _own_delta_only(honest: Any) -> Any:
+    """Of a curve only the point at the contract's own delta is recomputed."""
+
+    def check(self: Any, leaks: Any, delta: float, stated: float, found: float | None = None) -> None:
+        if found is not None:
+            honest(self, leaks, delta, stated, found)
+
+    return check
+
+
 CONTROLS: tuple[Control, ...] = (
+    Control(
+        "the words of a contract are believed", "accounting",
+        swap(VERIFIER, "check_words", lambda honest: lambda *_: None),
+        by_test(
+            "verification.test_verify", "test_other_words_than_the_algorithms_are_refused", HedgeOnSums,
+            Experts(n=4, horizon=300), "unit", "one record",
+        ),
+    ),
+    Control(
+        "the curve of a contract is believed", "accounting", swap(VERIFIER._Account, "_check_point", _own_delta_only),
+        by_test("verification.test_verify", "test_every_point_of_the_curve_is_recomputed", HedgeOnSums, 0, 0.95),
+    ),
+    Control(
+        "a form that no plan has is read on", "accounting",
+        swap(VERIFIER, "check_schema", lambda honest: lambda *_, **__: None),
+        by_test(
+            "verification.test_verify", "test_contracts_that_contradict_themselves_raise", HedgeOnSums,
+            Experts(n=4, horizon=300), {}, "problem/delay", -1e308,
+        ),
+    ),
+    Control(
+        "a promised limit is called enforced", "accounting", swap(guarantee, "PROMISED", lambda honest: "enforced"),
+        by_test("accounting.test_guarantee", "test_one_promised_limit_makes_the_whole_promised"),
+    ),
+    Control(
+        "the noise of a contract is believed, whatever its parameters make", "accounting",
+        swap(algorithms, "check_noise", lambda honest: lambda *_: None),
+        by_test(
+            "verification.test_noise", "test_noise_that_the_parameters_do_not_make_raises", HedgeOnSums,
+            Experts(n=4, horizon=300), 1e-6,
+        ),
+    ),
     Control(
         "infinite divergences left out", "accounting", swap(conversion, "_divergences", _infinite_is_nothing),
         certain_coin,
@@ -244,7 +298,7 @@ CONTROLS: tuple[Control, ...] = (
         two_failures,
     ),
     Control(
-        "a response less than there are", "accounting", swap(responses, "_binomial_walk", _one_step_less),
+        "a response less than there are", "accounting", swap(composition, "_binomial_walk", _one_step_less),
         four_responses,
     ),
     Control(
@@ -262,5 +316,13 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "epsilon shown rounded to nearest", "accounting",
         swap(guarantee, "rounded_up", lambda honest: lambda value, digits=4: f"{value:.{digits}g}"), shown_epsilon,
+    ),
+    Control(
+        "a target above ten is not checked", "accounting",
+        swap(Target, "met_by", lambda honest: lambda self, made: self.epsilon > 10 or honest(self, made)),
+        by_test(
+            "runtime.test_plan", "test_no_plan_misses_a_large_target", OnlineToBatch,
+            Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=1000), 50.0,
+        ),
     ),
 )  # fmt: skip

@@ -8,17 +8,20 @@ import numpy as np
 
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.checked import found
+from planted_bugs.tested import by_test
+from tacit.algorithms.arms.arm_plan import ArmPlan, BitLearner
+from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis, BatchedTsallisLearner
+from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss
+from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
+from tacit.algorithms.arms.draws import Draws
+from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
+from tacit.algorithms.arms.phased_arms import PhasedArms, PhasedArmsLearner
 from tacit.auditing import attacks
+from tacit.auditing.arms import arms_law, frequencies_of_arms, unbiased
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.arms import arms_law, frequencies_of_arms, unbiased
-from tacit.learners.arms.batched_tsallis import BatchedTsallis, BatchedTsallisLearner
-from tacit.learners.arms.common import ArmLearner, ArmPlan
-from tacit.learners.arms.draws import Draws
-from tacit.learners.arms.phased_arms import PhasedArms, PhasedArmsLearner
-from tacit.mechanisms.clipped_geometric import ClippedGeometric
+from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
-from tacit.randomness import Randomness
 from tacit.testing.rounds import Case
 
 # Plans are made when they are attacked: a bug may sit in what they keep.
@@ -32,6 +35,19 @@ def tsallis(batch: int = 1, horizon: int = 3, **contract: Any) -> ArmPlan:
 def phased(**contract: Any) -> ArmPlan:
     """Two arms, one batch each before the first choice."""
     return PhasedArms(Arms(n=2, horizon=3, adversary="stochastic"), 1.0, 1, **contract)
+
+
+def live(first: int = 1, horizon: int = 3, **contract: Any) -> ArmPlan:
+    """Two arms with short first blocks."""
+    return LiveArms(Arms(n=2, horizon=horizon, adversary="stochastic"), 1.0, first, **contract)
+
+
+def one_pair(plan: ArmPlan, place: int) -> Finding:
+    """Attack by the law of one stream of smallest losses, and of the one with the largest losses in one round."""
+    stream = (0,) * plan.rounds
+    pair = (stream, (*stream[:place], 3, *stream[place + 1 :]))
+    instance = Instance("planted", plan, alphabet(plan))
+    return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=2, law=arms_law, pair=pair)
 
 
 def searched(plan: ArmPlan) -> Finding:
@@ -70,6 +86,45 @@ def _twice(honest: Any) -> Any:
     return release
 
 
+def _block_twice(honest: Any) -> Any:
+    def release(self: Any, arm: int) -> None:
+        self._draws.noisy(int(self._totals[arm]))
+        honest(self, arm)
+
+    return release
+
+
+def _open_blocks(honest: Any) -> Any:
+    """Shares look at the sums of open blocks."""
+
+    def law(self: Any, number: int) -> Any:
+        found = honest(self, number)
+        return found if self._in_turns or self._totals.sum() == 0 else found[::-1].copy()
+
+    return law
+
+
+def _kept_reply(honest: Any) -> Any:
+    """A reply that came late in its window counts in the next block as well."""
+
+    def release(self: Any, arm: int) -> None:
+        late = min(1, int(self._totals[arm]))
+        honest(self, arm)
+        self._totals[arm] = late
+
+    return release
+
+
+def _not_a_round(honest: Any) -> Any:
+    """A missing reply is not counted as a round of its block."""
+
+    def absorb(self: Any, loss: float | None) -> None:
+        if loss is not None:
+            honest(self, loss)
+
+    return absorb
+
+
 def _carried(honest: Any) -> Any:
     """The sum is not reset: a round enters the next release as well."""
 
@@ -91,7 +146,12 @@ def _absent(honest: Any) -> Any:
 
 def _unmasked(honest: Any) -> Any:
     """Rows that a mask leaves out count as the first one that it does not."""
-    return lambda self, rows: self._run_present(rows)
+
+    def read(self: Any, rows: Any) -> Any:
+        self._absent = None
+        return honest(self, rows)
+
+    return read
 
 
 def _best_seen(honest: Any) -> Any:
@@ -129,6 +189,15 @@ def _stale(honest: Any) -> Any:
     return lambda self, probabilities: honest(self, probabilities * 0 + 1 / len(probabilities))
 
 
+def _at_a_point(honest: Any) -> Any:
+    """Cells are bounded by phi at their right end."""
+    return lambda self, eta, low, high: self._phi(eta, high)
+
+
+def _not_widened(honest: Any) -> Any:
+    return property(lambda self: 0.0)
+
+
 CONTROLS: tuple[Control, ...] = (
     Control(
         "halved noise (batched Tsallis)", "arms",
@@ -151,6 +220,26 @@ CONTROLS: tuple[Control, ...] = (
         swap(PhasedArmsLearner, "_release", _twice), lambda: searched(phased()), fast=False,
     ),
     Control(
+        "a block released twice (live arms)", "arms",
+        swap(LiveArmsLearner, "_release", _block_twice), lambda: one_pair(live(), 0),
+    ),
+    Control(
+        "shares from open blocks (live arms)", "arms",
+        swap(LiveArmsLearner, "_law", _open_blocks), lambda: one_pair(live(first=3, horizon=8), 6), fast=False,
+    ),
+    Control(
+        "a late reply in the next block (live arms)", "arms",
+        swap(LiveArmsLearner, "_release", _kept_reply), lambda: one_pair(live(horizon=4), 0), fast=False,
+    ),
+    Control(
+        "missing feedback that is not a round (live arms)", "arms",
+        swap(LiveArmsLearner, "_absorb", _not_a_round), lambda: searched(live(relation="zero-out")), fast=False,
+    ),
+    Control(
+        "several rounds per person forgotten (live arms)", "arms",
+        swap(ClippedGeometric, "rate", _one_round), lambda: searched(live(rounds_per_person=2)), fast=False,
+    ),
+    Control(
         "a sum that is not reset (batched Tsallis)", "arms",
         swap(BatchedTsallisLearner, "_release", _carried), lambda: searched(tsallis()),
     ),
@@ -160,11 +249,11 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "missing feedback that adds nothing (zero-out)", "arms",
-        swap(ArmLearner, "_step", _absent), lambda: searched(tsallis(relation="zero-out")),
+        swap(BitLearner, "_step", _absent), lambda: searched(tsallis(relation="zero-out", missing=0.5)),
     ),
     Control(
         "losses that add up across rounds (batched Tsallis)", "arms",
-        swap(ArmLearner, "_step", _cut), lambda: searched(tsallis(batch=2, horizon=4)),
+        swap(BitLearner, "_step", _cut), lambda: searched(tsallis(batch=2, horizon=4)),
     ),
     Control(
         "ends of the release at the noise's scale", "arms",
@@ -172,11 +261,25 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a round stands in for all that a mask leaves out (batched Tsallis)", "arms",
-        swap(ArmLearner, "_run", _unmasked), found("missing_rounds_are_rounds", masked),
+        swap(BitLearner, "_read", _unmasked), found("missing_rounds_are_rounds", masked),
     ),
     Control(
         "halved ends of the release", "arms",
         swap(ClippedGeometric, "overshoot", _ends(0.5)), lambda: unbiased(tsallis()),
+    ),
+    Control(
+        "a supremum taken at points (batched Tsallis)", "arms",
+        swap(BatchLoss, "cell_bounds", _at_a_point),
+        by_test("algorithms.arms.test_batched_tsallis", "test_cells_bound_every_point_inside"),
+    ),
+    Control(
+        "Newton's tolerance left out of the cells (batched Tsallis)", "arms",
+        swap(BatchLoss, "widening", _not_widened),
+        by_test(
+            "algorithms.arms.test_tsallis_leader",
+            "test_the_law_that_is_played_is_as_near_to_the_leader_as_the_certificate_allows",
+            0.75, 20, 150.0,
+        ),
     ),
     Control("an arm drawn from the first law", "arms", swap(Draws, "arm", _stale), observed, fast=False),
 )  # fmt: skip

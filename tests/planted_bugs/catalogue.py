@@ -14,7 +14,7 @@ from typing import Any
 
 from attacks.rows import LAWS
 from tacit.auditing.report import Finding
-from tacit.auditing.swapped_attributes import swapped
+from tacit.auditing.script import swapped
 
 Attack = Callable[[], Finding]
 Bug = Callable[[], Any]

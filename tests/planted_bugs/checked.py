@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tacit.algorithms.experts import HedgeOnSums
 from tacit.auditing.report import Finding
-from tacit.learners.experts import HedgeOnSums
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
-from tacit.randomness import Randomness
 from tacit.testing import CHECKS
 from tacit.testing.rounds import Case
 

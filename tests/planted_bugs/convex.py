@@ -10,39 +10,33 @@ import numpy as np
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.crowded import crowded_records
 from planted_bugs.sums import replayed
+from planted_bugs.tested import by_test
+from tacit.algorithms.bandit import bandit_fw
+from tacit.algorithms.bandit.bandit_plan import BanditLearner
+from tacit.algorithms.convex import private_ftrl
+from tacit.algorithms.convex.ctrl import coupled, ctrl
+from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
+from tacit.algorithms.lipschitz import lipschitz_grid
+from tacit.algorithms.lipschitz.lipschitz_grid import Multiscale
+from tacit.algorithms.stochastic import averaged_ftrl
+from tacit.algorithms.stochastic.objective_perturbation import model_noise, objective_perturbation
+from tacit.algorithms.stochastic.online_to_batch import norms, online_to_batch
 from tacit.auditing import attacks
-from tacit.auditing.densities.minimiser import model_law
-from tacit.auditing.densities.totality import totality
 from tacit.auditing.instances import Instance, alphabet
-from tacit.auditing.replay.norm_noise import plan_noise
+from tacit.auditing.integration import model_law, totality
+from tacit.auditing.norm_noise import plan_noise
 from tacit.auditing.report import Finding
+from tacit.domains import Ball, oracle_set
 from tacit.errors import PrivacyError
-from tacit.geometry import Ball
-from tacit.learners.bandit import bandit_fw
-from tacit.learners.bandit.common import BanditLearner
-from tacit.learners.convex import private_ftrl
-from tacit.learners.ctrl import coupled, ctrl
-from tacit.learners.l2p_convex.l2p_convex import L2PConvex
-from tacit.learners.lipschitz import lipschitz_grid
-from tacit.learners.lipschitz.multiscale import Multiscale
-from tacit.learners.on_sums import RunningSumPlan
-from tacit.learners.plan import Plan
-from tacit.learners.stochastic import (
-    averaged_ftrl,
-    clipping,
-    model_noise,
-    norms,
-    objective_perturbation,
-    online_to_batch,
-)
-from tacit.learners.two_chains import TwoChains
-from tacit.losses.base import clip_rows, finite_rows
-from tacit.losses.linear_models import LinearLoss, LogisticLoss, SmoothedHingeLoss
-from tacit.mechanisms.running_sums.records import VectorRecords
+from tacit.losses.loss import LinearLoss, LogisticLoss, SmoothedHingeLoss, clip_rows, finite_rows
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
-from tacit.randomness import Randomness
-from tacit.solvers import minimum, newton
-from tacit.solvers.model import model_minimum
+from tacit.runtime.on_sums import RunningSumPlan
+from tacit.runtime.plan import Plan
+from tacit.runtime.two_chains import TwoChains
+from tacit.solvers import minimum
+from tacit.solvers.minimum import model_minimum
 
 PRIVACY: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -55,6 +49,22 @@ def leader(**target: Any) -> Plan:
     """Private follow-the-regularised-leader on linear losses."""
     problem = Convex(domain=Ball(2), loss=LinearLoss(), horizon=10)
     return private_ftrl.PrivateFTRL.calibrate(problem, **(target or SIMULATED))
+
+
+def in_batches() -> Plan:
+    """The same in batches of four rounds."""
+    problem = Convex(domain=Ball(2), loss=LinearLoss(), horizon=10)
+    return private_ftrl.PrivateFTRL.calibrate(problem, max_switches=2, **SIMULATED)
+
+
+def _never_forgets(honest: Any) -> Any:
+    """What was added stays among the gradients of the next batch."""
+
+    def add(self: Any, gradient: Any) -> None:
+        self._carried = getattr(self, "_carried", 0.0) + gradient
+        honest(self, self._carried)
+
+    return add
 
 
 def bandit() -> Plan:
@@ -76,7 +86,7 @@ def one_pass() -> Plan:
 
 def integrated(plan: Plan, pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Finding:
     """Attack a learner on an interval by integration, on one pair of neighbours."""
-    from tacit.auditing.densities.integration import QUADRATURE_SLACK, interval_law
+    from tacit.auditing.integration import QUADRATURE_SLACK, interval_law
 
     return attacks.exact(
         Instance("planted", plan, alphabet(plan)), Randomness.replayable(7).stream("controls"), laws=2,
@@ -123,7 +133,7 @@ def _gives_up(honest: Any) -> Any:
             target = model_minimum(objective, current.point, current.of_losses, curvature, current.point)
             following = objective.at(target)
             if not following.distance <= current.distance / 2:
-                following = newton.line_search(objective, current, target - current.point)
+                following = minimum.line_search(objective, current, target - current.point)
             if following is None:
                 break
             current = following
@@ -175,11 +185,11 @@ def _raw_value(honest: Any) -> Any:
 def _clipped_sum(honest: Any) -> Any:
     """The sum is clipped after the noise; the gradients are not."""
 
-    def absorb(self: Any, rows: Any, actions: Any, first: int) -> None:
-        honest(self, rows, actions, first)
+    def follow(self: Any, rows: Any) -> None:
+        honest(self, rows)
         self._move(np.clip(self._action, -1.0, 1.0))
 
-    return absorb
+    return follow
 
 
 def _small_constant(honest: Any) -> Any:
@@ -306,8 +316,44 @@ def _leaking_average(honest: Any) -> Any:
 
 CONTROLS: tuple[Control, ...] = (
     Control(
+        "a user's inner ball is taken without a look", "convex",
+        swap(oracle_set, "nearest_end", lambda honest: lambda *at: float("inf")),
+        by_test("domains.test_sizes", "test_a_ball_that_leaves_the_set_is_refused"),
+    ),
+    Control(
+        "the certificate of linear losses forgets the shrinking", "convex",
+        swap(bandit_fw, "room", lambda honest: lambda problem, zeta: (0.0, 0.0)),
+        by_test("algorithms.bandit.test_regret", "test_the_certificate_of_linear_losses"),
+    ),
+    Control(
+        "a loss of another class is neither clipped nor given a copy", "convex",
+        swap(private_ftrl.PrivateFTRLLearner, "_answered", lambda honest: lambda self, *at: self._loss.gradient(*at)),
+        by_test(
+            "algorithms.convex.test_ftrl_forms", "test_losses_of_another_class_are_clipped_and_get_copies", "float"
+        ),
+    ),
+    Control(
         "a gradient reaches the average past the noise", "stochastic",
         swap(averaged_ftrl.AveragedFTRLLearner, "_absorb", _leaking_average), lambda: replayed(averages()),
+    ),
+    Control(
+        "a batch counts its gradients again in the next one (FTRL)", "convex",
+        swap(private_ftrl.PrivateFTRLLearner, "_add", _never_forgets), lambda: replayed(in_batches()),
+    ),
+    Control(
+        "grids larger than their lattice are chosen", "convex",
+        swap(lipschitz_grid, "MAX_POINTS", lambda _: 1_100_000),
+        by_test(
+            "planning.test_largest_plans", "test_a_grid_beyond_its_lattice_is_refused_before_the_first_round", 2, 9
+        ),
+    ),
+    Control(
+        "a model outside of the domain is chosen where none may be", "convex",
+        swap(objective_perturbation.ObjectivePerturbation, "proper", lambda _: property(lambda self: True)),
+        by_test(
+            "algorithms.stochastic.test_objective_perturbation",
+            "test_a_model_that_may_leave_the_domain_is_chosen_only_where_it_may",
+        ),
     ),
     Control(
         "second stream not paid for (FTRL)", "convex",
@@ -329,7 +375,7 @@ CONTROLS: tuple[Control, ...] = (
         "clip after the sum (FTRL)", "convex",
         both(
             _packed(None), swap(private_ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient),
-            swap(private_ftrl.PrivateFTRLLearner, "_absorb_rows", _clipped_sum),
+            swap(private_ftrl.PrivateFTRLLearner, "_follow", _clipped_sum),
         ),
         lambda: replayed(leader()),
     ),
@@ -376,7 +422,7 @@ CONTROLS: tuple[Control, ...] = (
         lambda: replayed(bandit()),
     ),
     Control(
-        "differences clipped at twice the bound", "stochastic", swap(clipping, "_shares", _loose_shares),
+        "differences clipped at twice the bound", "stochastic", swap(online_to_batch, "_shares", _loose_shares),
         lambda: replayed(one_pass()),
     ),
     Control(

@@ -8,11 +8,11 @@ from attacks import rows
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.checked import found
 from planted_bugs.experts import described
-from tacit.learners.experts.lazy_experts import LazyExperts, LazyExpertsLearner
-from tacit.learners.learner import Learner
-from tacit.learners.slots import OPEN
+from tacit.algorithms.experts.lazy_experts import LazyExperts, LazyExpertsLearner
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
-from tacit.randomness import Randomness
+from tacit.runtime.learner import Learner
+from tacit.runtime.rounds import OPEN
 from tacit.testing.rounds import Case
 
 LATE = LazyExperts(Experts(n=2, horizon=5, delay=1), eta=0.3, force=0.3)

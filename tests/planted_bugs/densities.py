@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
-from tacit.auditing.densities import keep_probabilities
-from tacit.auditing.densities.draws import law, release
+from tacit.algorithms.convex.ctrl import coupled, ctrl
+from tacit.algorithms.convex.l2p_convex import measure, proximal
+from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
+from tacit.auditing import integration as keep_probabilities
+from tacit.auditing.draws import law, release
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
-from tacit.geometry import Ball, Box
-from tacit.learners.ctrl import coupled, ctrl, held_point
-from tacit.learners.l2p_convex import measure, proximal
-from tacit.learners.l2p_convex.l2p_convex import L2PConvex
-from tacit.learners.plan import Plan
-from tacit.learners.two_chains import TwoChains
-from tacit.losses.linear_models import LinearLoss, LogisticLoss
-from tacit.losses.quadratic import QuadraticLoss
+from tacit.domains import Ball, Box
+from tacit.losses.bent import QuadraticLoss
+from tacit.losses.loss import LinearLoss, LogisticLoss
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan
+from tacit.runtime.two_chains import TwoChains
 
 GENERAL = Convex(domain=Ball(2), loss=QuadraticLoss(), horizon=6)
 MODEL = Convex(domain=Ball(3), loss=LogisticLoss(), horizon=8)
@@ -79,7 +79,7 @@ def _less_noise(honest: Any) -> Any:
 def _wrong_sign(honest: Any) -> Any:
     """+2<g, u> in place of -2<g, u>, as printed."""
 
-    def part(self: held_point.Held, gradients: Any, coins: held_point.Coins) -> Any:
+    def part(self: coupled.Held, gradients: Any, coins: coupled.Coins) -> Any:
         ratios, path = honest(self, gradients, coins)
         return ratios + 4 * coins.precision * np.sum(path[:-1] * gradients, axis=1), path
 
@@ -89,7 +89,7 @@ def _wrong_sign(honest: Any) -> Any:
 def _stale_hessian(honest: Any) -> Any:
     """A redraw keeps the inverse Hessian of the point before it."""
 
-    def renew(self: held_point.HeldLink, curvature: Any) -> None:
+    def renew(self: coupled.HeldLink, curvature: Any) -> None:
         before, fresh = self._inverse, np.array_equal(self._inverse, np.eye(len(curvature)))
         honest(self, curvature)
         if not fresh:
@@ -99,7 +99,7 @@ def _stale_hessian(honest: Any) -> Any:
 
 
 def _no_determinant(honest: Any) -> Any:
-    def renew(self: held_point.HeldQuadratic, curvature: Any) -> None:
+    def renew(self: coupled.HeldQuadratic, curvature: Any) -> None:
         honest(self, curvature)
         self._eigenvalues = np.full_like(self._eigenvalues, 1e12)
 
@@ -140,16 +140,16 @@ def _same_noise(honest: Any) -> Any:
 
 
 def _no_force(honest: Any) -> Any:
-    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> held_point.Coins:
-        tossed: held_point.Coins = honest(self, first, count, clocks)
+    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> coupled.Coins:
+        tossed: coupled.Coins = honest(self, first, count, clocks)
         return replace(tossed, hazard=0.0)
 
     return coins
 
 
 def _slow_clocks(honest: Any) -> Any:
-    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> held_point.Coins:
-        tossed: held_point.Coins = honest(self, first, count, 1.3 * clocks)
+    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> coupled.Coins:
+        tossed: coupled.Coins = honest(self, first, count, 1.3 * clocks)
         return tossed
 
     return coins
@@ -238,7 +238,7 @@ CONTROLS: tuple[Control, ...] = (
         lambda: described(minimiser(GENERAL), 1200), fast=False,
     ),
     Control(
-        "wrong acceptance sign (CTRL, d = 2)", "convex", swap(held_point.Held, "_gaussian_part", _wrong_sign),
+        "wrong acceptance sign (CTRL, d = 2)", "convex", swap(coupled.Held, "_gaussian_part", _wrong_sign),
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(
@@ -247,10 +247,10 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "stale Hessian at a redraw (CTRL, d = 3, generalised linear)", "convex",
-        swap(held_point.HeldLink, "renew", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
+        swap(coupled.HeldLink, "renew", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
     ),
     Control(
-        "determinant term missing (CTRL, d = 2)", "convex", swap(held_point.HeldQuadratic, "renew", _no_determinant),
+        "determinant term missing (CTRL, d = 2)", "convex", swap(coupled.HeldQuadratic, "renew", _no_determinant),
         lambda: read_off(minimiser(GENERAL)),
     ),
     Control(

@@ -14,8 +14,14 @@ from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.checked import found
 from planted_bugs.tested import by_test
-from tacit import CTRL, Arms, BatchedTsallis, Box, Convex, LogisticLoss
+from tacit import Arms, Convex, validation
+from tacit.algorithms import CTRL, BatchedTsallis
+from tacit.algorithms.arms.draws import Draws
+from tacit.algorithms.convex.convex_plan import ConvexLearner
+from tacit.algorithms.convex.ctrl import coupled
+from tacit.algorithms.experts import expert_plan
 from tacit.auditing.report import Finding
+from tacit.domains import Box
 from tacit.errors import InvalidInput
 from tacit.estimators import (
     Ledger,
@@ -23,13 +29,13 @@ from tacit.estimators import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateStandardScaler,
-    base,
     pipeline,
     private_pipeline,
 )
-from tacit.learners.arms.draws import Draws
-from tacit.learners.convex.common import ConvexLearner
-from tacit.learners.ctrl import coupled
+from tacit.estimators import linear_model as base
+from tacit.losses import LogisticLoss, loss
+from tacit.noise import noisy_vectors, running_sums
+from tacit.noise.running_sums import accumulators
 from tacit.testing.rounds import Case
 
 SECRET = "0.1251"
@@ -124,7 +130,54 @@ def _plainly_validated(honest: Any) -> Any:
     return lambda estimator, *data, **options: validate_data(estimator, *data, dtype=np.float64, **options)
 
 
+def _in_place(honest: Any) -> Any:
+    """Numbers are checked where the caller has them, and read from there again."""
+    return lambda owner, name, values, shape: np.asarray(values)
+
+
+class _Seen(np.ndarray):
+    """The memory of the caller, of a type that takes the long way to `real_array`."""
+
+
+def _as_seen(honest: Any) -> Any:
+    """Arrays among the arguments are handed on as they stand in the memory of the caller."""
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        return honest(*(x.view(_Seen) if type(x) is np.ndarray else x for x in arguments), **named)
+
+    return called
+
+
+def _ignored(*_: Any) -> None:
+    """Where a test writes what it attacks."""
+
+
 CONTROLS = (
+    *(
+        Control(
+            f"{what} are read from the caller's memory again", "memory",
+            both(swap(owner, "real_array", _in_place), swap(*reader, _as_seen)), attack, row=rows.BUFFER,
+        )
+        for what, owner, reader, attack in (
+            ("losses of experts", expert_plan, (expert_plan.ExpertLearner, "_check"),
+             found("changing_memory_changes_nothing")),
+            ("gradients", loss, (loss, "finite_rows"), found("changing_memory_changes_nothing", tiny_features)),
+            ("records of a running sum", accumulators, (accumulators.Accumulator, "add"), by_test(
+                "runtime.test_memory", "test_running_sums", running_sums.best_gaussian(8), _ignored)),
+            ("batches of vectors", noisy_vectors, (noisy_vectors.NoisyVectors, "add"),
+             by_test("runtime.test_memory", "test_noisy_vectors", _ignored)),
+        )
+    ),
+    Control(
+        "blocks of a run are read from the caller's memory again", "memory",
+        swap(validation.Rows, "read", lambda honest: lambda self: self._rows),
+        found("changing_memory_changes_nothing"), row=rows.BUFFER,
+    ),
+    Control(
+        "scikit-learn's check of the caller's memory is trusted", "memory",
+        swap(base, "checked_data", _plainly_validated),
+        by_test("runtime.test_memory", "test_estimators", "ridge", _ignored), row=rows.BUFFER,
+    ),
     Control(
         "a score that is not a number wins every grid search", "estimators",
         swap(PrivateGridSearch, "_errors", _minimum_errors), scores,
@@ -145,7 +198,7 @@ CONTROLS = (
     Control(
         "steps that make a row out of others pass", "estimators",
         swap(pipeline, "_mixes", lambda honest: lambda *_: False),
-        by_test("estimators.test_pipeline", "test_steps_that_make_a_row_out_of_others_are_named", np.flip),
+        by_test("estimators.test_pipeline", "test_steps_that_make_a_row_out_of_others_are_named", np.flipud),
     ),
     Control(
         "a scaler makes infinities, which the next step refuses", "estimators",

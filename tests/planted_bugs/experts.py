@@ -6,21 +6,21 @@ from math import exp
 from typing import Any
 
 from planted_bugs.catalogue import Control, both, swap
+from tacit.algorithms.experts import l2p
+from tacit.algorithms.experts import lazy_experts as lazy
+from tacit.algorithms.experts import scheduled_experts as scheduled
 from tacit.auditing import attacks
+from tacit.auditing.certified_law import frequencies, marginals
 from tacit.auditing.instances import Instance, alphabet
-from tacit.auditing.replay.epochs import epochs
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.certified_law import frequencies, marginals
-from tacit.learners import doubling
-from tacit.learners.experts import l2p
-from tacit.learners.experts import lazy_experts as lazy
-from tacit.learners.experts import scheduled_experts as scheduled
-from tacit.learners.plan import Plan
-from tacit.learners.target import Target
-from tacit.numerics.decisions import coin, draw_softmax
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses, sum_quantised
+from tacit.auditing.tapes import epochs
+from tacit.noise.exact_draws import coin, draw_softmax
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses, sum_quantised
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
-from tacit.randomness import Randomness
+from tacit.runtime import doubling
+from tacit.runtime.plan import Plan
+from tacit.runtime.target import Target
 
 LAZY = lazy.LazyExperts(Experts(n=2, horizon=5), eta=0.3, force=0.3, relative=False)
 BATCHED = lazy.LazyExperts(Experts(n=2, horizon=6), eta=0.3, force=0.3, relative=False, batch=2)

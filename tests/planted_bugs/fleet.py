@@ -12,14 +12,14 @@ from attacks import rows
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.checked import found
 from planted_bugs.tested import by_test
+from tacit.algorithms.experts import HedgeOnSums, LazyExperts
 from tacit.auditing.report import Finding
-from tacit.auditing.swapped_attributes import swapped
+from tacit.auditing.script import swapped
 from tacit.errors import InvalidInput
-from tacit.learners.doubling import Doubling
-from tacit.learners.experts import HedgeOnSums, LazyExperts
-from tacit.learners.plan import Plan
+from tacit.noise.randomness import Process, Randomness, Sealed, SealedBatch
 from tacit.problems import Experts
-from tacit.randomness import Process, Randomness, Sealed, SealedBatch
+from tacit.runtime.doubling import Doubling
+from tacit.runtime.plan import Plan
 from tacit.spark import deciding, fleet
 from tacit.spark.fleet import Fleet
 from tacit.spark.root import Root
@@ -233,7 +233,7 @@ CONTROLS = (
         row=rows.NO_KEY,
     ),
     *(
-        Control(name, "fleet", swap(owner, method, bug), by_test("test_randomness", test), row=row)
+        Control(name, "fleet", swap(owner, method, bug), by_test("noise.test_randomness", test), row=row)
         for name, owner, method, bug, test, row in SEALS
     ),
     Control(

@@ -15,27 +15,29 @@ from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.checked import ROUNDS, breach, found
 from planted_bugs.tested import by_test, unrecorded
-from tacit import randomness
+from tacit.algorithms.bandit import BanditFW
+from tacit.algorithms.bandit.bandit_plan import BanditLearner
+from tacit.algorithms.experts import HedgeOnSums, LazyExperts
+from tacit.algorithms.experts.expert_plan import ExpertLearner
+from tacit.algorithms.experts.hedge_on_sums import HedgeOnSumsLearner
+from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import (
+    ObjectivePerturbation,
+    ObjectivePerturbationLearner,
+)
 from tacit.auditing.report import Finding
-from tacit.auditing.swapped_attributes import swapped
+from tacit.auditing.script import swapped
+from tacit.domains import Ball
 from tacit.estimators import PrivateLogisticRegression
-from tacit.estimators.base import PrivateLinearModel
-from tacit.geometry import Ball
-from tacit.learners import states
-from tacit.learners.bandit import BanditFW
-from tacit.learners.bandit.common import BanditLearner
-from tacit.learners.doubling import Doubling
-from tacit.learners.experts import HedgeOnSums, LazyExperts
-from tacit.learners.experts.common import ExpertLearner
-from tacit.learners.experts.hedge_on_sums import HedgeOnSumsLearner
-from tacit.learners.learner import Learner
-from tacit.learners.stateful import Stateful
-from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation, ObjectivePerturbationLearner
+from tacit.estimators.linear_model import PrivateLinearModel
 from tacit.losses import LogisticLoss
-from tacit.mechanisms.running_sums.buffered import BufferedAccumulator
-from tacit.numerics.source import Source
+from tacit.noise import randomness
+from tacit.noise.randomness import Process, Randomness, Stream
+from tacit.noise.running_sums.accumulators import BufferedAccumulator
+from tacit.noise.source import Source
 from tacit.problems import Bandit, Experts, Stochastic
-from tacit.randomness import Process, Randomness, Stream
+from tacit.runtime import state as states
+from tacit.runtime.doubling import Doubling
+from tacit.runtime.learner import Learner
 from tacit.testing.rounds import Case
 
 
@@ -148,7 +150,7 @@ def _at_once(honest: Any) -> Any:
 
 def _taken_back(honest: Any) -> Any:
     def run(self: BanditLearner, given: Any) -> Any:
-        saved = self._gather()
+        saved = self._remembered()
         try:
             return honest(self, given)
         except BaseException:
@@ -164,7 +166,7 @@ CONTROLS = (
         found("shared_secrets_share_no_noise"), row=rows.SHARE,
     ),
     Control(
-        "the state of a secret learner tells its keys", "noise", swap(Stateful, "_gather", _told_positions),
+        "the state of a secret learner tells its keys", "noise", swap(Learner, "_gather", _told_positions),
         found("secret_states_hold_no_keys"), row=rows.STEAL,
     ),
     Control(
@@ -178,7 +180,7 @@ CONTROLS = (
     Control(
         "secret learners can be copied", "noise",
         both(
-            swap(Stateful, "__reduce_ex__", lambda honest: object.__reduce_ex__),
+            swap(Learner, "__reduce_ex__", lambda honest: object.__reduce_ex__),
             swap(Stream, "__reduce__", lambda honest: lambda self: (randomness._at, (dict(self.bit_generator.state),))),
             swap(Source, "__reduce_ex__", lambda honest: object.__reduce_ex__),
         ),
@@ -193,7 +195,7 @@ CONTROLS = (
         swap(BufferedAccumulator, "_advance", _kept_view), found("replayables_copy_faithfully"), row=rows.COPY,
     ),
     Control(
-        "a second process goes on with the same learner", "noise", swap(Stateful, "_admit", _anywhere),
+        "a second process goes on with the same learner", "noise", swap(Learner, "_admit", _anywhere),
         found("another_process_is_refused"), row=rows.FORK,
     ),
     Control(
@@ -210,7 +212,7 @@ CONTROLS = (
         swap(ObjectivePerturbationLearner, "release", _at_once), released_by_threads, row=rows.SHARE,
     ),
     Control(
-        "edited states are continued", "noise", swap(states, "_digest", lambda honest: lambda entries: "0"),
+        "edited states are continued", "noise", swap(states, "_digest_of", lambda honest: lambda text: "0"),
         found("edited_states_are_refused"), row=rows.FORGE,
     ),
     Control(
@@ -225,21 +227,21 @@ CONTROLS = (
     ),
     Control(
         "functions and threads look at a run that is taken back", "noise",
-        swap(Stateful, "_looking", lambda honest: lambda self, name: nullcontext()),
-        by_test("learners.test_life_of_noise", "test_a_function_sees_nothing_of_a_run_that_may_be_taken_back"),
+        swap(Learner, "_looking", lambda honest: lambda self, name: nullcontext()),
+        by_test("runtime.test_life_of_noise", "test_a_function_sees_nothing_of_a_run_that_may_be_taken_back"),
         row=rows.RAISE,
     ),
     Control(
         "losses of another range raise at underflows where numpy was told so", "noise",
         swap(ExpertLearner, "_rescaled", lambda honest: lambda self, losses: losses / self._high),
-        by_test("learners.test_numpy_settings", "test_losses_of_another_range_underflow_quietly", HedgeOnSums),
+        by_test("runtime.test_numpy_settings", "test_losses_of_another_range_underflow_quietly", HedgeOnSums),
         row=rows.NUMPY,
     ),
     Control(
         "every epoch has a limit on switches of its own", "noise",
         swap(Doubling, "_check_parameters", lambda honest: lambda self: None),
         by_test(
-            "learners.test_life_of_noise", "test_a_limit_on_switches_needs_a_horizon", Experts, LazyExperts,
+            "runtime.test_life_of_noise", "test_a_limit_on_switches_needs_a_horizon", Experts, LazyExperts,
             fixtures=(unrecorded,),
         ),
         row=rows.SWITCHES,

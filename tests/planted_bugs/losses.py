@@ -9,21 +9,21 @@ import numpy as np
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.convex import PRIVACY, integrated
 from planted_bugs.sums import replayed
+from tacit.algorithms.convex.ctrl import coupled
+from tacit.algorithms.convex.l2p_convex import l2p_convex as accounting
+from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
+from tacit.algorithms.lipschitz import lipschitz_one_pass
 from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
+from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball
-from tacit.learners.ctrl import coupled
-from tacit.learners.l2p_convex import accounting
-from tacit.learners.l2p_convex.l2p_convex import L2PConvex
-from tacit.learners.lipschitz import lipschitz_one_pass
-from tacit.learners.plan import Plan
-from tacit.losses import bent, several, tabulated
-from tacit.losses.base import RowLoss
-from tacit.losses.linear_models import LogisticLoss
-from tacit.losses.quadratic import QuadraticLoss
+from tacit.losses import bent, tabulated
+from tacit.losses import loss as several
+from tacit.losses.bent import QuadraticLoss
+from tacit.losses.loss import LogisticLoss, RowLoss
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, StochasticLipschitz
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan
 
 
 def constants(loss: RowLoss) -> Finding:

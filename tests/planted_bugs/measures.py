@@ -11,10 +11,10 @@ import numpy as np
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.convex import no_limit
 from planted_bugs.experts import searched
-from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure, l2p_measure
-from tacit.learners.l2p_measure.own_measure import History
-from tacit.learners.two_chains import TwoChains
+from tacit.algorithms.measures import L2PMeasure, OwnMeasure, l2p_measure
+from tacit.algorithms.measures.l2p_measure import History
 from tacit.problems import Problem
+from tacit.runtime.two_chains import TwoChains
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _half_range(honest: Any) -> Any:
     """Coins and draws are accounted for as if a person had one side only."""
 
     def curve(measure: Any, rounds: int, tuned: Any, reference_force: float, relation: Any, people: int) -> Any:
-        from tacit.privacy.guarantee import ZERO_OUT
+        from tacit.accounting.guarantee import ZERO_OUT
 
         return honest(measure, rounds, tuned, reference_force, ZERO_OUT, people)
 

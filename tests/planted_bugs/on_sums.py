@@ -10,20 +10,20 @@ from scipy.special import ndtri
 
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.sums import STEPS, column, hedge_plan, replayed
-from tacit.auditing.replay.norm_noise import CubePlan, cube_noise
+from planted_bugs.tested import by_test
+from tacit.algorithms.experts import hedge_on_sums as hedge
+from tacit.algorithms.tracking import noisy_mirror_descent as mirror_descent
+from tacit.auditing.norm_noise import CubePlan, cube_noise
 from tacit.auditing.report import Finding
-from tacit.learners.experts import hedge_on_sums as hedge
-from tacit.learners.plan import Plan
-from tacit.learners.tracking import noisy_mirror_descent as mirror_descent
-from tacit.mechanisms import noisy_vectors
-from tacit.mechanisms.noisy_vectors import NoisyVectors
-from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, Tree
-from tacit.mechanisms.running_sums.records import LossRecords
-from tacit.mechanisms.running_sums.tree import tree_levels
-from tacit.numerics.cube import CubeNoise, CubeRadius
-from tacit.numerics.discrete_laplace import geometric
+from tacit.noise import noisy_vectors
+from tacit.noise.cube import CubeNoise, CubeRadius
+from tacit.noise.discrete_laplace import geometric
+from tacit.noise.noisy_vectors import NoisyVectors
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, Tree
+from tacit.noise.running_sums.accumulators import LossRecords, tree_levels
 from tacit.problems import Tracking
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan
 
 
 def shaped(plan: Plan) -> Finding:
@@ -128,6 +128,13 @@ CONTROLS: tuple[Control, ...] = (
         "sensitivity of one coordinate for all (Hedge)", "experts",
         swap(LossRecords, "l2_move", lambda honest: property(lambda self: 1.0)),
         lambda: replayed(hedge_plan(Tree(STEPS))),
+    ),
+    Control(
+        "products with a matrix not clipped (Hedge)", "experts",
+        swap(hedge.Coordinates, "clipped", lambda _: lambda self, losses, norm: self.matrix @ (losses - 0.5)),
+        by_test(
+            "algorithms.experts.test_matrices", "test_products_are_clipped_so_that_privacy_rests_on_no_promise", "float"
+        ),
     ),
     Control(
         "budget spent twice (Hedge)", "experts",

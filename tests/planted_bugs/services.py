@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -10,8 +12,9 @@ from attacks import rows
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.tested import by_test, service
 from tacit.auditing.report import Finding
-from tacit.service import errors
-from tacit.service.tokens import Token
+from tacit.server import http, routes
+from tacit.server.page.watch import Events
+from tacit.server.tokens import Token
 from tacit.store.rows import Row
 
 CANARY = "canary-84147"
@@ -29,22 +32,44 @@ def _any_noise(honest: Any) -> Any:
     return lambda self, name, plan, randomness: honest(self, name, plan, None)
 
 
+@contextmanager
+def _wide_window() -> Iterator[dict[str, Any]]:
+    """A problem that is planned at once and keeps too much."""
+    yield {"kind": "experts", "n": 2, "horizon": 100, "delay": 10**9}
+
+
 CONTROLS = (
     Control(
         "answers quote what they were sent", "service",
-        swap(errors, "_place", lambda honest: lambda location, kind: f"{location}"), quoted, row=rows.QUOTED,
+        swap(http, "_place", lambda honest: lambda location, kind: f"{location}"), quoted, row=rows.QUOTED,
     ),
     Control(
         "tokens do not end", "service", swap(Token, "expired", lambda honest: property(lambda self: False)),
-        by_test("service.test_tokens", "test_tokens_end", fixtures=(service, pytest.MonkeyPatch.context)),
+        by_test("server.test_tokens", "test_tokens_end", fixtures=(service, pytest.MonkeyPatch.context)),
         row=rows.TOKENS,
     ),
     Control(
         "a learner with a seed passes for a private one", "service", swap(Row, "check_same", _any_noise),
         by_test(
-            "service.test_routes",
+            "server.test_routes",
             "test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for", fixtures=(service,),
         ),
         row=rows.SEEDED,
+    ),
+    Control(
+        "learners of any size are planned", "service", swap(routes, "check_size", lambda honest: lambda *_: None),
+        by_test(
+            "server.test_availability", "test_a_learner_that_would_stop_the_others_is_not_planned",
+            fixtures=(service, _wide_window),
+        ),
+        row=rows.STOPPED,
+    ),
+    Control(
+        "one token may take the place of all viewers", "service",
+        swap(Events, "room", lambda honest: lambda self, token: True),
+        by_test(
+            "server.test_availability", "test_one_token_does_not_take_the_place_of_all_viewers", fixtures=(service,)
+        ),
+        row=rows.STOPPED,
     ),
 )  # fmt: skip

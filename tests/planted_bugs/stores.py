@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import logging.handlers
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +16,23 @@ import pytest
 
 from attacks import rows
 from planted_bugs.catalogue import Control, swap
-from planted_bugs.tested import by_test, path, store
-from service.running import running
+from planted_bugs.tested import by_test, folder, path, store
+from server.running import running
+from tacit.accounting import ledger as budgets
+from tacit.accounting.composition import Vector
 from tacit.auditing.report import Finding
-from tacit.auditing.swapped_attributes import swapped
+from tacit.auditing.script import swapped
 from tacit.errors import StoreError
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
-from tacit.randomness import Randomness
-from tacit.service import errors
+from tacit.runtime.learner import Learner
+from tacit.server import http
+from tacit.store import live as store_live
+from tacit.store import rows as store_rows
 from tacit.store import store as stores
-from tacit.store.live import Live
+from tacit.store.live import Live, Turn
 from tacit.store.marks import Marks
 from tacit.store.store import Store
-from tacit.store.turns import Turn
 
 PROBLEM = Experts(n=2, horizon=20, delay=9)
 
@@ -84,16 +91,24 @@ def _kept_learner(honest: Any) -> Any:
 def logged() -> Finding:
     """Report feedback to a service whose store fails, and look for what was logged of that."""
     kept = logging.handlers.BufferingHandler(100)
-    errors.LOG.addHandler(kept)
+    http.LOG.addHandler(kept)
     try:
         with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "one.db") as service:
             service.store.open("home", PROBLEM, epsilon=1.0, delta=0.0).decide()
             with swapped((Live, "settle_later", _fail)):
                 service.post("/v1/learners/home/rounds/0/feedback", {"feedback": [0.0, 1.0]})
     finally:
-        errors.LOG.removeHandler(kept)
+        http.LOG.removeHandler(kept)
     said = "the log tells that feedback came" if kept.buffer else "nothing found"
     return Finding("service", "feedback while the store fails", said, 0.0, float(len(kept.buffer)), bool(kept.buffer))
+
+
+@contextmanager
+def clock() -> Iterator[Any]:
+    """In the place of the fixture of that name."""
+    times = {"now": datetime(2026, 1, 31, tzinfo=UTC)}
+    with swapped((budgets, "now", lambda: times["now"])):
+        yield lambda *date: times.update(now=datetime(*date, tzinfo=UTC))
 
 
 def _nothing(scope: Any) -> bool:
@@ -104,6 +119,14 @@ def _fail(*_: Any) -> None:
     raise StoreError("The store failed.")
 
 
+def _halved(honest: Any) -> Any:
+    def of(curve: Any) -> Vector:
+        made: Vector = honest(curve)
+        return made if made.renyi is None else replace(made, renyi=made.renyi / 2)
+
+    return staticmethod(of)
+
+
 CONTROLS = (
     Control(
         "an export counts transactions", "store", swap(stores, "_epoch", _all_transactions), counted, row=rows.COUNTED
@@ -111,6 +134,15 @@ CONTROLS = (
     Control(
         "marks beside the file are not compared", "store", swap(Marks, "check", lambda honest: lambda *_: None),
         by_test("store.test_marks", "test_an_older_copy_that_was_put_back_is_noticed", fixtures=(path,)),
+        row=rows.OLDER_COPY,
+    ),
+    Control(
+        "a copy in another place goes on", "store",
+        swap(Marks, "claim", lambda honest: lambda self, transaction: self._exchange(self._path, begin=True)),
+        by_test(
+            "store.test_marks", "test_a_copy_in_another_place_is_noticed_and_a_store_that_was_moved_is_not",
+            fixtures=(folder, lambda: nullcontext(3), lambda: nullcontext("another name")),
+        ),
         row=rows.OLDER_COPY,
     ),
     Control(
@@ -142,7 +174,64 @@ CONTROLS = (
         row=rows.REPEATED,
     ),
     Control(
-        "a failure is logged, whatever was asked", "store", swap(errors, "private", lambda _: _nothing), logged,
+        "persons are not counted", "store", swap(Turn, "_stood", lambda honest: lambda *_: 0),
+        by_test("store.test_persons", "test_threads_never_exceed_the_limit", fixtures=(store,)),
+    ),
+    Control(
+        "feedback past the limit is not looked at", "store",
+        swap(Learner, "checked", lambda honest: lambda *_: None),
+        by_test(
+            "store.test_persons", "test_whether_a_call_raises_does_not_say_how_often_a_person_came", fixtures=(path,)
+        ),
+    ),
+    Control(
+        "any clock is believed", "store",
+        swap(budgets.Budget, "plausible", lambda honest: lambda self, newest, when: self.period_at(when) >= newest),
+        by_test(
+            "store.test_ledgers", "test_a_clock_that_jumps_forward_renews_nothing_and_blocks_nothing",
+            fixtures=(path, clock, lambda: nullcontext("memory")),
+        ),
+    ),
+    Control(
+        "the last feedback stays", "store", swap(Turn, "over", lambda honest: property(lambda _: False)),
+        by_test(
+            "store.test_forgetting", "test_the_last_feedback_is_deleted_when_the_last_decision_is_made",
+            fixtures=(path,),
+        ),
+    ),
+    Control(
+        "keys of requests are kept as they are", "store",
+        swap(store_live, "hashed", lambda honest: lambda *words: words[-1]),
+        by_test(
+            "store.test_forgetting", "test_keys_are_kept_as_hashes_and_only_while_their_windows_are_open",
+            fixtures=(path,),
+        ),
+    ),
+    Control(
+        "keys outlive their windows", "store", swap(store_live, "_FORGET", lambda honest: honest[:1]),
+        by_test(
+            "store.test_forgetting", "test_keys_are_kept_as_hashes_and_only_while_their_windows_are_open",
+            fixtures=(path,),
+        ),
+    ),
+    Control(
+        "an ended learner keeps its state", "store",
+        swap(store_rows, "end", lambda honest: lambda transaction, number: transaction.run(
+            "UPDATE tacit_learners SET ended_at = 'x', epoch = epoch + 1 WHERE id = :number", number=number)),
+        by_test(
+            "store.test_forgetting", "test_an_ended_learner_keeps_its_contract_and_nothing_private", fixtures=(path,)
+        ),
+    ),
+    Control(
+        "the guarantee in a learner's row is believed", "store", swap(store_rows, "_covers", lambda _: lambda *_: True),
+        by_test("store.test_plans", "test_a_guarantee_that_the_plan_does_not_keep_is_refused", fixtures=(path,)),
+    ),
+    Control(
+        "a ledger adds half of what was charged", "store", swap(Vector, "of", _halved),
+        by_test("accounting.test_ledger", "test_adding_vectors_is_never_below_the_exact_composition_and_hardly_above"),
+    ),
+    Control(
+        "a failure is logged, whatever was asked", "store", swap(http, "private", lambda _: _nothing), logged,
         row=rows.COUNTED,
     ),
 )  # fmt: skip

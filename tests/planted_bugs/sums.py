@@ -10,23 +10,29 @@ import numpy as np
 
 from attacks import rows
 from planted_bugs.catalogue import Control, swap
+from planted_bugs.tested import by_test
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.algorithms.experts import hedge_on_sums as hedge
+from tacit.algorithms.stochastic import OnlineToBatch
+from tacit.algorithms.stochastic.online_to_batch.online_to_batch import ClippedDifferences
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
 from tacit.auditing.report import Finding
-from tacit.geometry import Ball
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.experts import hedge_on_sums as hedge
-from tacit.learners.plan import Plan
-from tacit.learners.stochastic import OnlineToBatch
-from tacit.learners.stochastic.clipping import ClippedDifferences
+from tacit.domains import Ball
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
-from tacit.mechanisms.running_sums.base import Accumulator, RunningSum
-from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE
-from tacit.mechanisms.running_sums.records import SummedRecords
-from tacit.mechanisms.running_sums.tree import GrowingTreeAccumulator, TreeAccumulator, digit_sum, tree_levels
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree, running_sum
+from tacit.noise.running_sums.accumulators import (
+    Accumulator,
+    GrowingTreeAccumulator,
+    SummedRecords,
+    TreeAccumulator,
+    digit_sum,
+    tree_levels,
+)
+from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, RunningSum
 from tacit.problems import Convex, Experts, Stochastic
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan
 
 STEPS = 11
 
@@ -198,6 +204,18 @@ def _row_of_zeros(honest: Any) -> Any:
     return pack
 
 
+def _given_again(honest: Any) -> Any:
+    """Draws are read from the pool, and stay in it."""
+
+    def next_draws(source: Any, count: int) -> Any:
+        given = source.given
+        drawn = honest(source, count)
+        source.given = given
+        return drawn
+
+    return next_draws
+
+
 def column(factor: Any) -> Any:
     return lambda honest: property(factor)
 
@@ -212,6 +230,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
         lambda: sampled(Buffered(STEPS)), fast=False,
+    ),
+    Control(
+        "draws of the pool given out again", "sums", swap(running_sum, "next_draws", _given_again),
+        by_test("noise.test_source", "test_a_running_sum_takes_the_draws_of_its_source_once"),
     ),
     Control(
         "node noise redrawn each step", "sums", swap(TreeAccumulator, "_advance", _redrawn),

@@ -34,10 +34,17 @@ def by_test(module: str, name: str, *arguments: Any, fixtures: tuple[Fixture, ..
 
 
 @contextmanager
+def folder() -> Iterator[Path]:
+    """In the place of `tmp_path`."""
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
+
+
+@contextmanager
 def path() -> Iterator[Path]:
     """Where a store may be."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder) / "decisions.db"
+    with folder() as made:
+        yield made / "decisions.db"
 
 
 @contextmanager
@@ -52,7 +59,7 @@ def store() -> Iterator[Any]:
 @contextmanager
 def service() -> Iterator[Any]:
     """A service of its own."""
-    from service.running import running
+    from server.running import running
 
     with path() as place, running(place) as found:
         yield found

@@ -9,22 +9,22 @@ import numpy as np
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.experts import searched
 from planted_bugs.sums import replayed
+from planted_bugs.tested import by_test
+from tacit.algorithms.tracking import lazy_fixed_share as fixed_share
+from tacit.algorithms.tracking import limited_updates, recent_leader
+from tacit.algorithms.tracking import restart_on_shift as above
+from tacit.algorithms.tracking import restart_on_shift as restarts
+from tacit.algorithms.tracking import tracking_on_sums as on_sums
+from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
+from tacit.auditing.certified_law import above_threshold, isolation
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.above_threshold import above_threshold, isolation
-from tacit.auditing.scripted.races_and_thresholds import race_law
-from tacit.learners.tracking import lazy_fixed_share as fixed_share
-from tacit.learners.tracking import limited_updates, recent_leader
-from tacit.learners.tracking import restart_on_shift as restarts
-from tacit.learners.tracking import sampled_fixed_share as sampled
-from tacit.learners.tracking import tracking_on_sums as on_sums
-from tacit.mechanisms import above_threshold as above
-from tacit.mechanisms.above_threshold import AboveThreshold
-from tacit.mechanisms.noisy_vectors import NoisyVectors
-from tacit.numerics.decisions import draw_weighted
-from tacit.numerics.lattice import quantise_losses
-from tacit.problems import Tracking
-from tacit.randomness import Randomness
+from tacit.auditing.script import race_law
+from tacit.noise.lattice import quantise_losses
+from tacit.noise.noisy_vectors import NoisyVectors
+from tacit.noise.randomness import Randomness
+from tacit.planning import planner
+from tacit.problems import Experts, Tracking
 
 UPDATES = limited_updates.LimitedUpdates(Tracking(n=3, horizon=4, switches=0, adversary="stochastic"), epsilon=1.0)
 LONG_UPDATES = limited_updates.LimitedUpdates(Tracking(n=2, horizon=8, switches=0, adversary="stochastic"), epsilon=1.0)
@@ -36,7 +36,6 @@ RECENT = recent_leader.RecentLeader(Tracking(n=2, horizon=7, switches=0, adversa
 ON_SUMS = on_sums.TrackingOnSums(
     Tracking(n=3, horizon=12, switches=1, adversary="stochastic"), eta=0.3, mix=0.3, scale=1.0, block=2
 )
-EPOCHS = sampled.SampledFixedShare(Tracking(n=3, horizon=6, switches=1), eta=0.3, epoch=2)
 
 
 def isolated() -> Finding:
@@ -169,15 +168,6 @@ def _no_force(honest: Any) -> Any:
     return init
 
 
-def _never_forgets(honest: Any) -> Any:
-    def update(self: sampled.SampledFixedShareLearner, factor: Any, finished: int) -> None:
-        self._weights = self._weights * factor / np.add.reduce(self._weights * factor)
-        if finished != self._horizon:
-            self._move(draw_weighted(self._choice, self._weights))
-
-    return update
-
-
 CONTROLS: tuple[Control, ...] = (
     Control(
         "threshold without noise", "thresholds", swap(AboveThreshold, "__init__", _bare_threshold), above_threshold
@@ -231,7 +221,16 @@ CONTROLS: tuple[Control, ...] = (
         lambda: replayed(ON_SUMS),
     ),
     Control(
-        "epochs that never forget", "tracking", swap(sampled.SampledFixedShareLearner, "_update", _never_forgets),
-        lambda: searched(EPOCHS), fast=False,
+        "a certificate for a gap that forgets most of the noise", "tracking",
+        swap(limited_updates, "selected_worse", lambda honest: lambda n, scale, gaps: honest(n, scale / 9, gaps)),
+        by_test("algorithms.test_regret_if", "test_the_worse_expert_is_selected_no_more_often_than_proved", 64, 20.0),
+    ),
+    Control(
+        "typical regret that certificates do not limit", "tracking",
+        swap(planner, "ALLOWED", lambda honest: dict.fromkeys(honest, 1e9)),
+        by_test(
+            "planning.test_typical", "test_variants_keep_the_contract_and_the_rule",
+            Experts(n=10, horizon=5000),
+        ),
     ),
 )  # fmt: skip

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.algorithms.convex.ctrl import CTRL
+from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.ctrl import CTRL
 from tacit.losses import ConvexFamily, LogisticLoss, QuadraticLoss
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.randomness import Randomness
 
 
 def test_constants_are_those_of_the_loss_on_the_domain():

@@ -2,12 +2,12 @@ from unittest.mock import patch
 
 import pytest
 
-from tacit.learners.experts import HedgeOnSums, ScheduledExperts
-from tacit.learners.tracking import LimitedUpdates, RestartOnShift
-from tacit.planning import CATALOGUE
+from tacit.algorithms.experts import HedgeOnSums, ScheduledExperts
+from tacit.algorithms.tracking import LimitedUpdates, RestartOnShift
+from tacit.planning.planner import CATALOGUE
 from tacit.problems import Experts, Tracking
-from tacit.simulation.records import Sweep
-from tacit.simulation.sweep import sweep
+from tacit.sweeps.records import Sweep
+from tacit.sweeps.sweep import sweep
 
 COMMAND = "tacit sweep experts --horizons 64,256 --n 4 --epsilons 1,8 --floor --runs 3 --output results.parquet"
 

@@ -11,7 +11,7 @@ import pytest
 
 import tacit
 from tacit.report.html import write_report
-from tacit.simulation.records import Sweep
+from tacit.sweeps.records import Sweep
 
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?(?!\w)")
 SOURCES = ("src", "href", "srcset", "data", "action", "poster", "background")
@@ -130,7 +130,7 @@ def test_nearly_no_privacy_is_named_and_no_missing_horizon_is_shown(text):
 
 
 def test_it_says_what_was_secret_and_what_replayable(results, tmp_path):
-    plan = tacit.LazyExperts(tacit.Experts(n=3, horizon=50), eta=0.1, force=0.1)
+    plan = tacit.algorithms.LazyExperts(tacit.Experts(n=3, horizon=50), eta=0.1, force=0.1)
     secret = plan.start().guarantee
     written = write_report(Sweep.read(results), tmp_path / "report.html", secret=secret).read_text()
     assert "The contract of the secret run beside these" in written

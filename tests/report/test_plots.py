@@ -3,32 +3,39 @@ from io import BytesIO
 import numpy as np
 import pytest
 
+from tacit.algorithms.experts import HedgeOnSums, ScheduledExperts
 from tacit.errors import InvalidInput, MissingExtra
-from tacit.learners.experts import HedgeOnSums, ScheduledExperts
-from tacit.planning import CATALOGUE
+from tacit.planning.planner import CATALOGUE
 from tacit.problems import Experts
-from tacit.report import comparisons, crossover, noise, plots, style
-from tacit.report.comparisons import NOT_PRIVATE, plot_regret_by_epsilon, plot_regret_by_horizon, split_floor
-from tacit.report.crossover import Crossover, plot_crossover
-from tacit.report.noise import plot_noise, running_sum_noise
-from tacit.report.plots import plot_curves, plot_held, plot_regret, plot_switches
-from tacit.report.style import shared_contract
+from tacit.report import plots
+from tacit.report.plots import (
+    NOT_PRIVATE,
+    Crossover,
+    plot_crossover,
+    plot_curves,
+    plot_held,
+    plot_noise,
+    plot_regret,
+    plot_regret_by_epsilon,
+    plot_regret_by_horizon,
+    plot_switches,
+    running_sum_noise,
+    shared_contract,
+    split_floor,
+)
 from tacit.report.tables import show, summary_table
-
-MODULES = (comparisons, crossover, noise, plots)
 
 
 @pytest.fixture
 def drawn(monkeypatch):
     """What was drawn: the figures, before they become pixels."""
-    figures = []
+    figures, write = [], plots.save_figure
 
     def save(figure, target, caption):
         figures.append((figure, caption))
-        return style.save_figure(figure, target, caption)
+        return write(figure, target, caption)
 
-    for module in MODULES:
-        monkeypatch.setattr(module, "save_figure", save)
+    monkeypatch.setattr(plots, "save_figure", save)
     return figures
 
 
@@ -61,7 +68,7 @@ def test_regret_by_epsilon_shows_one_line_for_each_horizon(summaries, drawn):
 
 
 def test_lines_are_told_apart_without_colour():
-    looks = [style.line_style(index) for index in range(12)]
+    looks = [plots.line_style(index) for index in range(12)]
     assert len({(look["linestyle"], look["marker"]) for look in looks}) == 12
     for look in looks:
         assert 0 <= float(look["color"]) <= 0.6  # grey levels only
@@ -143,9 +150,9 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
     def missing(module, extra):
         raise MissingExtra(extra)
 
-    monkeypatch.setattr(style, "require", missing)
+    monkeypatch.setattr(plots, "require", missing)
     with pytest.raises(MissingExtra, match="plots"):
-        style.start_figure()
+        plots.start_figure()
 
 
 def test_shared_contract_keeps_what_is_shared():

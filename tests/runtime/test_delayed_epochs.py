@@ -5,20 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from learners.contract import losses
-from tacit import (
-    Experts,
-    InvalidInput,
-    LazyExperts,
-    LazyFixedShare,
-    Randomness,
-    SampledFixedShare,
-    ScheduledExperts,
-    Tracking,
-)
-from tacit.learners.doubling import Doubling
-from tacit.learners.states import encode
-from tacit.learners.target import Target
+from runtime.contract import losses
+from tacit import Experts, InvalidInput, Randomness, Tracking
+from tacit.algorithms import LazyExperts, LazyFixedShare, ScheduledExperts
+from tacit.runtime.doubling import Doubling
+from tacit.runtime.state import encode
+from tacit.runtime.target import Target
 from tacit.testing.rounds import content, resealed
 
 
@@ -53,12 +45,8 @@ class TestUnknownHorizon:
                 Tracking(n=3, horizon=None, delay=4, switches=2),
                 lambda problem: LazyFixedShare(problem, eta=0.3, force=0.3),
             ),
-            (
-                Tracking(n=3, horizon=None, delay=4, switches=2),
-                lambda problem: SampledFixedShare(problem, eta=30.0, epoch=15),
-            ),
         ],
-        ids=["scheduled", "shares, lazy", "shares, sampled"],
+        ids=["scheduled", "shares, lazy"],
     )
     def test_a_state_with_open_rounds_can_be_continued(self, problem, make):
         """What an epoch's learner remembers of open rounds, whose slots are its owner's, is no contradiction."""
@@ -89,7 +77,7 @@ class TestUnknownHorizon:
         np.testing.assert_array_equal(again.run(rows[1026:]), learner.run(rows[1026:]))
         assert content(again) == content(learner)
 
-    @pytest.mark.parametrize("algorithm", [LazyFixedShare, SampledFixedShare, ScheduledExperts])
+    @pytest.mark.parametrize("algorithm", [LazyFixedShare, ScheduledExperts])
     @pytest.mark.parametrize("decided", [3, 300, 1026])
     def test_states_of_learners_that_draw_before_feedback_comes(self, algorithm, decided):
         """They counted the rounds of an epoch without its open ones, and refused their own states."""

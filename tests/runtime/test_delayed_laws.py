@@ -5,24 +5,20 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from tacit import (
+from tacit import Arms, Experts, Randomness, Tracking
+from tacit.algorithms import (
     L2P,
-    Arms,
     BatchedTsallis,
-    Experts,
     LazyExperts,
     LazyFixedShare,
     PhasedArms,
-    Randomness,
-    SampledFixedShare,
     ScheduledExperts,
-    Tracking,
 )
 from tacit.auditing import attacks
+from tacit.auditing.arms import arms_law
+from tacit.auditing.certified_law import actions_only
 from tacit.auditing.instances import Instance, alphabet
-from tacit.auditing.scripted.arms import arms_law
-from tacit.auditing.scripted.certified_law import actions_only
-from tacit.auditing.scripted.enumeration import transcript_law
+from tacit.auditing.script import transcript_law
 
 EXPERTS = Experts(n=2, horizon=4, delay=1)
 TRACKING = Tracking(n=2, horizon=4, delay=1, switches=1)
@@ -34,7 +30,6 @@ COUNTED = {
     "scheduled": ScheduledExperts(EXPERTS, eta=0.3),
     "shares, lazy": LazyFixedShare(TRACKING, eta=0.3, force=0.3),
     "shares, uniform": LazyFixedShare(TRACKING, eta=0.3, force=0.3, prior="uniform"),
-    "shares, sampled": SampledFixedShare(TRACKING, eta=0.3, epoch=3),
 }
 
 
@@ -107,21 +102,6 @@ def test_lazy_shares_have_the_law_of_paths(prior, batch, rounds):
     for number in range(rounds):
         known = max(0, number - delay) // batch * batch
         np.testing.assert_allclose(seen[number], path_law(rounds, known, number, rows, eta, weight), atol=1e-13)
-
-
-def test_sampled_shares_have_the_law_of_paths_with_restarts():
-    rounds, delay, eta, epoch = 6, 2, 0.7, 4
-    plan = SampledFixedShare(Tracking(n=2, horizon=rounds, delay=delay, switches=2), eta=eta, epoch=epoch)
-    rows = np.array([[1, 0], [0, 1], [0.5, 1], [1, 0], [0, 0.25], [1, 1]], dtype=float)
-
-    def weight(path):
-        steps = [(a != b, at % epoch == 0) for at, (a, b) in enumerate(pairwise(path), start=1)]
-        return np.prod([0.5 if fresh else plan.share if moved else 1 - plan.share for moved, fresh in steps])
-
-    seen = marginals(plan, rows)
-    for number in range(rounds):
-        wanted = path_law(rounds, max(0, number - delay), number, rows, eta, weight)
-        np.testing.assert_allclose(seen[number], wanted, atol=1e-13)
 
 
 def test_draws_before_any_feedback_are_fresh():

@@ -6,28 +6,37 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import tacit
 from tacit import (
+    Arms,
     Convex,
-    CustomLoss,
     Experts,
     Guarantee,
-    HedgeOnSums,
     InvalidInput,
-    LazyExperts,
     Ledger,
-    NoisyMirrorDescent,
     PrivacyError,
-    PrivateFTRL,
     ProtocolError,
     Randomness,
-    RestartOnShift,
-    ScheduledExperts,
     Tracking,
 )
-from tacit.geometry import Ball
-from tacit.learners.doubling import FIRST_EPOCH, REFERENCE_ROUNDS, Doubling
-from tacit.learners.target import Target
-from tacit.privacy.curves import Gaussian, Pure
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import Gaussian, Pure
+from tacit.algorithms import (
+    BatchedTsallis,
+    HedgeOnSums,
+    LazyExperts,
+    NoisyMirrorDescent,
+    PhasedArms,
+    PrivateFTRL,
+    RestartOnShift,
+    ScheduledExperts,
+)
+from tacit.auditing.script import transcript_law
+from tacit.domains import Ball
+from tacit.losses import CustomLoss, LogisticLoss
+from tacit.runtime import doubling
+from tacit.runtime.doubling import FIRST_EPOCH, REFERENCE_ROUNDS, Doubling
+from tacit.runtime.target import Target
 
 OPEN = Experts(n=3, horizon=None, loss_range=(0.0, 2.0))
 
@@ -216,9 +225,56 @@ def test_plans_of_different_algorithms_do_not_share_states(plan):
         other.restore(plan.start().state_dict())
 
 
-def test_several_rounds_per_person_are_refused():
-    with pytest.raises(PrivacyError, match="An unknown horizon has no proved accounting"):
-        LazyExperts.calibrate(OPEN, epsilon=1.0, delta=1e-6, rounds_per_person=2)
+def test_several_rounds_per_person_are_refused_where_nothing_is_proved():
+    for algorithm in (LazyExperts, ScheduledExperts):
+        with pytest.raises(PrivacyError, match="An unknown horizon has no proved accounting"):
+            algorithm.calibrate(OPEN, epsilon=1.0, delta=1e-6, rounds_per_person=2)
+
+
+SEVERAL = {
+    "hedge": lambda **target: HedgeOnSums.calibrate(OPEN, **target),
+    "ftrl": lambda **target: PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=LogisticLoss(), horizon=None), **target),
+    "arms": lambda **target: PhasedArms.calibrate(Arms(n=3, horizon=None), adversary="stochastic", **target),
+    "tsallis": lambda **target: BatchedTsallis.calibrate(Arms(n=3, horizon=None), **target),
+}
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("name", [*SEVERAL, "lazy"])
+def test_each_round_of_a_person_has_its_share(name, delta):
+    if name == "lazy" and delta:
+        return
+    several = {"epsilon": 1.0, "delta": delta, "rounds_per_person": 5}
+    plan = (SEVERAL.get(name) or (lambda **target: LazyExperts.calibrate(OPEN, **target)))(**several)
+    assert plan.guarantee.rounds_per_person == 5
+    assert plan.guarantee.epsilon(delta) <= 1.0
+    for index in range(3):
+        curve = plan.epoch(index).guarantee.curve
+        assert plan.epoch(index).rounds_per_person == 1
+        if isinstance(plan.guarantee.curve, Pure):
+            assert 0.19 < curve.pure() <= 0.2
+        else:
+            mu = getattr(curve, "curve", curve).mu
+            assert 0.999 < 5 * mu / gaussian_mu(1.0, delta) <= 1
+    verdict = tacit.verify(tacit.contract(plan))
+    assert verdict.answer == "yes", verdict
+    assert 0.95 < verdict.epsilon <= 1.0
+    louder = {**tacit.contract(plan), "rounds_per_person": 6}
+    with pytest.raises(InvalidInput, match="contradict"):
+        tacit.verify(louder)
+
+
+@pytest.mark.parametrize("rounds", [(0, 3), (3, 5)])
+def test_rounds_of_a_person_in_two_epochs_counted_exactly(monkeypatch, rounds):
+    """All outcomes of epochs of two and four rounds, on streams that differ in two rounds, wherever these stand."""
+    monkeypatch.setattr(doubling, "FIRST_EPOCH", 2)
+    plan = LazyExperts.calibrate(Experts(n=2, horizon=None), epsilon=3.0, delta=0.0, rounds_per_person=2)
+    stream = [(1.0, 0.0), (0.0, 1.0)] * 3
+    neighbour = [row[::-1] if number in rounds else row for number, row in enumerate(stream)]
+    one, other = (transcript_law(plan, list(map(np.array, rows))) for rows in (stream, neighbour))
+    assert one.keys() == other.keys()
+    loss = max(abs(np.log(one[outcome] / other[outcome])) for outcome in one)
+    assert 1e-3 < loss <= 3.0
 
 
 def test_doubling_is_not_calibrated_itself(plan):

@@ -14,33 +14,35 @@ import numpy as np
 import pytest
 
 from attacks import rows
-from learners.test_numerics import PROBLEMS
 from planted_bugs.__main__ import run
 from planted_bugs.life_of_noise import CONTROLS
+from runtime.test_numerics import PROBLEMS
 from tacit import (
-    Ball,
     Bandit,
-    BanditFW,
     Convex,
-    CustomLoss,
     Experts,
-    HedgeOnSums,
     InvalidInput,
-    LazyExperts,
     Lipschitz,
-    LipschitzGrid,
-    LipschitzOnePass,
-    OnlineToBatch,
     PrivacyError,
-    PrivateFTRL,
     ProtocolError,
     Randomness,
-    Rounds,
     Stochastic,
     StochasticLipschitz,
 )
-from tacit.catalogue import CATALOGUE
-from tacit.learners.states import decode
+from tacit.algorithms import (
+    BanditFW,
+    HedgeOnSums,
+    LazyExperts,
+    LipschitzGrid,
+    LipschitzOnePass,
+    OnlineToBatch,
+    PrivateFTRL,
+    Rounds,
+)
+from tacit.domains import Ball
+from tacit.losses import CustomLoss
+from tacit.planning.catalogue import CATALOGUE
+from tacit.runtime.state import decode
 
 TARGET = {"epsilon": 0.1, "delta": 1e-6}
 GRADIENTS = Convex(
@@ -127,7 +129,7 @@ SHOWN = ("rounds", "decided", "switches", "model")
 @pytest.mark.attack(rows.RAISE)
 def test_a_function_sees_nothing_of_a_run_that_may_be_taken_back():
     """It looked, raised, and looked again at fresh noise: one record was read off at any epsilon."""
-    online = LipschitzGrid.calibrate(Lipschitz(dimension=1, horizon=4), epsilon=0.4, delta=1e-6)
+    online = LipschitzGrid.calibrate(Lipschitz(dimension=1, horizon=4, adversary="stochastic"), epsilon=0.4, delta=1e-6)
     learner = LipschitzOnePass(StochasticLipschitz(dimension=1, horizon=4, convex=True), online).start()
 
     def spy(points):

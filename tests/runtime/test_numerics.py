@@ -7,20 +7,21 @@ import pytest
 
 import tacit
 from attacks import rows
-from tacit.catalogue import CATALOGUE
+from tacit import algorithms
+from tacit.accounting.rounding import EXACT, IDEALIZED, composed_numerics, exact_up_to, extra_epsilon
 from tacit.estimators import PrivateLogisticRegression, PrivateRidge, PrivateStandardScaler
-from tacit.privacy.numerics import EXACT, IDEALIZED, composed_numerics, exact_up_to, extra_epsilon
+from tacit.planning.catalogue import CATALOGUE
 
-BALL = tacit.Ball(2, radius=2.0)
+BALL = tacit.domains.Ball(2, radius=2.0)
 PROBLEMS = {
     tacit.Experts: tacit.Experts(n=3, horizon=60),
     tacit.Tracking: tacit.Tracking(n=3, horizon=60, switches=2, adversary="stochastic"),
-    tacit.Convex: tacit.Convex(domain=BALL, loss=tacit.QuadraticLoss(), horizon=60),
+    tacit.Convex: tacit.Convex(domain=BALL, loss=tacit.losses.QuadraticLoss(), horizon=60),
     tacit.Lipschitz: tacit.Lipschitz(horizon=60),
     tacit.StochasticLipschitz: tacit.StochasticLipschitz(horizon=60),
-    tacit.Bandit: tacit.Bandit(domain=tacit.Ball(2, radius=0.5), horizon=400),
+    tacit.Bandit: tacit.Bandit(domain=tacit.domains.Ball(2, radius=0.5), horizon=400),
     tacit.Arms: tacit.Arms(n=3, horizon=400),
-    tacit.Stochastic: tacit.Stochastic(domain=BALL, loss=tacit.LogisticLoss(), horizon=60),
+    tacit.Stochastic: tacit.Stochastic(domain=BALL, loss=tacit.losses.LogisticLoss(), horizon=60),
 }
 GAUSSIAN, PURE = {"delta": 1e-6}, {"delta": 0.0}
 
@@ -37,27 +38,31 @@ class Row(NamedTuple):
 SAMPLERS, WEIGHTS, MODEL, NONE = 1e-20, 1e-6, 1e-4, float("inf")
 STILL = tacit.Tracking(n=3, horizon=60, switches=0, adversary="stochastic")
 ROWS = [
-    Row(tacit.LazyExperts, GAUSSIAN, 0.0), Row(tacit.LazyExperts, PURE, 0.0),
-    Row(tacit.L2P, GAUSSIAN, 0.0), Row(tacit.ScheduledExperts, GAUSSIAN, 0.0),
-    Row(tacit.LipschitzNet, GAUSSIAN, 0.0), Row(tacit.LimitedUpdates, PURE, 0.0, STILL),
-    Row(tacit.RecentLeader, PURE, 0.0), Row(tacit.TrackingOnSums, PURE, 0.0),
-    Row(tacit.NoisyMirrorDescent, GAUSSIAN, 0.0),
-    Row(tacit.RestartOnShift, PURE, 0.0), Row(tacit.BatchedTsallis, PURE, 0.0),
-    Row(tacit.PhasedArms, {**PURE, "adversary": "stochastic"}, 0.0),
-    Row(tacit.HedgeOnSums, PURE, 0.0), Row(tacit.PrivateFTRL, PURE, 0.0),
-    Row(tacit.BanditFW, PURE, 0.0), Row(tacit.OnlineToBatch, PURE, 0.0), Row(tacit.NoisyMirrorDescent, PURE, 0.0),
-    Row(tacit.HedgeOnSums, GAUSSIAN, SAMPLERS), Row(tacit.LipschitzGrid, GAUSSIAN, SAMPLERS),
-    Row(tacit.LipschitzOnePass, PURE, 0.0),
-    Row(tacit.LipschitzOnePass, GAUSSIAN, SAMPLERS, tacit.StochasticLipschitz(horizon=2_000)),
-    Row(tacit.AveragedFTRL, PURE, 0.0), Row(tacit.AveragedFTRL, GAUSSIAN, SAMPLERS),
-    Row(tacit.PrivateFTRL, GAUSSIAN, SAMPLERS), Row(tacit.BanditFW, GAUSSIAN, SAMPLERS),
-    Row(tacit.OnlineToBatch, GAUSSIAN, SAMPLERS), Row(tacit.OnlineToBatch, {**GAUSSIAN, "mechanism": "tree"}, SAMPLERS),
-    Row(tacit.OnlineToBatch, {**GAUSSIAN, "mechanism": "square-root"}, SAMPLERS),
-    Row(tacit.NoisyMirrorDescent, {**GAUSSIAN, "noise": "gaussian"}, SAMPLERS),
-    Row(tacit.SampledFixedShare, GAUSSIAN, WEIGHTS), Row(tacit.LazyFixedShare, GAUSSIAN, WEIGHTS),
-    Row(tacit.LazyFixedShare, GAUSSIAN, 0.0, STILL), Row(tacit.LazyFixedShare, {**GAUSSIAN, "prior": "uniform"}, NONE),
-    Row(tacit.ObjectivePerturbation, GAUSSIAN, MODEL), Row(tacit.ObjectivePerturbation, PURE, NONE),
-    Row(tacit.CTRL, GAUSSIAN, NONE), Row(tacit.L2PConvex, GAUSSIAN, NONE),
+    Row(algorithms.LazyExperts, GAUSSIAN, 0.0), Row(algorithms.LazyExperts, PURE, 0.0),
+    Row(algorithms.L2P, GAUSSIAN, 0.0), Row(algorithms.ScheduledExperts, GAUSSIAN, 0.0),
+    Row(algorithms.LipschitzNet, GAUSSIAN, 0.0), Row(algorithms.LimitedUpdates, PURE, 0.0, STILL),
+    Row(algorithms.RecentLeader, PURE, 0.0), Row(algorithms.TrackingOnSums, PURE, 0.0),
+    Row(algorithms.NoisyMirrorDescent, GAUSSIAN, 0.0),
+    Row(algorithms.RestartOnShift, PURE, 0.0), Row(algorithms.BatchedTsallis, PURE, 0.0),
+    Row(algorithms.PhasedArms, {**PURE, "adversary": "stochastic"}, 0.0),
+    Row(algorithms.LiveArms, {**PURE, "adversary": "stochastic"}, 0.0),
+    Row(algorithms.HedgeOnSums, PURE, 0.0), Row(algorithms.PrivateFTRL, PURE, 0.0),
+    Row(algorithms.BanditFW, PURE, 0.0), Row(algorithms.OnlineToBatch, PURE, 0.0), Row(algorithms.NoisyMirrorDescent,
+    PURE, 0.0),
+    Row(algorithms.HedgeOnSums, GAUSSIAN, SAMPLERS), Row(algorithms.LipschitzGrid, GAUSSIAN, SAMPLERS),
+    Row(algorithms.LipschitzOnePass, PURE, 0.0),
+    Row(algorithms.LipschitzOnePass, GAUSSIAN, SAMPLERS, tacit.StochasticLipschitz(horizon=2_000)),
+    Row(algorithms.AveragedFTRL, PURE, 0.0), Row(algorithms.AveragedFTRL, GAUSSIAN, SAMPLERS),
+    Row(algorithms.PrivateFTRL, GAUSSIAN, SAMPLERS), Row(algorithms.BanditFW, GAUSSIAN, SAMPLERS),
+    Row(algorithms.OnlineToBatch, GAUSSIAN, SAMPLERS), Row(algorithms.OnlineToBatch, {**GAUSSIAN,
+    "mechanism": "tree"}, SAMPLERS),
+    Row(algorithms.OnlineToBatch, {**GAUSSIAN, "mechanism": "square-root"}, SAMPLERS),
+    Row(algorithms.NoisyMirrorDescent, {**GAUSSIAN, "noise": "gaussian"}, SAMPLERS),
+    Row(algorithms.LazyFixedShare, GAUSSIAN, WEIGHTS),
+    Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0, STILL), Row(algorithms.LazyFixedShare, {**GAUSSIAN,
+    "prior": "uniform"}, NONE),
+    Row(algorithms.ObjectivePerturbation, GAUSSIAN, MODEL), Row(algorithms.ObjectivePerturbation, PURE, NONE),
+    Row(algorithms.CTRL, GAUSSIAN, NONE), Row(algorithms.L2PConvex, GAUSSIAN, NONE),
 ]  # fmt: skip
 
 
@@ -91,12 +96,13 @@ def test_contracts_say_what_the_arithmetic_is(row, record_property):
 
 
 @pytest.mark.parametrize(
-    "algorithm", [tacit.HedgeOnSums, tacit.PrivateFTRL, tacit.LipschitzGrid, tacit.BanditFW, tacit.OnlineToBatch,
-                  tacit.ObjectivePerturbation, tacit.NoisyMirrorDescent],
+    "algorithm", [algorithms.HedgeOnSums, algorithms.PrivateFTRL, algorithms.LipschitzGrid, algorithms.BanditFW,
+    algorithms.OnlineToBatch,
+                  algorithms.ObjectivePerturbation, algorithms.NoisyMirrorDescent],
 )  # fmt: skip
 @pytest.mark.parametrize("options", [GAUSSIAN, PURE], ids=["Gaussian", "pure"])
 def test_simulations_on_floats_say_idealized(algorithm, options):
-    if (algorithm, options) == (tacit.LipschitzGrid, PURE):
+    if (algorithm, options) == (algorithms.LipschitzGrid, PURE):
         pytest.skip("it has no pure form")
     assert made(Row(algorithm, options, NONE), numerics="float").guarantee.numerics == IDEALIZED
 
@@ -104,11 +110,16 @@ def test_simulations_on_floats_say_idealized(algorithm, options):
 @pytest.mark.parametrize(
     ("algorithm", "problem", "options", "times"),
     [
-        (tacit.HedgeOnSums, tacit.Experts(n=1000, horizon=10**6), {}, 1),
-        (tacit.PrivateFTRL, tacit.Convex(domain=tacit.Ball(1000), loss=tacit.LinearLoss(), horizon=10**6), {}, 1),
-        (tacit.LipschitzGrid, tacit.Lipschitz(horizon=10**6), {"coordinates": "multiscale"}, 1),
+        (algorithms.HedgeOnSums, tacit.Experts(n=1000, horizon=10**6), {}, 1),
+        (
+            algorithms.PrivateFTRL,
+            tacit.Convex(domain=tacit.domains.Ball(1000), loss=tacit.losses.LinearLoss(), horizon=10**6),
+            {},
+            1,
+        ),
+        (algorithms.LipschitzGrid, tacit.Lipschitz(horizon=10**6), {"coordinates": "multiscale"}, 1),
         # A value is the sum of thousands of differences, each of them rounded.
-        (tacit.LipschitzGrid, tacit.Lipschitz(horizon=10**6), {"coordinates": "differences"}, 10),
+        (algorithms.LipschitzGrid, tacit.Lipschitz(horizon=10**6), {"coordinates": "differences"}, 10),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -123,16 +134,21 @@ def test_the_lattice_costs_next_to_no_regret(algorithm, problem, options, times,
 
 
 def test_what_only_decides_is_exact_whatever_is_asked():
-    for algorithm in (tacit.LazyExperts, tacit.L2P, tacit.ScheduledExperts, tacit.RestartOnShift):
+    for algorithm in (
+        algorithms.LazyExperts,
+        algorithms.L2P,
+        algorithms.ScheduledExperts,
+        algorithms.RestartOnShift,
+    ):
         assert made(Row(algorithm, GAUSSIAN, 0.0), numerics="float").guarantee.numerics == EXACT
 
 
 def test_compositions_add_the_extras_and_are_idealized_if_a_part_is():
     plans = {
-        "exact": made(Row(tacit.RestartOnShift, PURE, 0.0)),
-        "sums": made(Row(tacit.NoisyMirrorDescent, GAUSSIAN, 0.0)),
-        "weights": made(Row(tacit.SampledFixedShare, GAUSSIAN, 0.0)),
-        "uniform": made(Row(tacit.LazyFixedShare, {**GAUSSIAN, "prior": "uniform"}, 0.0)),
+        "exact": made(Row(algorithms.RestartOnShift, PURE, 0.0)),
+        "sums": made(Row(algorithms.NoisyMirrorDescent, GAUSSIAN, 0.0)),
+        "weights": made(Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0)),
+        "uniform": made(Row(algorithms.LazyFixedShare, {**GAUSSIAN, "prior": "uniform"}, 0.0)),
     }
     exact, sums, weights, uniform = (plan.guarantee for plan in plans.values())
     total = extra_epsilon(sums.numerics) + extra_epsilon(weights.numerics)

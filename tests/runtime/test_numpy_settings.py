@@ -6,31 +6,24 @@ import numpy as np
 import pytest
 
 from attacks import rows
-from tacit import (
+from tacit import Arms, Convex, Experts, Stochastic, Tracking
+from tacit.algorithms import (
     CTRL,
-    Arms,
-    Ball,
     BatchedTsallis,
-    Box,
-    Convex,
-    Experts,
     HedgeOnSums,
     LazyExperts,
     LazyFixedShare,
-    LinearLoss,
-    LogisticLoss,
     NoisyMirrorDescent,
     ObjectivePerturbation,
     OnlineToBatch,
     PhasedArms,
     PrivateFTRL,
     RestartOnShift,
-    SampledFixedShare,
     ScheduledExperts,
-    Stochastic,
-    Tracking,
     TrackingOnSums,
 )
+from tacit.domains import Ball, Box
+from tacit.losses import LinearLoss, LogisticLoss
 from tacit.testing import CHECKS
 from tacit.testing.rounds import Case
 
@@ -68,7 +61,6 @@ CASES = {
     "one pass, pure": lambda: (one_pass(delta=0.0), PAIRS),
     "one pass on a tree": lambda: (one_pass(delta=1e-6, mechanism="tree"), PAIRS),
     "lazy fixed share, uniform": lambda: (LazyFixedShare.calibrate(TRACKING, prior="uniform", **LARGE), ROWS),
-    "sampled fixed share": lambda: (SampledFixedShare.calibrate(TRACKING, **LARGE), ROWS),
     "mirror descent": lambda: (NoisyMirrorDescent.calibrate(TRACKING, **LARGE), ROWS),
     "on sums": lambda: (
         replace(TrackingOnSums.calibrate(TRACKING, epsilon=1e3, delta=0.0), eta=900.0, mix=900.0, block=2), ROWS,

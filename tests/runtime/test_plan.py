@@ -1,16 +1,21 @@
 """What every plan has from its base: the contract, checked fields, and options that are known by name."""
 
+import pickle
+from dataclasses import replace
 from inspect import signature
 
 import pytest
 
+from tacit import algorithms
+from tacit.algorithms import PrivateFTRL
+from tacit.domains import Ball, Simplex
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball
-from tacit.learners.doubling import Doubling
-from tacit.learners.plan import PrivatePlan, check_options
 from tacit.losses import LogisticLoss
-from tacit.planning import CATALOGUE
+from tacit.noise.running_sums import SquareRoot
+from tacit.planning.planner import CATALOGUE
 from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, StochasticLipschitz, Tracking
+from tacit.runtime.doubling import Doubling
+from tacit.runtime.plan import PrivatePlan, check_options
 
 PROBLEMS = {
     Experts: Experts(n=3, horizon=50),
@@ -52,7 +57,7 @@ def test_the_message_says_when_there_are_no_options():
 
 
 def test_fields_that_every_plan_has_are_checked_and_come_last():
-    from tacit import LazyExperts
+    from tacit.algorithms import LazyExperts
 
     experts = PROBLEMS[Experts]
     plan = LazyExperts(experts, eta=0.1, force=0.1, relation="zero-out", delta=1e-9)
@@ -65,8 +70,58 @@ def test_fields_that_every_plan_has_are_checked_and_come_last():
 
 
 def test_an_unknown_horizon_restarts_the_same_algorithm():
-    from tacit import ScheduledExperts
+    from tacit.algorithms import ScheduledExperts
 
     plan = ScheduledExperts.calibrate(Experts(n=2, horizon=None), epsilon=1.0, delta=1e-6)
     assert isinstance(plan, Doubling)
     assert plan.released_streams == ()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "epsilon"),
+    [
+        (algorithms.BanditFW, Bandit(domain=Ball(2, radius=0.5), horizon=10**6), 60.0),
+        (algorithms.OnlineToBatch, Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=1000), 50.0),
+    ],
+)
+def test_no_plan_misses_a_large_target(algorithm, problem, epsilon):
+    """Both returned plans whose contracts were above what was asked for, and then none, as if 20 were not below 50."""
+    plan = algorithm.calibrate(problem, epsilon=epsilon, delta=1e-6)
+    assert plan.guarantee.epsilon(1e-6) <= epsilon
+    strict = algorithm.calibrate(problem, epsilon=20.0, delta=1e-6)
+    assert float(plan.regret_bound) <= float(strict.regret_bound)
+
+
+@pytest.mark.parametrize("name", ["HedgeOnSums", "LazyExperts", "ScheduledExperts", "L2P"])
+def test_no_certificate_is_above_what_anybody_can_lose(name):
+    problem = Experts(n=20, horizon=30, loss_range=(0.0, 2.0))
+    plan = getattr(algorithms, name).calibrate(problem, epsilon=0.001, delta=1e-6)
+    assert float(plan.regret_bound) <= 60.0
+    assert plan.vacuous
+    assert "vacuous:    no better than deciding blindly" in plan.explain()
+
+
+def test_late_arms_certify_no_more_than_anybody_can_lose():
+    """With a delay of half the rounds 195,344 of at most 60,628 were certified, and more at a larger epsilon."""
+    problem = Arms(n=50, horizon=60_628, delay=27_962)
+    plans = [algorithms.BatchedTsallis.calibrate(problem, epsilon=epsilon, delta=0.0) for epsilon in (1.0, 2.0)]
+    assert [float(plan.regret_bound) for plan in plans] == [60_628.0, 60_628.0]
+    assert plans[0].vacuous
+
+
+@pytest.mark.parametrize("mechanism", [None, SquareRoot(999)])
+def test_pickled_plans_leave_caches_out(mechanism):
+    problem = Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=1000)
+    plan = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, mechanism=mechanism)
+    fresh = PrivateFTRL(
+        problem,
+        plan.eta,
+        replace(plan.mechanism),
+        plan.privacy,
+        **{name: value for name, value in plan.parameters.items() if name not in ("eta", "mechanism", "privacy")},
+    )
+    float(plan.regret_bound), plan.guarantee.epsilon(1e-6), plan.signature, plan.start()
+    again = pickle.loads(pickle.dumps(plan))
+    assert again == plan
+    assert again.signature == plan.signature
+    assert len(pickle.dumps(plan)) == len(pickle.dumps(fresh)) < 2000

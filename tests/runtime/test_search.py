@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.accounting.curves import BoundedRange, Repeated
 from tacit.errors import PrivacyError
-from tacit.learners.plan import Plan
-from tacit.learners.rates import RateSearch, wanted_rate
-from tacit.learners.target import Target
-from tacit.privacy.curves import BoundedRange, Repeated
+from tacit.runtime.plan import Plan
+from tacit.runtime.rate_search import RateSearch, wanted_rate
+from tacit.runtime.target import Target
 
 TARGET = Target(1.0, 1e-6)
 
@@ -79,7 +79,7 @@ def test_calibration_makes_few_plans_and_the_one_it_gives_meets_the_target(monke
         assert candidate.plan is None or candidate.plan.guarantee.epsilon(delta) <= 1.0
 
 
-@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.L2P])
+@pytest.mark.parametrize("algorithm", [tacit.algorithms.LazyExperts, tacit.algorithms.L2P])
 def test_the_best_chain_has_no_better_neighbour(algorithm):
     plan = algorithm.calibrate(tacit.Experts(n=10, horizon=5_000), epsilon=1.0, delta=1e-6)
     assert 0.999 < plan.guarantee.epsilon(1e-6) <= 1.0
@@ -92,7 +92,9 @@ def test_the_best_chain_has_no_better_neighbour(algorithm):
 
 @pytest.mark.parametrize("limit", [1, 5, None])
 def test_a_pure_chain_is_better_than_one_that_holds_what_it_has(limit):
-    plan = tacit.LazyExperts.calibrate(tacit.Experts(n=4, horizon=20_000), epsilon=1.0, delta=0.0, max_switches=limit)
+    plan = tacit.algorithms.LazyExperts.calibrate(
+        tacit.Experts(n=4, horizon=20_000), epsilon=1.0, delta=0.0, max_switches=limit
+    )
     held = replace(plan, eta=0.02, force=0.5, batch=1, max_switches=1)
     assert float(plan.regret_bound) <= float(held.regret_bound)
     if limit is None:

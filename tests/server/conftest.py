@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from service.running import running
+from server.running import running
 from tacit.store import engines
 
 

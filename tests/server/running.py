@@ -11,10 +11,10 @@ import urllib.request
 from contextlib import contextmanager
 
 import tacit
-from tacit.service import server
-from tacit.service.app import create_app
-from tacit.service.limits import Limits
-from tacit.service.tokens import SCOPES, Tokens
+from tacit.server import server
+from tacit.server.app import create_app
+from tacit.server.http import Limits
+from tacit.server.tokens import SCOPES, Tokens
 
 PROBLEM = {"kind": "experts", "n": 3, "horizon": 400, "delay": 20}
 BODY = {"name": "home", "problem": PROBLEM, "epsilon": 1.0, "delta": 1e-6}
@@ -65,13 +65,13 @@ class Service:
 
 
 @contextmanager
-def running(path, **limits):
-    """A service in a thread; ends by itself."""
+def running(path, kind="auto", **limits):
+    """A service in a thread, whose connections are read by httptools or h11; ends by itself."""
     allowed = Limits(**limits)
     with tacit.Store(path) as store, server.listening("127.0.0.1", 0) as listener:
         token = Tokens(store).make(list(SCOPES))
         app = create_app(store, allowed)
-        running = server.Server(server.configured(app, allowed))
+        running = server.Server(server.configured(app, allowed, kind))
         thread = threading.Thread(target=running.run, args=([listener],))
         thread.start()
         try:

@@ -7,13 +7,14 @@ import pickle
 import socket
 import ssl
 import threading
+import time
 import traceback
 
 import numpy as np
 import pytest
 
 import tacit
-from service.running import LOSSES
+from server.running import LOSSES
 from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError
 
 TOKEN = "tacit_" + "s3cret" * 7
@@ -204,4 +205,31 @@ def test_what_cannot_be_sent():
     with pytest.raises(InvalidInput, match="'name' parameter"):
         client.decide("")
     with pytest.raises(InvalidInput, match="'round' parameter"):
-        client.settle("home", -1, None)
+        client.settle("home", -2, None)
+
+
+def test_on_the_path_of_a_request_nobody_waits_longer_than_the_deadline():
+    """Before there was a deadline a service that hung took 60 seconds of whoever asked."""
+    with socket.socket() as silent:  # connections are taken, and nobody answers
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        client = tacit.Client(f"http://127.0.0.1:{silent.getsockname()[1]}", TOKEN)
+        begun = time.monotonic()
+        decision = client.decide("home", deadline=0.2, default=2)
+        assert (decision.action, decision.default) == (2, True)
+        with pytest.raises(ServiceError, match=r"did not answer .* for 0\.2 seconds"):
+            client.decide("home", deadline=0.2)
+        assert time.monotonic() - begun < 5
+        assert client.decide("home", deadline=0.01, default=None) == (-1, None)
+        with pytest.raises(InvalidInput, match="belongs to no round"):
+            client.settle("home", decision.round, LOSSES)
+        with pytest.raises(InvalidInput, match="deadline"):
+            client.decide("home", deadline=0.0, default=1)
+
+
+def test_a_default_is_for_no_answer_and_not_for_a_refusal(service):
+    with service.client() as client:
+        client.create("in time", {"kind": "experts", "n": 2, "horizon": 20}, epsilon=1.0)
+        assert not client.decide("in time", "a", deadline=20.0, default=7).default
+        with pytest.raises(InvalidInput, match="no learner of this name"):
+            client.decide("nobody", deadline=20.0, default=7)

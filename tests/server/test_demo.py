@@ -10,7 +10,7 @@ import urllib.request
 from unittest.mock import patch
 
 from cli.command import run_command
-from tacit.service import demo
+from tacit.server import demo
 
 
 def test_the_demo_is_at_work_and_leaves_nothing_behind(tmp_path):

@@ -21,7 +21,7 @@ pytest.importorskip("hypothesis_jsonschema")
 
 from hypothesis_jsonschema import from_schema
 
-from service.running import PROBLEM
+from server.running import PROBLEM
 
 TEXT, NUMBER = "canary-7f3a", 0.8414709848
 ANSWERS = {
@@ -184,8 +184,8 @@ def test_no_canary_was_counted(service):
 
 def test_canaries_would_be_seen(service, connection, caplog, monkeypatch):
     """The checks have teeth: an answer that quotes what it was sent does not pass."""
-    from tacit.service import errors
+    from tacit.server import http
 
-    monkeypatch.setattr(errors, "_place", lambda location, kind: f"{location}")
+    monkeypatch.setattr(http, "_place", lambda location, kind: f"{location}")
     with pytest.raises(AssertionError):
         check(service, connection, caplog, "/v1/learners", "/v1/learners", {TEXT: 1})

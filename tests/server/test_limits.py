@@ -1,6 +1,7 @@
 """Bodies that are too large, clients that are too slow, answers that take too long, many at once."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -9,7 +10,7 @@ import pytest
 
 import tacit
 from attacks import rows
-from service.running import BODY, running
+from server.running import BODY, running
 from tacit.errors import StoreError
 from tacit.store import engines
 from tacit.store.batches import Batches
@@ -19,11 +20,14 @@ from tacit.store.store import Store
 HEAD = "POST /v1/learners/home/decisions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n"
 
 
-@pytest.fixture(scope="module")
-def strict(tmp_path_factory):
+@pytest.fixture(scope="module", params=["h11", "httptools"])
+def strict(tmp_path_factory, request):
+    """A service with narrow limits, whose connections are read by each of the two libraries."""
+    pytest.importorskip(request.param)
     before, engines.PRAGMAS = engines.PRAGMAS, (*engines.PRAGMAS, "synchronous=OFF")
+    limits = {"body": 2000, "seconds": 1.5, "patience": 0.7}
     try:
-        with running(tmp_path_factory.mktemp("limits") / "a.db", body=2000, seconds=1.5, patience=0.7) as found:
+        with running(tmp_path_factory.mktemp("limits") / "a.db", request.param, **limits) as found:
             found.store.open(
                 "home", tacit.Experts(n=3, horizon=400), epsilon=1.0, delta=1e-6
             )  # planned in its own time
@@ -121,12 +125,52 @@ def test_a_body_that_comes_too_slowly(strict):
 
 def test_headers_that_come_too_slowly(strict):
     begun = time.monotonic()
-    assert talk(strict, *[b"G"] * 4, b"ET / HTTP/1.1\r\n", pause=0.25) == ""
+    assert talk(strict, b"G", b"E", b"T", b" ", b"/ HTTP/1.1\r\n", pause=0.25) == ""
     assert talk(strict) == ""
     assert time.monotonic() - begun < 8
     # Headers that come in pieces, but in time, are fine.
     whole = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     assert talk(strict, whole[:9], whole[9:], pause=0.05).count("200 OK") == 1
+
+
+def test_headers_that_are_too_large(strict):
+    line = b"X-Padding: " + b"a" * 1000 + b"\r\n"
+    whole = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + line * 400
+    assert talk(strict, whole + b"\r\n").startswith("HTTP/1.1 400")
+    answer = talk(strict, whole[:9], *[b"X: " + b"b" * 4000] * 12, pause=0.01)  # one header that does not end
+    assert answer.startswith("HTTP/1.1 400") or not answer
+
+
+def test_trailers_are_not_headers(strict):
+    """What stands behind a body comes too late to say who asks."""
+    head = "POST /v1/learners/home/decisions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    body = f'f\r\n{{"key": "tail"}}\r\n0\r\nAuthorization: Bearer {strict.token}\r\n\r\n'
+    sent = (head + "Transfer-Encoding: chunked\r\n\r\n").encode(), body.encode()
+    assert talk(strict, *sent, pause=0.1).startswith("HTTP/1.1 401")
+    assert talk(strict, b"".join(sent)).startswith("HTTP/1.1 401")
+
+
+def test_trailers_without_an_end(strict):
+    head = (HEAD.format(strict.token) + "Transfer-Encoding: chunked\r\n\r\n").encode()
+    answer = talk(strict, head, b'f\r\n{"key": "tail"}\r\n0\r\nX: ', *[b"y" * 4000] * 20, pause=0.01)
+    assert answer.startswith(("HTTP/1.1 400", "HTTP/1.1 408")) or not answer
+
+
+def test_requests_that_are_sent_at_once_are_answered_in_order(strict):
+    body = b'{"key": "piped"}'
+    first = (
+        HEAD.format(strict.token) + f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    last = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    answer = talk(strict, (first + body) * 3 + last)
+    assert answer.count("HTTP/1.1 200 OK") == 4
+    assert len(set(re.findall(r'\{"round".*?\}', answer))) == 1
+    assert answer.endswith('{"status":"ok"}')
+
+
+def test_other_protocols_are_not_spoken(strict):
+    asked = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
+    assert talk(strict, asked, b"PRI * HTTP/2.0\r\n\r\n").startswith("HTTP/1.1 200 OK")
 
 
 def test_an_answer_that_takes_too_long_goes_on_behind_it(strict, monkeypatch):
@@ -150,7 +194,7 @@ def test_an_answer_that_takes_too_long_goes_on_behind_it(strict, monkeypatch):
 
 
 def test_a_store_that_fails_is_asked_again_later(strict, monkeypatch):
-    def fail(self, *arguments):
+    def fail(self, *arguments, **options):
         raise StoreError("The store x failed (database is locked): nothing was shown.")
 
     monkeypatch.setattr(Live, "decide_later", fail)
@@ -166,7 +210,7 @@ def test_a_store_that_fails_is_asked_again_later(strict, monkeypatch):
 def test_a_store_that_fails_does_not_log_that_feedback_came(strict, monkeypatch, caplog):
     """Decisions that fail are logged, so that whoever runs the service knows; feedback that does is private."""
 
-    def fail(self, *arguments):
+    def fail(self, *arguments, **options):
         raise StoreError("The store x failed (disk full): nothing was shown.")
 
     monkeypatch.setattr(Live, "decide_later", fail)

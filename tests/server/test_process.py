@@ -16,11 +16,11 @@ import pytest
 
 import tacit
 from cli.command import run_command
-from service.running import start
-from tacit.cli.serve import token_command
+from server.running import start
+from tacit.cli.service import token_command
 from tacit.errors import StoreError
-from tacit.service.occupancy import occupied
-from tacit.service.tokens import SCOPES, Tokens
+from tacit.server.server import occupied
+from tacit.server.tokens import SCOPES, Tokens
 
 PROBLEM = tacit.Experts(n=3, horizon=400, delay=50)
 CLIENT = """
@@ -85,7 +85,7 @@ def test_several_processes_ask_one_service_and_a_second_one_is_refused(place):
 def test_sigterm_in_mid_request_answers_what_is_in_hand(place):
     path, token = place
     with served(path) as (child, url):
-        client = tacit.Client(url, token, patience=0.01)
+        client = tacit.Client(url, token)
         client.settle("home", client.decide("home", "first").round, [0.0, 0.5, 1.0])
         # The database is locked by another program, so that requests are in hand when the signal comes.
         other = sqlite3.connect(path, isolation_level=None)
@@ -154,7 +154,7 @@ def test_without_the_extra(module, tmp_path, monkeypatch, capsys):
 
 
 def test_learners_that_are_open_are_bounded(tmp_path):
-    from tacit.service.learners import Learners
+    from tacit.server.learners import Learners
 
     with tacit.Store(tmp_path / "a.db") as store:
         for name in "abc":
@@ -176,7 +176,7 @@ def test_learners_that_are_open_are_bounded(tmp_path):
         for thread in threads:
             thread.join()
         assert len(set(map(id, opened))) == 1
-        assert json.dumps(store.export("a")["rounds"]) == "2"
+        assert json.dumps(store.export("a")["rounds"]) == "3"
 
 
 def test_an_older_copy_is_refused_before_anything_is_served(place, capsys):

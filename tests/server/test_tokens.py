@@ -8,14 +8,12 @@ from datetime import timedelta
 
 import pytest
 
-import tacit
 from attacks import rows
 from cli.command import run_command
-from service.running import LOSSES
-from tacit.errors import InvalidInput, StoreError
-from tacit.service import tokens
-from tacit.service.tokens import LENGTH, SCOPES, Tokens, digest
-from tacit.store import schema
+from server.running import LOSSES
+from tacit.errors import InvalidInput
+from tacit.server import tokens
+from tacit.server.tokens import LENGTH, SCOPES, Tokens, digest
 
 ROUTES = [
     ("POST", "/v1/learners", "admin"),
@@ -76,7 +74,7 @@ def test_tokens_end(service, monkeypatch):
 
 @pytest.mark.attack(rows.TOKENS)
 def test_tokens_are_revoked(service, monkeypatch):
-    monkeypatch.setattr("tacit.service.access.REMEMBERED", 0.0)
+    monkeypatch.setattr("tacit.server.http.REMEMBERED", 0.0)
     token = service.tokens.make(["read"], name="gone")
     assert service.get("/v1/ledger", token=token)[0] == 200
     (number,) = [entry.number for entry in service.tokens.list() if entry.name == "gone"]
@@ -156,19 +154,3 @@ def test_a_token_with_the_scope_feedback_alone_can_report(service):
     service.post("/v1/learners/alone/decisions", {"key": "a"})
     token = service.tokens.make("feedback")
     assert service.post("/v1/learners/alone/rounds/0/feedback", {"feedback": LOSSES}, token=token) == (204, None)
-
-
-def test_a_store_from_before_there_were_tokens(tmp_path, monkeypatch):
-    path = tmp_path / "old.db"
-    with monkeypatch.context() as before:
-        before.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-        with tacit.Store(path) as store:
-            store.open("home", tacit.Experts(n=2, horizon=20), epsilon=1.0, delta=1e-6).decide(key="a")
-    with tacit.Store(path) as store:
-        assert Tokens(store).list() == ()
-        token = Tokens(store).make("read")
-        assert Tokens(store).find(token).scopes == {"read"}
-        assert store.open("home").decide(key="a").round == 0
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
-    with pytest.raises(StoreError, match="written by a newer tacit"):
-        tacit.Store(path)

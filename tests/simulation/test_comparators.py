@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 from tacit.simulation import comparators
 from tacit.simulation.comparators import best_expert_loss, best_switching_sequence
 

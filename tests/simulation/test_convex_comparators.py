@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from tacit.domains import Ball, Box, KSubsets, L1Ball, Simplex
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box, KSubsets, L1Ball, Simplex
 from tacit.losses import HuberLoss, LogisticLoss, QuadraticLoss, SquaredLoss
-from tacit.randomness import Randomness
-from tacit.simulation.convex_comparators import best_fixed_point
+from tacit.noise.randomness import Randomness
+from tacit.simulation.comparators import best_fixed_point
 
 DOMAINS = [Ball(3), Box.cube(3, 0.2), Simplex(3), L1Ball(3, 0.5)]
 

@@ -15,14 +15,20 @@ from tacit.simulation.loop import simulate_run
 @pytest.mark.parametrize(
     ("problem", "environment"),
     [
-        (tacit.Experts(n=3, horizon=200), tacit.BernoulliGap(3, 200)),
+        (tacit.Experts(n=3, horizon=200), tacit.environments.BernoulliGap(3, 200)),
         (
             tacit.Tracking(n=3, horizon=200, switches=1, adversary="stochastic"),
-            tacit.ShiftingBernoulli(3, 200, (100,)),
+            tacit.environments.ShiftingBernoulli(3, 200, (100,)),
         ),
-        (tacit.Convex(domain=tacit.Ball(2), loss=tacit.LinearLoss(), horizon=200), tacit.SignFlips(2, 200)),
-        (tacit.Lipschitz(horizon=200, lipschitz=6.0), tacit.PricingCurve(200)),
-        (tacit.MovingTarget(tacit.Ball(2, 0.5), 400).problem, tacit.MovingTarget(tacit.Ball(2, 0.5), 400)),
+        (
+            tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.LinearLoss(), horizon=200),
+            tacit.environments.SignFlips(2, 200),
+        ),
+        (tacit.Lipschitz(horizon=200, lipschitz=6.0), tacit.environments.PricingCurve(200)),
+        (
+            tacit.environments.MovingTarget(tacit.domains.Ball(2, 0.5), 400).problem,
+            tacit.environments.MovingTarget(tacit.domains.Ball(2, 0.5), 400),
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -40,9 +46,9 @@ def test_every_kind_of_problem_is_played(problem, environment):
 
 def test_pricing_regret_is_against_the_best_price():
     """A learner that never learns pays the gap between its price and the best one."""
-    environment = tacit.PricingCurve(300)
+    environment = tacit.environments.PricingCurve(300)
     problem = tacit.Lipschitz(horizon=300, lipschitz=environment.lipschitz)
-    plan = tacit.LipschitzNet.calibrate(problem, epsilon=1e-3, delta=1e-6)
+    plan = tacit.algorithms.LipschitzNet.calibrate(problem, epsilon=1e-3, delta=1e-6)
     outcome = simulate_run(plan, environment, 0, 0)
     prices = outcome.detail["points"]
     grid = np.linspace(0, 1, 2049)[:, None]
@@ -51,34 +57,34 @@ def test_pricing_regret_is_against_the_best_price():
 
 
 def test_an_unknown_problem_is_refused():
-    problem = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=10)
+    problem = tacit.Stochastic(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=10)
     plan = tacit.plan(problem, epsilon=1.0, delta=1e-6)
     with pytest.raises(InvalidInput, match="simulate knows"):
-        tacit.simulate(plan, tacit.LogisticStream(2, 10))
+        tacit.simulate(plan, tacit.environments.LogisticStream(2, 10))
 
 
 ENVIRONMENTS = {
     protocols.ExpertStream: [
-        tacit.BernoulliGap(2, 9),
-        tacit.SwitchingAdversary(2, 9),
-        tacit.Replay([[0.0, 1.0]]),
-        tacit.ShiftingBernoulli(2, 9, (4,)),
-        tacit.DriftingLosses(2, 9),
+        tacit.environments.BernoulliGap(2, 9),
+        tacit.environments.SwitchingAdversary(2, 9),
+        tacit.environments.Replay([[0.0, 1.0]]),
+        tacit.environments.ShiftingBernoulli(2, 9, (4,)),
+        tacit.environments.DriftingLosses(2, 9),
         HiddenExperts(4, 9, 1, 1.0),
     ],
     protocols.ExpertAdversary: [PenaliseHeld(2, 9), FingerprintPhases(30, 9, 1)],
     protocols.ConvexStream: [
-        tacit.LogisticStream(2, 9),
-        tacit.DriftingQuadratic(2, 9),
-        tacit.SignFlips(2, 9),
-        tacit.ReplayData(tacit.LinearLoss(), [[0.5, 0.5]]),
+        tacit.environments.LogisticStream(2, 9),
+        tacit.environments.DriftingQuadratic(2, 9),
+        tacit.environments.SignFlips(2, 9),
+        tacit.environments.ReplayData(tacit.losses.LinearLoss(), [[0.5, 0.5]]),
     ],
-    protocols.LipschitzStream: [tacit.PricingCurve(9)],
+    protocols.LipschitzStream: [tacit.environments.PricingCurve(9)],
     protocols.BanditStream: [
-        tacit.MovingTarget(tacit.Ball(2), 9),
-        tacit.Routing(horizon=9),
-        tacit.Assignment(horizon=9),
-        tacit.Pricing(9),
+        tacit.environments.MovingTarget(tacit.domains.Ball(2), 9),
+        tacit.environments.Routing(horizon=9),
+        tacit.environments.Assignment(horizon=9),
+        tacit.environments.Pricing(9),
     ],
 }
 
@@ -96,7 +102,7 @@ def test_every_named_environment_is_of_the_kind_that_its_problem_takes():
         tacit.Experts: tacit.Experts(n=2, horizon=9),
         tacit.Tracking: tacit.Tracking(n=2, horizon=9, switches=1),
         tacit.Lipschitz: tacit.Lipschitz(horizon=9, lipschitz=6.0),
-        tacit.Bandit: tacit.Bandit(domain=tacit.Ball(2, 0.5), horizon=9),
+        tacit.Bandit: tacit.Bandit(domain=tacit.domains.Ball(2, 0.5), horizon=9),
     }
     for kind, problem in problems.items():
         for name in NAMED[kind]:
@@ -104,7 +110,7 @@ def test_every_named_environment_is_of_the_kind_that_its_problem_takes():
             assert game_for(problem, environment) is GAMES[kind]
     losses = {"logistic": "LogisticLoss", "circling": "QuadraticLoss", "flipping": "LinearLoss", "signs": "LinearLoss"}
     for name, loss in losses.items():
-        problem = tacit.Convex(domain=tacit.Ball(2), loss=getattr(tacit, loss)(), horizon=9)
+        problem = tacit.Convex(domain=tacit.domains.Ball(2), loss=getattr(tacit.losses, loss)(), horizon=9)
         assert game_for(problem, named_environment(name, problem)) is GAMES[tacit.Convex]
     assert set(NAMED[tacit.Convex]) == set(losses)
 
@@ -112,8 +118,8 @@ def test_every_named_environment_is_of_the_kind_that_its_problem_takes():
 def test_an_environment_of_another_kind_is_refused_in_one_sentence():
     problem = tacit.Experts(n=2, horizon=9)
     with pytest.raises(InvalidInput, match=r"ExpertStream or ExpertAdversary.*Got SignFlips"):
-        game_for(problem, tacit.SignFlips(2, 9))
+        game_for(problem, tacit.environments.SignFlips(2, 9))
     with pytest.raises(InvalidInput, match="the kind BanditStream"):
-        game_for(tacit.Bandit(domain=tacit.Ball(2), horizon=9), tacit.BernoulliGap(2, 9))
+        game_for(tacit.Bandit(domain=tacit.domains.Ball(2), horizon=9), tacit.environments.BernoulliGap(2, 9))
     with pytest.raises(InvalidInput, match="Got ndarray instead"):
         game_for(problem, np.full((9, 2), 0.125))

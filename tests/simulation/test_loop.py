@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import (
-    BernoulliGap,
-    Experts,
-    InvalidInput,
-    LazyExperts,
-    Randomness,
-    Replay,
-    ScheduledExperts,
-    SwitchingAdversary,
-)
+from tacit import Experts, InvalidInput, Randomness
+from tacit.algorithms import LazyExperts, ScheduledExperts
+from tacit.environments import BernoulliGap, Replay, SwitchingAdversary
 from tacit.simulation.loop import simulate
 
 PROBLEM = Experts(n=4, horizon=600)
@@ -215,7 +208,7 @@ class TestArrivals:
         assert result.to_dict()["mean_missing"] == result.missing.mean()
 
     def test_feedback_that_never_comes_teaches_nothing(self):
-        plan = tacit.HedgeOnSums.calibrate(Experts(n=4, horizon=600), epsilon=1.0, delta=1e-6)
+        plan = tacit.algorithms.HedgeOnSums.calibrate(Experts(n=4, horizon=600), epsilon=1.0, delta=1e-6)
         nothing = simulate(plan, GAP, runs=1, missing=1.0)
         assert nothing.missing.tolist() == [600]
         seen = simulate(plan, GAP, runs=1)
@@ -226,12 +219,14 @@ class TestArrivals:
         [
             (ScheduledExperts(PROBLEM, eta=0.1), SwitchingAdversary(4, 600)),
             (
-                tacit.PrivateFTRL.calibrate(
-                    tacit.Convex(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=60), epsilon=1.0, delta=1e-6
+                tacit.algorithms.PrivateFTRL.calibrate(
+                    tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=60),
+                    epsilon=1.0,
+                    delta=1e-6,
                 ),
-                tacit.LogisticStream(2, 60),
+                tacit.environments.LogisticStream(2, 60),
             ),
-            (tacit.BatchedTsallis(tacit.Arms(n=4, horizon=600), 1.0, 2, 0.75, 0.05, 0.1), GAP),
+            (tacit.algorithms.BatchedTsallis(tacit.Arms(n=4, horizon=600), 1.0, 2, 0.75, 0.05, 0.1), GAP),
         ],
         ids=["adaptive", "convex", "arms"],
     )

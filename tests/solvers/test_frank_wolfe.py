@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from tacit.domains import Ball, Birkhoff, Box, KSubsets, L1Ball, NuclearBall, Paths, Simplex
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Birkhoff, Box, KSubsets, L1Ball, NuclearBall, Paths, Simplex
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 from tacit.solvers.frank_wolfe import FrankWolfe
 
 SETS = [

@@ -4,17 +4,17 @@ import mpmath
 import numpy as np
 import pytest
 
-import tacit
+from tacit import losses as families
+from tacit.domains import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.errors import PrivacyError
-from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
-from tacit.solvers.minimum import perturbed_minimum
-from tacit.solvers.objective import attainable_accuracy
+from tacit.solvers.minimum import attainable_accuracy, perturbed_minimum
 
 LOSSES = [
-    tacit.LogisticLoss(), tacit.SquaredLoss(), tacit.HuberLoss(transition=0.1), tacit.SmoothedHingeLoss(smoothing=0.3),
-    tacit.LinearLoss(), tacit.QuadraticLoss(),
+    families.LogisticLoss(), families.SquaredLoss(), families.HuberLoss(transition=0.1),
+    families.SmoothedHingeLoss(smoothing=0.3),
+    families.LinearLoss(), families.QuadraticLoss(),
 ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_every_release_is_certified_ten_thousand_times():
 def test_distance_bounds_the_distance_to_forty_digits(press):
     """One dimension, squared losses: the exact minimiser by high-precision root finding."""
     generator = Randomness.replayable(8).stream("digits")
-    domain, loss, weight, ridge = Ball(1), tacit.SquaredLoss(), 0.2, 10.0
+    domain, loss, weight, ridge = Ball(1), families.SquaredLoss(), 0.2, 10.0
     v, y = generator.uniform(-1, 1, 50), generator.uniform(-1, 1, 50)
     losses = loss_sum(loss, 1)
     losses.add(hull_rows(loss, domain, loss.pack((v[:, None], y), 1, many=True)))
@@ -91,7 +91,7 @@ def test_distance_bounds_the_distance_to_forty_digits(press):
 
 def test_without_a_domain_a_ridge_is_enough():
     generator = Randomness.replayable(2).stream("free")
-    loss = tacit.LogisticLoss()
+    loss = families.LogisticLoss()
     losses = loss_sum(loss, 4)
     features = generator.standard_normal((300, 4))
     losses.add(hull_rows(loss, None, loss.pack((features, np.sign(features[:, 0])), 4, many=True)))
@@ -113,7 +113,7 @@ def test_what_cannot_be_certified_is_never_released():
         perturbed_minimum(losses, **problem)
     problem["accuracy"] = 1e-6
     problem["ridge"] = 0.0  # no curvature to speak of: no certificate exists for linear losses
-    linear = loss_sum(tacit.LinearLoss(), losses.dimension)
+    linear = loss_sum(families.LinearLoss(), losses.dimension)
     with pytest.raises(PrivacyError, match="whatever the data"):
         perturbed_minimum(linear, **problem)
 
@@ -126,7 +126,7 @@ def test_a_start_outside_is_replaced():
 
 def test_gradients_come_with_a_true_error_bound():
     generator = Randomness.replayable(9).stream("errors")
-    loss = tacit.SquaredLoss()
+    loss = families.SquaredLoss()
     losses = loss_sum(loss, 1)
     v, y = generator.uniform(-1, 1, 3000), generator.uniform(-1, 1, 3000)
     losses.add(hull_rows(loss, None, loss.pack((v[:, None], y), 1, many=True)))
@@ -168,4 +168,4 @@ def test_sums_have_true_derivatives_and_reload():
 
 def test_only_constructed_losses_have_sums():
     with pytest.raises(PrivacyError, match="by construction"):
-        loss_sum(tacit.ConvexFamily(1.0, 1.0), 2)
+        loss_sum(families.ConvexFamily(1.0, 1.0), 2)

@@ -9,20 +9,26 @@ import numpy as np
 import pytest
 
 from planted_bugs.crowded import crowded_records
-from tacit.auditing.densities.totality import minimiser, totality
+from tacit.algorithms.stochastic import ObjectivePerturbation
+from tacit.auditing.integration import minimiser, totality
+from tacit.domains import Ball, Box, L1Ball, Simplex
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box, L1Ball, Simplex
-from tacit.learners.stochastic import ObjectivePerturbation
 from tacit.losses import HuberLoss, LinearLoss, LogisticLoss, QuadraticLoss, SmoothedHingeLoss, SquaredLoss
+from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
-from tacit.randomness import Randomness
 from tacit.solvers import minimum
-from tacit.solvers.bisection import bisected_minimum
 from tacit.solvers.loss_sums import hull_rows, loss_sum
-from tacit.solvers.minimum import TRUNCATION, perturbed_minimum, truncated_norm, truncated_normal
-from tacit.solvers.newton import newton_minimum
-from tacit.solvers.objective import PerturbedObjective, attainable_accuracy
-from tacit.solvers.proximal_gradient import proximal_minimum
+from tacit.solvers.minimum import (
+    TRUNCATION,
+    PerturbedObjective,
+    attainable_accuracy,
+    bisected_minimum,
+    newton_minimum,
+    perturbed_minimum,
+    proximal_minimum,
+    truncated_norm,
+    truncated_normal,
+)
 
 HINGE = SmoothedHingeLoss(smoothing=0.01)
 KINKED = [

@@ -16,7 +16,7 @@ SHOPS, FILES, ROUNDS, EXPERTS = 1000, 4, 5, 3
 KEY = bytes(range(7, 39))
 LOSSES = [f"loss_{letter}" for letter in "abc"]
 COLUMNS = {"key": "shop", "feedback": LOSSES, "round": "event_id"}
-PLAN = tacit.HedgeOnSums.calibrate(tacit.Experts(n=EXPERTS, horizon=200), epsilon=1.0, delta=1e-6)
+PLAN = tacit.algorithms.HedgeOnSums.calibrate(tacit.Experts(n=EXPERTS, horizon=200), epsilon=1.0, delta=1e-6)
 
 
 def events(file, shops=SHOPS):

@@ -10,7 +10,6 @@ import tacit
 from attacks import rows
 from planted_bugs.fleet import CONTROLS
 from tacit import Arms, Experts, InvalidInput, Randomness, Tracking
-from tacit.learners.packed import unpack
 from tacit.spark import contract, decide, explain, fleet
 from tacit.spark.deciding import Recipe, answer, name_of
 from tacit.spark.fleet import Fleet
@@ -22,11 +21,11 @@ SOURCE = Randomness.sealed(KEY)
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 LOSSES = Randomness.replayable(4).stream("losses").random((60, 3))
 PLANS = {
-    "lazy": lambda: tacit.LazyExperts(Experts(n=3, horizon=60), eta=0.5, force=0.2),
-    "hedge": lambda: tacit.HedgeOnSums.calibrate(Experts(n=3, horizon=60), **TARGET),
-    "doubling": lambda: tacit.LazyExperts.calibrate(Experts(n=3, horizon=None), **TARGET),
-    "tracking": lambda: tacit.LazyFixedShare.calibrate(Tracking(n=3, horizon=60, switches=2), **TARGET),
-    "late": lambda: tacit.LazyExperts(Experts(n=3, horizon=60, delay=3), eta=0.5, force=0.2),
+    "lazy": lambda: tacit.algorithms.LazyExperts(Experts(n=3, horizon=60), eta=0.5, force=0.2),
+    "hedge": lambda: tacit.algorithms.HedgeOnSums.calibrate(Experts(n=3, horizon=60), **TARGET),
+    "doubling": lambda: tacit.algorithms.LazyExperts.calibrate(Experts(n=3, horizon=None), **TARGET),
+    "tracking": lambda: tacit.algorithms.LazyFixedShare.calibrate(Tracking(n=3, horizon=60, switches=2), **TARGET),
+    "late": lambda: tacit.algorithms.LazyExperts(Experts(n=3, horizon=60, delay=3), eta=0.5, force=0.2),
 }
 LAZY = PLANS["lazy"]()
 LATE = PLANS["late"]()
@@ -43,7 +42,7 @@ def step(plan, first, last, state=None, *, seal="batch", name=b"shop", order=sli
 
 
 def content(plan, state, name=b"shop"):
-    return unpack(state, Fleet(plan, SOURCE)._digest, SOURCE, name)
+    return Fleet(plan, SOURCE).read(name, state).content
 
 
 def test_every_round_is_decided_once(plan):
@@ -88,7 +87,9 @@ def test_sealed_by_row_batches_may_begin_anywhere(plan):
 @pytest.mark.attack(rows.OLDER_STATE)
 def test_pasts_that_lead_to_the_same_sums_go_on_with_other_noise():
     """A row that says what a missing one counts as: whether both versions go on alike must not tell that it does."""
-    held = tacit.LazyExperts(Experts(n=3, horizon=60), eta=0.5, force=1e-6)  # equal losses do not make it draw again
+    held = tacit.algorithms.LazyExperts(
+        Experts(n=3, horizon=60), eta=0.5, force=1e-6
+    )  # equal losses do not make it draw again
     nothing = np.full((1, 3), np.nan)
     start = Fleet(held, SOURCE).advance(b"shop", None, np.array([-1]), nothing).state
     pasts = [
@@ -204,7 +205,7 @@ def test_bad_rounds_are_refused():
     assert one.report.refused == 4  # the row of round -2 has losses, too
     assert "counted from 0" in one.report.text
     assert "60 rounds" in one.report.text
-    long = tacit.LazyExperts.calibrate(Experts(n=3, horizon=None), **TARGET)
+    long = tacit.algorithms.LazyExperts.calibrate(Experts(n=3, horizon=None), **TARGET)
     far = Fleet(long, SOURCE).advance(b"shop", None, np.array([0, 1, 2**40, 5]), rows)
     assert len(far.actions) == 7
     assert far.report.refused == 1
@@ -230,7 +231,7 @@ def test_a_batch_without_rows_that_count_changes_nothing():
 
 @pytest.mark.parametrize("delay", [0, 2])
 def test_arms_reply_to_decisions_that_were_shown(delay):
-    plan = tacit.BatchedTsallis.calibrate(Arms(n=3, horizon=40, delay=delay), epsilon=2.0, delta=0.0)
+    plan = tacit.algorithms.BatchedTsallis.calibrate(Arms(n=3, horizon=40, delay=delay), epsilon=2.0, delta=0.0)
     one = Fleet(plan, SOURCE).advance(b"shop", None, np.array([-1]), np.array([[np.nan]]))
     assert len(one.actions) == 1
     early = Fleet(plan, SOURCE).advance(b"shop", one.state, np.array([0, 1]), np.array([[0.5], [0.5]]))
@@ -246,8 +247,8 @@ def test_arms_reply_to_decisions_that_were_shown(delay):
 
 
 def test_other_problems_are_refused():
-    plan = tacit.PrivateFTRL.calibrate(
-        tacit.Convex(domain=tacit.Ball(2), loss=tacit.LinearLoss(), horizon=20), **TARGET
+    plan = tacit.algorithms.PrivateFTRL.calibrate(
+        tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.LinearLoss(), horizon=20), **TARGET
     )
     with pytest.raises(InvalidInput, match="Experts, Tracking or Arms"):
         Fleet(plan, SOURCE)
@@ -344,7 +345,7 @@ def test_the_contract_is_one_key_s_or_composes_several():
 @pytest.mark.slow
 def test_a_fleet_of_keys_decides_as_its_learners_would():
     """Over keys, sealed decisions have the law of secret ones: how often each expert is decided last, 600 keys each."""
-    plan = tacit.LazyExperts(Experts(n=3, horizon=60), eta=0.3, force=0.3)
+    plan = tacit.algorithms.LazyExperts(Experts(n=3, horizon=60), eta=0.3, force=0.3)
     sealed, secret = np.zeros(3), np.zeros(3)
     for number in range(600):
         one = step(plan, 0, 4, name=b"%d" % number)

@@ -201,7 +201,7 @@ def test_bad_columns_are_refused(spark, place, root):
     ):
         with pytest.raises(InvalidInput, match=message):
             decide(table, shops.PLAN, **{"root": root, **shops.COLUMNS, **changes})
-    arms = shops.tacit.BatchedTsallis.calibrate(shops.tacit.Arms(n=3, horizon=40), epsilon=1.0, delta=0.0)
+    arms = shops.tacit.algorithms.BatchedTsallis.calibrate(shops.tacit.Arms(n=3, horizon=40), epsilon=1.0, delta=0.0)
     with pytest.raises(InvalidInput, match="not from a table"):
         decide(table, arms, root=root, **{**shops.COLUMNS, "feedback": ["loss_a"]})
 
@@ -278,7 +278,7 @@ def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
             decide(shops.stream(spark, few, shops.FILES), shops.PLAN, root=f"file:{place}/other", **shops.COLUMNS),
             folder,
         )
-    other = shops.tacit.HedgeOnSums.calibrate(shops.PLAN.problem, epsilon=0.5, delta=1e-6)
+    other = shops.tacit.algorithms.HedgeOnSums.calibrate(shops.PLAN.problem, epsilon=0.5, delta=1e-6)
     with pytest.raises(Exception, match="saved by another plan"):
         shops.run(decide(shops.stream(spark, few, shops.FILES), other, root=root, **shops.COLUMNS), folder)
     shops.run(query, folder)

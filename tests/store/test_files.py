@@ -190,7 +190,9 @@ def long_side(at):
 )
 def test_a_domain_that_differs_in_one_digit_or_entry_is_another_contract(path, one, other):
     def open_with(store, high):
-        problem = tacit.Convex(domain=tacit.Box(np.zeros(len(high)), high), loss=tacit.LinearLoss(), horizon=20)
+        problem = tacit.Convex(
+            domain=tacit.domains.Box(np.zeros(len(high)), high), loss=tacit.losses.LinearLoss(), horizon=20
+        )
         return store.open("home", problem, algorithms=["PrivateFTRL"], **TARGET)
 
     with tacit.Store(path) as store:

@@ -1,4 +1,4 @@
-"""Older copies of a store are noticed by their epochs and by the mark beside the file."""
+"""Copies of a store are noticed by their place, by their epochs and by the marks beside the file."""
 
 import shutil
 
@@ -7,7 +7,7 @@ import pytest
 import tacit
 from attacks import rows
 from store.world import PROBLEM, TARGET, use
-from tacit.errors import StoreError
+from tacit.errors import InvalidInput, StoreError
 
 pytest.importorskip("sqlalchemy")
 
@@ -31,8 +31,91 @@ def test_an_older_copy_that_was_put_back_is_noticed(path):
         with pytest.raises(StoreError, match="an earlier copy was put back"):
             store.open("home", PROBLEM, **TARGET)
     path.with_name("decisions.db.mark").unlink()
+    with tacit.Store(path) as store, pytest.raises(StoreError, match="has marks, and they are not beside it"):
+        store.open("home", PROBLEM, **TARGET)
+
+
+def elsewhere(path, how):
+    """Copy or move a store; where it is then."""
+    folder = path.parent / "other"
+    if how == "moved":
+        folder.mkdir()
+        for name in ("decisions.db", "decisions.db.mark"):
+            path.with_name(name).rename(folder / name)
+        return folder / "decisions.db"
+    if how == "another name":
+        return shutil.copy(path, path.with_name("restored.db"))
+    shutil.copytree(path.parent, folder)
+    if how == "another folder without marks":
+        (folder / "decisions.db.mark").unlink()
+    return folder / "decisions.db"
+
+
+@pytest.mark.attack(rows.OLDER_COPY)
+@pytest.mark.parametrize("decided", [0, 3])
+@pytest.mark.parametrize("how", ["another name", "another folder", "another folder without marks", "moved"])
+def test_a_copy_in_another_place_is_noticed_and_a_store_that_was_moved_is_not(tmp_path, decided, how):
+    """Of a backup under another name 50 rounds were decided again, 19 of them differently, and nothing was said."""
+    path = tmp_path / "folder" / "decisions.db"
+    path.parent.mkdir()
     with tacit.Store(path) as store:
-        assert store.open("home", PROBLEM, **TARGET).decide().round == 3
+        use(store.open("home", PROBLEM, **TARGET), decided)
+        store.ledger("people", epsilon=9.0)
+    with tacit.Store(elsewhere(path, how)) as store:
+        if how == "moved":
+            store.check_marks()
+            assert store.open("home").decide().round == decided
+            with pytest.raises(InvalidInput, match="there is nothing to adopt"):
+                store.adopt()
+            return
+        for ask in (store.check_marks, lambda: store.open("home"), lambda: store.ledger("people")):
+            with pytest.raises(StoreError, match="would spend again what was spent since"):
+                ask()
+        assert store.export("home")["rounds"] == decided
+
+
+@pytest.mark.attack(rows.OLDER_COPY)
+def test_a_copy_goes_on_when_it_is_adopted_and_every_export_says_so(path):
+    with tacit.Store(path) as store:
+        use(store.open("home", PROBLEM, **TARGET), 3)
+        people, original = store.ledger("people", epsilon=9.0), store.identity
+        people.record("a report", store.open("home").guarantee)
+        assert store.export("home")["continued"] == []
+    copy = shutil.copy(path, path.with_name("copy.db"))
+    with tacit.Store(copy) as store:
+        sentence = store.adopt()
+        assert sentence.startswith("continued from a copy at 20")
+        assert sentence.endswith(f"of store {original} at epoch 4: may have spent twice")
+        assert store.open("home").decide().round == 3
+        assert len(store.ledger("people")) == 1
+    with tacit.Store(copy) as store:
+        store.check_marks()
+        exported = store.export("home")
+        assert exported["continued"] == [sentence]
+        assert exported["store"]["identity"] == store.identity != original
+    with tacit.Store(path) as store:  # the original knows nothing of it
+        assert store.open("home").decide().round == 3
+        assert store.identity == original
+    shutil.copy(copy, path.with_name("again.db"))
+    with tacit.Store(path.with_name("again.db")) as store:
+        store.adopt()
+        assert len(store.export("home")["continued"]) == 2
+
+
+@pytest.mark.attack(rows.OLDER_COPY)
+def test_marks_of_the_original_are_kept_when_a_copy_in_its_place_is_adopted(path):
+    _used_after_a_copy(path)
+    newest = path.read_bytes()
+    shutil.copy(path.with_suffix(".old"), path)
+    with tacit.Store(path) as store:
+        store.adopt()
+        use(store.open("home", PROBLEM, **TARGET), 1)
+    path.write_bytes(newest)
+    with tacit.Store(path) as store:
+        assert store.open("home", PROBLEM, **TARGET).decide().round == 6
+    shutil.copy(path.with_suffix(".old"), path)
+    with tacit.Store(path) as store, pytest.raises(StoreError, match="an earlier copy was put back"):
+        store.open("home", PROBLEM, **TARGET)
 
 
 @pytest.mark.attack(rows.OLDER_COPY)
@@ -50,7 +133,7 @@ def test_everything_in_an_older_copy_is_checked_at_once(path, what):
             use(store.open("home" if what == "a learner" else "other", PROBLEM, **TARGET), 1)
         store.check_marks()
     shutil.copy(path.with_suffix(".old"), path)
-    with tacit.Store(path) as store, pytest.raises(StoreError, match=r"and delete decisions\.db\.mark"):
+    with tacit.Store(path) as store, pytest.raises(StoreError, match="an earlier copy was put back"):
         store.check_marks()
 
 

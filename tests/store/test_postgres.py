@@ -1,6 +1,7 @@
 """The same store in PostgreSQL."""
 
 import importlib.util
+import threading
 
 import pytest
 
@@ -28,7 +29,7 @@ def test_a_store_in_postgres():
                 decision = (first if number % 3 else second).decide(key=f"request {number}")
                 assert decision.round == number
                 (second if number % 2 else first).settle(number, [0.0, 0.5, 1.0])
-            assert first.decide(key="request 3") == second.decide(key="request 3")
+            assert first.decide(key="request 9") == second.decide(key="request 9")
             assert len(ledger) == len(other.ledger("people")) == 1
             with pytest.raises(PrivacyError, match="budget"):
                 other.open("more", PROBLEM, ledger="people", **TARGET).decide()
@@ -46,5 +47,34 @@ def test_a_store_in_postgres():
             assert one.epoch == other.epoch
             with pytest.raises(InvalidInput, match="has another contract"):
                 other.open("home", PROBLEM, epsilon=2.0, delta=0.0)
+        persons(address("persons"))
+        with tacit.Store(address("copied", template="decisions")) as copy:
+            with pytest.raises(StoreError, match="is a copy of the one that was written last"):
+                copy.open("home")
+            assert "may have spent twice" in copy.adopt()
+            assert copy.open("home").decide().round == 13
+        with tacit.Store(where) as one:
+            assert one.open("home").decide().round == 13
     with pytest.raises(StoreError, match="The store PostgreSQL failed"):
         tacit.Store("postgresql://nobody:secret@127.0.0.1:1/none")
+
+
+def persons(where):
+    """Two services, one person: never more rounds than the contract covers."""
+    from store.test_persons import counted, opened, settle_all
+
+    with tacit.Store(where) as one, tacit.Store(where) as other:
+        live, second = opened(one), opened(other)
+        for _ in range(20):
+            live.decide()
+        clients = [
+            threading.Thread(target=settle_all, args=(each, range(part, 20, 2), 2))
+            for part, each in enumerate((live, second))
+        ]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        assert len(counted(one)) == 2
+        one.erase("ada lovelace")
+        one.end("home")

@@ -131,7 +131,7 @@ def test_another_contract_under_the_same_name_is_refused(store):
 
 
 def test_points_and_problems_that_are_not_numbers(path):
-    problem = tacit.Bandit(domain=tacit.Ball(2), horizon=500)
+    problem = tacit.Bandit(domain=tacit.domains.Ball(2), horizon=500)
     with tacit.Store(path) as store:
         live = store.open("price", problem, **TARGET)
         for _ in range(3):
@@ -159,13 +159,14 @@ def test_restarts_take_fresh_noise(path):
 
     Noise is compared and not decisions, which agree by chance in two of a thousand pairs of futures.
     """
-    problem, target = tacit.Experts(n=99, horizon=50), {"algorithms": [tacit.HedgeOnSums], **TARGET}
+    problem, target = tacit.Experts(n=99, horizon=50), {"algorithms": [tacit.algorithms.HedgeOnSums], **TARGET}
     with tacit.Store(path) as store:
         use(store.open("home", problem, **target), 2)
     noises = set()
     for copy in range(3):
         shutil.copy(path, path.with_name(f"copy{copy}.db"))
         with tacit.Store(path.with_name(f"copy{copy}.db")) as store:
+            store.adopt()
             use(store.open("home", problem, **target), 12)
             with store.database.reading() as transaction:
                 state = json.loads(transaction.row("SELECT state FROM tacit_states")[0])

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -9,14 +10,15 @@ import tacit
 from attacks import rows
 from store.world import PROBLEM, SEED, TARGET, actions, losses, twin, use
 from tacit.errors import ProtocolError, StoreError
-from tacit.store.turns import Turn
+from tacit.runtime import rounds
+from tacit.store.live import Turn
 
 pytest.importorskip("sqlalchemy")
 
 
 @pytest.mark.attack(rows.WRITERS)
 def test_threads_never_share_a_round(store):
-    live = store.open("home", PROBLEM, **TARGET)
+    live = store.open("home", replace(PROBLEM, delay=80), **TARGET)  # keys live as long as their windows
     found, lock = [], threading.Lock()
 
     def client(name):
@@ -128,3 +130,13 @@ def test_forked_processes_open_their_own(store):
             os._exit(17 if "opened in another process" in str(error) else 1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
+
+
+def test_a_decision_copies_no_feedback_that_waits(store, monkeypatch):
+    copied = []
+    monkeypatch.setattr(rounds, "owned", lambda value, honest=rounds.owned: copied.append(1) or honest(value))
+    live = store.open("home", tacit.Experts(n=3, horizon=200, delay=50), **TARGET)
+    use(live, 40)
+    copied.clear()
+    live.decide()
+    assert not copied

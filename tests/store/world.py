@@ -23,9 +23,9 @@ def actions(store, name="home"):
     return [entry["action"] for entry in store.export(name)["decisions"]]
 
 
-def twin(rounds):
+def twin(rounds, **options):
     """The decisions of the same learner that was never in a store."""
-    learner = tacit.plan(PROBLEM, **TARGET).start(SEED)
+    learner = tacit.plan(PROBLEM, **TARGET, **options).start(SEED)
     found = []
     for number in range(rounds):
         found.append(learner.decide().action)

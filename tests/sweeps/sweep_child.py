@@ -5,11 +5,11 @@ import time
 from dataclasses import dataclass
 from unittest.mock import patch
 
+from tacit.algorithms.experts import ScheduledExperts
 from tacit.environments.experts import BernoulliGap
-from tacit.learners.experts import ScheduledExperts
-from tacit.planning import CATALOGUE
+from tacit.planning.planner import CATALOGUE
 from tacit.problems import Experts
-from tacit.simulation import sweep as module
+from tacit.sweeps import sweep as module
 
 
 @dataclass(frozen=True)

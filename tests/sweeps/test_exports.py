@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from tacit.simulation.exports import latex_of
+from tacit.sweeps.records import latex_of
 
 
 @pytest.fixture(scope="module")

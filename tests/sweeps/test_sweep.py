@@ -15,21 +15,20 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit
-from simulation import sweep_child
+from sweeps import sweep_child
+from tacit.algorithms.experts import ScheduledExperts
+from tacit.domains import Box
 from tacit.environments.bandit import Pricing
 from tacit.environments.experts import BernoulliGap, Replay
 from tacit.errors import InvalidInput, MissingExtra
-from tacit.geometry import Box
-from tacit.learners.experts import ScheduledExperts
-from tacit.planning import CATALOGUE
+from tacit.planning.planner import CATALOGUE
 from tacit.problems import Arms, Experts, Tracking
 from tacit.report.html import write_report
-from tacit.simulation import records
-from tacit.simulation import sweep as module
-from tacit.simulation.identity import describe, digest
 from tacit.simulation.loop import simulate
-from tacit.simulation.records import Store, Sweep
-from tacit.simulation.sweep import sweep
+from tacit.sweeps import records
+from tacit.sweeps import sweep as module
+from tacit.sweeps.records import Store, Sweep, describe, digest
+from tacit.sweeps.sweep import sweep
 
 EXPERTS = Experts(n=3, horizon=50)
 PRIVATE = (1.0, 1e-6)
@@ -116,7 +115,7 @@ def test_killed_inside_a_write_leaves_nothing_behind(tmp_path, monkeypatch):
 
 def test_second_writer_is_refused(tmp_path):
     store = Store.open(tmp_path / "r")
-    program = f"from tacit.simulation.records import Store\nwith Store.open({str(store.path)!r}).alone(): pass"
+    program = f"from tacit.sweeps.records import Store\nwith Store.open({str(store.path)!r}).alone(): pass"
     with store.alone():
         other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert "Another sweep is writing" in other.stderr
@@ -241,8 +240,8 @@ def test_arms_and_their_report(tmp_path):
     problem = Arms(n=3, horizon=300, adversary="stochastic")
     result = sweep(problem, [(1.0, 0.0)], ["coins", "decoy"], runs=2, algorithms="all", path=tmp_path / "arms")
     found = {(summary["algorithm"], summary["environment"]): summary for summary in result.summaries()}
-    assert {name for name, _ in found} == {"PhasedArms", "BatchedTsallis"}
-    assert len(found) == 4
+    assert {name for name, _ in found} == {"LiveArms", "PhasedArms", "BatchedTsallis"}
+    assert len(found) == 6
     for summary in found.values():
         assert summary["n"] == 3
     write_report(result, tmp_path / "arms.html", command="tacit sweep arms")
@@ -265,7 +264,7 @@ def test_all_algorithms_and_by_name():
 
 
 def test_names_are_the_same_in_another_process():
-    program = "from tacit.simulation.identity import *; from tacit.environments.experts import *; import numpy as np; "
+    program = "from tacit.sweeps.records import *; from tacit.environments.experts import *; import numpy as np; "
     program += "print(digest(describe(Replay(np.arange(6.0).reshape(3, 2)))))"
     other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == digest(describe(Replay(np.arange(6.0).reshape(3, 2))))
@@ -282,7 +281,7 @@ def test_large_arrays_with_one_repr_have_two_names():
 
 def test_everything_public_has_a_name():
     assert describe(Box(np.zeros(2), np.ones(2))).startswith("Box(")
-    assert describe(functools.partial(describe, 1)) == "partial(tacit.simulation.identity.describe, (1), {})"
+    assert describe(functools.partial(describe, 1)) == "partial(tacit.sweeps.records.describe, (1), {})"
     assert describe({"a": [1, np.float64(2.0)]}) == "{'a': [1, 2.0]}"
 
 
@@ -311,7 +310,7 @@ def test_progress_ends_with_nothing_left(capsys):
 # --- errors ----------------------------------------------------------------------------------------------------
 
 
-MODELS = tacit.Stochastic(domain=tacit.Ball(2), loss=tacit.LogisticLoss(), horizon=50)
+MODELS = tacit.Stochastic(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=50)
 
 
 @pytest.mark.parametrize(

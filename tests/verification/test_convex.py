@@ -7,9 +7,8 @@ import mpmath as mp
 import pytest
 
 import tacit
-from tacit.contracts import _plain
+from tacit.domains import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.losses import (
     AbsoluteLoss,
     ConvexFamily,
@@ -25,9 +24,9 @@ from tacit.losses import (
     SquaredLoss,
     TabulatedLoss,
 )
-from tacit.verification.coupled import _Draw, _longest
+from tacit.planning.contract import _plain
+from tacit.verification.convex import _Draw, _longest, constants
 from tacit.verification.facts import Facts
-from tacit.verification.losses import constants
 
 BOX = Box([0.0, -1.0], [1.0, 3.0])
 SMOOTH = [
@@ -77,18 +76,20 @@ def test_constants_of_losses_are_those_that_plans_use(loss, domain):
 def test_ctrl_with_every_loss(index):
     person = {"relation": "replace"} if index % 2 else {"relation": "zero-out", "rounds_per_person": 3}
     domain = (Ball(3), BOX, Simplex(4), L1Ball(2))[index % 4]
-    confirmed(tacit.CTRL(convex(SMOOTH[index], domain), **GIVEN, **person, max_switches=20 if index % 3 else None))
+    confirmed(
+        tacit.algorithms.CTRL(convex(SMOOTH[index], domain), **GIVEN, **person, max_switches=20 if index % 3 else None)
+    )
 
 
 @pytest.mark.parametrize("loss", [AbsoluteLoss(), QuadraticLoss()], ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("changes", [{}, {"reference_force": 0.1}, {"force": 1.0}, {"batch": 1}], ids=str)
 def test_draws_of_gibbs_measures(loss, changes):
     several = {} if "batch" in changes else {"relation": "zero-out", "rounds_per_person": 3}
-    confirmed(tacit.L2PConvex(convex(loss, Box([1.0], [2.0])), **{**DRAWN, **changes}, **several))
+    confirmed(tacit.algorithms.L2PConvex(convex(loss, Box([1.0], [2.0])), **{**DRAWN, **changes}, **several))
 
 
 def test_draws_of_gibbs_measures_in_more_dimensions():
-    made = confirmed(tacit.L2PConvex.calibrate(convex(LogisticLoss(), Ball(2)), epsilon=1.0, delta=1e-6))
+    made = confirmed(tacit.algorithms.L2PConvex.calibrate(convex(LogisticLoss(), Ball(2)), epsilon=1.0, delta=1e-6))
     made["parameters"]["sampler_distance"] *= 2000
     assert tacit.verify(made).answer == "no"
     made["parameters"]["sampler_distance"] = 0.0
@@ -98,7 +99,9 @@ def test_draws_of_gibbs_measures_in_more_dimensions():
 
 @pytest.fixture(scope="module")
 def calibrated():
-    return json.dumps(confirmed(tacit.CTRL.calibrate(convex(LogisticLoss(), Ball(3), 1000), epsilon=1.0, delta=1e-6)))
+    return json.dumps(
+        confirmed(tacit.algorithms.CTRL.calibrate(convex(LogisticLoss(), Ball(3), 1000), epsilon=1.0, delta=1e-6))
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,7 +124,7 @@ def test_louder_numbers_of_ctrl_are_refused(calibrated, part, name, factor):
 
 @pytest.mark.parametrize(("name", "factor"), [("rate", 1.02), ("regularisation", 0.98), ("clip", 1.2)])
 def test_louder_numbers_of_gibbs_measures_are_refused(name, factor):
-    made = written(tacit.L2PConvex(convex(LogisticLoss(), Ball(1)), **DRAWN))
+    made = written(tacit.algorithms.L2PConvex(convex(LogisticLoss(), Ball(1)), **DRAWN))
     made["parameters"][name] *= factor
     assert tacit.verify(made).answer == "no"
 
@@ -139,7 +142,7 @@ def test_louder_numbers_of_gibbs_measures_are_refused(name, factor):
     ],
 )
 def test_what_is_no_contract_of_ctrl_raises(place, value):
-    made = written(tacit.CTRL(convex(LogisticLoss(), Ball(3)), **GIVEN))
+    made = written(tacit.algorithms.CTRL(convex(LogisticLoss(), Ball(3)), **GIVEN))
     part, name = place.split("/")
     made[part][name] = value
     with pytest.raises(InvalidInput, match="contract"):
@@ -150,12 +153,14 @@ def test_what_numbers_do_not_say_is_not_passed():
     triangle = Polytope([[1.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], [1.0, 0.0, 0.0])
     link = TabulatedLoss.of(LogisticLoss(), largest_margin=1.0)
     for plan in (
-        tacit.CTRL(convex(LogisticLoss(), triangle), **GIVEN),
-        tacit.CTRL(convex(link, Ball(3)), **GIVEN),
+        tacit.algorithms.CTRL(convex(LogisticLoss(), triangle), **GIVEN),
+        tacit.algorithms.CTRL(convex(link, Ball(3)), **GIVEN),
     ):
         assert tacit.verify(written(plan)).answer == "not verifiable yet"
-    confirmed(tacit.CTRL(convex(LinearLoss(), triangle), **GIVEN))  # these constants are the same on every domain
-    made = written(tacit.CTRL(convex(LogisticLoss(), Ball(3)), **GIVEN))
+    confirmed(
+        tacit.algorithms.CTRL(convex(LinearLoss(), triangle), **GIVEN)
+    )  # these constants are the same on every domain
+    made = written(tacit.algorithms.CTRL(convex(LogisticLoss(), Ball(3)), **GIVEN))
     assert tacit.verify({**made, "numerics": "exact"}).answer == "not verifiable yet"
     assert tacit.verify({**made, "noise": None}).answer == "not verifiable yet"
 

@@ -9,18 +9,19 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
+from verification.test_verify import refused
 
 ENDLESS = tacit.Experts(n=3, horizon=None)
 
 
 @pytest.fixture(scope="module")
 def made():
-    plan = tacit.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6)
+    plan = tacit.algorithms.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6)
     _ = plan.regret_bound_at(3000)
     return json.loads(json.dumps(tacit.contract(plan)))
 
 
-@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.HedgeOnSums])
+@pytest.mark.parametrize("algorithm", [tacit.algorithms.LazyExperts, tacit.algorithms.HedgeOnSums])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_epochs_follow_and_forged_ones_do_not(algorithm, delta):
     written = tacit.contract(algorithm.calibrate(ENDLESS, epsilon=1.0, delta=delta))
@@ -29,13 +30,22 @@ def test_epochs_follow_and_forged_ones_do_not(algorithm, delta):
     assert verdict.answer == "yes", verdict
     assert "in every epoch so far (1)" in verdict.reason
     assert 0.98 < verdict.epsilon <= 1.0
-    assert tacit.verify({**written, "epsilon": 0.97}).answer == "no"
+    forged = copy.deepcopy(written)
+    forged["epsilon"] = forged["parameters"]["epsilon"] = 0.97
+    assert tacit.verify(forged).answer == "no"
+    weak = copy.deepcopy(written)
+    weak["epsilon"] = weak["parameters"]["epsilon"] = 1.05
+    assert tacit.verify(weak).answer == "no"
+    other = copy.deepcopy(written)
+    other["curve"][-1]["epsilon"] = 0.9 * (other["curve"][-1]["epsilon"] or 1.0)
+    assert tacit.verify(other).answer == "no"
+    assert tacit.verify({**written, "theorem": written["theorem"].split(": ", 1)[1]}).answer == "no"
 
 
 def test_a_learner_names_the_epochs_that_have_begun(made):
     assert [epoch["problem"]["horizon"] for epoch in made["epochs"]] == [1024, 2048]
     assert "in every epoch so far (2)" in tacit.verify(made).reason
-    plan = tacit.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6)
+    plan = tacit.algorithms.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6)
     learner = plan.start()
     assert len(tacit.contract(learner)["epochs"]) == 1
     learner.run(np.zeros((1024, 3)))
@@ -45,7 +55,7 @@ def test_a_learner_names_the_epochs_that_have_begun(made):
 def test_one_loud_epoch_is_enough_to_refuse(made):
     loud = copy.deepcopy(made)
     loud["epochs"][1]["noise"]["units"] = loud["epochs"][1]["noise"]["units"] * 102 // 100
-    assert tacit.verify(loud).answer == "no"
+    assert refused(loud)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +64,12 @@ def test_one_loud_epoch_is_enough_to_refuse(made):
         ("epochs/1/problem/horizon", 1024),
         ("epochs/1/problem/n", 2),
         ("epochs/0/parameters/relation", "zero-out"),
+        ("epsilon", 0.97),
         ("parameters/first_epoch", 512),
         ("epochs/0/relation", "zero-out"),
         ("epochs/0/algorithm", "RecentLeader"),
         ("rounds_per_person", 2),
+        ("epochs/0/parameters/rounds_per_person", 2),
         ("epochs", []),
         ("epochs", 3),
     ],
@@ -86,3 +98,25 @@ def test_a_first_epoch_of_one_round_says_nothing_of_the_others(made):
     changed["epsilon"], changed["delta"] = 1e-9, 0.0
     with pytest.raises(InvalidInput, match="first_epoch"):
         tacit.verify(changed)
+
+
+@pytest.mark.parametrize("several", [1, 3])
+def test_noise_that_no_epoch_has_is_refused(several):
+    """A whole noise of another algorithm beside the epochs was read by nobody, and passed."""
+    plan = tacit.algorithms.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6, rounds_per_person=several)
+    made = json.loads(json.dumps(tacit.contract(plan)))
+    assert tacit.verify(made).answer == "yes"
+    assert refused({**made, "noise": {"law": "cube", "units": 16777216}})
+    assert refused({**made, "noise": made["epochs"][0]["noise"]})
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_delta_of_an_epoch_is_the_share_of_one_round(delta):
+    """With several rounds of a person any delta of an epoch passed, even 0.24."""
+    plan = tacit.algorithms.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=delta, rounds_per_person=3)
+    made = json.loads(json.dumps(tacit.contract(plan)))
+    assert tacit.verify(made).answer == "yes"
+    for other in (made["epochs"][0]["parameters"]["delta"] * 1.03, 0.24, 1e-6, 0.0):
+        forged = copy.deepcopy(made)
+        forged["epochs"][0]["parameters"]["delta"] = other
+        assert refused(forged) == (other != made["epochs"][0]["parameters"]["delta"])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.verification.steps import FewLeak, Profile
+from tacit.verification.chains import FewLeak, Profile
 
 
 def test_one_draw_is_the_worst_of_all():
@@ -37,7 +37,9 @@ def test_steps_are_above_every_sequence_of_draws():
     assert closest > 0.9
 
 
-@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.ScheduledExperts, tacit.L2P])
+@pytest.mark.parametrize(
+    "algorithm", [tacit.algorithms.LazyExperts, tacit.algorithms.ScheduledExperts, tacit.algorithms.L2P]
+)
 def test_plans_of_a_few_tosses_follow_and_forged_ones_do_not(algorithm):
     problem = tacit.Experts(n=3, horizon=8)
     made = tacit.contract(algorithm.calibrate(problem, epsilon=1.0, delta=1e-6))

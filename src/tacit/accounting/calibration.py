@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import exp, inf, isfinite, log, sqrt
 
+from tacit.accounting.conversion import gaussian_delta
 from tacit.errors import PrivacyError
-from tacit.privacy.conversion import gaussian_delta
 
 # Below, a target asks for noise that no float has room for.
 _SMALLEST_MU = 1e-150
@@ -104,6 +104,17 @@ def minimise(cost: Callable[[float], float], low: float, high: float, tolerance:
             y = a + _GOLDEN * (b - a)
             fy = cost(exp(y))
     return exp(x if fx <= fy else y)
+
+
+def lowest(cost: Callable[[float], float], low: float = 0.0, high: float = 1.0) -> float:
+    """The minimum of a convex cost over [low, high], from above: the smallest of the values that were looked at."""
+    best = min(cost(low), cost(high))
+    while high - low > 1e-7:
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        at_left, at_right = cost(left), cost(right)
+        best = min(best, at_left, at_right)
+        low, high = (low, right) if at_left < at_right else (left, high)
+    return best
 
 
 def descend(

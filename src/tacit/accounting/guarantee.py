@@ -1,24 +1,24 @@
-"""The privacy contract: one frozen value that carries everything epsilon depends on."""
+"""The privacy guarantee: one frozen value that carries everything epsilon depends on."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from tacit.accounting.composition import Vector, compose, two_steps
+from tacit.accounting.curves import Curve, SamplerError
+from tacit.accounting.rounding import EXACT as EXACT
+from tacit.accounting.rounding import IDEALIZED as IDEALIZED
+from tacit.accounting.rounding import composed_numerics, extra_epsilon, rounded_up, sum_up
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.markup import card
-from tacit.privacy.composition import compose
-from tacit.privacy.curves import Curve, SamplerError
-from tacit.privacy.numerics import EXACT as EXACT
-from tacit.privacy.numerics import IDEALIZED as IDEALIZED
-from tacit.privacy.numerics import composed_numerics, extra_epsilon
-from tacit.privacy.rounding import rounded_up, sum_up
-from tacit.privacy.two_steps import two_steps
-from tacit.validation import check_choice, check_integer, check_number, invalid
+from tacit.validation import check_choice, check_integer, check_number, invalid, without_caches
 
 
 class Relation(StrEnum):
@@ -49,20 +49,23 @@ REPLACE = Relation.REPLACE
 ZERO_OUT = Relation.ZERO_OUT
 
 EVENT = "one round's feedback"
+PROMISED, ENFORCED = "promised", "enforced"
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """A privacy contract: epsilon and delta, and everything they depend on.
+    """A privacy guarantee: epsilon and delta, and everything they depend on.
 
     Attributes:
         curve: what leaks, as a curve; `epsilon(delta)` and `delta(epsilon)` read it.
-        at_delta: the delta at which the contract is stated when printed (0: pure).
+        at_delta: the delta at which the guarantee is stated when printed (0: pure).
         released: what the proof covers. Everything else the learner holds is private.
         theorem: the statement that proves it.
         relation: which data sets are neighbours.
-        unit: what one person is assumed to contribute.
-        rounds_per_person: how many rounds one person may stand in.
+        unit: what one person contributes in one round.
+        rounds_per_person: in how many rounds one person may stand. All of them together are protected.
+        participation_limit: who sees to it that nobody stands in more rounds: "promised" (the user promises it), or
+            "enforced" (the store counts, and takes further feedback for missing).
         adversary: against whom privacy holds (not whom the regret bound is for).
         numerics: "exact", "exact up to an extra epsilon of <number>" (which the curve contains), or
             "idealized: float64 samplers".
@@ -77,6 +80,7 @@ class Guarantee:
     relation: Relation = REPLACE
     unit: str = EVENT
     rounds_per_person: int = 1
+    participation_limit: str = PROMISED
     adversary: str = "adaptive"
     numerics: str = IDEALIZED
     randomness: str = "computational"
@@ -88,10 +92,14 @@ class Guarantee:
         check_number("Guarantee", "at_delta", self.at_delta, above=0.0, below=1.0, closed_low=True)
         object.__setattr__(self, "relation", as_relation("Guarantee", self.relation))
         check_integer("Guarantee", "rounds_per_person", self.rounds_per_person)
+        check_choice("Guarantee", "participation_limit", self.participation_limit, (PROMISED, ENFORCED))
         for name in ("released", "theorem", "unit", "adversary", "numerics", "randomness", "assumed"):
             if not isinstance(getattr(self, name), str):
                 raise invalid("Guarantee", name, "a text", getattr(self, name))
         extra_epsilon(self.numerics)  # refuses other words
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_caches(self)
 
     @property
     def notion(self) -> str:
@@ -100,28 +108,47 @@ class Guarantee:
         return "pure" if self.at_delta == 0 else ideal.notion
 
     @property
+    def protected(self) -> str:
+        """What is protected, in words, and who sees to the limit on a person's rounds."""
+        rounds, things = self.rounds_per_person, "records" if "record" in self.unit else "rounds"
+        many = f"everything one person answers in up to {rounds} {things}, together"
+        kept = many if rounds > 1 else f"what one person answers in one {things[:-1]}"
+        by = "enforced by the store" if self.participation_limit == ENFORCED else "promised by you"
+        return f"{kept}; the limit is {by}"
+
+    @property
     def private(self) -> bool:
         """False when the noise can be replayed by whoever knows the seed."""
         return not self.randomness.startswith("replayable")
 
     @np.errstate(under="ignore")
     def epsilon(self, delta: float | None = None) -> float:
-        """Certified epsilon at `delta` (default: the contract's own)."""
-        return self.curve.epsilon(self.at_delta if delta is None else delta)
+        """Return the certified epsilon at `delta` (default: the guarantee's own)."""
+        return self._stated if delta is None else self.curve.epsilon(delta)
+
+    @cached_property
+    def _stated(self) -> float:
+        return self.curve.epsilon(self.at_delta)
 
     @np.errstate(under="ignore")
     def delta(self, epsilon: float) -> float:
-        """Certified delta at `epsilon`."""
+        """Return the certified delta at `epsilon`."""
         return self.curve.delta(epsilon)
 
     def with_randomness(self, label: str) -> Guarantee:
-        """The same contract, stamped with the source that actually drew the noise."""
+        """Return the same guarantee, stamped with the source that actually drew the noise."""
         return replace(self, randomness=label)
 
+    def with_enforced_persons(self) -> Guarantee:
+        """Return the same guarantee, whose limit on a person's rounds is enforced by the store."""
+        return replace(self, participation_limit=ENFORCED)
+
     def as_replacement(self) -> Guarantee:
-        """The same contract for replaced feedback, which is two steps away if this one is for zeroed-out feedback."""
-        if self.relation is REPLACE:
-            return self
+        """Return the guarantee for replaced feedback: two steps away if this one is for zeroed-out feedback."""
+        return self if self.relation is REPLACE else self._replaced
+
+    @cached_property
+    def _replaced(self) -> Guarantee:
         return replace(
             self,
             curve=two_steps(self.curve),
@@ -130,20 +157,12 @@ class Guarantee:
         )
 
     def compose(self, *others: Guarantee) -> Guarantee:
-        """The contract of all of these together, on the same people, stated at the sum of their deltas.
+        """Compose these guarantees on the same people, stated at the sum of their deltas.
 
         Epsilon is at most the sum of their epsilons. Different relations, units or rounds per person raise.
         """
         everyone = (self, *others)
-        for other in others:
-            if not isinstance(other, Guarantee):
-                raise invalid("Guarantee.compose", "others", "guarantees", other)
-        for name in ("relation", "unit", "rounds_per_person"):
-            values = {str(getattr(g, name)) for g in everyone}
-            if len(values) > 1:
-                raise PrivacyError(
-                    f"Guarantees can be composed only under one {name}. Got {' and '.join(sorted(values))} instead."
-                )
+        check_alike(everyone)
         return Guarantee(
             curve=compose([g.curve for g in everyone], [g.at_delta for g in everyone]),
             at_delta=min(sum_up(g.at_delta for g in everyone), 1 - 2**-53),
@@ -152,20 +171,24 @@ class Guarantee:
             relation=self.relation,
             unit=self.unit,
             rounds_per_person=self.rounds_per_person,
+            participation_limit=ENFORCED if all(g.participation_limit == ENFORCED for g in everyone) else PROMISED,
             adversary=self.adversary if len({g.adversary for g in everyone}) == 1 else "oblivious",
             numerics=composed_numerics(g.numerics for g in everyone),
             randomness=next((g.randomness for g in everyone if not g.private), self.randomness),
             assumed="; ".join(dict.fromkeys(g.assumed for g in everyone if g.assumed)),
         )
 
+    @cached_property
+    def vector(self) -> Vector:
+        """The curve as numbers that are added when guarantees are composed, evaluated once."""
+        return Vector.of(self.curve)
+
     def __str__(self) -> str:
         epsilon = self.epsilon()
-        thing = "record" if "record" in self.unit else "round"
-        rounds = f"{self.rounds_per_person} {thing}{'' if self.rounds_per_person == 1 else 's'}"
         shown = rounded_up(epsilon) + (f" at delta={rounded_up(self.at_delta, 6)}" if self.at_delta else " (pure)")
         lines = [
             f"epsilon={shown} [{self.notion}; {self.theorem}]",
-            f"  unit:       {self.unit}, at most {rounds} per person",
+            f"  protected:  {self.protected}",
             f"  neighbours: {self.relation}",
             f"  released:   {self.released}",
             f"  adversary:  {self.adversary}",
@@ -176,22 +199,35 @@ class Guarantee:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The contract in a notebook."""
+        """The guarantee in a notebook."""
         first, *lines = str(self).splitlines()
         facts = [(name.strip(), text.strip()) for name, _, text in (line.partition(":") for line in lines)]
         warning = "" if self.private else "The noise can be replayed by whoever knows the seed: NOT private."
         return card(first, facts, warning=warning)
 
     def to_json(self) -> str:
-        """JSON from which `from_json` rebuilds the contract."""
-        content: dict[str, Any] = {k: v for k, v in vars(self).items() if k != "curve"}
+        """Return JSON from which `from_json` rebuilds the guarantee."""
+        content = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "curve"}
         return json.dumps({"curve": self.curve.to_dict(), **content, "relation": self.relation.value})
 
     @staticmethod
     def from_json(text: str) -> Guarantee:
-        """Rebuild a contract from `to_json`."""
+        """Rebuild a guarantee from `to_json`."""
         try:
             content = json.loads(text)
             return Guarantee(**{**content, "curve": Curve.from_dict(content["curve"])})
         except (json.JSONDecodeError, KeyError, TypeError) as error:
             raise InvalidInput(f"This is not the JSON of a Guarantee ({error}).") from None
+
+
+def check_alike(guarantees: Sequence[Guarantee]) -> None:
+    """Refuse guarantees that cannot be composed."""
+    for other in guarantees[1:]:
+        if not isinstance(other, Guarantee):
+            raise invalid("Guarantee.compose", "others", "guarantees", other)
+    for name in ("relation", "unit", "rounds_per_person"):
+        values = {str(getattr(guarantee, name)) for guarantee in guarantees}
+        if len(values) > 1:
+            raise PrivacyError(
+                f"Guarantees can be composed only under one {name}. Got {' and '.join(sorted(values))} instead."
+            )

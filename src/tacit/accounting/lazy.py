@@ -27,10 +27,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.accounting.chain_profiles import MOST_ROUNDS, ChainProfile, Pair, log_redraws, moved_pairs
+from tacit.accounting.curves import ROUND_UP, BoundedRange, Curve, Repeated, log_mixture
 from tacit.errors import PrivacyError
-from tacit.privacy.chain_profiles import MOST_ROUNDS, ChainProfile
-from tacit.privacy.coins import Pair, log_redraws, moved_pairs
-from tacit.privacy.curves import ROUND_UP, BoundedRange, Curve, Repeated, log_mixture
 from tacit.validation import FloatArray, check_integer, check_number, invalid
 
 MOST_IN_A_BATCH = 4096

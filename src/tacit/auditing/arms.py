@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
+from tacit.algorithms.arms import arm_plan as common
+from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.enumeration import Feedback, Law, walked_law
-from tacit.auditing.scripted.script import Script
+from tacit.auditing.script import Feedback, Law, NotEnumerable, Script, swapped, walked_law
 from tacit.auditing.statistics import FAILURE
-from tacit.auditing.swapped_attributes import swapped
-from tacit.learners.arms import BatchedTsallis, PhasedArms, common
-from tacit.learners.arms.common import ArmPlan
-from tacit.learners.plan import Plan
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
 
 MARGIN = 2  # noisy sums so far outside the possible ones are told apart
@@ -40,8 +39,7 @@ class ScriptedDraws:
     def __init__(self, script: Script, rate: float, plan: ArmPlan) -> None:
         self._script, self.rate = script, rate
         self._clipped = isinstance(plan, BatchedTsallis)
-        longest = plan.batch if isinstance(plan, BatchedTsallis) else _longest(plan)
-        margin, most = (0 if self._clipped else MARGIN), longest * plan.release().steps_per_round
+        margin, most = (0 if self._clipped else MARGIN), _largest(plan)
         self._window = range(-margin, most + margin + 1)
         self.sums: list[int] = []
 
@@ -70,12 +68,19 @@ class ScriptedDraws:
         return law
 
 
-def _longest(plan: ArmPlan) -> int:
-    """The longest batch of phased arms that is released before the horizon: the others were played once each."""
-    assert isinstance(plan, PhasedArms)
-    left = plan.rounds - (plan.problem.n - 1) * plan.first
-    ended = zip(plan.schedule.ends, plan.schedule.lengths, strict=True)
-    return max([length for end, length in ended if end < left] or [plan.first])
+def _largest(plan: ArmPlan) -> int:
+    """The largest sum, in steps, that is released before the horizon."""
+    steps, left = plan.release().steps_per_round, plan.rounds - (plan.problem.n - 1) * getattr(plan, "first", 0)
+    match plan:
+        case BatchedTsallis():
+            return plan.batch * steps
+        case PhasedArms():  # the other arms were played once each
+            ended = zip(plan.schedule.ends, plan.schedule.lengths, strict=True)
+            return steps * max([length for end, length in ended if end < left] or [plan.first])
+        case LiveArms():
+            blocks = [block for block in range(1, plan.rounds + 1) if plan.blocks.end(block) < left] or [1]
+            return steps * max(map(plan.blocks.length, blocks)) * (2 if plan.count_missing else 1)
+    raise NotEnumerable(f"The sums of {plan.algorithm} have no known limit.")
 
 
 def _tail(q: float, steps: int) -> float:

@@ -8,20 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from tacit.auditing.instances import Instance
-from tacit.auditing.neighbours import Pair, Search
-from tacit.auditing.replay.moved_draws import extreme_pair, moved_draws, paid_move, promised_move
-from tacit.auditing.replay.running_sums import SOLVE_SLACK, LatticePlan, SummingPlan, exact_loss
-from tacit.auditing.replay.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
+from tacit.accounting.curves import Gaussian, Pure
+from tacit.accounting.guarantee import ZERO_OUT
+from tacit.auditing.certified_law import actions_only, played
+from tacit.auditing.instances import Instance, Pair, Search
 from tacit.auditing.report import Finding
-from tacit.auditing.scripted.certified_law import actions_only, played
-from tacit.auditing.scripted.enumeration import LARGE_EPSILON, NUMERICAL_SLACK, Law, growth, transcript_law
+from tacit.auditing.script import LARGE_EPSILON, NUMERICAL_SLACK, Law, growth, transcript_law
 from tacit.auditing.statistics import FAILURE, Bound, one_run_epsilon, rates_bound, sums_bound
-from tacit.learners.plan import Plan
-from tacit.privacy.curves import Gaussian, Pure
-from tacit.privacy.guarantee import ZERO_OUT
+from tacit.auditing.tapes import (
+    SOLVE_SLACK,
+    LatticePlan,
+    SummingPlan,
+    certified_loss,
+    exact_loss,
+    extreme_pair,
+    loss_lower_bound,
+    moved_draws,
+    paid_move,
+    promised_move,
+    replay_choices,
+    replay_noise,
+)
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan
 
 # One-run audits ask for epsilon at this delta: their price for delta is in proportion to the canaries.
 ONE_RUN_DELTA = 1e-12

@@ -23,16 +23,14 @@ from typing import Any
 
 import numpy as np
 
+from tacit.algorithms.convex.ctrl.ctrl import CTRL
 from tacit.auditing.attacks import neighbours, random_stream
-from tacit.auditing.densities.claimed_ctrl import PerturbedMinimiser
-from tacit.auditing.densities.goodness_of_fit import normal_surprises, worst_surprise
-from tacit.auditing.densities.transcripts import Reading, claim_of, read, surprises, transcript
+from tacit.auditing.claimed_laws import PerturbedMinimiser, Reading, claim_of, read, surprises, transcript
 from tacit.auditing.instances import Instance
-from tacit.auditing.replay.tapes import loss_lower_bound
 from tacit.auditing.report import Finding
-from tacit.auditing.statistics import FAILURE, lower_rate, upper_rate
-from tacit.learners.ctrl.ctrl import CTRL
-from tacit.randomness import Randomness
+from tacit.auditing.statistics import FAILURE, lower_rate, normal_surprises, upper_rate, worst_surprise
+from tacit.auditing.tapes import loss_lower_bound
+from tacit.noise.randomness import Randomness
 from tacit.validation import FloatArray
 
 # Where deltas are compared: the privacy loss that a transcript must exceed.

@@ -2,29 +2,197 @@
 
 A plan for a hundred thousand rounds cannot be enumerated. Its algorithm can, and the plan says how
 (`Plan.small_instances`); what a round may hold depends on the problem alone and stands here.
+
+The search for the worst neighbours: coordinate ascent over extreme feedback, from many starts.
+
+A pair of neighbours is one stream and, in at most `rounds_per_person` rounds, a replacement. Each move changes the
+feedback of one round, in both streams or in the second one only, to another extreme; the first improvement is taken.
+Losses in [0, 1] enter every learner here through functions that are convex in each round's loss, or close to it, so
+that the extremes are where the worst pairs live; a search can miss them, and its verdict says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from tacit.auditing.neighbours import Alphabet
+from tacit.accounting.guarantee import ZERO_OUT
+from tacit.algorithms.measures import L2PMeasure
+from tacit.auditing.script import NUMERICAL_SLACK, ExactCurve, Law, epsilons, transcript_law
 from tacit.errors import InvalidInput
-from tacit.learners.l2p_measure import L2PMeasure
-from tacit.learners.plan import Plan
-from tacit.learners.small_instances import Attack, SmallInstance
-from tacit.losses.base import LossFamily
 from tacit.losses.bent import QuadraticFormLoss
-from tacit.losses.linear_models import LinkLoss
+from tacit.losses.loss import LinkLoss, LossFamily, SeveralLinks
 from tacit.losses.regularised import parted
-from tacit.losses.several import SeveralLinks
 from tacit.problems import Arms, Bandit, Convex, Experts, LipschitzLosses, Problem, Stochastic
+from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.validation import FloatArray
+
+Indices = tuple[int, ...]
+# Below this a certified delta is compared by the largest loss only: ratios of rounding errors mean nothing.
+SMALLEST_DELTA = 1e-9
+
+
+@dataclass(frozen=True)
+class Alphabet:
+    """The feedback a round may hold: the extremes, and the public one that stands for nobody."""
+
+    symbols: tuple[Any, ...]
+    public: Any = None
+
+    def stream(self, indices: Sequence[int]) -> list[Any]:
+        """The feedback; index -1 is the public one."""
+        return [self.public if index < 0 else self.symbols[index] for index in indices]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two neighbouring streams, how far their exact curve comes up to the certified one, and where."""
+
+    stream: Indices
+    neighbour: Indices
+    ratio: float
+    at: float
+    curve: ExactCurve
+
+
+class Search:
+    """Finds the pair whose exact delta comes nearest to, or over, the certified one."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        alphabet: Alphabet,
+        generator: np.random.Generator,
+        *,
+        laws: int,
+        law: Callable[[Plan, list[Any]], Law] = transcript_law,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self._plan, self._alphabet, self._generator = plan, alphabet, generator
+        self._left = laws
+        self._law = law
+        self._progress = progress
+        self._known: dict[Indices, FloatArray] = {}
+        self._place: dict[Any, int] = {}
+        self._rounds = int(plan.horizon or 1)
+        self._people = plan.guarantee.rounds_per_person
+        self._zero_out = plan.guarantee.relation is ZERO_OUT
+        grid = epsilons(plan)
+        certified = [plan.guarantee.delta(epsilon) for epsilon in grid]
+        self._grid = np.array(
+            [epsilon for epsilon, delta in zip(grid, certified, strict=True) if delta >= SMALLEST_DELTA]
+        )
+        self._certified = np.array([delta for delta in certified if delta >= SMALLEST_DELTA])
+        self._pure = plan.guarantee.curve.pure()
+
+    def spent(self) -> bool:
+        """True once the budget of laws is used up."""
+        return self._left <= 0
+
+    def run(self) -> Pair:
+        """Ascend from structured and random starts until the budget is spent; the best pair of all."""
+        best: Pair | None = None
+        attempt = 0
+        while best is None or not self.spent():
+            found = self._ascend(self._start(attempt))
+            if best is None or found.ratio > best.ratio:
+                best = found
+            attempt += 1
+            if attempt > 200:  # every pair near the optimum is known
+                break
+        return best
+
+    def pair(self, stream: Indices, neighbour: Indices) -> Pair:
+        """Measure one pair."""
+        one, other = self._of(stream), self._of(neighbour)
+        size = max(len(one), len(other))
+        curve = ExactCurve(_padded(one, size), _padded(other, size))
+        ratio, at = 0.0, 0.0
+        if self._grid.size:
+            ratios = curve.deltas(self._grid.tolist()) / self._certified
+            ratio, at = float(ratios.max()), float(self._grid[ratios.argmax()])
+        if self._pure < float("inf"):
+            loss = curve.largest_loss
+            share = loss / self._pure if self._pure > 0 else float(loss > NUMERICAL_SLACK) * 2
+            if share > ratio:
+                ratio, at = share, self._pure
+        return Pair(stream, neighbour, ratio, at, curve)
+
+    def _of(self, stream: Indices) -> FloatArray:
+        """The law as an array over all transcripts seen so far."""
+        if stream not in self._known:
+            law = self._law(self._plan, self._alphabet.stream(stream))
+            for key in law:
+                self._place.setdefault(key, len(self._place))
+            vector = np.zeros(len(self._place))
+            vector[[self._place[key] for key in law]] = list(law.values())
+            self._known[stream] = vector
+            self._left -= 1
+            if self._progress is not None:
+                self._progress(1)
+        return self._known[stream]
+
+    def _start(self, attempt: int) -> tuple[Indices, Indices]:
+        """First constant streams, one round of which becomes its opposite; then random ones."""
+        size, rounds = len(self._alphabet.symbols), self._rounds
+        last = max(1, rounds - 1)
+        if attempt < size:
+            base = [(attempt + 1) % size] * rounds
+            first = 0
+        else:
+            base = [int(index) for index in self._generator.integers(size, size=rounds)]
+            first = int(self._generator.integers(last))
+        other = list(base)
+        for place in range(first, first + self._people):
+            here = place % last
+            opposite = size - 1 - base[here]
+            other[here] = -1 if self._zero_out else opposite if opposite != base[here] else (base[here] + 1) % size
+        return tuple(base), tuple(other)
+
+    def _ascend(self, start: tuple[Indices, Indices]) -> Pair:
+        best = self.pair(*start)
+        improved = True
+        while improved and not self.spent():
+            improved = False
+            moves = self._moves(best)
+            for place in self._generator.permutation(len(moves)):
+                stream, neighbour = moves[int(place)]
+                found = self.pair(stream, neighbour)
+                if found.ratio > best.ratio * (1 + 1e-9):
+                    best, improved = found, True
+                    break
+                if self.spent():
+                    break
+        return best
+
+    def _moves(self, pair: Pair) -> list[tuple[Indices, Indices]]:
+        size = len(self._alphabet.symbols)
+        moves = []
+        for place in range(max(1, self._rounds - 1)):  # nothing is decided after the last round
+            changed = pair.stream[place] != pair.neighbour[place]
+            for index in range(size):
+                if not changed:
+                    moves.append((_put(pair.stream, place, index), _put(pair.neighbour, place, index)))
+                    continue
+                moves.append((_put(pair.stream, place, index), pair.neighbour))
+                if not self._zero_out:
+                    moves.append((pair.stream, _put(pair.neighbour, place, index)))
+        return [move for move in moves if move != (pair.stream, pair.neighbour) and move[0] != move[1]]
+
+
+def _put(stream: Indices, place: int, index: int) -> Indices:
+    return (*stream[:place], index, *stream[place + 1 :])
+
+
+def _padded(vector: FloatArray, size: int) -> FloatArray:
+    return np.pad(vector, (0, size - len(vector)))
+
 
 # Data of this many times the allowed size: longer data are clipped, that is enforced, so it is attacked.
 TOO_LONG = 5.0

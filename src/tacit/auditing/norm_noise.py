@@ -3,7 +3,7 @@
 Replays of pure one-pass plans in float64 price their noise by its declared density exp(-|z|_q). That is what this
 attack tests: under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law,
 broken off one after the other as independent beta variables, and signs are fair coins; all of them independent. Each
-becomes a standard normal number or a bet, and the tests are those of `tacit.auditing.densities.goodness_of_fit`.
+becomes a standard normal number or a bet, and the tests are those of `tacit.auditing.statistics`.
 
 Cube noise, of density exp(-max |z_j|), in the same way: the largest coordinate is a Gamma(d, 1) variable, its sign a
 fair coin, and the others are uniform between it and its negative. On the lattices of plans a step is too small to be
@@ -18,17 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, gammainc, gammaincc, ndtri
 
-from tacit.auditing.densities.goodness_of_fit import coin_surprise, normal_surprises, worst_surprise
+from tacit.algorithms.stochastic.online_to_batch.norms import Norm
+from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.auditing.report import Finding
-from tacit.auditing.statistics import FAILURE
-from tacit.learners.plan import Plan
-from tacit.learners.stochastic.norms import Norm
-from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.mechanisms.running_sums.base import Draws
-from tacit.mechanisms.running_sums.float_noise import unit_noise
-from tacit.mechanisms.running_sums.lattice_sums import Grid
+from tacit.auditing.statistics import FAILURE, coin_surprise, normal_surprises, worst_surprise
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.accumulators import Draws, unit_noise
+from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Stochastic
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
 
 
@@ -51,7 +49,7 @@ def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     norm = Norm()
     noise: Draws = norm.exponential_noise(source.stream("noise"))
     if isinstance(learner, OnlineToBatchLearner):
-        norm, noise = learner.plan.norm, learner._sums._noise
+        norm, noise = learner.plan.norm, learner.noise
     return norm_noise(noise, norm, problem.domain.dimension, coordinates=coordinates)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learners.plan import Plan
+from tacit.accounting.rounding import rounded_up
 from tacit.markup import card
-from tacit.privacy.rounding import rounded_up
+from tacit.runtime.plan import Plan
 from tacit.validation import require
 
 CLEAN = "no violation found"

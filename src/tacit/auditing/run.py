@@ -12,18 +12,16 @@ from math import inf
 
 import numpy as np
 
-from tacit.auditing import attacks
+from tacit.auditing import arms, attacks, certified_law
+from tacit.auditing import certified_law as above_threshold
 from tacit.auditing.instances import Instance
-from tacit.auditing.replay.epochs import epochs
-from tacit.auditing.replay.running_sums import LatticePlan
 from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
-from tacit.auditing.scripted import above_threshold, arms, certified_law
-from tacit.auditing.scripted.enumeration import ExactCurve, Feedback, Law, transcript_law
-from tacit.auditing.scripted.script import NotEnumerable
+from tacit.auditing.script import ExactCurve, Feedback, Law, NotEnumerable, transcript_law
+from tacit.auditing.tapes import LatticePlan, epochs
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Plan
-from tacit.learners.small_instances import Attack, SmallInstance
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.validation import check_integer, check_number
 
 __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit", "transcript_law"]
@@ -52,7 +50,8 @@ def audit(
         seed: of the search and the runs; the report repeats itself from it.
         progress: told what is being attacked.
 
-    >>> from tacit import Experts, ScheduledExperts
+    >>> from tacit import Experts
+    >>> from tacit.algorithms import ScheduledExperts
     >>> report = audit(ScheduledExperts(Experts(n=2, horizon=4), eta=0.2), budget=0.02)
     >>> report.verdict
     'no violation found'
@@ -180,26 +179,26 @@ class _Attacks:
         self.findings.append(attacks.replayed(instance, self._stream("replay"), pairs=self.count(PAIRS, 12)))
 
     def _norm_noise(self, instance: Instance) -> None:
-        from tacit.auditing.replay.norm_noise import plan_noise
+        from tacit.auditing.norm_noise import plan_noise
 
         self.say("noise with the density of a norm")
         count = self.count(NORM_COORDINATES, 4_000)
         self.findings.append(plan_noise(instance.plan, self._source.child("norm noise"), coordinates=count))
 
     def _cube_noise(self, instance: Instance) -> None:
-        from tacit.auditing.replay.norm_noise import cube_noise
+        from tacit.auditing.norm_noise import cube_noise
 
         self.say("noise shaped for the cube")
         count = self.count(NORM_COORDINATES, 4_000)
         self.findings.append(cube_noise(instance.plan, self._source.child("cube noise"), coordinates=count))
 
     def _integrated_interval(self, instance: Instance) -> None:
-        from tacit.auditing.densities.integration import QUADRATURE_SLACK, interval_law
+        from tacit.auditing.integration import QUADRATURE_SLACK, interval_law
 
         self._integrated(instance, interval_law, QUADRATURE_SLACK)
 
     def _integrated_model(self, instance: Instance) -> None:
-        from tacit.auditing.densities.minimiser import model_law
+        from tacit.auditing.integration import model_law
 
         self._integrated(instance, model_law, MODEL_SLACK)
 
@@ -209,29 +208,29 @@ class _Attacks:
         self.findings.append(attacks.exact(instance, stream, laws=laws, law=law, method="integrated", slack=slack))
 
     def _draws(self, instance: Instance) -> None:
-        from tacit.auditing.densities import draws
+        from tacit.auditing import draws
 
         count = self.count(instance.effort, 30)
         self.say(f"law of {count} draws, {instance.label}")
         self.findings.append(draws.law(instance, self._source.child(instance.label), draws=count))
 
     def _keep_probabilities(self, instance: Instance) -> None:
-        from tacit.auditing.densities import keep_probabilities
+        from tacit.auditing import integration as keep_probabilities
 
         self.say("coins read off the learner")
         runs = self.count(COIN_RUNS, 4)
         self.findings.append(keep_probabilities.coins(instance, self._source.child("coins"), runs=runs))
 
     def _minimisers(self, instance: Instance) -> None:
-        from tacit.auditing.densities import draws
+        from tacit.auditing import draws
 
         self.say("release noise and minimisers")
         count = self.count(TRANSCRIPTS, 100)
         self.findings.append(draws.release(instance, self._source.child("release"), draws=count))
 
     def _many_noises(self, instance: Instance) -> None:
-        from tacit.auditing.densities.claimed_ctrl import stacked
-        from tacit.auditing.densities.totality import totality
+        from tacit.auditing.claimed_laws import stacked
+        from tacit.auditing.integration import totality
 
         self.say("minimisers at many noises")
         stream = instance.alphabet.stream([0, len(instance.alphabet.symbols) - 1, 1])
@@ -239,7 +238,7 @@ class _Attacks:
         self.findings.append(totality(instance.plan, stacked(stream), noises))
 
     def _likelihood_ratios(self, instance: Instance) -> None:
-        from tacit.auditing.densities import draws
+        from tacit.auditing import draws
 
         runs = self.count(SCORED_RUNS, 50)
         self.say(f"likelihood ratios of {2 * runs} real runs")

@@ -10,6 +10,29 @@ passing a mechanism. And each mechanism's inputs may differ between the two runs
 
 The recorder is explicit: it swaps `Accumulator.add` and `NoisyVectors.release` inside its own context, and the streams
 are handed to the learner.
+
+Exact audit of running sums: the shipped accumulator is probed with unit noises, and its linear maps are read off.
+
+Released sums are A x + B z: x the data, z independent unit noises. One run of the accumulator on unit vectors of
+data without noise gives A, one on unit vectors of noise gives B; both come from the code that users run. Then
+
+    Gaussian noise:  mu = |B^+ A dx| exactly (infinite if A dx leaves the range of B: an outcome without noise),
+    Laplace noise:   epsilon = |B^-1 A dx|_1 exactly, for B with one fresh noise a step;
+    cube noise:      the same with the largest coordinate of each step's noise, added up over the steps.
+
+No sampling and no confidence level: noise that is too small by one part in a million is seen.
+
+Audit of sums on a lattice, in integers: which other draws would have released the same on a neighbour?
+
+The shipped accumulator runs on a stream with known draws. On the neighbour it is asked, step by step, for the draw
+that releases the same sum once more: what it adds to a sum is one with the draw, so a run with draws of zero tells by
+how much to move it. The differences of the two sequences of draws are what the noise has to hide, roundings and all.
+If no draw releases the same, the neighbours are told apart with certainty.
+
+Restarts on disjoint data: nothing of an epoch may reach the next one.
+
+Doubling promises the whole budget to each epoch, because no round's feedback enters two of them. With all outcomes
+frozen, two streams that differ in the first epoch only must make every later mechanism call with the same inputs.
 """
 
 from __future__ import annotations
@@ -19,24 +42,114 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from tacit.auditing.replay.running_sums import SummingPlan, noise_sizes, response
-from tacit.auditing.scripted.enumeration import Feedback, plain
-from tacit.auditing.scripted.script import NotEnumerable, Script, ScriptedRandomness, Stream, symbols
-from tacit.auditing.swapped_attributes import swapped
-from tacit.learners.plan import Plan
-from tacit.learners.stochastic.norms import Norm
-from tacit.mechanisms.noisy_vectors import NoisyVectors
-from tacit.mechanisms.running_sums.base import Accumulator
-from tacit.mechanisms.running_sums.lattice_sums import Grid
-from tacit.privacy.curves import Curve, Gaussian, Pure, SamplerError
-from tacit.randomness import Randomness
+from tacit.accounting.curves import Curve, Gaussian, Pure, SamplerError
+from tacit.algorithms.stochastic.online_to_batch.norms import Norm
+from tacit.auditing.instances import alphabet
+from tacit.auditing.report import Finding
+from tacit.auditing.script import Feedback, NotEnumerable, Script, ScriptedRandomness, Stream, plain, swapped, symbols
+from tacit.noise.noisy_vectors import NoisyVectors
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.accumulators import Accumulator, LossRecords, Records, SummedRecords
+from tacit.noise.running_sums.running_sum import Grid, NoiseKind, RunningSum
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
+from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
+
+# Relative rounding of the solves; the plans round their noise up by more than that.
+SOLVE_SLACK = 1e-9
+
+
+@runtime_checkable
+class SummingPlan(Protocol):
+    """What the attacks on running sums need of a plan: its sum, and the mu or epsilon of it."""
+
+    mechanism: RunningSum
+    privacy: float
+
+
+@runtime_checkable
+class LatticePlan(SummingPlan, Protocol):
+    """A plan whose sums may run on a lattice, and the mu or epsilon of each of the noises that hide the same sums."""
+
+    grid: Grid
+    privacy_per_stream: float
+
+
+@dataclass(frozen=True)
+class Response:
+    """How the released sums answer to data (steps x steps) and to unit noises (steps x draws) of this kind."""
+
+    data: FloatArray
+    noise: FloatArray
+    kind: NoiseKind
+
+    def loss(self, shift: FloatArray, norms: Callable[[FloatArray], FloatArray] | None = None) -> float:
+        """Mu (Gaussian) or epsilon between data that differ by `shift`, of shape (steps, dimension).
+
+        `norms` gives the norm of each noise vector's density exp(-|z|) if it is not that of its kind.
+        """
+        moved = self.data @ shift
+        white = np.asarray(np.linalg.lstsq(self.noise, moved, rcond=1e-12)[0], dtype=np.float64)
+        left = np.abs(moved - self.noise @ white)
+        if np.any(left > 1e-7 * max(1.0, float(np.max(np.abs(moved), initial=0.0)))):
+            return float("inf")
+        if self.kind == "gaussian":
+            return float(np.sqrt(np.sum(white**2)))
+        if self.noise.shape[1] != self.noise.shape[0]:
+            raise NotEnumerable("A pure sum with more noises than steps has no closed privacy loss.")
+        return float(np.sum(noise_sizes(white, self.kind) if norms is None else norms(white)))
+
+
+def noise_sizes(vectors: FloatArray, kind: str) -> FloatArray:
+    """The norm of each row in which pure noise of this kind is paid."""
+    sizes = np.abs(vectors)
+    return np.asarray(sizes.max(axis=1) if kind == "cube" else sizes.sum(axis=1))
+
+
+def response(mechanism: RunningSum, scale: float, sensitivities: Sequence[float] | None = None) -> Response:
+    """Probe the accumulator that `mechanism` starts at this scale."""
+    steps = mechanism.steps
+    growth = [1.0] * steps if sensitivities is None else list(sensitivities)
+    quiet = mechanism.start(max(1, steps), scale, np.zeros)
+    data = np.array([quiet.add(row, s) for row, s in zip(np.eye(steps), growth, strict=True)]).reshape(steps, steps)
+    draws = steps
+    while True:
+        source = _UnitNoises(draws)
+        probed = mechanism.start(max(1, draws), scale, source)
+        nothing = np.zeros(max(1, draws))
+        noise = np.array([probed.add(nothing, s) for s in growth]).reshape(steps, -1)
+        if source.calls <= draws:
+            return Response(data, noise[:, : max(source.calls, 1)], mechanism.noise)
+        draws = 2 * source.calls  # more than one fresh noise a step: probe again with room for all
+
+
+def exact_loss(mechanism: RunningSum, scale: float, sensitivity: float = 1.0) -> float:
+    """The exact mu or epsilon of the worst single step whose vector moves by `sensitivity` in its norm."""
+    answer = response(mechanism, scale)
+    unit = np.eye(mechanism.steps)
+    return max((answer.loss(sensitivity * unit[:, [step]]) for step in range(mechanism.steps)), default=0.0)
+
+
+class _UnitNoises:
+    """The i-th draw is the i-th unit vector."""
+
+    def __init__(self, draws: int) -> None:
+        self._draws = draws
+        self.calls = 0
+
+    def __call__(self, count: int) -> FloatArray:
+        noise = np.zeros(count)
+        if self.calls < self._draws:
+            noise[self.calls] = 1.0
+        self.calls += 1
+        return noise
+
 
 # Independent draws, so many of them, are correlated like that with probability below 1e-20.
 FEWEST_DRAWS, SAME_NOISE = 15, 0.9999
@@ -347,7 +460,8 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
             growth += [growth[-1]] * (mechanism.steps - len(growth))
             grid: Grid | None = getattr(plan, "grid", None)
             whole = grid is not None and grid.units > 0  # the coordinates of the noise are independent: l1
-            norms = plan.norm.dual_sizes if isinstance(plan, NormPlan) and not whole else None
+            measured = isinstance(plan, NormPlan) and isinstance(plan.norm, Norm) and not whole
+            norms = plan.norm.dual_sizes if measured else None  # type: ignore[attr-defined]
             loss = response(mechanism, head.scale, growth).loss(steps, norms)
         else:
             gaussian = head.kind == "gaussian"
@@ -369,3 +483,156 @@ def certified_loss(plan: Plan) -> float | None:
     if isinstance(curve, Gaussian):
         return curve.mu
     return curve.value if isinstance(curve, Pure) else None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """By how much draws must move, one row a step, and in the norm that the noise is paid in."""
+
+    draws: FloatArray
+    size: float
+
+
+class _Given:
+    """A noise source that gives out what it was told."""
+
+    def __init__(self) -> None:
+        self.draw: FloatArray = np.empty(0)
+
+    def __call__(self, count: int) -> FloatArray:
+        return self.draw
+
+
+def moved_draws(
+    mechanism: RunningSum,
+    grid: Grid,
+    pair: tuple[FloatArray, FloatArray],
+    draws: FloatArray,
+    sensitivities: FloatArray | None = None,
+) -> Moved:
+    """The draws that release on the second stream what `draws` released on the first, minus `draws`."""
+    growth = np.ones(len(draws)) if sensitivities is None else sensitivities
+    sides = [_Given(), _Given()]
+    first, second = (mechanism._accumulator(draws.shape[1], grid.scale, side, grid) for side in sides)
+    moved = np.zeros(draws.shape)
+    for step, (row, other, draw) in enumerate(zip(*pair, draws, strict=True)):
+        stretch = float(growth[step])
+        sides[0].draw = draw
+        released = first.add(row, stretch)
+        sides[1].draw = np.rint((released - _quiet(second, sides[1], other, stretch)) / (grid.step * stretch))
+        if not np.array_equal(second.add(other, stretch), released):
+            return Moved(moved, inf)
+        moved[step] = sides[1].draw - draw
+    return Moved(moved, _size(mechanism, moved))
+
+
+def promised_move(mechanism: RunningSum, grid: Grid) -> float:
+    """How far a person may move the draws, in the norm of the noise: what the lattice was made for."""
+    if mechanism.noise != "gaussian":
+        floors = grid.rounding.l1_shift(grid.records.dimension)
+        return float(mechanism.nodes * grid.records.pure_shift(mechanism.noise, grid.units) + floors)
+    shift, column = grid.records.l2_shift(grid.units), mechanism.column_norm * mechanism.crowding(grid.records.apart)
+    return grid.rounding.moved(shift, column, mechanism.steps, grid.records.dimension)
+
+
+def paid_move(mechanism: RunningSum, grid: Grid, privacy: float) -> float:
+    """How far the noise hides draws at this mu or epsilon."""
+    return privacy * GAUSSIAN_SIGMA if mechanism.noise == "gaussian" else privacy / grid.rate
+
+
+def extreme_pair(
+    records: Records, units: int, steps: int, generator: np.random.Generator, first: int
+) -> tuple[FloatArray, FloatArray]:
+    """Random streams that differ as much as neighbours may, from step `first` on."""
+    shape = (steps, records.dimension)
+    signs = np.where(generator.random(records.dimension) < 0.5, -1.0, 1.0)
+    if isinstance(records, LossRecords):
+        rows, changed, blank = generator.random(shape), (1 + signs) / 2, np.full(records.dimension, 0.5)
+    else:
+        rows = generator.standard_normal(shape)
+        rows *= records.size * generator.random((steps, 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
+        changed, blank = signs * records.size / np.sqrt(records.dimension), np.zeros(records.dimension)
+    other = rows.copy()
+    last = first + records.people
+    rows[first:last] = changed
+    other[first:last] = 2 * blank - changed if records.sides == 2 else blank
+    if isinstance(records, SummedRecords):
+        return records.each(rows, units), records.each(other, units)
+    return rows, other
+
+
+def _size(mechanism: RunningSum, moved: FloatArray) -> float:
+    """The moves of all draws in l2, in l1, or for cube noise the largest coordinate of each step, added up."""
+    if mechanism.noise == "gaussian":
+        return float(np.sqrt((moved**2).sum()))
+    return float(noise_sizes(moved, mechanism.noise).sum())
+
+
+def _quiet(sums: Accumulator, source: _Given, row: FloatArray, stretch: float) -> FloatArray:
+    """What the next release would be without fresh noise; nothing has happened afterwards."""
+    saved = sums.state_dict()
+    source.draw = np.zeros(row.size)
+    released = sums.add(row, stretch)
+    sums.load_state_dict(saved)
+    return released
+
+
+# Rounds that are played in the second epoch: enough for a few coins.
+_AFTER = 24
+
+
+@runtime_checkable
+class EpochPlan(Protocol):
+    """What this attack needs of a plan that starts again: the plan of each epoch."""
+
+    def epoch(self, index: int) -> Plan:
+        """The plan of this epoch."""
+
+
+def epochs(plan: Plan, generator: np.random.Generator) -> Finding:
+    """Replay a change in the last round of the first epoch; compare all later calls."""
+    assert isinstance(plan, EpochPlan)
+    first = plan.epoch(0)
+    length = first.horizon or 1
+    letters = alphabet(first)
+    stream = letters.stream([int(k) for k in generator.integers(len(letters.symbols), size=length + _AFTER)])
+    # Opposites that no learner may ignore: constant losses, first and last of the alphabet, change nothing.
+    stream[length - 1], opposite = letters.symbols[1], letters.symbols[-2]
+    neighbour = [*stream[: length - 1], opposite, *stream[length:]]
+    worst, reason = 0.0, ""
+    try:
+        worst, reason = _later_difference(plan, stream, neighbour, generator, length, finite=True)
+    except NotEnumerable:
+        worst, reason = _later_difference(plan, stream, neighbour, generator, length, finite=False)
+    return Finding(
+        "epochs", f"epochs of {length} rounds", "largest change of a later call", 0.0, worst, worst > 0 or bool(reason),
+        detail=reason or "data of one epoch reached a mechanism of the next",
+        stream=tuple(stream[length - 2 : length + 1]), neighbour=tuple(neighbour[length - 2 : length + 1]), check=True,
+    )  # fmt: skip
+
+
+def _later_difference(
+    plan: Plan, stream: list[Any], neighbour: list[Any], generator: np.random.Generator, length: int, *, finite: bool
+) -> tuple[float, str]:
+    tapes: list[Tape] = []
+    marks: list[tuple[int, int]] = []
+    for feedback in (stream, neighbour):
+        tape = Tape(generator, before=tapes[0] if tapes else None)
+        source = ScriptedRandomness(tape) if finite else TapeRandomness(tape)
+        with symbols(), recorded_sums(tape):
+            learner = plan.start(source)
+            for count, row in enumerate(feedback):
+                if count == length:
+                    marks.append((len(tape.choices), len(tape.releases)))
+                learner.play()
+                learner.observe(row)
+        tapes.append(tape)
+    if tapes[1].diverged or marks[0] != marks[1]:
+        return 0.0, tapes[1].diverged or "the epochs call their mechanisms a different number of times"
+    choices, releases = marks[0]
+    worst = 0.0
+    for one, other in zip(tapes[0].probabilities[choices:], tapes[1].probabilities[choices:], strict=True):
+        worst = max(worst, float(np.max(np.abs(np.array(one) - np.array(other)), initial=0.0)))
+    for before, after in zip(tapes[0].releases[releases:], tapes[1].releases[releases:], strict=True):
+        worst = max(worst, float(np.max(np.abs(before.value - after.value), initial=0.0)))
+    return worst, ""

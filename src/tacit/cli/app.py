@@ -1,18 +1,380 @@
-"""The commands and their shared options."""
+"""The commands: what each does, beside `run`, `demo`, `serve` and `token`, which have files of their own."""
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from inspect import Parameter
+from itertools import product
+from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from typer.core import TyperGroup
 
-from tacit.cli import audit, bench, contract, demo, plan, report, run, serve, simulate, sweep, token
-from tacit.cli.commands import add_command
+import tacit
+from tacit.algorithms.bandit import Rounds
+from tacit.cli import demo, options, problems, run, service, store
+from tacit.cli.options import Part, add_command, add_commands, options_of, with_options
+from tacit.environments.environment import BanditStream, ConvexStream, Environment, ExpertStream, LipschitzStream
+from tacit.environments.named import NAMED, fitting_environment, named_environment
+from tacit.errors import InvalidInput
+from tacit.noise.randomness import Randomness
+from tacit.problems import Problem
+from tacit.progress import Progress
+from tacit.report.html import write_report
+from tacit.report.plots import plot_regret
+from tacit.report.tables import Table, Value, plain_summary, summary_table
+from tacit.runtime.plan import Plan
+from tacit.sweeps.records import Sweep
+from tacit.validation import check_integer, invalid
 from tacit.version import __version__
 
+plans = typer.Typer(
+    help="Calibrate every algorithm that applies, and choose by certified regret.", no_args_is_help=True
+)
+
+
+def make_plan(
+    problem: Problem,
+    privacy: dict[str, Any],
+    output: options.Output,
+    rank: Annotated[str, typer.Option(help="typical (regret in reference worlds) or certified.")] = "typical",
+    environment: options.Believed = None,
+    runs: Annotated[int, typer.Option(help="How many runs of each plan are simulated in --environment.")] = 20,
+) -> None:
+    """Calibrate every algorithm that applies, and choose by a public rule, which the answer states.
+
+    The rule takes the smallest typical regret among certificates that are close enough to the smallest.
+    """
+    choice = tacit.plan(problem, **privacy, rank=rank, environment=environment, runs=runs)
+    output.answer(choice.explain(), choice.to_dict())
+
+
+add_commands(plans, make_plan, problems.PLANNED)
+
+
+simulations = typer.Typer(help="Measure regret on made-up streams, beside the certified regret.", no_args_is_help=True)
+
+NAMES = "; ".join(f"{kind.__name__}: {', '.join(names)}" for kind, names in NAMED.items())
+World = Annotated[str | None, typer.Option(help=f"What makes the feedback ({NAMES}; default: the first that fits).")]
+
+
+def simulate(
+    problem: Problem,
+    privacy: dict[str, Any],
+    output: options.Output,
+    environment: World = None,
+    runs: Annotated[int, typer.Option(help="How many independent runs.")] = 20,
+    seed: Annotated[int, typer.Option(help="Makes the runs repeatable.")] = 0,
+    late: Annotated[int, typer.Option(help="Feedback comes up to so many rounds later; beyond --delay: never.")] = 0,
+    missing: Annotated[float, typer.Option(help="Share of the rounds whose feedback never comes.")] = 0.0,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of regret here.")] = None,
+) -> None:
+    """The chosen plan runs against an environment."""
+    options.check_picture(plot)
+    stream = named_environment(environment or fitting_environment(problem), problem)
+    result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed, late=late, missing=missing)
+    if plot is not None:
+        plot_regret([result], plot)
+    output.answer(result.summary(), result.to_dict())
+
+
+def played(problem: Part) -> Part:
+    """The problem's options, its horizon among those that must be given: an environment has a length."""
+
+    def make(**given: Any) -> Any:
+        return problem(**given)
+
+    rounds = Annotated[int, typer.Option(help="Number of rounds that are played.")]
+    horizon = options_of(problem)["horizon"].replace(annotation=rounds, default=Parameter.empty)
+    return with_options(problem, make, {"horizon": horizon})
+
+
+PLAYED = tuple(played(problem) for problem in problems.SIMULATED)
+"""Problems that are played for a number of rounds."""
+
+add_commands(simulations, simulate, PLAYED)
+
+
+sweeps = typer.Typer(
+    help="Simulate a grid of problems and privacies; a killed sweep goes on where it stopped.", no_args_is_help=True
+)
+
+Epsilons = Annotated[str, typer.Option(help="Privacy budgets, with commas between them.")]
+Runs = Annotated[int, typer.Option(help="How many runs of each cell.")]
+Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder of Parquet files to append to.")]
+Environments = Annotated[
+    str | None, typer.Option(help=f"Environments, with commas between them ({NAMES}; default: the first that fits).")
+]
+Algorithms = Annotated[str, typer.Option(help="best (the planner's choice), all, or names with commas between them.")]
+LowerBound = Annotated[
+    bool,
+    typer.Option(
+        help="Also simulate without privacy (epsilon = 10000), for comparison; the proved floor is always shown."
+    ),
+]
+SweepSeed = Annotated[int, typer.Option("--seed", help="Makes the sweep repeatable.")]
+Jobs = Annotated[int, typer.Option(help="How many processes; -1 uses all cores.")]
+Backend = Annotated[str | None, typer.Option(help="A joblib backend other than loky.")]
+LISTS = {
+    "horizon": ("horizons", Annotated[str, typer.Option(help="Numbers of rounds, with commas between them.")]),
+    "n": ("n", Annotated[str, typer.Option(help="Numbers of experts, with commas between them.")]),
+    "dim": ("dim", Annotated[str, typer.Option(help="Dimensions, with commas between them.")]),
+}
+"""The options that a sweep takes lists of, under what name."""
+
+
+def budgets(epsilons: Epsilons, delta: options.Delta = 1e-6, floor: LowerBound = False) -> list[tuple[float, float]]:
+    """Every epsilon with delta, and the floor if it is wanted."""
+    wanted = numbers("epsilons", epsilons, float)
+    return [(epsilon, delta) for epsilon in (*wanted, *([options.WITHOUT_PRIVACY] if floor else []))]
+
+
+def run_sweep(
+    problem: Sequence[Problem],
+    privacy: list[tuple[float, float]],
+    output: options.Output,
+    folder: Folder,
+    runs: Runs = 20,
+    environments: Environments = None,
+    algorithms: Algorithms = "best",
+    seed: SweepSeed = 0,
+    jobs: Jobs = -1,
+    backend: Backend = None,
+) -> None:
+    """A grid of these problems is simulated; what was measured is appended to a folder, and shown as a table."""
+    names = algorithms.split(",")
+    result = tacit.sweep(
+        problem,
+        privacy,
+        [fitting_environment(problem[0])] if environments is None else environments.split(","),
+        runs=runs,
+        seed=seed,
+        path=folder,
+        algorithms=names[0] if len(names) == 1 else names,
+        backend=backend,
+        n_jobs=jobs,
+        command=shlex.join(["tacit", *sys.argv[1:]]),
+    )
+    summaries = result.summaries()
+    last = f"{len(result):,} runs in {folder}; a page of it: tacit report {shlex.quote(str(folder))}"
+    record = {"path": str(folder), "runs": len(result), "cells": [plain_summary(s) for s in summaries]}
+    output.answer(f"{summary_table(summaries).to_text()}\n{last}", record)
+
+
+def listed(problem: Part) -> Part:
+    """The problem over every combination of its lists: a function with the same options, lists among them."""
+    found = options_of(problem)
+    names = {old: new for old, (new, _) in LISTS.items() if old in found}
+
+    def make(**given: Any) -> list[Problem]:
+        values = [numbers(new, given.pop(new), int) for new in names.values()]
+        return [problem(**given, **dict(zip(names, chosen, strict=True))) for chosen in product(*values)]
+
+    changed = {
+        old: found[old].replace(name=new, annotation=LISTS[old][1], default=Parameter.empty)
+        for old, new in names.items()
+    }
+    return with_options(problem, make, changed)
+
+
+def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
+    """The numbers of a list with commas."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InvalidInput(f"--{name} must be {what} with commas between them. Got {text!r} instead.") from None
+
+
+add_commands(sweeps, run_sweep, [listed(kind) for kind in problems.SIMULATED], budgets)
+
+
+def report(
+    output: options.Output,
+    results: Annotated[Path, typer.Argument(help="The folder or file that `tacit sweep` wrote.")],
+    page: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="The page's title.")] = "",
+    text: Annotated[bool, typer.Option("--text", help="Only print the table; write no page.")] = False,
+) -> None:
+    """Write what a sweep measured as one HTML page: pictures, sortable tables, contracts."""
+    options.check_folder(page)
+    sweep = Sweep.read(results)
+    record = {"path": str(results), "runs": len(sweep)}
+    if text:
+        summaries = sweep.summaries()
+        table = summary_table(summaries).to_text()
+        output.answer(table.rstrip("\n"), record | {"cells": [plain_summary(s) for s in summaries]})
+        return
+    write_report(sweep, page, command=shlex.join(["tacit", *sys.argv[1:]]), title=title)
+    output.answer(f"{len(sweep):,} runs: {page}", record | {"page": str(page)})
+
+
+audits = typer.Typer(help="Try to break the privacy contract of a plan.", no_args_is_help=True)
+
+Budget = Annotated[float, typer.Option(help="Effort: 1 takes less than two minutes.")]
+AuditSeed = Annotated[int, typer.Option("--seed", help="Makes the audit repeatable.")]
+Plot = Annotated[Path | None, typer.Option(help="Write a picture of the certified and the measured curve here.")]
+
+
+def attack(
+    problem: Problem,
+    privacy: dict[str, Any],
+    output: options.Output,
+    budget: Budget = 1.0,
+    seed: AuditSeed = 0,
+    plot: Plot = None,
+) -> None:
+    """The plan's contract is attacked; exit code 1 if it was broken."""
+    options.check_picture(plot)
+    report = tacit.audit(tacit.plan(problem, **privacy).plan, budget=budget, seed=seed, progress=_progress())
+    if plot is not None:
+        report.plot(plot)
+    output.answer(str(report), report.to_dict())
+    if report.violation:
+        raise typer.Exit(1)
+
+
+add_commands(audits, attack, (*problems.SIMULATED, problems.stochastic, problems.stochastic_lipschitz))
+
+
+def _progress() -> Any:
+    """What is being audited, on a terminal only."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda text: typer.echo(f"  {text} ...", err=True)
+
+
+contracts = typer.Typer(help="Write contracts as JSON, and verify them.", no_args_is_help=True)
+written = typer.Typer(help="Write the contract of the chosen plan as JSON.", no_args_is_help=True)
+contracts.add_typer(written, name="write")
+
+
+def write(
+    problem: Problem,
+    privacy: dict[str, Any],
+    output: options.Output,
+    to: Annotated[Path | None, typer.Option("--output", help="Where it goes (default: standard output).")] = None,
+) -> None:
+    """Every algorithm that applies is calibrated; the contract of the chosen one is written."""
+    options.check_folder(to)
+    made = tacit.contract(tacit.plan(problem, **privacy))
+    if to is None:
+        typer.echo(json.dumps(made, indent=2))
+        return
+    to.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
+    output.answer(f"Contract: {to}", {"contract": str(to)})
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="A contract as JSON, of tacit.contract or `tacit contract write`.")],
+    output: options.Output,
+) -> None:
+    """Everything is recomputed from the plan's public numbers.
+
+    Exit code 0: yes, 1: no, 2: not verifiable yet, 3: not private.
+    """
+    text = read_contract(file)
+    try:
+        verdict = tacit.verify(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None
+    output.answer(str(verdict), verdict.to_dict())
+    if verdict.exit_code:
+        raise typer.Exit(verdict.exit_code)
+
+
+def read_contract(file: Path) -> str:
+    """Return the text of a file that holds a JSON object."""
+    if not file.exists():
+        raise InvalidInput(f"There is no file {str(file)!r}.")
+    try:
+        text = file.read_text(encoding="utf-8")
+        found = json.loads(text)
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} is not UTF-8 text.") from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{file} is not JSON: a contract is what `tacit contract write` writes.") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{file} is no contract: that is a JSON object, as `tacit contract write` writes it.")
+    return text
+
+
+add_commands(written, write, problems.PLANNED)
+add_command(contracts, verify)
+
+
+benches = typer.Typer(help="Measure how fast every algorithm decides on this machine.", no_args_is_help=True)
+
+HEADS = ("algorithm", "rounds a second", "microseconds a round", "normal draws a round")
+
+
+def bench(
+    problem: Problem,
+    privacy: dict[str, Any],
+    output: options.Output,
+    repeats: Annotated[int, typer.Option(help="How many runs of each algorithm; the fastest counts.")] = 3,
+) -> None:
+    """Every plan's `run` is timed on one simulated stream.
+
+    The last column is the same time as a number of standard normal draws of the generator that tacit uses, measured
+    in the same run: it can be compared between machines.
+    """
+    check_integer("bench", "repeats", repeats)
+    environment = named_environment(fitting_environment(problem), problem)
+    plans = [candidate.plan for candidate in tacit.plan(problem, **privacy).candidates if candidate.plan is not None]
+    rows = []
+    with Progress("timing", None) as shown:
+        for plan in plans:
+            shown.say(plan.algorithm)
+            rows.append((plan.algorithm, *timed(plan, environment, repeats)))
+    names = ("algorithm", "seconds_a_round", "draws_a_round")
+    lines = [(name, f"{1 / seconds:,.0f}", f"{1e6 * seconds:,.3g}", f"{draws:,.3g}") for name, seconds, draws in rows]
+    table = Table(HEADS, tuple(tuple(Value(text) for text in line) for line in lines))
+    head = f"{type(environment).__name__}, {environment.horizon:,} rounds, the fastest of {repeats}"
+    output.answer(f"{head}\n\n{table.to_text()}", [dict(zip(names, row, strict=True)) for row in rows])
+
+
+def feedback_of(environment: Environment, generator: np.random.Generator) -> Any:
+    """One stream, as a learner's `run` takes it."""
+    if isinstance(environment, ExpertStream):
+        return environment.losses(generator)
+    if isinstance(environment, ConvexStream):
+        return environment.data(generator)
+    if isinstance(environment, LipschitzStream):
+        return environment.functions(generator)
+    if isinstance(environment, BanditStream):
+        return Rounds(environment.start(generator).values, environment.horizon, keep=False)
+    raise invalid("bench", "environment", "one that does not react to decisions", environment)
+
+
+def timed(plan: Plan, environment: Environment, repeats: int) -> tuple[float, float]:
+    """Seconds a round, and how many normal draws fit into one; the two are measured in turns."""
+    count = max(10_000, environment.horizon)
+    deciding, drawing = [], []
+    for repeat in range(repeats):
+        source = Randomness.replayable(repeat)
+        learner, feedback = plan.start(source), feedback_of(environment, source.stream("feedback"))
+        noise = source.stream("noise")
+        start = perf_counter()
+        noise.standard_normal(count)
+        middle = perf_counter()
+        learner.run(feedback)
+        drawing.append((middle - start) / count)
+        deciding.append((perf_counter() - middle) / environment.horizon)
+    return min(deciding), min(deciding) / min(drawing)
+
+
+add_commands(benches, bench, PLAYED)
+
+
 ABOUT = "Differentially private online learning: decide again and again, with a proof of what the decisions leak."
-ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "contract", "bench", "serve", "token")
+ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "contract", "bench", "serve", "token", "store")
 
 
 class InOrder(TyperGroup):
@@ -30,17 +392,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(plan.app, name="plan")
-app.add_typer(run.app, name="run")
-app.add_typer(simulate.app, name="simulate")
-app.add_typer(sweep.app, name="sweep")
-app.add_typer(audit.app, name="audit")
-app.add_typer(contract.app, name="contract")
-app.add_typer(bench.app, name="bench")
-add_command(app, report.report)
-add_command(app, demo.demo)
-add_command(app, serve.serve)
-add_command(app, token.token)
+for part, name in (
+    (plans, "plan"), (run.app, "run"), (simulations, "simulate"), (sweeps, "sweep"), (audits, "audit"),
+    (contracts, "contract"), (benches, "bench"), (store.app, "store"),
+):  # fmt: skip
+    app.add_typer(part, name=name)
+for action in (report, demo.demo, service.serve, service.token):
+    add_command(app, action)
 
 
 def _version(wanted: bool) -> None:

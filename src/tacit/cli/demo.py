@@ -11,7 +11,7 @@ import typer
 
 import tacit
 from tacit.cli import options
-from tacit.cli.sweep import FLOOR
+from tacit.environments import Replay
 from tacit.problems import Problem
 from tacit.report.html import write_report
 from tacit.report.plots import plot_regret
@@ -44,10 +44,12 @@ def demo(
     output.say("One private run, secret randomness. How often each classifier answered:")
     for name, count in zip(names, held, strict=True):
         output.say(f"  {name:20s} {count:5d}  {'#' * round(40 * count / rounds)}")
-    environment = tacit.Replay(losses)
+    environment = Replay(losses)
     private = tacit.simulate(plan, environment, runs=runs)
     # The same problem at an enormous epsilon: what the loop would pay with no privacy at all.
-    floor = tacit.simulate(tacit.plan(plan.problem, epsilon=FLOOR, delta=delta), environment, runs=runs)
+    floor = tacit.simulate(
+        tacit.plan(plan.problem, epsilon=options.WITHOUT_PRIVACY, delta=delta), environment, runs=runs
+    )
     plot_regret([private], picture, title=f"Choosing among {n} digit classifiers, epsilon = {epsilon:g}", floor=floor)
     output.say(
         f"\nOver {runs} replayable runs: mean regret {private.mean[-1]:.1f} (certified regret {private.bound:.1f}), "
@@ -55,7 +57,7 @@ def demo(
         f"Picture: {picture}"
     )
     # Every algorithm at three privacies, as one page that opens offline.
-    privacies = [(epsilon / 3, delta), (epsilon, delta), (FLOOR, delta)]
+    privacies = [(epsilon / 3, delta), (epsilon, delta), (options.WITHOUT_PRIVACY, delta)]
     page = write_report(
         tacit.sweep(plan.problem, privacies, digits_stream, runs=runs, algorithms="all", command="tacit demo"),
         picture.with_suffix(".html"),
@@ -67,9 +69,9 @@ def demo(
     output.answer(f"Report:  {page}", record | {"picture": str(picture), "page": str(page)})
 
 
-def digits_stream(problem: Problem) -> tacit.Replay:
+def digits_stream(problem: Problem) -> Replay:
     """The bundled stream as an environment."""
-    return tacit.Replay(digits_models()[1])
+    return Replay(digits_models()[1])
 
 
 def digits_models() -> tuple[list[str], np.ndarray]:

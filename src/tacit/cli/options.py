@@ -1,19 +1,30 @@
-"""Options that several commands share, so that one name means one thing everywhere.
+"""Options that several commands share, so that one name means one thing everywhere; and commands made of them.
 
-`everywhere` has the options of every command: one that is added there is added to all of them.
+`everywhere` has the options of every command: one that is added there is added to all of them. What `plan`, `run`,
+`simulate`, `sweep`, `audit` and `bench` do is written once, as an action, and there is a command for every kind of
+problem. The arguments `problem`, `privacy` and `output` of an action are made by functions of options; the rest are
+options of its own. Typer reads signatures, so one that joins them all stands in place of the action's.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from tacit.errors import InvalidInput
-from tacit.report.style import check_picture as check_format
+from tacit.report.plots import check_picture as check_format
+
+WITHOUT_PRIVACY = 1e4
+"""The epsilon that stands for no privacy in comparisons."""
 
 Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[
@@ -30,19 +41,16 @@ Delta = Annotated[float, typer.Option(help="Failure probability of the privacy; 
 Horizon = Annotated[
     int | None, typer.Option(help="Number of rounds; left out: unknown (restarts at doubling lengths).")
 ]
-Adversary = Annotated[
-    str | None,
-    typer.Option(
-        help="Who makes the losses: oblivious (fixed in advance, the default), adaptive (may react) or stochastic "
-        "(independent, from one distribution)."
-    ),
-]
 Delay = Annotated[
     int, typer.Option(help="How many further rounds may be decided before the feedback of a round is there.")
 ]
 Switches = Annotated[int, typer.Option(help="How often the sequence that regret compares with may switch.")]
 LossMaker = Annotated[
-    str, typer.Option("--adversary", help="Who makes the losses: stochastic (random, shifting), oblivious or adaptive.")
+    str,
+    typer.Option(
+        "--adversary",
+        help="Who makes the losses: stochastic (independent), oblivious (fixed in advance) or adaptive (may react).",
+    ),
 ]
 ArmLossMaker = Annotated[
     str,
@@ -62,7 +70,7 @@ Numerics = Annotated[
 Algorithm = Annotated[
     str | None,
     typer.Option(
-        help="The algorithm by its name (default: the smallest certified regret, unless a public rule prefers another)."
+        help="The algorithm by its name (default: chosen by typical regret, within limits on certified regret)."
     ),
 ]
 Confidence = Annotated[
@@ -76,7 +84,7 @@ Believed = Annotated[
     str | None,
     typer.Option(
         "--environment",
-        help="Choose by regret simulated in this world (its name, as in tacit simulate) instead of certified regret.",
+        help="Choose by regret simulated in this world (its name, as in tacit simulate) alone.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -113,10 +121,9 @@ def everywhere(as_json: Json = False) -> Output:
     return Output(as_json)
 
 
-def privacy(
+def privacy_options(
     epsilon: Epsilon,
     delta: Delta = 1e-6,
-    adversary: Adversary = None,
     relation: RelationName = "replace",
     rounds_per_person: RoundsPerPerson = 1,
     max_switches: MaxSwitches = None,
@@ -128,7 +135,6 @@ def privacy(
     return {
         "epsilon": epsilon,
         "delta": delta,
-        "adversary": adversary,
         "relation": relation,
         "rounds_per_person": rounds_per_person,
         "max_switches": max_switches,
@@ -149,3 +155,86 @@ def check_picture(path: Path | None) -> None:
     check_folder(path)
     if path is not None:
         check_format(path)
+
+
+Part = Callable[..., Any]
+
+
+def add_commands(
+    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part | None = None, **parts: Part
+) -> None:
+    """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, output, ...)`."""
+    for problem in problems:
+        add_command(app, action, problem=problem, privacy=privacy or privacy_of(problem), **parts)
+
+
+def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
+    """Add a command to `app`, named for its problem or else for the action."""
+    name = parts["problem"].__name__ if "problem" in parts else action.__name__
+    app.command(name)(joined(action, **parts))
+
+
+def joined(action: Part, **parts: Part) -> Callable[..., None]:
+    """A command with the options of all parts and of the action; where two have one name, the first part's is meant."""
+    own = options_of(action)
+    makers = {**parts, "output": everywhere}
+    taken: dict[str, Parameter] = {}
+    shares: dict[str, list[str]] = {}
+    for argument, part in makers.items():
+        del own[argument]
+        shares[argument] = [name for name in options_of(part) if name not in taken]
+        taken |= {name: option for name, option in options_of(part).items() if name not in taken}
+
+    def command(**given: Any) -> None:
+        made = {
+            argument: makers[argument](**{name: given[name] for name in share}) for argument, share in shares.items()
+        }
+        try:
+            action(**made, **{name: given[name] for name in own})
+            sys.stdout.flush()
+        except BrokenPipeError:
+            nobody_listens()
+
+    together = [*taken.values(), *own.values()]
+    together.sort(key=lambda option: option.default is not Parameter.empty)  # what must be given stands first
+    texts = [parts["problem"].__doc__, action.__doc__] if "problem" in parts else [action.__doc__]
+    command.__doc__ = "\n\n".join(text for text in texts if text)
+    vars(command)["__signature__"] = Signature(together)
+    command.__annotations__ = {}
+    return command
+
+
+def options_of(part: Part) -> dict[str, Parameter]:
+    """The options of a function, by name."""
+    found = signature(part, eval_str=True).parameters
+    return {name: option.replace(kind=Parameter.KEYWORD_ONLY) for name, option in found.items()}
+
+
+def with_options(part: Part, function: Part, changed: dict[str, Parameter]) -> Part:
+    """`function`, which passes for `part` with some of its options changed (old name -> new option)."""
+    found = [changed.get(name, option) for name, option in options_of(part).items()]
+    function.__name__, function.__doc__ = part.__name__, part.__doc__
+    vars(function)["__signature__"] = Signature(found)
+    return function
+
+
+def privacy_of(problem: Part) -> Part:
+    """The planner's options; convex problems alone have an algorithm for no privacy at all."""
+    if problem.__name__ != "convex":
+        return privacy_options
+
+    def make(**given: Any) -> dict[str, Any]:
+        return privacy_options(**given)
+
+    epsilon = options_of(privacy_options)["epsilon"].replace(annotation=EpsilonOrNone)
+    return with_options(privacy_options, make, {"epsilon": epsilon})
+
+
+def nobody_listens() -> None:
+    """The reader of the output went away, which is no error; Python would complain once more at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # not a file
+            stream.flush()
+            continue
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,10 +1,11 @@
-"""`tacit serve`: the learners of a store over HTTP."""
+"""`tacit serve`: the learners of a store over HTTP; `tacit token`: make, list and revoke tokens of a service."""
 
 from __future__ import annotations
 
 import logging
 import shlex
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ import typer
 import tacit
 from tacit.cli import options
 from tacit.errors import InvalidInput
+from tacit.server.tokens import Tokens
 from tacit.validation import require
 
 Where = Annotated[str, typer.Option("--store", help="File or PostgreSQL address that keeps learners and ledgers.")]
@@ -24,6 +26,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="No line for each answer, o
 Demo = Annotated[
     bool, typer.Option("--demo", help="Instead of a store: an example at work, shown in a browser, removed at the end.")
 ]
+Numbers = Annotated[
+    int | None, typer.Option(help="Numbers that a learner may keep: n, times delay + 1 (default: 1,000,000).", min=1)
+]
+State = Annotated[
+    int | None, typer.Option(help="Bytes that the state of a new learner may have (default: 4 MiB).", min=1)
+]
 Browser = Annotated[bool, typer.Option(help="Whether --demo opens a browser.")]
 
 
@@ -33,6 +41,8 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     quiet: Quiet = False,
+    numbers: Numbers = None,
+    state: State = None,
     demo: Demo = False,
     browser: Browser = True,
 ) -> None:
@@ -44,7 +54,7 @@ def serve(
         raise InvalidInput("tacit serve takes --store FILE, or --demo to see an example, not both.")
     if store is None and not demo:
         raise InvalidInput("tacit serve needs --store FILE, or --demo to see an example.")
-    for module in ("fastapi", "uvicorn", "prometheus_client"):
+    for module in ("fastapi", "uvicorn", "prometheus_client", "jinja2"):
         require(module, "serve")
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("tacit").setLevel(logging.WARNING if quiet or demo else logging.INFO)
@@ -62,17 +72,20 @@ def serve(
         output.answer(text, {"address": page.partition("/#")[0], "page": page, "browser": opened})
         sys.stdout.flush()
 
-    from tacit.service.server import end, signalled  # loads what only this command needs
+    from tacit.server.server import end, signalled  # loads what only this command needs
 
     with signalled(end):  # also while a demo is planned
         if store is None:
-            from tacit.service.demo import demo as show
+            from tacit.server.demo import demo as show
 
             show(host, port, shown, browser=browser)
         else:
-            from tacit.service.server import serve as run
+            from tacit.server.http import Limits
+            from tacit.server.server import serve as run
 
-            run(checked(tacit.Store(store)), host, port, ready=ready)
+            given = {"numbers": numbers, "state": state}
+            limits = Limits(**{name: value for name, value in given.items() if value is not None})
+            run(checked(tacit.Store(store)), host, port, limits, ready)
 
 
 def checked(store: tacit.Store) -> tacit.Store:
@@ -89,3 +102,44 @@ def token_command(store: str | None) -> str:
     """What to type for a token of this store; an address may hold a password, and is not repeated."""
     where = "ADDRESS" if store is None or "://" in store else shlex.quote(store)
     return f"tacit token --store {where} --scopes decide,feedback"
+
+
+Scopes = Annotated[
+    str | None, typer.Option(help="What it may do: decide, feedback, read, admin, with commas; none implies another.")
+]
+Whose = Annotated[str, typer.Option(help="Whose it is, for --list.")]
+Days = Annotated[float | None, typer.Option(help="After how many days it ends (default: never).")]
+Listed = Annotated[bool, typer.Option("--list", help="Show the tokens that there are, not the secrets themselves.")]
+Revoke = Annotated[int | None, typer.Option(help="End the token of this number.")]
+
+
+def token(
+    output: options.Output,
+    store: Where,
+    scopes: Scopes = None,
+    name: Whose = "",
+    days: Days = None,
+    listed: Listed = False,
+    revoke: Revoke = None,
+) -> None:
+    """Make a token for `tacit serve`, and print it once: the store keeps only its hash."""
+    if (scopes is not None) + listed + (revoke is not None) != 1:
+        raise InvalidInput("tacit token needs one of --scopes (make one), --list and --revoke NUMBER.")
+    if scopes is None and "://" not in store and not Path(store).exists():
+        raise InvalidInput(f"There is no store {store!r}: tacit token --scopes makes it, with its first token.")
+    with tacit.Store(store) as opened:
+        tokens = Tokens(opened)
+        if scopes is not None:
+            made = tokens.make(scopes, name=name, days=days)
+            output.answer(made, {"token": made})
+        elif revoke is not None:
+            tokens.revoke(revoke)
+            output.answer(f"Token {revoke} is revoked.", {"revoked": revoke})
+        else:
+            found = [entry.to_dict() for entry in tokens.list()]
+            lines = [
+                f"{entry['id']:>4}  {','.join(entry['scopes']):28} {entry['name'] or '-':20} "
+                f"{'expired' if entry['expired'] else entry['expires'] or 'no end'}"
+                for entry in found
+            ]
+            output.answer("\n".join(lines) or "There is no token.", found)

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.geometry.barrier import Barrier, barrier_point, outside
-from tacit.geometry.base import BarrierSet, FullDimensionalSet, read_only
-from tacit.geometry.simplex import project_to_simplex
+from tacit.domains.barrier import Barrier, barrier_point, outside
+from tacit.domains.convex_set import BarrierSet, FullDimensionalSet, read_only
+from tacit.domains.simplex import project_to_simplex
 from tacit.validation import FloatArray, check_dimension, check_positive
 
 
@@ -75,7 +75,7 @@ class Ball(_CentredSet):
     def _contains(self, point: FloatArray, tolerance: float) -> bool:
         return float(np.linalg.norm(point)) <= self.radius + tolerance
 
-    def _project(self, point: FloatArray) -> FloatArray:
+    def nearest(self, point: FloatArray) -> FloatArray:
         size = max(float(np.abs(point).max()), 1e-150)
         unit = point / size
         length = math.sqrt(unit @ unit)
@@ -113,7 +113,7 @@ class L1Ball(_CentredSet):
     def _contains(self, point: FloatArray, tolerance: float) -> bool:
         return float(np.abs(point).sum()) <= self.radius + tolerance * math.sqrt(self.dim)
 
-    def _project(self, point: FloatArray) -> FloatArray:
+    def nearest(self, point: FloatArray) -> FloatArray:
         sizes = np.abs(point)
         if sizes.max() <= self.radius and sizes.sum() <= self.radius:
             return point.copy()

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
-from tacit.geometry.base import BarrierSet, FullDimensionalSet, read_only
+from tacit.domains.barrier import EDGE, Barrier, barrier_point, outside
+from tacit.domains.convex_set import BarrierSet, FullDimensionalSet, read_only
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_dimension, check_positive, invalid, real_array
 
 
@@ -26,8 +26,8 @@ class Box(FullDimensionalSet, BarrierSet):
     high: FloatArray
 
     def __post_init__(self) -> None:
-        low = real_array("Box", "low", self.low, (None,)).copy()
-        high = real_array("Box", "high", self.high, (len(low),)).copy()
+        low = real_array("Box", "low", self.low, (None,))
+        high = real_array("Box", "high", self.high, (len(low),))
         finite = len(low) and np.abs(low).max() <= LARGEST and np.abs(high).max() <= LARGEST
         if not (finite and (high - low).min() >= SMALLEST):
             raise invalid("Box", "high", "finite and above a finite 'low' in every coordinate", high.tolist())
@@ -81,7 +81,7 @@ class Box(FullDimensionalSet, BarrierSet):
     def _contains(self, point: FloatArray, tolerance: float) -> bool:
         return bool((point >= self.low - tolerance).all() and (point <= self.high + tolerance).all())
 
-    def _project(self, point: FloatArray) -> FloatArray:
+    def nearest(self, point: FloatArray) -> FloatArray:
         return np.minimum(np.maximum(point, self.low), self.high)
 
 

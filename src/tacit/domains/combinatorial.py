@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from tacit.geometry.base import ConvexSet, FixedSumSet, read_only
-from tacit.geometry.hull import complement_of_ones
+from tacit.domains.convex_set import ConvexSet, FixedSumSet, read_only
+from tacit.domains.hull import complement_of_ones
 from tacit.validation import LARGEST_DIMENSION, FloatArray, check_dimension, check_integer
 
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.domains.barrier import Barrier, HullBarrier
+from tacit.domains.hull import complement_of_ones, is_in_hull
 from tacit.errors import InvalidInput
-from tacit.geometry.barrier import Barrier, HullBarrier
-from tacit.geometry.hull import complement_of_ones
-from tacit.geometry.membership import is_in_hull
-from tacit.validation import FloatArray, check_level, invalid, real_array
+from tacit.validation import FloatArray, check_level, invalid, real_array, without_caches
 
 # Vectors beyond this are outside of every set, and could not be squared.
 FAR = 1e120
@@ -37,6 +37,9 @@ class ConvexSet(ABC):
 
     Sets are values: two of them are equal if their arguments are.
     """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_caches(self)
 
     @property
     @abstractmethod
@@ -93,7 +96,7 @@ class ConvexSet(ABC):
 
     def member(self, owner: str, name: str, point: ArrayLike) -> FloatArray:
         """A new array: the point, which must be one of the set."""
-        checked = real_array(owner, name, point, (self.dimension,)).copy()
+        checked = real_array(owner, name, point, (self.dimension,))
         if not self.contains(checked):
             raise invalid(owner, name, f"a point of {self!r}", checked.tolist())
         return checked
@@ -156,12 +159,12 @@ class ProjectableSet(ConvexSet):
     """A set with a Euclidean projection."""
 
     @abstractmethod
-    def _project(self, point: FloatArray) -> FloatArray:
-        """`project` of a checked point."""
+    def nearest(self, point: FloatArray) -> FloatArray:
+        """Give what `project` gives, for a point that is known to be finite and of this dimension."""
 
     def project(self, point: ArrayLike) -> FloatArray:
         """A new array: the point of the set that is nearest to `point`."""
-        return self._project(self._finite("point", point))
+        return self.nearest(self._finite("point", point))
 
     def _near(self, point: FloatArray) -> FloatArray:
         """The point itself, if a method that squares it may project it."""

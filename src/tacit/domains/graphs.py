@@ -14,8 +14,8 @@ from graphlib import CycleError, TopologicalSorter
 import numpy as np
 import scipy
 
+from tacit.domains.oracle_set import LISTED, ZeroOneSet
 from tacit.errors import InvalidInput
-from tacit.geometry.oracle import LISTED, ZeroOneSet
 from tacit.validation import FloatArray, IntArray, invalid
 
 Edge = tuple[Hashable, Hashable]

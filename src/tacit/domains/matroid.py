@@ -8,15 +8,42 @@ oracle is then checked to be a matroid (or submodular), and the inner ball is th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 
+from tacit.domains.hull import SHAVE
+from tacit.domains.oracle_set import LISTED, ProbedSet, ZeroOneSet
 from tacit.errors import InvalidInput
-from tacit.geometry.oracle import LISTED, OracleSet, ZeroOneSet
-from tacit.validation import FloatArray, check_dimension, check_level, invalid
+from tacit.validation import FloatArray, check_dimension, check_integer, check_level, invalid
+
+
+@dataclass(frozen=True)
+class AtMostOfEach:
+    """Say whether at most `most` elements of each group are chosen; elements are positions in `groups`."""
+
+    groups: tuple[Hashable, ...]
+    most: int
+
+    def __call__(self, chosen: frozenset[Hashable]) -> bool:
+        """Tell whether the set is independent."""
+        counts = Counter(self.groups[element] for element in chosen if isinstance(element, int))
+        return max(counts.values(), default=0) <= self.most
+
+
+@dataclass(frozen=True)
+class BySize:
+    """A function of the number of elements, by its values for 1, 2, ... of them."""
+
+    values: tuple[float, ...]
+
+    def __call__(self, chosen: frozenset[int]) -> float:
+        """Give the value of this set."""
+        return self.values[len(chosen) - 1] if chosen else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +51,8 @@ class Matroid(ZeroOneSet):
     """The convex hull of the bases of a matroid.
 
     `independent` takes a frozenset of elements of `ground` and says whether they are independent. That it describes a
-    matroid is checked for up to 12 elements, and assumed beyond.
+    matroid is checked for up to 12 elements, and assumed beyond. The inner ball that the oracle certifies is small
+    there: `partition` knows the largest one, and `ball` takes your own.
 
     >>> at_most_one_of_each_kind = lambda chosen: len({name[0] for name in chosen}) == len(chosen)
     >>> Matroid(("a1", "a2", "b1"), at_most_one_of_each_kind).minimize_linear([2.0, 1.0, 5.0])
@@ -42,7 +70,25 @@ class Matroid(ZeroOneSet):
             raise InvalidInput("The 'independent' oracle of Matroid must accept the empty set.")
         if self._ranks is not None:
             _check_submodular("The 'independent' oracle of Matroid does not describe a matroid", self._ranks)
-        _ = self._hull
+        self._find_hull()
+
+    @classmethod
+    def partition(cls, groups: Sequence[Hashable], most: int) -> Matroid:
+        """Make the matroid of at most `most` elements of each group; one group is the uniform matroid.
+
+        Its polytope is a product of k-subsets, so its inner radius is the smallest of theirs.
+
+        >>> round(Matroid.partition(["any"] * 20, 5).inner_radius, 3)
+        0.256
+        """
+        groups = tuple(groups)
+        most = check_integer("Matroid.partition", "most", most)
+        independent = AtMostOfEach(groups, most)
+        sizes = Counter(groups)
+        radii = [min(most, n - most) / sqrt(n * (n - 1)) for n in sizes.values() if n > most]
+        centre = [min(1.0, most / sizes[group]) for group in groups]
+        ball = (centre, min(radii) * SHAVE) if radii else None
+        return cls(tuple(range(len(groups))), independent, ball=ball)
 
     @property
     def dimension(self) -> int:
@@ -79,11 +125,12 @@ class Matroid(ZeroOneSet):
 
 
 @dataclass(frozen=True, eq=False)
-class SubmodularBase(OracleSet):
+class SubmodularBase(ProbedSet):
     """The base polytope {x: x(A) <= f(A) for all A, x(E) = f(E)} of a submodular function with f(empty) = 0.
 
     `set_function` takes a frozenset of numbers from 0 to dim - 1. That it is submodular is checked for up to 12
-    elements, and assumed beyond.
+    elements, and assumed beyond. The inner ball that the oracle certifies is small there: `of_size` knows the largest
+    one, and `ball` takes your own.
 
     >>> SubmodularBase(3, lambda chosen: float(len(chosen)) ** 0.5).minimize_linear([2.0, 1.0, 3.0]).round(3)
     array([0.414, 1.   , 0.318])
@@ -103,7 +150,31 @@ class SubmodularBase(OracleSet):
             )
         if self._values is not None:
             _check_submodular("The 'set_function' of SubmodularBase is not submodular", self._values)
-        _ = self._hull
+        self._find_hull()
+
+    @classmethod
+    def of_size(cls, values: Sequence[float]) -> SubmodularBase:
+        """Make the base polytope of a function of the number of elements, given for 1, 2, ... elements.
+
+        About the centre the facet of k of n elements is (g(k) - k g(n)/n)/sqrt(k (n-k)/n) away.
+
+        >>> round(SubmodularBase.of_size([sum(range(13 - k, 13)) / 13 for k in range(1, 14)]).inner_radius, 3)
+        0.48
+        """
+        known = BySize(tuple(check_level("SubmodularBase.of_size", "values", value) for value in values))
+        n = check_dimension("SubmodularBase.of_size", "values", len(known.values), at_least=2)
+        steps = np.diff(np.array([0.0, *known.values]))
+        if np.diff(steps).max() > 1e-9 * max(1e-300, float(np.abs(steps).max())):
+            raise invalid(
+                "SubmodularBase.of_size",
+                "values",
+                "those of a submodular function: no step above the one before",
+                values,
+            )
+        k = np.arange(1.0, n)
+        share = known.values[-1] / n
+        radius = float(((np.array(known.values[:-1]) - k * share) / np.sqrt(k * (n - k) / n)).min())
+        return cls(n, known, ball=([share] * n, radius * SHAVE) if radius > 0 else None)
 
     @property
     def dimension(self) -> int:

@@ -15,10 +15,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from tacit.domains.barrier import EDGE, Barrier, barrier_point, outside
+from tacit.domains.convex_set import BarrierSet, FullDimensionalSet, MeasuredSet, read_only
+from tacit.domains.hull import chebyshev_centre
 from tacit.errors import InvalidInput
-from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
-from tacit.geometry.base import BarrierSet, FullDimensionalSet, MeasuredSet, read_only
-from tacit.geometry.hull import chebyshev_centre
 from tacit.validation import LARGEST, SMALLEST, FloatArray, invalid, real_array
 
 
@@ -35,8 +35,8 @@ class Polytope(MeasuredSet, FullDimensionalSet, BarrierSet):
     b: FloatArray
 
     def __post_init__(self) -> None:
-        rows = real_array("Polytope", "A", self.A, (None, None)).copy()
-        bounds = real_array("Polytope", "b", self.b, (len(rows),)).copy()
+        rows = real_array("Polytope", "A", self.A, (None, None))
+        bounds = real_array("Polytope", "b", self.b, (len(rows),))
         if not (rows.size and np.abs(rows).max() <= LARGEST and np.abs(rows).max(axis=1).min() >= SMALLEST):
             raise invalid("Polytope", "A", "a matrix of finite numbers without zero rows", rows.tolist())
         if not np.abs(bounds).max() <= LARGEST:
@@ -103,7 +103,7 @@ class Polytope(MeasuredSet, FullDimensionalSet, BarrierSet):
         rows, bounds = self._unit_rows
         return bool((rows @ point <= bounds + tolerance).all())
 
-    def _project(self, point: FloatArray) -> FloatArray:
+    def nearest(self, point: FloatArray) -> FloatArray:
         rows, bounds = self._unit_rows
         violation = rows @ self._near(point) - bounds
         size = float(violation.max())

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.geometry.barrier import EDGE, Barrier, barrier_point, outside
-from tacit.geometry.base import BarrierSet, FixedSumSet, read_only
+from tacit.domains.barrier import EDGE, Barrier, barrier_point, outside
+from tacit.domains.convex_set import BarrierSet, FixedSumSet, read_only
 from tacit.validation import FloatArray, check_dimension
 
 
@@ -65,7 +65,7 @@ class Simplex(FixedSumSet, BarrierSet):
     def _contains(self, point: FloatArray, tolerance: float) -> bool:
         return bool(point.min() >= -tolerance and abs(point.sum() - 1.0) <= tolerance * math.sqrt(self.dim))
 
-    def _project(self, point: FloatArray) -> FloatArray:
+    def nearest(self, point: FloatArray) -> FloatArray:
         return project_to_simplex(point, 1.0)
 
 

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from tacit.geometry.base import FullDimensionalSet, ProjectableSet, read_only
-from tacit.geometry.simplex import project_to_simplex
+from tacit.domains.convex_set import FullDimensionalSet, ProjectableSet, read_only
+from tacit.domains.simplex import project_to_simplex
 from tacit.validation import FloatArray, check_dimension, check_positive
 
 # Below this, all singular values come as fast as one.
@@ -65,7 +65,7 @@ class NuclearBall(FullDimensionalSet, ProjectableSet):
         values = np.linalg.svd(point.reshape(self.rows, self.columns), compute_uv=False)
         return float(values.sum()) <= self.radius + tolerance * math.sqrt(len(values))
 
-    def _project(self, point: FloatArray) -> FloatArray:
+    def nearest(self, point: FloatArray) -> FloatArray:
         matrix = self._near(point).reshape(self.rows, self.columns)
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         if values.sum() <= self.radius:

@@ -1,1 +1,34 @@
-"""Adversaries and streams: they make feedback and know no learner; `environment.py` says what each of them has."""
+"""Streams of losses: adversaries, random worlds, records. They know no learner."""
+
+from tacit.environments.arms import BernoulliArms, ClickArms, DecoyArms, DriftingArms, LoggedArms
+from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
+from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
+from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
+from tacit.environments.lipschitz import PricingCurve
+from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
+from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
+
+__all__ = [
+    "Assignment",
+    "BernoulliArms",
+    "BernoulliGap",
+    "ClickArms",
+    "DecoyArms",
+    "DriftingArms",
+    "DriftingLosses",
+    "DriftingQuadratic",
+    "FairCoins",
+    "LoggedArms",
+    "LogisticStream",
+    "MovingTarget",
+    "PerfectExpert",
+    "Pricing",
+    "PricingCurve",
+    "RandomSigns",
+    "Replay",
+    "ReplayData",
+    "Routing",
+    "ShiftingBernoulli",
+    "SignFlips",
+    "SwitchingAdversary",
+]

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.environments.sized import OptionsWorld
+from tacit.environments.environment import OptionsWorld
 from tacit.errors import InvalidInput
 from tacit.validation import (
     FloatArray,
@@ -83,6 +83,77 @@ class BernoulliArms:
         losses = _coins("BernoulliArms", np.array(self.means), self.horizon, generator)
         if self.missing:
             losses[generator.random(self.horizon) < self.missing] = np.nan
+        return losses
+
+
+@dataclass(frozen=True)
+class ClickArms:
+    """Rare clicks (a click is a loss of 0), whose rates have a level that all arms share.
+
+    Attributes:
+        rates: click rate of each arm at level 1.
+        horizon: number of rounds.
+        swing: by how much the level goes up and down, as a share of it.
+        cycles: how often it does so.
+        fall: by how much the level has fallen at the end, as a share of it.
+        days: parts of the horizon that have a random level each (0: none).
+        day_level: deviation of the logarithm of a day's level.
+        lost: probability that a reply of each arm never comes (one number, or one an arm).
+    """
+
+    rates: tuple[float, ...]
+    horizon: int
+    swing: float = 0.0
+    cycles: float = 1.0
+    fall: float = 0.0
+    days: int = 0
+    day_level: float = 0.0
+    lost: float | tuple[float, ...] = 0.0
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        owner = "ClickArms"
+        rates = real_array(owner, "rates", self.rates, (None,))
+        lost = np.broadcast_to(real_array(owner, "lost", self.lost, None), rates.shape)
+        for name, values in (("rates", rates), ("lost", lost)):
+            if not values.size or not np.all((values >= 0) & (values <= 1)):
+                raise InvalidInput(f"The '{name}' parameter of ClickArms must hold numbers from 0 to 1, one an arm.")
+            object.__setattr__(self, name, tuple(values.tolist()))
+        check_integer(owner, "horizon", self.horizon)
+        check_integer(owner, "days", self.days, at_least=0)
+        for name in ("swing", "fall"):
+            check_number(owner, name, getattr(self, name), above=0.0, below=1.0, closed_low=True, closed_high=True)
+        check_number(owner, "cycles", self.cycles, above=0.0, below=1e6, closed_low=True)
+        check_number(owner, "day_level", self.day_level, above=0.0, below=2.0, closed_low=True)
+
+    @property
+    def n(self) -> int:
+        """Number of arms."""
+        return len(self.rates)
+
+    @property
+    def best_arm(self) -> int:
+        """The arm with the most clicks that come back."""
+        return int(np.argmax(np.array(self.rates) * (1 - np.array(self.lost))))
+
+    def levels(self, generator: np.random.Generator) -> FloatArray:
+        """The level of each round, shape (horizon,)."""
+        time = np.arange(self.horizon) / self.horizon
+        levels = (1 + self.swing * np.sin(2 * pi * self.cycles * time)) * (1 - self.fall * time)
+        if self.days:
+            drawn = generator.standard_normal(self.days) * self.day_level - self.day_level**2 / 2
+            levels = levels * np.exp(drawn)[(time * self.days).astype(int)]
+        return levels
+
+    def losses(self, generator: np.random.Generator) -> FloatArray:
+        """One stream, shape (horizon, n): 0 for a click, 1 for none, NaN for a reply that never came."""
+        check_table("ClickArms", self.horizon, self.n)
+        means = np.minimum(1.0, self.levels(generator)[:, None] * np.array(self.rates))
+        losses: FloatArray = (generator.random(means.shape) >= means).astype(np.float64)
+        lost = np.asarray(self.lost)
+        if lost.any():
+            losses[generator.random(means.shape) < lost] = np.nan
         return losses
 
 

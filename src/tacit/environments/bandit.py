@@ -18,10 +18,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from tacit.environments.sized import RoundsWorld
+from tacit.domains import Birkhoff, Box, Paths
+from tacit.domains.convex_set import ConvexSet
+from tacit.domains.graphs import Edge
+from tacit.environments.environment import RoundsWorld
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.geometry import Birkhoff, Box, ConvexSet, Paths
-from tacit.geometry.graphs import Edge
 from tacit.problems import Bandit
 from tacit.validation import (
     LARGEST,

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from tacit.environments.environment import Data
-from tacit.environments.sized import PointsWorld
+from tacit.environments.environment import Data, PointsWorld
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
-from tacit.losses.base import RowLoss
+from tacit.losses.loss import RowLoss
 from tacit.validation import (
     NO_LENGTH,
     FloatArray,

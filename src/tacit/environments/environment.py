@@ -4,18 +4,21 @@ An environment is frozen and public, and makes all of its randomness from the ge
 be made again. It knows no learner: an oblivious one deals a whole stream at once, an adaptive one and one that shows
 single numbers start an opponent that is asked round by round. Whatever has these members is an environment, whether
 it comes from here or not; the simulation checks for them by name.
+
+What the environments of options and of points are made of: their size, which is checked and made plain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
-from tacit.losses.base import RowLoss
+from tacit.losses.loss import RowLoss
 from tacit.problems import Bandit
-from tacit.validation import FloatArray
+from tacit.validation import FloatArray, check_integer, check_table, plain_fields
 
 Data = FloatArray | tuple[FloatArray, FloatArray]
 """A stream as a convex learner's `run` takes it: rows of vectors, or a pair (features, labels)."""
@@ -98,6 +101,15 @@ class LipschitzStream(Environment, Protocol):
         ...
 
 
+@runtime_checkable
+class FeedbackStream(Environment, Protocol):
+    """Feedback for a measure of one's own."""
+
+    def feedback(self, generator: np.random.Generator) -> FloatArray:
+        """One draw of the whole stream, one row a round."""
+        ...
+
+
 class ValueOpponent(Protocol):
     """One draw of a bandit's losses, round by round."""
 
@@ -123,3 +135,60 @@ class BanditStream(Environment, Protocol):
     def start(self, generator: np.random.Generator) -> ValueOpponent:
         """One draw of the losses."""
         ...
+
+
+class RoundsWorld:
+    """A world of a number of rounds, oblivious unless it says otherwise.
+
+    Attributes:
+        horizon: number of rounds.
+    """
+
+    horizon: int
+    adaptive: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer(type(self).__name__, "horizon", self.horizon)
+
+
+@dataclass(frozen=True)
+class OptionsWorld(RoundsWorld):
+    """Experts or arms over a number of rounds.
+
+    Attributes:
+        n: number of experts or arms.
+        horizon: number of rounds.
+    """
+
+    n: int
+    horizon: int
+    _fewest: ClassVar[int] = 1
+    """The least number of options that the world makes sense for."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer(type(self).__name__, "n", self.n, at_least=self._fewest)
+
+    def _check_size(self) -> None:
+        check_table(type(self).__name__, self.horizon, self.n)
+
+
+@dataclass(frozen=True)
+class PointsWorld(RoundsWorld):
+    """Data of a loss of points over a number of rounds.
+
+    Attributes:
+        dimension: number of coordinates.
+        horizon: number of rounds.
+    """
+
+    dimension: int
+    horizon: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_integer(type(self).__name__, "dimension", self.dimension)
+
+    def _check_size(self) -> None:
+        check_table(type(self).__name__, self.horizon, self.dimension)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.environments.sized import OptionsWorld
+from tacit.environments.environment import OptionsWorld
 from tacit.validation import FloatArray, check_integer, check_number, plain_fields, real_array
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from tacit.environments.sized import RoundsWorld
+from tacit.environments.environment import RoundsWorld
 from tacit.validation import (
     FloatArray,
     check_integer,

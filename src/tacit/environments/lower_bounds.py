@@ -1,9 +1,9 @@
-"""The worlds of the lower bounds: in them every learner has at least the floor, on average over their draws.
+"""The worlds of the lower bounds: in them no learner has less regret, on average over their draws.
 
-`tacit.floors` has the theorems. *Perfect expert*: one expert, drawn in secret, loses nothing and the others lose 1: a
-private learner cannot know it soon. *Fair coins*: nothing is to be learned, and the best of N experts is lucky. *Random
-signs*: the same for points of a convex set, along a diameter. With S switches there are S+1 phases of floor(T/(S+1))
-rounds, each with a draw of its own; the rounds that are left over belong to the last one.
+`tacit.planning.lower_bounds` has the theorems. *Perfect expert*: one expert, drawn in secret, loses nothing and the
+others lose 1: a private learner cannot know it soon. *Fair coins*: nothing is to be learned, and the best of N
+experts is lucky. *Random signs*: the same for points of a convex set, along a diameter. With S switches there are S+1
+phases of floor(T/(S+1)) rounds, each with a draw of its own; the rounds that are left over belong to the last one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit.environments.sized import OptionsWorld, RoundsWorld
-from tacit.geometry import Ball, Box, ConvexSet, Simplex
+from tacit.domains import Ball, Box, Simplex
+from tacit.domains.convex_set import ConvexSet
+from tacit.environments.environment import OptionsWorld, RoundsWorld
 from tacit.losses import LinearLoss
 from tacit.validation import FloatArray, check_integer, check_positive, check_table, invalid
 
@@ -67,7 +68,8 @@ class RandomSigns(RoundsWorld):
         horizon: number of rounds.
         lipschitz: G, the slope.
 
-    >>> RandomSigns(Ball(2), 3).data(np.random.default_rng(1)).shape
+    >>> from tacit.noise.randomness import Randomness
+    >>> RandomSigns(Ball(2), 3).data(Randomness.replayable(1).stream("signs")).shape
     (3, 2)
     """
 

@@ -12,8 +12,8 @@ from tacit.environments.bandit import MovingTarget
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.environments.environment import Environment
 from tacit.environments.experts import BernoulliGap, SwitchingAdversary
-from tacit.environments.floors import FairCoins, PerfectExpert, RandomSigns
 from tacit.environments.lipschitz import PricingCurve
+from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
 from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Tracking
@@ -33,12 +33,12 @@ def switching(problem: Experts, horizon: int) -> SwitchingAdversary:
 
 
 def perfect(problem: Experts, horizon: int) -> PerfectExpert:
-    """One expert is perfect and the others always wrong: the world of the floor by privacy, one for each phase."""
+    """Make one expert perfect and the others always wrong, in each phase: the world of the lower bound by privacy."""
     return PerfectExpert(problem.n, horizon, phases=min(horizon, _phases(problem)))
 
 
 def fair(problem: Experts, horizon: int) -> FairCoins:
-    """Fair coins: the world of the floor by chance."""
+    """Fair coins: the world of the lower bound by chance."""
     return FairCoins(problem.n, horizon)
 
 
@@ -74,7 +74,7 @@ def flipping(problem: Convex, horizon: int) -> SignFlips:
 
 
 def signs(problem: Convex, horizon: int) -> RandomSigns:
-    """Linear losses of random signs along a diameter: the world of the floor by chance."""
+    """Linear losses of random signs along a diameter: the world of the lower bound by chance."""
     return _same_loss(problem, RandomSigns(problem.domain, horizon, problem.lipschitz))
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.environments.sized import OptionsWorld
+from tacit.environments.environment import OptionsWorld
 from tacit.validation import (
     FloatArray,
     IntArray,

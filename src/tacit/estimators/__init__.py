@@ -4,16 +4,15 @@ from tacit.validation import require
 
 require("sklearn", "sklearn")
 
-from tacit.estimators.base import PrivacyWarning  # noqa: E402
 from tacit.estimators.batches import ParquetBatches  # noqa: E402
+from tacit.estimators.budget import UsefulnessWarning  # noqa: E402
+from tacit.estimators.classifier import PrivateLinearSVC, PrivateLogisticRegression  # noqa: E402
+from tacit.estimators.grid_search import PrivateGridSearch  # noqa: E402
 from tacit.estimators.ledger import LEDGER, Ledger  # noqa: E402
-from tacit.estimators.logistic import PrivateLogisticRegression  # noqa: E402
+from tacit.estimators.linear_model import PrivacyWarning  # noqa: E402
 from tacit.estimators.pipeline import PrivatePipeline, private_pipeline  # noqa: E402
 from tacit.estimators.ridge import PrivateRidge  # noqa: E402
 from tacit.estimators.scaling import PrivateStandardScaler  # noqa: E402
-from tacit.estimators.search import PrivateGridSearch  # noqa: E402
-from tacit.estimators.svc import PrivateLinearSVC  # noqa: E402
-from tacit.estimators.usefulness import UsefulnessWarning  # noqa: E402
 
 __all__ = [
     "LEDGER",

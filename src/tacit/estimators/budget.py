@@ -2,25 +2,130 @@
 
 Counts take a small share of epsilon and the model the rest. With Gaussian noise shares are cheap: mu^2 add up, so that
 5% of epsilon is about a tenth of mu^2. Pure shares are twice as large.
+
+Noisy counts beside a model: how many records a class has, and where the line between two classes is drawn.
+
+Counts are integers, records of weight w count floor(w M) of M units, and so is the noise: what is released is exact (up
+to the sampler's stated slack if Gaussian). A record moves a vector of counts of disjoint classes by 1 (zero-out), or by
+sqrt(2) in l2 and 2 in l1 (replacement); one number 1[above] - 1[positive] by 1 or 2.
+
+The line. Regularisation shortens a model's coefficients and leaves its intercept large, so that under imbalance hardly
+a record is called positive. The line is moved, between where it is and where it would be without the intercept, to
+where as much weight is called positive as is positive: a noisy binary search of `STEPS` counts, each with fresh noise.
+If the intercept is small there is nowhere to go, whatever the noise.
+
+One warning before a fit that cannot be known to be of use: from public numbers only.
+
+Objective perturbation with noise of scale sigma has, against models of margins up to 1, an excess risk of at most
+sqrt(2 (2 n G^2 + E|Z|^2))/(n B) at its best regularisation (see its module), B the norm of rows. Such a model gains at
+most f(0) - f(1) over deciding blindly. Where the first is more than half of the second, most of what could be gained
+is not certified, and little is to be expected.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import sqrt
+from math import ceil, sqrt
 
+import numpy as np
+
+from tacit.accounting.calibration import gaussian_mu, largest
+from tacit.accounting.composition import compose, joint
+from tacit.accounting.curves import ROUND_UP, Curve, Pure
+from tacit.accounting.guarantee import Guarantee, Relation
+from tacit.accounting.rounding import EXACT, composed_numerics
+from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.errors import PrivacyError
-from tacit.estimators.counts import STEPS, NoisyCounts
-from tacit.learners.plan import SERIOUS
-from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
-from tacit.mechanisms.noisy_statistics import statistics_curve
-from tacit.privacy.calibration import gaussian_mu, largest
-from tacit.privacy.composition import compose, joint
-from tacit.privacy.curves import Curve, Pure
-from tacit.privacy.guarantee import Guarantee, Relation
-from tacit.privacy.numerics import EXACT, composed_numerics
+from tacit.estimators.noisy_statistics import NoisyStatistics, statistics_curve
+from tacit.losses.loss import LinkLoss
+from tacit.noise.discrete_laplace import DiscreteLaplace, laplace_rate, laplace_units
+from tacit.noise.randomness import Randomness
+from tacit.runtime.target import Target
+from tacit.validation import FloatArray, IntArray
+
+STEPS = 5
+"""Counts that the search for the line asks for."""
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """The noise of one release of counts.
+
+    Attributes:
+        privacy: mu of the release, or its epsilon if pure.
+        reach: by how much one record moves the counts, in l2, or in l1 if pure.
+        pure: whether the noise is two-sided geometric.
+    """
+
+    privacy: float
+    reach: float
+    pure: bool
+
+    @property
+    def units(self) -> int:
+        """How many steps a count of 1 has."""
+        return laplace_units(self.privacy, ceil(self.reach)) if self.pure else self._statistics.units
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise of a count, rounded up."""
+        return sqrt(2) / (self._rate * self.units) * ROUND_UP if self.pure else self._statistics.deviation
+
+    def whole(self, weights: FloatArray) -> IntArray:
+        """Weights in [0, 1] as integers of at most `units`."""
+        return np.clip(np.floor(weights * self.units), 0, self.units).astype(np.int64)
+
+    def release(self, sums: IntArray, source: Randomness, name: str) -> FloatArray:
+        """Integer sums of `whole` weights with fresh noise, as counts."""
+        if not self.pure:
+            return self._statistics.release(sums, source, name)
+        noise = DiscreteLaplace.from_streams(source, name, self._rate)
+        return np.asarray((sums + noise.draw(sums.size).reshape(sums.shape)) / self.units)
+
+    @property
+    def _statistics(self) -> NoisyStatistics:
+        return NoisyStatistics.finest(self.privacy, lambda units: self.reach * units * ROUND_UP)
+
+    @property
+    def _rate(self) -> float:
+        return laplace_rate(self.privacy, ceil(self.reach) * self.units)
+
+
+def class_counts(noise: NoisyCounts, codes: IntArray, classes: int, source: Randomness) -> FloatArray:
+    """The noisy number of records of each class."""
+    sums = np.bincount(codes, minlength=classes).astype(np.int64) * noise.units
+    return noise.release(sums, source, "class counts")
+
+
+def matched_line(
+    noise: NoisyCounts,
+    scores: FloatArray,
+    positive: FloatArray,
+    weights: FloatArray,
+    intercept: float,
+    source: Randomness,
+) -> float:
+    """Where to draw the line between scores: between 0 and the intercept, see the module's docstring.
+
+    Args:
+        noise: of one count.
+        scores: the decision function of the released model at each record.
+        positive: 1 for records of the second class, 0 for those of the first.
+        weights: of the records, in [0, 1].
+        intercept: of the released model.
+        source: of the noise.
+    """
+    low, high, whole = min(intercept, 0.0), max(intercept, 0.0), noise.whole(weights)
+    for step in range(STEPS):
+        middle = low + (high - low) / 2
+        called = np.where(scores > middle, 1, 0) - positive.astype(np.int64)
+        net = noise.release(np.array([np.sum(whole * called)]), source, f"line {step}")[0]
+        low, high = (middle, high) if net > 0 else (low, middle)
+    return low + (high - low) / 2
+
 
 SHARE = 0.05
 """The share of epsilon that class counts, and that the line between two classes, may spend."""
@@ -137,12 +242,7 @@ def statistics_guarantee(
 ) -> Guarantee:
     """The contract of one release of so many noisy numbers that spends the whole budget."""
     curve, numerics = statistics_curve(gaussian_mu(epsilon, delta), draws)
-    if epsilon <= SERIOUS and not curve.epsilon(delta) <= epsilon * (1 + 1e-6):
-        raise PrivacyError(
-            f"Noisy statistics cannot meet epsilon={epsilon:g}, delta={delta:g}: the errors of their samplers cost "
-            "more than so small a delta."
-        )
-    return Guarantee(
+    made = Guarantee(
         curve=curve,
         at_delta=delta,
         released=released,
@@ -150,4 +250,56 @@ def statistics_guarantee(
         relation=Relation(relation),
         unit="one record",
         numerics=numerics,
+    )
+    target = Target(epsilon, delta)
+    if not target.met_by(made):
+        raise PrivacyError(
+            f"Noisy statistics do not meet epsilon={epsilon:g}, delta={delta:g}: the errors of their samplers cost "
+            "more than so small a delta."
+        )
+    return made
+
+
+class UsefulnessWarning(UserWarning):
+    """A fit is private, and too noisy to be worth its budget as far as public numbers tell."""
+
+
+def largest_gain(loss: LinkLoss) -> float:
+    """By how much margins of up to 1 can lower the loss of a record that is decided blindly.
+
+    >>> from tacit.losses import LogisticLoss
+    >>> round(largest_gain(LogisticLoss()), 2)
+    0.38
+    """
+    one = np.ones(1)
+    return float((loss.link(0 * one, one) - loss.link(one, one))[0])
+
+
+def certified_excess(plan: ObjectivePerturbation) -> float:
+    """A bound on the excess risk against models of margins up to 1."""
+    problem = plan.problem
+    steep, d, n = problem.loss.constants(None).lipschitz, problem.domain.dimension, problem.records
+    square = plan.noise_scale**2 * (d * (d + 1) if plan.pure else d)
+    norm = problem.loss.data_norm if isinstance(problem.loss, LinkLoss) else 1.0
+    return sqrt(2 * (2 * n * steep**2 + square)) / (n * norm)
+
+
+def warn_if_useless(plan: ObjectivePerturbation, loss: LinkLoss, facts: str, epsilon: float, level: int) -> None:
+    """Warn if half of what a model could gain may be lost to noise.
+
+    Args:
+        plan: of the fit to come.
+        loss: of one record.
+        facts: the public numbers, in words.
+        epsilon: of the whole fit.
+        level: how many calls above this one the warning belongs to.
+    """
+    excess, gain = certified_excess(plan), largest_gain(loss)
+    if excess < gain / 2:
+        return
+    warnings.warn(
+        f"With {facts} and epsilon={epsilon:g} little gain over deciding blindly is certified (at most {gain:.2g} can "
+        f"be gained, up to {excess:.2g} lost to noise): take more rows, fewer features or a larger epsilon.",
+        UsefulnessWarning,
+        stacklevel=level + 1,
     )

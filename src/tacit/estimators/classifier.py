@@ -1,38 +1,57 @@
-"""Private linear classifiers: labels, one model against the rest, and passes over a declared number of records."""
+"""Private linear classifiers: labels, one model against the rest, and passes over a declared number of records.
+
+Losses of several classes at once, for one private pass: the model is one row of coefficients a class, flattened.
+
+Neither is a generalised linear loss of one feature vector, so objective perturbation does not take them; the
+conversion does, because it clips.
+
+Private logistic regression, by objective perturbation or in one pass.
+
+A private linear support vector classifier: the hinge with its kink rounded off.
+"""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from tacit.accounting.guarantee import Guarantee, Relation
+from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
+from tacit.domains.convex_set import ConvexSet
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.estimators.base import PrivacyWarning, PrivateLinearModel
-from tacit.estimators.budget import FitPlan, ModelPlan, divided, line_is_audible
-from tacit.estimators.counts import class_counts, matched_line
-from tacit.estimators.data import class_labels
-from tacit.estimators.sparse import is_sparse
-from tacit.estimators.usefulness import warn_if_useless
-from tacit.estimators.weights import (
+from tacit.estimators.budget import (
+    FitPlan,
+    ModelPlan,
+    class_counts,
+    divided,
+    line_is_audible,
+    matched_line,
+    warn_if_useless,
+)
+from tacit.estimators.linear_model import PrivacyWarning, PrivateLinearModel
+from tacit.estimators.records import (
+    WeightedHingeLoss,
+    WeightedLogisticLoss,
     balanced_class_weights,
     check_class_weight,
+    class_labels,
+    is_sparse,
     public_class_weights,
     relative_weights,
 )
-from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
-from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.losses.base import RowLoss
-from tacit.losses.linear_models import LinkLoss
-from tacit.privacy.guarantee import Guarantee, Relation
-from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer
+from tacit.losses.loss import Constants, LinkLoss, RowLoss, clip_rows, finite_rows
+from tacit.noise.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
 THRESHOLDS = ("matched", "zero")
 """Where two classes are told apart."""
@@ -258,3 +277,188 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         tags.non_deterministic = self.random_state is None
         tags.input_tags.sparse = True
         return tags
+
+
+@dataclass(frozen=True)
+class SeveralClasses(RowLoss):
+    """What both losses share: (features, class number, weight), features clipped to `data_norm`, weights to [0, 1].
+
+    Without weights all are 1.
+    """
+
+    data_norm: float
+    count: int
+    family: ClassVar[str] = "general"
+
+    def __post_init__(self) -> None:
+        check_positive(type(self).__name__, "data_norm", self.data_norm)
+        check_integer(type(self).__name__, "count", self.count, at_least=2)
+
+    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
+        """Rows (features, class number, weight)."""
+        owner, width = type(self).__name__, dimension // self.count
+        if not isinstance(data, tuple | list) or len(data) not in (2, 3):
+            raise InvalidInput(f"The data of {owner} must be (features, class number), or with a weight.")
+        features = finite_rows(owner, "features", data[0], width, many=many)
+        codes = finite_rows(owner, "class number", np.reshape(data[1], (1, -1)), len(features), many=True)[0]
+        if not np.isin(codes, np.arange(self.count)).all():
+            raise InvalidInput(f"Class numbers of {owner} must be whole numbers from 0 to {self.count - 1}.")
+        given = data[2] if len(data) == 3 else np.ones(len(features))
+        weights = finite_rows(owner, "weight", np.reshape(given, (1, -1)), len(features), many=True)[0]
+        return np.column_stack([clip_rows(features, self.data_norm), codes, np.clip(weights, 0.0, 1.0)])
+
+    def _scores(self, x: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Margins of all classes, and 1 where the class is the row's own."""
+        features, codes = rows[:, :-2], rows[:, -2].astype(int)
+        return features @ x.reshape(self.count, -1).T, np.eye(self.count)[codes]
+
+    @staticmethod
+    def _spread(slopes: FloatArray, rows: FloatArray) -> FloatArray:
+        """Gradients: each class's slope times the weighted features."""
+        return np.asarray((slopes[:, :, None] * (rows[:, -1:] * rows[:, :-2])[:, None]).reshape(len(rows), -1))
+
+
+@dataclass(frozen=True)
+class MultinomialLoss(SeveralClasses):
+    """Minus the logarithm of the softmax probability of the row's class."""
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """|p - e_y| <= sqrt(2), and diag(p) - p p^T has norm at most 1/2."""
+        return Constants(np.sqrt(2.0) * self.data_norm, self.data_norm**2 / 2)
+
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The loss of each row."""
+        scores, own = self._scores(x, rows)
+        return np.asarray(-np.sum(log_softmax(scores, axis=1) * own, axis=1) * rows[:, -1])
+
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """(p - e_y) times the features."""
+        scores, own = self._scores(x, rows)
+        return self._spread(softmax(scores, axis=1) - own, rows)
+
+
+@dataclass(frozen=True)
+class OneVsRestLoss(SeveralClasses):
+    """The mean over the classes of a two-class loss, own class against the rest."""
+
+    link: LinkLoss
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """The link's constants over sqrt(count) and count: the classes have coordinates of their own."""
+        one = self.link.constants(None)
+        return Constants(one.lipschitz / np.sqrt(self.count), one.smoothness / self.count)
+
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The loss of each row."""
+        scores, own = self._scores(x, rows)
+        return np.asarray(np.mean(self.link.link(scores, 2 * own - 1), axis=1) * rows[:, -1])
+
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """Each class's slope times the features."""
+        scores, own = self._scores(x, rows)
+        return self._spread(self.link.slope(scores, 2 * own - 1) / self.count, rows)
+
+
+@dataclass(eq=False, repr=False)
+class PrivateLogisticRegression(PrivateLinearClassifier):
+    """Logistic regression whose coefficients are differentially private.
+
+    Privacy contract: `guarantee_`, about one record. Enforced: rows are clipped to `data_norm`. Two classes are one
+    release; several are one release each, composed ("objective"), or one multinomial pass ("one-pass"). Every
+    choice is made from epsilon, delta, the number of rows and of features; what is read off the data instead
+    (data_norm, classes) raises a `PrivacyWarning`.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        delta: failure probability; 0 for pure privacy.
+        data_norm: public bound on the norm of a row; longer rows are scaled down.
+        classes: all class labels.
+        class_weight: a dictionary of public weights, or "balanced": in inverse proportion to noisy class counts, which
+            take 5% of epsilon (a tenth if pure).
+        weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
+        threshold: "matched": of two classes, move the intercept to where about as much weight is called positive as is
+            positive; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one pass.
+            "zero": leave it (probabilities are those of the model).
+        algorithm: "objective" (one release of the final model), "one-pass" (streaming; every model on the way is
+            private), or "auto" (the former unless the data are too large to be kept).
+        fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.
+        regularisation: lambda on the scale of the sum of the losses (None: a public rule).
+        relation: "replace", or "zero-out" (what others call add or remove).
+        horizon: number of records for `partial_fit`, which exists only if it is given.
+        initial: public coefficients at which one pass begins, the intercept last (None: at 0).
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    >>> import numpy as np
+    >>> X = np.repeat([[1.0, 0.0], [0.0, 1.0]], 200, axis=0)
+    >>> y = np.repeat([0, 1], 200)
+    >>> model = PrivateLogisticRegression(epsilon=2.0, data_norm=1.0, classes=[0, 1]).fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    >>> round(model.guarantee_.epsilon(1e-6), 2)
+    2.0
+    """
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities; of several classes, softmax (one pass) or one-vs-rest, normalised."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        if self.algorithm_ == "one-pass":
+            return np.asarray(softmax(scores, axis=1))
+        chances = expit(scores)
+        return np.asarray(chances / np.maximum(np.sum(chances, axis=1, keepdims=True), 1e-300))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Logarithms of the class probabilities."""
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))
+
+    def _loss(self, norm: float) -> LinkLoss:
+        return WeightedLogisticLoss(data_norm=norm)
+
+    def _joint_loss(self, norm: float, classes: int) -> RowLoss:
+        return MultinomialLoss(norm, classes)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateLinearSVC(PrivateLinearClassifier):
+    """Linear classification by the smoothed hinge loss, differentially private.
+
+    At small epsilon stronger than logistic regression: near the origin every record pulls with its full slope,
+    which is what the noise is scaled to, instead of half of it. Privacy contract and arguments as in
+    `PrivateLogisticRegression`.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        delta: failure probability; 0 for pure privacy.
+        data_norm: public bound on the norm of a row; longer rows are scaled down.
+        classes: all class labels.
+        class_weight: a dictionary of public weights, or "balanced": in inverse proportion to noisy class counts, which
+            take 5% of epsilon (a tenth if pure).
+        weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
+        threshold: "matched": of two classes, move the intercept to where about as much weight is called positive as is
+            positive; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one pass.
+            "zero": leave it (probabilities are those of the model).
+        smoothing: the width over which the kink is rounded off.
+        algorithm: "objective", "one-pass" or "auto".
+        fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.
+        regularisation: lambda on the scale of the sum of the losses (None: a public rule).
+        relation: "replace" or "zero-out".
+        horizon: number of records for `partial_fit`, which exists only if it is given.
+        initial: public coefficients at which one pass begins, the intercept last (None: at 0).
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    >>> import numpy as np
+    >>> X, y = np.repeat([[1.0, 0.0], [0.0, 1.0]], 200, axis=0), np.repeat(["a", "b"], 200)
+    >>> PrivateLinearSVC(epsilon=2.0, data_norm=1.0, classes=["a", "b"]).fit(X, y).score(X, y)
+    1.0
+    """
+
+    smoothing: float = 1.0
+
+    def _loss(self, norm: float) -> LinkLoss:
+        return WeightedHingeLoss(data_norm=norm, smoothing=self.smoothing)
+
+    def _joint_loss(self, norm: float, classes: int) -> RowLoss:
+        return OneVsRestLoss(norm, classes, self._loss(norm))

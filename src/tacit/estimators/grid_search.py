@@ -19,18 +19,17 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tacit.accounting.calibration import largest
+from tacit.accounting.composition import compose
+from tacit.accounting.curves import Approximate, Pure
+from tacit.accounting.guarantee import Guarantee, Relation
 from tacit.errors import InvalidInput
-from tacit.estimators.base import randomness_of
-from tacit.estimators.data import checked_data, class_labels
 from tacit.estimators.ledger import Ledger, spend
+from tacit.estimators.linear_model import randomness_of
 from tacit.estimators.pipeline import PrivatePipeline
-from tacit.estimators.sparse import canonical, is_sparse
-from tacit.mechanisms.selection import permute_and_flip
-from tacit.privacy.calibration import largest
-from tacit.privacy.composition import compose
-from tacit.privacy.curves import Approximate, Pure
-from tacit.privacy.guarantee import Guarantee, Relation
-from tacit.randomness import Randomness
+from tacit.estimators.records import canonical, checked_data, class_labels, is_sparse
+from tacit.noise.randomness import Randomness
+from tacit.noise.selection import permute_and_flip
 from tacit.validation import FloatArray, check_number, check_privacy, invalid
 
 # Classes too: candidates with different classes would be compared on different questions.
@@ -81,7 +80,8 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
                 raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
         features, target = checked_data(self, X, y, accept_sparse="csr")
         features = canonical(features)
-        rows = X.iloc if hasattr(X, "iloc") else features  # models of a data frame know its columns by name
+        # Models of a data frame know its columns by name; nobody else writes to the copy.
+        rows = X.copy().iloc if hasattr(X, "iloc") else features
         # Public: the same permutation for all data of this length.
         count = features.shape[0]
         order = Randomness.replayable(0).stream("split").permutation(count)

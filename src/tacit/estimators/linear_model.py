@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from math import ceil
@@ -11,25 +12,34 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.guarantee import Guarantee
+from tacit.accounting.ledger import Ledger, check_ledger
+from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK, private_minimum
+from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import (
+    ObjectivePerturbationLearner,
+    practical_reach,
+)
+from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
+from tacit.domains import Ball
 from tacit.errors import InvalidInput
 from tacit.estimators.batches import are_batches, pass_over
-from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import PrivacyWarning, spend
-from tacit.estimators.sparse import canonical, clipped_rows, dense_parts, is_sparse, norms_of, with_constant
-from tacit.geometry import Ball
-from tacit.learners.stochastic import ObjectivePerturbation, OnlineToBatch
-from tacit.learners.stochastic.model_noise import SHRUNK, private_minimum
-from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner, practical_reach
-from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.losses.base import Loss, RowLoss
-from tacit.losses.linear_models import LinkLoss
+from tacit.estimators.records import (
+    canonical,
+    checked_data,
+    clipped_rows,
+    dense_parts,
+    is_sparse,
+    norms_of,
+    with_constant,
+)
+from tacit.losses.loss import LinkLoss, Loss, RowLoss
 from tacit.losses.regularised import RegularisedLoss
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger, check_ledger
+from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
-from tacit.randomness import Randomness
-from tacit.solvers.sparse_sums import SparseLinkSum
+from tacit.solvers.loss_sums import SparseLinkSum
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy, real_array
 
 __all__ = ["PrivacyWarning", "PrivateLinearModel", "randomness_of"]
@@ -142,7 +152,7 @@ class PrivateLinearModel(BaseEstimator):
     def _start(self, dimension: int, norm: float, radius: float) -> tuple[float, ...]:
         """The declared coefficients as a model of the pass, pulled into its ball: a function of public numbers."""
         owner = type(self).__name__
-        given = np.atleast_2d(real_array(owner, "initial", self.initial, None)).astype(np.float64) / self._unit
+        given = np.atleast_2d(real_array(owner, "initial", self.initial, None)) / self._unit
         if given.ndim != 2 or given.size != dimension or not np.isfinite(given).all():
             raise InvalidInput(
                 f"The 'initial' parameter of {owner} must be {dimension} finite numbers: the coefficients, with "
@@ -208,9 +218,9 @@ class PrivateLinearModel(BaseEstimator):
         self.__dict__.pop("_pass")
         return True
 
+    @abstractmethod
     def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int) -> None:
         """Begin the pass over `horizon` records, or go on with it."""
-        raise NotImplementedError(f"{type(self).__name__} has no pass.")
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled or copied: parameters and what was fitted, never the records of a pass or its noise."""

@@ -1,6 +1,6 @@
 """One release of integer statistics with discrete Gaussian noise: the lattice is as fine as the privacy allows.
 
-Each record is quantised by itself and moves the sums by at most `shift(units)` steps in l2 (`numerics.lattice`), so
+Each record is quantised by itself and moves the sums by at most `shift(units)` steps in l2 (`tacit.noise.lattice`), so
 that mu = shift(units)/sigma' exactly, up to the slack of the draws.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
+from tacit.accounting.rounding import exact_up_to
 from tacit.errors import PrivacyError
-from tacit.mechanisms.running_sums.lattice_sums import FEWEST_UNITS, last_below
-from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
-from tacit.numerics.discrete_gaussian import DiscreteGaussian
-from tacit.numerics.lattice import LARGEST_UNITS
-from tacit.numerics.source import Streams
-from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, SamplerError
-from tacit.privacy.numerics import exact_up_to
+from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.lattice import LARGEST_UNITS
+from tacit.noise.running_sums.running_sum import FEWEST_UNITS, last_below
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.noise.source import Streams
 from tacit.validation import FloatArray, IntArray, check_positive
 
 

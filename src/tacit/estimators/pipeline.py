@@ -17,16 +17,15 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from tacit.accounting.calibration import largest
+from tacit.accounting.composition import compose
+from tacit.accounting.guarantee import Guarantee, Relation
+from tacit.accounting.rounding import composed_numerics
 from tacit.errors import InvalidInput, PrivacyError, TacitError
-from tacit.estimators.base import randomness_of
-from tacit.estimators.data import class_labels
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
-from tacit.estimators.sparse import is_sparse
-from tacit.privacy.calibration import largest
-from tacit.privacy.composition import compose
-from tacit.privacy.guarantee import Guarantee, Relation
-from tacit.privacy.numerics import composed_numerics
-from tacit.randomness import Randomness
+from tacit.estimators.linear_model import randomness_of
+from tacit.estimators.records import class_labels, is_sparse
+from tacit.noise.randomness import Randomness
 from tacit.validation import check_choice, check_number, check_privacy
 
 BEFORE = 0.3
@@ -325,15 +324,18 @@ def _shape(X: Any) -> tuple[int, int]:
 
 
 def _mixes(step: Any, table: Any, labels: Any, made: Any) -> bool:
-    """Whether what a step makes of the last public row depends on the others."""
+    """Whether what a step makes of the first or the last public row depends on the others."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            alone = clone(step).fit(table[-1:], labels[-1:]).transform(table[-1:])
-        row, other = (np.asarray(part.todense() if is_sparse(part) else part)[-1] for part in (alone, made))
-        return row.shape != other.shape or not np.allclose(row, other, rtol=1e-6, equal_nan=True)
+        for rows in (slice(0, 1), slice(table.shape[0] - 1, None)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                alone = clone(step).fit(table[rows], labels[rows]).transform(table[rows])
+            row, other = (np.asarray(part.todense() if is_sparse(part) else part) for part in (alone, made[rows]))
+            if row.shape != other.shape or not np.allclose(row, other, rtol=1e-6, equal_nan=True):
+                return True
     except Exception:  # it cannot do with one row what it does with many
         return True
+    return False
 
 
 def private_pipeline(

@@ -23,27 +23,25 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import ROUND_UP
+from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
+from tacit.algorithms.stochastic import ObjectivePerturbation
+from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.errors import PrivacyError, ProtocolError
-from tacit.estimators.base import PrivateLinearModel, objective_plan
-from tacit.estimators.budget import statistics_guarantee
+from tacit.estimators.budget import statistics_guarantee, warn_if_useless
 from tacit.estimators.classifier import has_horizon
-from tacit.estimators.sparse import clipped_rows, dense_parts, scaled_rows
-from tacit.estimators.usefulness import warn_if_useless
-from tacit.estimators.weights import relative_weights
-from tacit.learners.stochastic import ObjectivePerturbation
-from tacit.learners.stochastic.online_to_batch import OnlineToBatchLearner
-from tacit.losses.linear_models import HuberLoss
-from tacit.mechanisms.noisy_statistics import NoisyStatistics
-from tacit.numerics.lattice import (
+from tacit.estimators.linear_model import PrivateLinearModel, objective_plan
+from tacit.estimators.noisy_statistics import NoisyStatistics
+from tacit.estimators.records import clipped_rows, dense_parts, relative_weights, scaled_rows
+from tacit.losses.loss import HuberLoss
+from tacit.noise.lattice import (
     cross_ratio,
     joint_shift,
     quantise_outer_products,
     quantise_vectors,
     symmetric_matrix,
 )
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP
-from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 
 BLOCK_ENTRIES = 1 << 18

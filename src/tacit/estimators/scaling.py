@@ -18,15 +18,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.errors import InvalidInput
-from tacit.estimators.base import randomness_of
 from tacit.estimators.budget import statistics_guarantee
-from tacit.estimators.data import checked_data
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
-from tacit.mechanisms.noisy_statistics import NoisyStatistics
-from tacit.numerics.lattice import moments_shift, quantise_moments
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.guarantee import ZERO_OUT, Guarantee, Relation
+from tacit.estimators.linear_model import randomness_of
+from tacit.estimators.noisy_statistics import NoisyStatistics
+from tacit.estimators.records import checked_data
+from tacit.noise.lattice import moments_shift, quantise_moments
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_choice, check_privacy
 
 

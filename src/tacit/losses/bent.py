@@ -1,4 +1,4 @@
-"""Losses whose Hessian is a whole matrix: quadratic forms, and losses that somebody declares.
+"""Quadratic losses, and losses whose Hessian is a whole matrix: quadratic forms, and what somebody declares.
 
 A quadratic form has the same Hessian everywhere, so its eigenvalues may be clipped: what is left is the gradient of a
 convex function. Of any other loss neither gradients nor eigenvalues may be clipped point by point (what is left is no
@@ -16,10 +16,59 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.domains.convex_set import ConvexSet
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry.base import ConvexSet
-from tacit.losses.base import DECLARED, Constants, RowLoss, clip_rows, depth, finite_rows, largest_norm
+from tacit.losses.loss import (
+    DECLARED,
+    Constants,
+    LossFamily,
+    RowLoss,
+    SeveralLinks,
+    clip_rows,
+    depth,
+    finite_rows,
+    largest_norm,
+)
 from tacit.validation import FloatArray, check_integer, check_level, check_positive, invalid, real_array
+
+
+@dataclass(frozen=True)
+class QuadraticLoss(RowLoss):
+    """(k/2)|x - z|^2: a round's data is the target z, clipped to the norm `data_norm`.
+
+    Attributes:
+        strength: the curvature k, the same in every direction.
+        data_norm: public bound on the norm of a target.
+
+    >>> QuadraticLoss(strength=2.0).value([1.0, 0.0], [0.0, 1.0])
+    2.0
+    """
+
+    strength: float = 1.0
+    data_norm: float = 1.0
+    family: ClassVar[str] = "general"
+    bend: ClassVar[float | None] = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("QuadraticLoss", "strength", self.strength)
+        check_positive("QuadraticLoss", "data_norm", self.data_norm)
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """Lipschitz k (max|x| + data_norm); both curvatures are k."""
+        return Constants(self.strength * (largest_norm(domain) + self.data_norm), self.strength, self.strength)
+
+    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
+        """Targets, clipped."""
+        return clip_rows(finite_rows("QuadraticLoss", "targets", data, dimension, many=many), self.data_norm)
+
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """(k/2)|x - z|^2 for each row."""
+        return np.asarray(self.strength / 2 * np.add.reduce((x - rows) ** 2, axis=1))
+
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The gradient k (x - z) of each row."""
+        return np.asarray(self.strength * (x - rows))
+
 
 # Matrices are put together again from clipped eigenvalues: this much of the largest one is left to rounding.
 _ROUNDING = 1e-12
@@ -213,7 +262,7 @@ class DeclaredLoss(BentLoss):
 def _answer(ask: Callable[..., Any], x: FloatArray, row: FloatArray, shape: tuple[int, ...]) -> FloatArray:
     try:
         with np.errstate(all="ignore"):
-            found = np.asarray(ask(x, row), dtype=np.float64)
+            found = np.array(ask(x, row), dtype=np.float64)
     except Exception:  # whatever it is: to raise for some rows and not for others would show something about them
         return np.zeros(shape)
     return found if found.shape == shape and np.isfinite(found).all() else np.zeros(shape)
@@ -227,3 +276,19 @@ def _clipped_forms(matrices: FloatArray, largest: float) -> FloatArray:
     values, vectors = np.linalg.eigh((scaled + scaled.transpose(0, 2, 1)) / 2)
     kept = np.clip(values * size[:, :, 0], 0.0, largest * (1 - _ROUNDING))
     return np.asarray(np.matmul(vectors * kept[:, None, :], vectors.transpose(0, 2, 1)))
+
+
+def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
+    """Refuse a class from outside of tacit unless its constants were declared on trust."""
+    if type(loss) is not DeclaredLoss and not _is_own(loss):
+        raise PrivacyError(
+            f"{algorithm} promises nothing unless its losses are convex with the constants that they declare, and "
+            f"nobody checked those of {loss!r}: make a TabulatedLoss of a link of your own, say trust=True in a "
+            "DeclaredLoss, or use PrivateFTRL, which clips gradients."
+        )
+
+
+def _is_own(loss: LossFamily) -> bool:
+    """Whether tacit wrote all of it: asked of the classes, since `assumed` may be overridden like everything else."""
+    parts = (loss, loss.link) if isinstance(loss, SeveralLinks) else (loss,)
+    return all(type(part).__module__.startswith("tacit.") and not part.assumed for part in parts)

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.domains.convex_set import ConvexSet
 from tacit.errors import InvalidInput
-from tacit.geometry.base import ConvexSet
-from tacit.losses.base import Constants, Loss, clip_rows, finite_rows
+from tacit.losses.loss import Constants, Loss, clip_rows, finite_rows
 from tacit.validation import FloatArray, check_positive, invalid, real_array
 
 
@@ -63,7 +63,7 @@ class CustomLoss(Loss):
         raise InvalidInput(f"The gradient of this CustomLoss cannot be taken at these data ({name}).")
 
     def _point(self, x: ArrayLike) -> FloatArray:
-        return real_array("CustomLoss", "x", x, (None,)).copy()
+        return real_array("CustomLoss", "x", x, (None,))
 
     def __repr__(self) -> str:
         names = (getattr(f, "__qualname__", type(f).__name__) for f in (self.value_of, self.gradient_of))

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.geometry.base import ConvexSet
-from tacit.losses.base import Constants, LossFamily, RowLoss, largest_norm
+from tacit.domains.convex_set import ConvexSet
+from tacit.losses.loss import Constants, LossFamily, RowLoss, largest_norm
 from tacit.validation import FloatArray, check_positive, invalid
 
 
@@ -24,8 +24,8 @@ class RegularisedLoss(RowLoss):
         loss: the loss of a round.
         strength: the curvature s that is added.
 
-    >>> from tacit.geometry import Ball
-    >>> from tacit.losses.linear_models import LogisticLoss
+    >>> from tacit.domains import Ball
+    >>> from tacit.losses.loss import LogisticLoss
     >>> RegularisedLoss(LogisticLoss(), 0.5).constants(Ball(2)).strong_convexity
     0.5
     """

@@ -20,9 +20,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.domains.convex_set import read_only
 from tacit.errors import InvalidInput
-from tacit.geometry.base import read_only
-from tacit.losses.linear_models import LinkLoss
+from tacit.losses.loss import LinkLoss
 from tacit.validation import FloatArray, check_integer, check_positive, invalid, real_array
 
 # Tables of more entries are refused: every node costs memory in every process.
@@ -70,10 +70,10 @@ class TabulatedLoss(LinkLoss):
         super().__post_init__()
         for name in ("largest_margin", "largest_slope", "largest_curvature"):
             object.__setattr__(self, name, check_positive("TabulatedLoss", name, getattr(self, name)))
-        labels = real_array("TabulatedLoss", "labels", self.labels, (None,)).copy()
+        labels = real_array("TabulatedLoss", "labels", self.labels, (None,))
         if len(labels) < 1 or not np.isfinite(labels).all() or np.any(np.diff(labels) <= 0):
             raise invalid("TabulatedLoss", "labels", "finite numbers that grow", self.labels)
-        slopes = real_array("TabulatedLoss", "slopes", self.slopes, (len(labels), None)).copy()
+        slopes = real_array("TabulatedLoss", "slopes", self.slopes, (len(labels), None))
         if slopes.shape[1] < 2 or slopes.size > _MOST_ENTRIES or not np.isfinite(slopes).all():
             allowed = f"finite numbers, two margins or more for each label, at most {_MOST_ENTRIES:,} in all"
             raise InvalidInput(f"The 'slopes' parameter of TabulatedLoss must be {allowed}.")

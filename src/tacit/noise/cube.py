@@ -14,9 +14,9 @@ from typing import Self
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.numerics.discrete_laplace import SMALLEST_RATE, geometric, laplace_rate
-from tacit.numerics.source import FIRST_POOL, POOL, PooledNoise, Source, Streams
-from tacit.numerics.uniforms import Uniforms
+from tacit.noise.discrete_laplace import SMALLEST_RATE, geometric, laplace_rate
+from tacit.noise.source import FIRST_POOL, POOL, PooledNoise, Source, Streams
+from tacit.noise.uniforms import Uniforms
 from tacit.validation import IntArray, check_dimension, check_number
 
 LARGEST_EXPONENT = 8.0  # of rate * dimension: e^4 attempts for a draw
@@ -92,7 +92,7 @@ class CubeNoise(PooledNoise):
         radii: gives one radius to each vector.
         points: gives d uniforms to each vector.
 
-    >>> from tacit.randomness import Randomness
+    >>> from tacit.noise.randomness import Randomness
     >>> noise = CubeNoise.from_streams(Randomness.replayable(7), "noise", rate=0.01, dimension=3)
     >>> noise.draw(3).shape, noise.draw(30).reshape(-1, 3).shape
     ((3,), (10, 3))

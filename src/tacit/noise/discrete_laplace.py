@@ -15,10 +15,9 @@ from typing import Self
 import numpy as np
 
 from tacit.errors import PrivacyError
-from tacit.numerics.certified import minus_log
-from tacit.numerics.lattice import LOSS_UNITS
-from tacit.numerics.source import PooledNoise, Source, Streams
-from tacit.numerics.uniforms import Digits, Uniforms, fractions, rational
+from tacit.noise.lattice import LOSS_UNITS
+from tacit.noise.source import PooledNoise, Source, Streams
+from tacit.noise.uniforms import Digits, Uniforms, fractions, minus_log, rational
 from tacit.validation import LARGEST, IntArray, check_integer, check_number, check_positive
 
 # Below it nearly every draw would need more digits: make the lattice coarser (`laplace_units`).
@@ -84,7 +83,7 @@ class DiscreteLaplace(PooledNoise):
         uniforms: a stream of its own, since draws are made ahead.
         rate: a; a shift of the data by D in l1 costs a D.
 
-    >>> from tacit.randomness import Randomness
+    >>> from tacit.noise.randomness import Randomness
     >>> noise = DiscreteLaplace.from_streams(Randomness.replayable(7), "noise", laplace_rate(1.0, 100))
     >>> bool(abs(noise.draw(1000)).mean() < 200)
     True

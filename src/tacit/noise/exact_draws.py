@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.numerics.certified import exponential
-from tacit.numerics.digits import use_numba
-from tacit.numerics.source import Words
-from tacit.numerics.uniforms import Digits, Uniforms, fractions, rational
+from tacit.noise.discrete_gaussian import use_numba
+from tacit.noise.source import Words
+from tacit.noise.uniforms import Digits, Uniforms, exponential, fractions, rational
 from tacit.validation import LARGEST, FloatArray, IntArray, require
 
 # U is above its first 53 bits by less than 2^-53; q e^{-eta h} is off by less than 2^-45 + 2^-52 (x e^{-x} < 1/2).
@@ -39,7 +38,7 @@ LEAST_SUM = 1e-200  # far above what underflows
 def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int = 0) -> bool:
     """True with probability exactly `probability` * e^{-rate * score}.
 
-    >>> from tacit.randomness import Randomness
+    >>> from tacit.noise.randomness import Randomness
     >>> uniforms = Uniforms.from_streams(Randomness.replayable(1), "coins")
     >>> coin(uniforms, 1.0), coin(uniforms, 0.5, rate=0.25, score=10**6)
     (True, False)
@@ -124,9 +123,19 @@ def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
     return _draw(uniforms, relative, partial(_whole_weights, weights))
 
 
-def decide_weighted(uniforms: Uniforms, index: int, word: int, weights: FloatArray) -> int:
-    """`draw_weighted` of a uniform that was taken before, when 53 bits of it did not decide."""
-    return _exact_draw(uniforms.digits(index, word), partial(_whole_weights, weights))
+@np.errstate(all="ignore")
+def weighted_draws(uniforms: Uniforms, index: int, words: Words, weights: FloatArray) -> IntArray:
+    """`draw_weighted` of each of these uniforms, which were taken before; the first of them is number `index`."""
+    sums = np.cumsum(weights)
+    total = float(sums[-1])
+    places = fractions(words) * total
+    margin = (DRAW_MARGIN + len(sums) * DRAW_MARGIN_PER_WEIGHT) * total
+    found = np.minimum(np.searchsorted(sums, places, side="right"), len(sums) - 1)
+    near = (sums[found] - places <= margin) | ((found > 0) & (places - sums[found - 1] <= margin))
+    for place in np.flatnonzero(near):
+        digits = uniforms.digits(index + int(place), int(words[place]))
+        found[place] = _exact_draw(digits, partial(_whole_weights, weights))
+    return found
 
 
 @np.errstate(all="ignore")

@@ -22,14 +22,14 @@ LOSS_UNITS = 2**24
 LARGEST_UNITS = 2**30
 LARGEST_LATTICE_DIMENSION = 2**20
 # Shrinks by more than the roundings of a product and a square root can undo.
-_SHRINK = 1.0 - 2.0**-40
+SHRINK = 1.0 - 2.0**-40
 _CACHED = 2**15  # numbers that are worked on at a time
 
 
 def quantise_losses(losses: FloatArray, units: int = LOSS_UNITS) -> IntArray:
     """floor(losses * units) for losses in [0, 1]: integers in {0..units}.
 
-    Floor is monotone and fixes both ends, so that the least quantised loss is the quantised least loss. Losses come
+    The floor is monotone and fixes both ends, so that the least quantised loss is the quantised least loss. Losses come
     out too small by less than 1/units.
 
     >>> quantise_losses(np.array([0.0, 0.3, 1.0]), units=10).tolist()
@@ -95,10 +95,6 @@ def round_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
     >>> round_vectors(np.array([3.0, -4.0]), norm=1.0, units=1000).tolist()
     [600, -799]
     """
-    if values.ndim == 1:
-        short = _one_vector(values, norm, units)
-        if short is not None:
-            return short
     _check_units("round_vectors", units)
     inner = inner_units(units, values.shape[-1] if values.ndim else 1)
     return _quantised("round_vectors", values, norm, units, _L2, inner, np.rint)
@@ -140,7 +136,7 @@ def quantise_outer_products(values: FloatArray, norm: float, units: int) -> IntA
     row, column = np.triu_indices(clipped.shape[-1])
     products = clipped[..., row] * clipped[..., column] * np.where(row == column, 1.0, sqrt(2.0))
     # Inside the ball by more than the roundings so far, so that the check in integers never acts.
-    return _quantised(owner, products * _SHRINK, 1.0, units, _L2)
+    return _quantised(owner, products * SHRINK, 1.0, units, _L2)
 
 
 def cross_ratio(replace: bool) -> float:
@@ -212,27 +208,6 @@ _L1 = _Norm(lambda values: np.add.reduce(np.abs(values), axis=-1, keepdims=True)
 _L2 = _Norm(lambda values: np.add.reduce(values * values, axis=-1, keepdims=True), 2)
 
 
-def _one_vector(values: FloatArray, norm: float, units: int) -> IntArray | None:
-    """What `round_vectors` gives for one vector, bit for bit in a fraction of the time; None if it is not so simple.
-
-    The same operations in the same order, without those that would change nothing.
-    """
-    if not (norm > 0.0 and 0 < units <= LARGEST_UNITS and 0 < values.size <= LARGEST_LATTICE_DIMENSION):
-        return None
-    inner = units - sqrt(values.size) / 2
-    with np.errstate(over="ignore"):
-        scaled = values * (inner / norm)
-        length = sqrt(np.add.reduce(scaled * scaled))
-    if length > inner * _SHRINK:
-        if not (length < 1.5 * inner and np.abs(values).max() <= norm):
-            return None
-        scaled *= inner / max(length, inner)
-    elif length != length or not inner > 0:
-        return None
-    lattice = np.rint(scaled).astype(np.int64)
-    return lattice if int(lattice.dot(lattice)) <= units * units else None
-
-
 def _quantised(
     owner: str,
     values: FloatArray,
@@ -255,7 +230,7 @@ def _quantised(
         sizes = kind.size(lattice)
         if not (sizes > limit).any():
             return lattice
-        factors = units / kind.length(np.maximum(sizes, limit).astype(np.float64)) * _SHRINK
+        factors = units / kind.length(np.maximum(sizes, limit).astype(np.float64)) * SHRINK
         scaled = np.where(sizes > limit, scaled * factors, scaled)
 
 

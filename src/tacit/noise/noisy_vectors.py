@@ -16,18 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
+from tacit.accounting.rounding import EXACT, IDEALIZED, exact_up_to
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.running_sums.float_noise import FloatNoise, unit_noise
-from tacit.mechanisms.running_sums.lattice_sums import FEWEST_UNITS, Grid
-from tacit.mechanisms.running_sums.records import Records
-from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
-from tacit.numerics.cube import least_cube_rate
-from tacit.numerics.discrete_laplace import SMALLEST_RATE
-from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
-from tacit.numerics.source import PooledNoise, Streams
-from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
-from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
-from tacit.validation import MALFORMED, FloatArray, check_choice, check_integer, check_positive
+from tacit.noise.cube import least_cube_rate
+from tacit.noise.discrete_laplace import SMALLEST_RATE
+from tacit.noise.lattice import LARGEST_UNITS, LOSS_UNITS
+from tacit.noise.running_sums.accumulators import FloatNoise, Records, unit_noise
+from tacit.noise.running_sums.running_sum import FEWEST_UNITS, Grid
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.noise.source import PooledNoise, Streams
+from tacit.validation import MALFORMED, FloatArray, check_choice, check_integer, check_positive, real_array
 
 NOISES = ("cube", "laplace", "gaussian")
 
@@ -106,6 +105,7 @@ class NoisyVectors:
         What is returned does not depend on how many rows are added at a time.
         """
         grid = self._grid
+        rows = real_array("NoisyVectors", "rows", rows, (None, grid.records.dimension))
         steps = grid.records.quantised(rows, grid.units, 1.0) if grid.units else grid.records.plain(rows)
         ended = (self._filled + len(steps)) // self._batch
         sums = steps if self._batch == 1 else np.empty((ended, self._waiting.size))

@@ -1,15 +1,18 @@
-"""What the samplers' errors cost: constants that depend on the samplers alone, rounded to the private side.
+"""What the samplers' errors cost, and how long Gaussian noise is.
 
-Proofs: docs/numerics.md. None of these depends on data, horizon or learner; mechanisms multiply them by the
-number of draws and put them into a contract.
+The costs are constants that depend on the samplers alone, rounded to the private side. Proofs: docs/numerics.md. None
+of them depends on data, horizon or learner; mechanisms multiply them by the number of draws and put them into a
+contract. The norm of a standard Gaussian vector has a mean, and a size that it rarely exceeds.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt, nextafter
+from math import exp, isqrt, nextafter, sqrt
 
-from tacit.numerics.discrete_gaussian import SIGMA_SQUARED, WIDE_FACTOR
+from scipy.special import gammainccinv, gammaln
+
+from tacit.noise.discrete_gaussian import SIGMA_SQUARED, WIDE_FACTOR
 from tacit.validation import check_dimension, check_integer, check_number
 
 # A released integer hides like N(0, sigma^2 - 4) (Lemma 3 with r = 2). Rounded down: it divides.
@@ -79,3 +82,13 @@ def wide_step(sigma: float) -> float:
     """gamma_Z = sigma / sqrt(sigma_w^2 - 4), rounded up: what a wide draw is multiplied by to act as N(0, sigma^2)."""
     scale = check_number("wide_step", "sigma", sigma, above=0.0)
     return nextafter(scale / WIDE_SIGMA, float("inf"))
+
+
+def chi_mean(dimension: int) -> float:
+    """Compute E|N(0, I_d)|."""
+    return sqrt(2.0) * exp(float(gammaln((dimension + 1) / 2) - gammaln(dimension / 2)))
+
+
+def chi_quantile(dimension: int, miss: float) -> float:
+    """Compute the norm that a standard Gaussian vector exceeds with probability `miss`."""
+    return sqrt(2 * float(gammainccinv(dimension / 2, miss)))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.randomness import Process, Stream
+from tacit.noise.randomness import Process, Stream
 from tacit.validation import MALFORMED, IntArray, check_integer
 
 FIRST_POOL, POOL = 2**7, 2**14
@@ -39,7 +39,7 @@ class Source(ABC):
     """A source of draws, secret or replayable as its streams are."""
 
     def __init__(self) -> None:
-        self._process = Process.number
+        self.home = Process.number
 
     @property
     @abstractmethod
@@ -64,7 +64,7 @@ class Source(ABC):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`: replayable from a replayable state, under fresh keys from an empty one."""
-        self._process = Process.number
+        self.home = Process.number
         if state == {}:
             self.renew()
             return
@@ -77,7 +77,7 @@ class Source(ABC):
 
     def _check_process(self) -> None:
         """Refuse to draw in a child that has inherited the secret keys of its parent."""
-        if self._process != Process.number and self.private:
+        if self.home != Process.number and self.private:
             raise ProtocolError(
                 f"A secret {type(self).__name__} draws only in the process that made it: another one would repeat its "
                 "noise. Start a learner there, or restore one from state_dict()."
@@ -97,6 +97,12 @@ class Pooled(Source):
 
     What is given out does not depend on how many are asked for at a time: a loop and an array draw the same. Nor does
     what is drawn ahead: pools have the same sizes however they are emptied, so that both have the same state.
+
+    Attributes:
+        pool: the draws made ahead. PRIVATE.
+        given: how many of them were given out. Whoever takes from the pool moves this number first: an interrupt may
+            lose draws, never repeat them.
+        home: the number of the process in which a secret source may draw.
     """
 
     _kind: ClassVar[type[np.generic]] = np.int64
@@ -104,8 +110,8 @@ class Pooled(Source):
     def __init__(self) -> None:
         super().__init__()
         self._ahead, self._most = FIRST_POOL, POOL
-        self._pool: NDArray[Any] = np.empty(0, dtype=self._kind)
-        self._next = 0
+        self.pool: NDArray[Any] = np.empty(0, dtype=self._kind)
+        self.given = 0
 
     @abstractmethod
     def _produce(self, count: int) -> NDArray[Any]:
@@ -113,17 +119,17 @@ class Pooled(Source):
 
     def _take(self, count: int) -> NDArray[Any]:
         """The next `count` draws, in an array of their own."""
-        start, stop = self._next, self._next + count
-        if start <= stop <= self._pool.size:
+        start, stop = self.given, self.given + count
+        if start <= stop <= self.pool.size:
             self._check_process()
-            self._next = stop  # before they are given out: an interrupt may lose draws, never repeat them
-            return self._pool[start:stop].copy()
+            self.given = stop  # before they are given out: an interrupt may lose draws, never repeat them
+            return self.pool[start:stop].copy()
         return self._take_more(check_integer(type(self).__name__, "count", count, at_least=0))
 
     def _take_more(self, count: int) -> NDArray[Any]:
         """What is left of the pool, then whole pools, then the beginning of a new one."""
         self._check_process()
-        parts = [self._pool[self._next :]]
+        parts = [self.pool[self.given :]]
         missing = count - parts[0].size
         self._drop()
         while missing > 0:
@@ -131,12 +137,12 @@ class Pooled(Source):
             drawn = self._produce(self._ahead)  # pools of public sizes: a loop and an array leave the same state
             parts.append(drawn[:missing])
             if drawn.size > missing:
-                self._pool, self._next = drawn, missing
+                self.pool, self.given = drawn, missing
             missing -= parts[-1].size
         return np.concatenate(parts)
 
     def _drop(self) -> None:
-        self._pool, self._next = np.empty(0, dtype=self._kind), 0
+        self.pool, self.given = np.empty(0, dtype=self._kind), 0
 
     def _parts(self) -> dict[str, Source]:
         """The sources that this one draws from, by name."""
@@ -154,7 +160,7 @@ class Pooled(Source):
 
     def _saved(self) -> dict[str, Any]:
         parts = {name: part.state_dict() for name, part in self._parts().items()}
-        return {"pool": self._pool[self._next :].copy(), "ahead": self._ahead, **parts}
+        return {"pool": self.pool[self.given :].copy(), "ahead": self._ahead, **parts}
 
     def _load(self, state: dict[str, Any]) -> None:
         pool = state["pool"]
@@ -165,7 +171,7 @@ class Pooled(Source):
             part.load_state_dict(state[name])
             if part.private:
                 raise TypeError("one part is replayable and another is not")
-        self._pool, self._next, self._ahead = pool.copy(), 0, ahead
+        self.pool, self.given, self._ahead = pool.copy(), 0, ahead
 
 
 class PooledNoise(Pooled):
@@ -177,12 +183,12 @@ class PooledNoise(Pooled):
 
     def draw_one(self) -> int:
         """The next integer."""
-        place = self._next
-        if place == self._pool.size:
+        place = self.given
+        if place == self.pool.size:
             return int(self._take(1)[0])
         self._check_process()
-        self._next = place + 1  # before it is given out, as in `_take`
-        return int(self._pool.item(place))
+        self.given = place + 1  # before it is given out, as in `_take`
+        return int(self.pool.item(place))
 
 
 class OnStreams(Pooled):

@@ -5,22 +5,124 @@ The first 64 bits of uniform i are word i of its stream; digit j = 1, 2, .. of 6
 positions and the key alone: loop and array, numpy and numba, and any exp and log within their bound decide alike.
 
 A uniform serves one decision and is never kept: states hold outcomes. i counts from the first word of the key.
+
+exp and log of this machine are within 2^-45: what the float comparisons of `decisions` and `geometric` assume.
+
+`check_libm` compares 64 stored values at the first use in a process; the tests compare 20,000 with mpmath.
+
+Enclosures of e^{-x} and -ln u by integers, to as many digits as a comparison needs.
+
+mpmath computes them; it is imported when the first doubtful comparison asks for it. Its directed roundings are not
+always right in the last place, so values are computed with 16 more bits than are used and widened by one unit.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cache
+from math import floor
 from typing import Any, Self
 
 import numpy as np
 
-from tacit.errors import InvalidInput
-from tacit.numerics.libm import check_libm
-from tacit.numerics.source import OnStreams, Streams, Words, raw_words
-from tacit.randomness import Process, Stream
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.noise.randomness import Process, Stream
+from tacit.noise.source import OnStreams, Streams, Words, raw_words
 from tacit.validation import FloatArray, IntArray, check_integer
+
+ALLOWED_ERROR = 2.0**-48  # eight times better than what the proofs need
+# Made without powers or logarithms, so that every machine has the same points.
+EXP_POINTS = -np.ldexp(0.68359375, np.arange(-21, 11))
+LOG_POINTS = np.concatenate([np.ldexp(0.7, -3 * np.arange(16)), 1.0 - np.ldexp(0.7, -1 - 3 * np.arange(16))])
+EXP_VALUES = (
+    0.9999996740371521, 0.9999993480744103, 0.9999986961492455, 0.9999973923001911,
+    0.9999947846071824, 0.999989569241565, 0.9999791385919308, 0.99995827761906,
+    0.999916556978877, 0.9998331209204918, 0.9996662696896108, 0.9993326507551417,
+    0.998665746865298, 0.9973332739620233, 0.9946736593518082, 0.989375688608317,
+    0.9788642532091816, 0.9581752262107687, 0.9180997641240577, 0.8429071768846503,
+    0.7104925088436513, 0.5047996051229459, 0.2548226413322821, 0.0649345785355609,
+    0.004216499489590926, 1.777886794572054e-05, 3.1608814543136926e-10, 9.991171568224243e-20,
+    9.982350930569248e-39, 9.964733010103672e-77, 9.92959039626498e-153, 9.85967654375977e-305,
+)  # fmt: skip
+LOG_VALUES = (
+    -0.35667494393873245, -2.436116485618568, -4.515558027298404, -6.59499956897824,
+    -8.674441110658076, -10.753882652337913, -12.833324194017749, -14.912765735697583,
+    -16.99220727737742, -19.071648819057256, -21.151090360737093, -23.230531902416928,
+    -25.309973444096762, -27.3894149857766, -29.468856527456435, -31.548298069136273,
+    -0.4307829160924542, -0.044735893841391414, -0.005483758356256353, -0.0006838275067434006,
+    -8.545286974245474e-05, -1.0681209387619483e-05, -1.3351449342965556e-06, -1.6689301934214186e-07,
+    -2.0861625866785972e-08, -2.607703167914477e-09, -3.259629233730039e-10, -4.0745407049178265e-11,
+    -5.0931481254808756e-12, -6.366018823202674e-13, -7.960299086562689e-14, -9.99200722162646e-15,
+)  # fmt: skip
+
+
+def largest_error(function: Callable[[Any], Any], points: FloatArray, values: tuple[float, ...]) -> float:
+    """The largest relative error of `function`, called with the array and with each number."""
+    wanted = np.array(values)
+    alone = np.array([function(float(point)) for point in points])
+    together = np.asarray(function(points)) if isinstance(function, np.ufunc) else alone
+    return float(np.max(np.abs(np.stack([alone, together]) / wanted - 1.0)))
+
+
+FUNCTIONS = (
+    (np.exp, EXP_POINTS, EXP_VALUES),
+    (math.exp, EXP_POINTS, EXP_VALUES),
+    (np.log, LOG_POINTS, LOG_VALUES),
+)
+
+
+@cache
+def check_libm() -> None:
+    """Refuse a machine whose exp or log is too far off for exact decisions."""
+    for function, points, values in FUNCTIONS:
+        if not largest_error(function, points, values) <= ALLOWED_ERROR:
+            raise PrivacyError(
+                f"{function.__name__} on this machine is off by more than 2^-48, and exact decisions assume less: use "
+                "a numpy and a C library whose exp and log are right to the last places."
+            )
+
+
+_SPARE = 16
+
+
+def exponential(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Integers (low, high) with low <= 2^bits e^{-exponent} <= high, at most 3 apart, and equal for exponent 0.
+
+    The exponent is at least 0 and a dyadic rational: a product of float64 numbers and integers.
+
+    >>> low, high = exponential(Fraction(1, 2), 20)
+    >>> low <= 635994 <= high
+    True
+    """
+    from mpmath import libmp
+
+    if exponent == 0:
+        return 1 << bits, 1 << bits
+    if exponent >= bits:  # e^{-x} < 2^{-x}
+        return 0, 1
+    places = exponent.denominator.bit_length() - 1
+    # e^{-x} has floor(x / ln 2) zeros after the point, and those need not be computed.
+    precision = max(bits - floor(exponent * Fraction(36, 25)), 0) + _SPARE
+    value = libmp.mpf_exp(libmp.from_man_exp(-exponent.numerator, -places), precision, "n")
+    middle = int(libmp.to_int(libmp.mpf_shift(value, bits), "f"))
+    return max(middle - 1, 0), middle + 2
+
+
+def minus_log(numerator: int, bits: int) -> tuple[Fraction, Fraction]:
+    """Rationals below and above -ln(numerator / 2^bits), 0 < numerator <= 2^bits, about 2^-bits apart."""
+    from mpmath import libmp
+
+    if numerator == 1 << bits:
+        return Fraction(0), Fraction(0)
+    value = libmp.mpf_log(libmp.from_man_exp(numerator, -bits), bits + 2 * _SPARE, "n")
+    logarithm = -Fraction(*libmp.to_rational(value))
+    # -ln u is below bits, so that 2^-bits of it is far above its own last place.
+    error = Fraction(bits, 1 << (bits + _SPARE))
+    return logarithm - error, logarithm + error
+
 
 KEY_BYTES = 32
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
@@ -70,18 +172,18 @@ class Uniforms(OnStreams):
     def take(self, count: int) -> tuple[int, Words]:
         """The index of the next uniform, and the words of the next `count` ones."""
         words = self._take(count)
-        return self._drawn - (self._pool.size - self._next) - count, words
+        return self._drawn - (self.pool.size - self.given) - count, words
 
     def take_one(self) -> tuple[int, int]:
         """The index and the word of the next uniform."""
-        place, size = self._next, self._pool.size
+        place, size = self.given, self.pool.size
         if place == size:
             index, words = self.take(1)
             return index, int(words[0])
-        if self._process != Process.number:
+        if self.home != Process.number:
             self._check_process()
-        self._next = place + 1  # before it is given out, as in `take`
-        return self._drawn - size + place, self._pool.item(place)
+        self.given = place + 1  # before it is given out, as in `take`
+        return self._drawn - size + place, self.pool.item(place)
 
     def digits(self, index: int, word: int) -> Digits:
         """The uniform of that index and word, for a comparison that 53 bits do not decide."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from inspect import isabstract
 from typing import TypeVar
 
+from tacit.algorithms import arms, bandit, convex, experts, lipschitz, stochastic, tracking
+from tacit.algorithms.convex import ctrl, l2p_convex
 from tacit.errors import InvalidInput
-from tacit.learners import arms, bandit, convex, ctrl, experts, l2p_convex, lipschitz, stochastic, tracking
-from tacit.learners.plan import Plan
 from tacit.problems import (
     Arms,
     Bandit,
@@ -20,6 +20,7 @@ from tacit.problems import (
     StochasticLipschitz,
     Tracking,
 )
+from tacit.runtime.plan import Plan
 from tacit.validation import invalid
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
@@ -30,20 +31,21 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
         tracking.RestartOnShift,
         tracking.LimitedUpdates,
         tracking.LazyFixedShare,
-        tracking.SampledFixedShare,
         tracking.NoisyMirrorDescent,
     ),
     Convex: (convex.PrivateFTRL, ctrl.CTRL, l2p_convex.L2PConvex),
     Lipschitz: (lipschitz.LipschitzGrid, lipschitz.LipschitzNet),
     Bandit: (bandit.BanditFW,),
-    Arms: (arms.PhasedArms, arms.BatchedTsallis),
+    Arms: (arms.PhasedArms, arms.BatchedTsallis, arms.LiveArms),
     StochasticLipschitz: (lipschitz.LipschitzOnePass,),
     Stochastic: (stochastic.ObjectivePerturbation, stochastic.OnlineToBatch, stochastic.AveragedFTRL),
 }
 """Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""
 
-FOR_INDEPENDENT_LOSSES: dict[type[Problem], tuple[type[Plan], ...]] = {Experts: (tracking.LimitedUpdates,)}
-"""Which algorithms apply, too, if a problem that names no adversary is planned for `adversary="stochastic"`."""
+FOR_INDEPENDENT_LOSSES: dict[type[Problem], tuple[type[Plan], ...]] = {
+    Experts: (tracking.LimitedUpdates, tracking.TrackingOnSums)
+}
+"""Which algorithms apply, too, if losses are independent draws from one distribution."""
 
 FOR_LIMITED_SWITCHES: dict[type[Problem], tuple[type[Plan], ...]] = {Convex: (ctrl.LazyOCO,)}
 """Which algorithms are named, too, if switches are limited. They are NOT private: no finite epsilon chooses them."""
@@ -72,7 +74,6 @@ def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
 def algorithms_for(
     problem: Problem,
     wanted: Sequence[type[Plan] | str] | None = None,
-    adversary: str | None = None,
     limited: bool = False,
 ) -> tuple[type[Plan], ...]:
     """The algorithms that are compared on a problem: the wanted ones, or all that are known for its kind and losses.
@@ -89,17 +90,24 @@ def algorithms_for(
             check_algorithm("plan", algorithm)
             _check_fits(type(problem), algorithm)
         return _distinct("plan", classes)
-    known = CATALOGUE.get(type(problem))
-    if known is None:
+    if CATALOGUE.get(type(problem)) is None:
         kinds = ", ".join(kind.__name__ for kind in CATALOGUE)
         raise InvalidInput(f"The 'problem' parameter of plan must be one of {kinds}. Got {problem!r} instead.")
-    independent = FOR_INDEPENDENT_LOSSES.get(type(problem), ()) if adversary == "stochastic" else ()
-    return (*known, *independent, *(FOR_LIMITED_SWITCHES.get(type(problem), ()) if limited else ()))
+    return _known(problem, problem.adversary == "stochastic", limited)
+
+
+def _known(problem: Problem, independent: bool, limited: bool) -> tuple[type[Plan], ...]:
+    kind = type(problem)
+    return (
+        *CATALOGUE.get(kind, ()),
+        *(FOR_INDEPENDENT_LOSSES.get(kind, ()) if independent else ()),
+        *(FOR_LIMITED_SWITCHES.get(kind, ()) if limited else ()),
+    )
 
 
 def _named(problem: Problem, name: str) -> type[Plan]:
     """The algorithm of this name among those that are known for a kind of problem."""
-    known = {algorithm.__name__: algorithm for algorithm in algorithms_for(problem, None, "stochastic", limited=True)}
+    known = {algorithm.__name__: algorithm for algorithm in _known(problem, independent=True, limited=True)}
     if name not in known:
         raise invalid("plan", "algorithms", f"made of {', '.join(known)}", name)
     return known[name]

@@ -5,25 +5,34 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from io import StringIO
 from math import ceil
+from textwrap import fill
 from typing import Any
 
+import numpy as np
+
+from tacit.accounting.guarantee import Guarantee
+from tacit.accounting.ledger import Ledger
+from tacit.accounting.rounding import rounded_up
 from tacit.errors import PrivacyError
-from tacit.floors import Floor
-from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
-from tacit.learners.target import RegretBound, Target
 from tacit.markup import card
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.rounding import rounded_up
-from tacit.problems import Problem
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.planning.lower_bounds import LowerBound, floor
+from tacit.planning.typical import Typical
+from tacit.problems import Options, Problem
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import COLUMNS, Plan
+from tacit.runtime.target import RegretBound, Target
 from tacit.validation import invalid
 
 _BELIEVED = (
     "Chosen by simulation in a world that you named; certified regret holds as it says, and privacy is the same."
+)
+_TYPICAL = (
+    "Typical regret is the mean in reference worlds of this size, not of your data; single runs deviate as shown. "
+    'rank="certified" goes by certified regret alone.'
 )
 
 
@@ -37,6 +46,9 @@ class Candidate:
         reason: why it has none.
         private: whether the algorithm has a privacy contract at all.
         simulated: mean regret and its standard error in the environment that was named, if one was.
+        typical: regret in the reference worlds, where there are some.
+        allowed: whether it may be chosen by its simulated or typical regret; the others come after by certificate.
+        close: whether its typical regret is as small as any, up to errors: of these the smallest certificate is chosen.
     """
 
     algorithm: str
@@ -44,11 +56,18 @@ class Candidate:
     reason: str = ""
     private: bool = True
     simulated: tuple[float, float] | None = None
+    typical: Typical | None = None
+    allowed: bool = False
+    close: bool = False
 
     @property
     def regret_bound(self) -> RegretBound:
         """The certified regret (infinite without a plan)."""
-        return self.plan.regret_bound if self.plan else RegretBound(float("inf"), "not applicable", (self.reason,))
+        return (
+            self.plan.regret_bound.at_most(self.plan.trivial_regret)
+            if self.plan
+            else RegretBound(float("inf"), "not applicable", (self.reason,))
+        )
 
     @property
     def vacuous(self) -> bool:
@@ -56,17 +75,20 @@ class Candidate:
         return self.plan.vacuous if self.plan else True
 
     @property
-    def rank(self) -> tuple[bool, bool, float]:
-        """The candidate of the smallest rank is chosen: certified regret, divided by what favours the algorithm.
+    def weak(self) -> bool:
+        """True if the certificate says nothing, or holds under a condition on the run itself."""
+        return bool(self.regret_bound.condition) or self.vacuous
 
-        A bound that holds under a condition on the run itself comes after all bounds that say something without one.
-        Where an environment was named, regret simulated in it counts and nothing else.
-        """
-        if self.simulated is not None:
-            return self.plan is None, False, self.simulated[0]
-        favour = self.plan.favour[0] if self.plan and not self.vacuous else 1.0
-        weak = bool(self.regret_bound.condition) or self.vacuous
-        return self.plan is None, weak, float(self.regret_bound) / favour
+    @property
+    def rank(self) -> tuple[bool, bool, bool, float]:
+        """The candidate of the smallest rank is chosen."""
+        if self.allowed and self.simulated:
+            return False, False, False, self.simulated[0]
+        if self.close:
+            return False, False, False, float(self.regret_bound)
+        if self.allowed and self.typical:
+            return False, False, True, self.typical.mean
+        return self.plan is None, True, self.weak, float(self.regret_bound)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description; numbers that are not finite become null."""
@@ -88,6 +110,8 @@ class Candidate:
             content["parameters"] = {name: _plain(value) for name, value in self.plan.parameters.items()}
         if self.simulated is not None:
             content["simulated_regret"], content["standard_error"] = self.simulated
+        if self.typical is not None:
+            content["typical_regret"], content["deviation"] = self.typical.mean, self.typical.deviation
         if self.reason:
             content["reason"] = self.reason
         return content
@@ -100,8 +124,7 @@ class Comparison:
         plan: the chosen plan itself, with what only its algorithm has.
         candidates: every algorithm that was considered, the chosen one first.
         warnings: sentences about the problem that no algorithm can help.
-        floor: the regret that no learner escapes, where one is proved.
-        believed: the environment and the number of runs by whose simulated regret the choice was made ("": none).
+        ranked_by: the environment and runs, or the rule, by which the choice was made ("": certified regret alone).
     """
 
     def __init__(
@@ -110,22 +133,27 @@ class Comparison:
         target: Target,
         candidates: Sequence[Candidate],
         warnings: Sequence[str] = (),
-        floor: Floor | None = None,
-        believed: str = "",
+        ranked_by: str = "",
     ) -> None:
         self.problem = problem
         self.target = target
         self.warnings = tuple(warnings)
-        self.floor = floor
-        self.believed = believed
+        self.ranked_by = ranked_by
         listed = list(candidates) if isinstance(candidates, Sequence) else []
         if not listed or not all(isinstance(candidate, Candidate) for candidate in listed):
             raise invalid("Comparison", "candidates", "one Candidate or more", candidates)
-        self.candidates = tuple(sorted(listed, key=lambda candidate: candidate.rank))
+        # Of a single one the rank, for which its certificate is computed, is not looked at.
+        self.candidates = tuple(sorted(listed, key=lambda candidate: candidate.rank) if len(listed) > 1 else listed)
         if self.candidates[0].plan is None:
             reasons = " ".join(_because(candidate) for candidate in self.candidates)
             raise PrivacyError(f"No algorithm meets this target. {reasons}")
         self.plan: Plan = self.candidates[0].plan
+
+    @cached_property
+    @np.errstate(under="ignore")  # as in `plan`
+    def floor(self) -> LowerBound | None:
+        """The regret that no learner escapes, where one is proved."""
+        return floor(self.problem, self.target)
 
     @property
     def algorithm(self) -> str:
@@ -166,21 +194,39 @@ class Comparison:
             f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
             f"{self._against}\n"
         )
-        head += f"ranked by simulated {self.problem.criterion}: {self.believed}\n" if self.believed else ""
+        head += fill(f"chosen: {self._choice}", COLUMNS) + "\n"
         notes = [*self._cost_of_delay(), *(_because(candidate) for candidate in self.candidates if candidate.reason)]
-        if self.believed:
+        if self._simulated:
             notes.insert(0, _BELIEVED)
-        elif any(
-            float(other.regret_bound) < float(self.regret_bound) and not other.regret_bound.condition
-            for other in self.candidates
-        ):
-            factor, reason = self.plan.favour
-            rule = f"chosen while its certificate is at most {factor:g} times the smallest, because {reason}."
-            notes.insert(0, f"{self.algorithm}: {rule}")
-        floor = [f"Floor: {self.floor}."] if self.floor else []
+        elif self.candidates[0].typical:
+            notes.insert(0, fill(_TYPICAL, COLUMNS))
+        gaps = [f"{line}." for line in self._gap_lines()]
+        least = [f"Lower bound: {self.floor}."] if self.floor else []
         warnings = [f"Warning: {text}" for text in self.warnings]
-        foot = "\n".join([f"Chosen: {self.plan.explain()}", *floor, *notes, *warnings])
+        foot = "\n".join([f"Chosen: {self.plan.explain()}", *gaps, *least, *notes, *warnings])
         return f"{head}\n{_table(self._rows())}\n{foot}\n"
+
+    @property
+    def _simulated(self) -> bool:
+        return self.candidates[0].simulated is not None
+
+    @property
+    def _choice(self) -> str:
+        """By what the choice was made."""
+        if self._simulated:
+            return f"smallest simulated {self.problem.criterion}, {self.ranked_by}"
+        return self.ranked_by or f"smallest certified {self.problem.criterion}"
+
+    def _gap_lines(self) -> list[str]:
+        """What the chosen plan certifies if one option is better than all others by some gap."""
+        if not isinstance(self.problem, Options) or self.target.adversary != "stochastic" or self.plan.horizon is None:
+            return []
+        given = {gap: float(self.plan.regret_if(gap * self.problem.width)) for gap in (0.05, 0.2)}
+        return [
+            f"If the best option is better by {gap * self.problem.width:g}: at most {rounded_up(value, thousands=True)}"
+            for gap, value in given.items()
+            if value < float(self.regret_bound)
+        ]
 
     @property
     def _against(self) -> str:
@@ -206,7 +252,7 @@ class Comparison:
         return {
             "chosen": self.algorithm,
             "problem": str(self.problem),
-            "ranked_by": self.believed or f"certified {self.problem.criterion}",
+            "ranked_by": self.ranked_by or f"certified {self.problem.criterion}",
             "contract": str(self.guarantee),
             "floor": None if self.floor is None else float(self.floor),
             "warnings": list(self.warnings),
@@ -217,10 +263,12 @@ class Comparison:
         rows: list[tuple[str, ...]] = [
             ("algorithm", f"certified {self.problem.criterion}", "expected switches", "note")
         ]
-        if self.believed:
-            rows[0] = (rows[0][0], f"simulated {self.problem.criterion}", *rows[0][1:])
+        column = "simulated" if self._simulated else "typical"
+        shown = self._simulated or any(candidate.typical for candidate in self.candidates)
+        if shown:
+            rows[0] = (rows[0][0], f"{column} {self.problem.criterion}", *rows[0][1:])
         for candidate in self.candidates:
-            measured = _simulated(candidate) if self.believed else ()
+            measured = (_measured(candidate),) if shown else ()
             if candidate.plan is None:
                 note = "not applicable" if candidate.private else "NOT PRIVATE"
                 rows.append((candidate.algorithm, *measured, "-", "-", note))
@@ -236,9 +284,9 @@ class Comparison:
                 f"if {condition}" if condition else "",
             ]
             note = "; ".join(part for part in parts if part)
-            shown = "-" if switches is None else f"<= {ceil(switches):,}"
+            most = "-" if switches is None else f"<= {ceil(switches):,}"
             certified = rounded_up(float(candidate.regret_bound), thousands=True)
-            rows.append((candidate.algorithm, *measured, certified, shown, note))
+            rows.append((candidate.algorithm, *measured, certified, most, note))
         return rows
 
     def _repr_html_(self) -> str:
@@ -246,12 +294,12 @@ class Comparison:
         facts = [
             ("problem", str(self.problem)),
             ("target", f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; {self._against}"),
-            *([(f"simulated {self.problem.criterion}", self.believed)] if self.believed else []),
+            ("chosen", self._choice),
             *([("floor", str(self.floor))] if self.floor else []),
             *((candidate.algorithm, _because(candidate)) for candidate in self.candidates if candidate.reason),
         ]
         head = f"{self.algorithm} chosen of {len(self.candidates)}"
-        note = _BELIEVED if self.believed else ""
+        note = _BELIEVED if self._simulated else _TYPICAL if self.candidates[0].typical else ""
         return card(head, facts, table=self._rows(), bold=True, warning=" ".join(self.warnings), note=note)
 
     def __repr__(self) -> str:
@@ -259,11 +307,19 @@ class Comparison:
         return f"Comparison({self.algorithm}, {certified}, of {len(self.candidates)})"
 
 
-def _simulated(candidate: Candidate) -> tuple[str]:
-    """The simulated regret with its standard error."""
-    if candidate.simulated is None:
-        return ("-",)
-    return (f"{candidate.simulated[0]:,.4g} +- {candidate.simulated[1]:,.2g}",)
+def smallest_certificate(candidates: Sequence[Candidate]) -> float:
+    """The smallest certified regret of those that say something without a condition, or of all if none does."""
+    strong = [candidate for candidate in candidates if candidate.plan and not candidate.weak]
+    return min((float(c.regret_bound) for c in strong or candidates), default=float("inf"))
+
+
+def _measured(candidate: Candidate) -> str:
+    """The simulated regret with its standard error, or the typical one with the deviation of a single run."""
+    if candidate.simulated is not None:
+        return f"{candidate.simulated[0]:,.4g} +- {candidate.simulated[1]:,.2g}"
+    if candidate.typical is not None:
+        return f"{candidate.typical.mean:,.3g} (one run: +- {candidate.typical.deviation:,.2g})"
+    return "-"
 
 
 def _because(candidate: Candidate) -> str:

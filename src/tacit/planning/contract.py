@@ -6,53 +6,50 @@ of its noise), so that `tacit.verification` can compute it again. The schema shi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from tacit.comparison import Comparison
-from tacit.learners.arms.common import ArmPlan
-from tacit.learners.arms.phased_arms import PhasedArms
-from tacit.learners.ctrl import CTRL
-from tacit.learners.doubling import Doubling
-from tacit.learners.l2p_convex import L2PConvex
-from tacit.learners.learner import Learner
-from tacit.learners.lipschitz.lipschitz_one_pass import LipschitzOnePass
-from tacit.learners.on_sums import RunningSumPlan
-from tacit.learners.plan import Plan
-from tacit.learners.stochastic.averaged_ftrl import AveragedFTRL
-from tacit.learners.stochastic.model_noise import LatticeModelNoise
-from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbation
-from tacit.learners.stochastic.online_to_batch import OnlineToBatch
-from tacit.learners.tracking.batch_plan import BatchPlan
-from tacit.learners.tracking.common import SelectionPlan
-from tacit.learners.tracking.limited_updates import selection_rate
-from tacit.learners.tracking.restart_on_shift import RestartOnShift
-from tacit.mechanisms.running_sums.lattice_sums import Grid
-from tacit.numerics.lattice import LOSS_UNITS
+from tacit.algorithms.arms.arm_plan import ArmPlan, SumPlan
+from tacit.algorithms.convex.ctrl import CTRL
+from tacit.algorithms.convex.l2p_convex import L2PConvex
+from tacit.algorithms.lipschitz.lipschitz_one_pass import LipschitzOnePass
+from tacit.algorithms.stochastic.averaged_ftrl import AveragedFTRL
+from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
+from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import ObjectivePerturbation
+from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatch
+from tacit.algorithms.tracking.limited_updates import selection_rate
+from tacit.algorithms.tracking.noisy_batches import BatchPlan
+from tacit.algorithms.tracking.restart_on_shift import RestartOnShift
+from tacit.algorithms.tracking.tracking_plan import SelectionPlan
+from tacit.noise.lattice import LOSS_UNITS
+from tacit.noise.running_sums.running_sum import Grid
+from tacit.planning.comparison import Comparison
+from tacit.runtime.doubling import Doubling
+from tacit.runtime.learner import Learner
+from tacit.runtime.on_sums import RunningSumPlan
+from tacit.runtime.plan import Plan
 from tacit.validation import invalid
-from tacit.verification.verify import FORMAT
+from tacit.verification.verify import CURVE_DELTAS, FORMAT
 from tacit.version import __version__
 
 _LONGEST = 4096  # entries of an array that are written out
 
 
 def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
-    """The contract as a JSON-ready dictionary: the guarantee, and the public numbers that it follows from.
+    """Write a guarantee as a JSON-ready dictionary, with the public numbers that it follows from.
 
     Args:
-        of: a plan, a comparison (its chosen plan), or a learner, whose contract names its own randomness.
+        of: a plan, a comparison (its chosen plan), or a learner, whose guarantee names its own randomness.
 
     >>> import tacit
     >>> plan = tacit.plan(tacit.Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6)
     >>> made = tacit.contract(plan)
     >>> made["algorithm"], round(made["epsilon"], 2), tacit.verify(made).answer
-    ('LazyExperts', 1.0, 'yes')
+    ('HedgeOnSums', 1.0, 'yes')
     """
     plan = of if isinstance(of, Plan) else getattr(of, "plan", None)
     if not isinstance(of, Plan | Comparison | Learner) or not isinstance(plan, Plan):
@@ -65,6 +62,7 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
             "theorem",
             "unit",
             "rounds_per_person",
+            "participation_limit",
             "adversary",
             "numerics",
             "randomness",
@@ -84,16 +82,12 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
         **stated,
         **_numbers(plan),
         **({"epochs": [_numbers(epoch) for epoch in plan.planned()]} if isinstance(plan, Doubling) else {}),
-        "curve": guarantee.curve.to_dict(),
+        "curve": [
+            {"delta": delta, "epsilon": _finite(guarantee.epsilon(delta))}
+            for delta in CURVE_DELTAS
+            if delta != guarantee.at_delta
+        ],
     }
-
-
-def contract_schema() -> dict[str, Any]:
-    """The JSON schema of `contract`."""
-    content: dict[str, Any] = json.loads(
-        files("tacit.verification").joinpath("contract.schema.json").read_text(encoding="utf-8")
-    )
-    return content
 
 
 def _numbers(plan: Plan) -> dict[str, Any]:
@@ -116,7 +110,7 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             return _of_grid(plan.grid, plan.mechanism.noise)
         case BatchPlan():
             return {**_of_grid(plan.grid, plan.kind), "batch": plan.length}
-        case PhasedArms(noise="gaussian"):
+        case SumPlan(noise="gaussian"):
             return {"law": "gaussian", "deviation": plan.scale * plan.release().steps_per_round}
         case ArmPlan():
             return {"law": "two-sided geometric", "rate": plan.release().rate}
@@ -153,11 +147,12 @@ def _selection(plan: SelectionPlan, epsilon: float) -> dict[str, Any]:
 
 def _of_grid(grid: Grid, noise: str) -> dict[str, Any]:
     laws = {"gaussian": "discrete gaussian", "laplace": "two-sided geometric", "cube": "cube"}
+    if not grid.units:
+        return {"law": f"float64 {noise}", "units": 0, "dimension": grid.records.dimension, "scale": grid.scale}
     return {
-        "law": laws[noise] if grid.units else f"float64 {noise}",
+        "law": laws[noise],
         "units": grid.units,
         "dimension": grid.records.dimension,
-        "scale": grid.scale,
         "rate": grid.rate or None,
         "rounding_error": grid.rounding.error,
         "failure": grid.rounding.failure,

@@ -26,12 +26,12 @@ from math import exp, lgamma, log, sqrt
 import numpy as np
 from scipy.special import bdtr
 
-from tacit.geometry import Ball, Box, Simplex
-from tacit.learners.target import Target
-from tacit.losses.base import ConvexFamily
-from tacit.privacy.guarantee import REPLACE
-from tacit.privacy.rounding import rounded_down
-from tacit.problems import Arms, Convex, Experts, Problem, Tracking
+from tacit.accounting.guarantee import REPLACE
+from tacit.accounting.rounding import rounded_down
+from tacit.domains import Ball, Box, Simplex
+from tacit.losses.loss import ConvexFamily
+from tacit.problems import Arms, Convex, Experts, Problem
+from tacit.runtime.target import Target
 from tacit.validation import FloatArray
 
 # Sums of so many terms at most: what is left out only lowers a floor.
@@ -42,7 +42,7 @@ ROUND_DOWN = 1 - 1e-9
 
 
 @dataclass(frozen=True)
-class Floor:
+class LowerBound:
     """A proved lower bound on the worst expected regret of any learner.
 
     Attributes:
@@ -66,7 +66,7 @@ class Floor:
 
 
 @np.errstate(under="ignore")
-def floor(problem: Problem, target: Target) -> Floor | None:
+def floor(problem: Problem, target: Target) -> LowerBound | None:
     """The largest floor that is known for a problem at a target; None where none is proved."""
     known = [found for found in _floors(problem, target) if found.value > 0]
     return max(known, key=float, default=None)
@@ -124,23 +124,23 @@ def arms_floor(arms: int, rounds: int, target: Target) -> float:
     return max(plain, low)
 
 
-def _floors(problem: Problem, target: Target) -> list[Floor]:
+def _floors(problem: Problem, target: Target) -> list[LowerBound]:
     if problem.horizon is None:
         return []
     if isinstance(problem, Experts) and problem.n > 1:
-        phases = problem.switches + 1 if isinstance(problem, Tracking) else 1
+        phases = problem.switches + 1
         rounds = problem.horizon // phases
         scale = problem.width * phases
         return [
-            Floor(scale * privacy_floor(problem.n, rounds, target), "privacy", "any learner with this contract"),
-            Floor(scale * chance_floor(problem.n, rounds), "chance", "any learner, private or not"),
+            LowerBound(scale * privacy_floor(problem.n, rounds, target), "privacy", "any learner with this contract"),
+            LowerBound(scale * chance_floor(problem.n, rounds), "chance", "any learner, private or not"),
         ]
     if isinstance(problem, Arms) and problem.n > 1:
         value = problem.width * arms_floor(problem.n, problem.horizon, target)
-        return [Floor(value, "privacy and chance", "any learner with pure epsilon and this contract")]
+        return [LowerBound(value, "privacy and chance", "any learner with pure epsilon and this contract")]
     if isinstance(problem, Convex) and _any_slope(problem):
         value = problem.lipschitz * problem.domain.diameter / 2 * signs_floor(problem.horizon)
-        return [Floor(value, "chance", "any learner, private or not")]
+        return [LowerBound(value, "chance", "any learner, private or not")]
     return []
 
 

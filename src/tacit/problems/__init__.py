@@ -1,9 +1,9 @@
 """What is to be decided: frozen descriptions made of public quantities only."""
 
 from tacit.problems.lipschitz import Lipschitz, LipschitzLosses, StochasticLipschitz
-from tacit.problems.options import ADVERSARIES, Arms, Experts, Options, Tracking
+from tacit.problems.options import Arms, Experts, Options, Tracking
 from tacit.problems.points import Bandit, Convex
-from tacit.problems.problem import Problem
+from tacit.problems.problem import ADVERSARIES, Problem
 from tacit.problems.stochastic import Stochastic
 
 __all__ = [

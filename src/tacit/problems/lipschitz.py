@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.geometry.base import ConvexSet, ProjectableSet
+from tacit.domains.convex_set import ConvexSet, ProjectableSet
 from tacit.problems.problem import Problem
 from tacit.validation import (
     LARGEST,
@@ -137,6 +137,8 @@ class StochasticLipschitz(LipschitzLosses):
     """
 
     criterion: ClassVar[str] = "excess risk"
+    adversary: str = "stochastic"
+    adversaries: ClassVar[tuple[str, ...]] = ("stochastic",)
 
     convex: bool = False
 

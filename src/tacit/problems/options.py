@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from tacit.problems.problem import Problem
-from tacit.validation import (
-    check_choice,
-    check_dimension,
-    check_integer,
-    check_range,
-)
+from tacit.problems.problem import ADVERSARIES, Problem
+from tacit.validation import check_dimension, check_integer, check_range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +37,12 @@ class Experts(Options):
         horizon: number of rounds, or None if it is not known.
         delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         loss_range: public bounds of every loss; regret is measured in these units.
+        adversary: who makes the losses: "stochastic" (independent, from one distribution), "oblivious" (any fixed
+            sequence), or "adaptive" (may react to earlier decisions).
     """
 
-
-ADVERSARIES = ("stochastic", "oblivious", "adaptive")
+    switches: ClassVar[int] = 0
+    """How many times the comparator may switch: regret is against the best single expert."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +58,8 @@ class Arms(Options):
             advance). Nothing is certified against losses that react to the decisions.
     """
 
-    adversary: str = "oblivious"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("Arms", "adversary", self.adversary, ADVERSARIES[:2])
+    adversary: str = "stochastic"
+    adversaries: ClassVar[tuple[str, ...]] = ADVERSARIES[:2]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +76,9 @@ class Tracking(Experts):
             (any fixed sequence), or "adaptive" (may react to earlier decisions).
     """
 
-    switches: int
-    adversary: str = "oblivious"
+    switches: int = field()  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         most = None if self.horizon is None else self.horizon - 1
         check_integer("Tracking", "switches", self.switches, at_least=0, at_most=most)
-        check_choice("Tracking", "adversary", self.adversary, ADVERSARIES)

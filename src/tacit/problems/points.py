@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 
+from tacit.domains.convex_set import ConvexSet
 from tacit.errors import InvalidInput
-from tacit.geometry.base import ConvexSet
-from tacit.losses.base import CONSTRUCTED, Constants, LossFamily
+from tacit.losses.loss import CONSTRUCTED, Constants, LossFamily
 from tacit.problems.problem import Problem
 from tacit.validation import (
     check_flag,

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from tacit.geometry.base import ConvexSet
-from tacit.losses.base import Constants, LossFamily
+from tacit.domains.convex_set import ConvexSet
+from tacit.losses.loss import Constants, LossFamily
 from tacit.problems.problem import Problem
 from tacit.validation import (
+    check_flag,
     check_integer,
     check_level,
     invalid,
@@ -29,15 +30,20 @@ class Stochastic(Problem):
         gradient_deviation: s with E|grad l - grad L|^2 <= s^2 for the gradient of a record's loss and of the expected
             one, as you declare it: certificates may use it, privacy never does (default: what the constants say).
         hessian_deviation: the same of how fast that difference changes from point to point.
+        proper: whether the model must lie in the domain. False: it may be anywhere, and the domain only says with which
+            models it is compared; `ObjectivePerturbation`, which minimises over the whole space, may then be chosen.
     """
 
     criterion: ClassVar[str] = "excess risk"
+    adversary: str = "stochastic"
+    adversaries: ClassVar[tuple[str, ...]] = ("stochastic",)
 
     domain: ConvexSet
     loss: LossFamily
     initial: tuple[float, ...] | None = None
     gradient_deviation: float | None = None
     hessian_deviation: float | None = None
+    proper: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,6 +52,7 @@ class Stochastic(Problem):
             raise invalid("Stochastic", "domain", "a convex set such as Ball(2)", self.domain)
         if not isinstance(self.loss, LossFamily):
             raise invalid("Stochastic", "loss", "a loss such as LogisticLoss(), or a ConvexFamily", self.loss)
+        check_flag("Stochastic", "proper", self.proper)
         for name in ("gradient_deviation", "hessian_deviation"):
             if getattr(self, name) is not None:
                 check_level("Stochastic", name, getattr(self, name), at_least=0.0)

@@ -1,10 +1,16 @@
 """Tables, pictures and pages of results (extra: tacit[plots])."""
 
-from tacit.report.comparisons import plot_regret_by_epsilon, plot_regret_by_horizon
-from tacit.report.crossover import Crossover, plot_crossover
 from tacit.report.html import write_report
-from tacit.report.noise import plot_noise
-from tacit.report.plots import plot_held, plot_regret, plot_switches
+from tacit.report.plots import (
+    Crossover,
+    plot_crossover,
+    plot_held,
+    plot_noise,
+    plot_regret,
+    plot_regret_by_epsilon,
+    plot_regret_by_horizon,
+    plot_switches,
+)
 
 __all__ = [
     "Crossover",

@@ -10,8 +10,6 @@ import base64
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from html import escape
-from importlib.resources import files
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
@@ -19,34 +17,22 @@ from typing import Any
 
 import numpy as np
 
-from tacit.privacy.guarantee import Guarantee
-from tacit.report.comparisons import grid_caption, plot_regret_by_epsilon, plot_regret_by_horizon, split_floor
-from tacit.report.crossover import Crossover, plot_crossover
-from tacit.report.plots import plot_curves, plot_held, plot_switches
+from tacit.accounting.guarantee import Guarantee
+from tacit.report.plots import (
+    Crossover,
+    grid_caption,
+    plot_crossover,
+    plot_curves,
+    plot_held,
+    plot_regret_by_epsilon,
+    plot_regret_by_horizon,
+    plot_switches,
+    split_floor,
+)
 from tacit.report.tables import Value, fact, show, summary_table, swept_sizes
-from tacit.simulation.records import Summary, Sweep
+from tacit.sweeps.records import Summary, Sweep
 from tacit.validation import invalid, require
 from tacit.version import __version__
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
-      content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-{body}
-<script>
-{script}</script>
-</body>
-</html>
-"""
 
 
 def write_report(
@@ -65,80 +51,45 @@ def write_report(
         raise invalid("write_report", "secret", "a Guarantee", secret)
     if not isinstance(sweep, Sweep):
         raise invalid("write_report", "sweep", "a Sweep", sweep)
-    heading = title or "Regret and privacy, measured"
+    jinja2 = require("jinja2", "plots")
+    pages = jinja2.Environment(
+        loader=jinja2.PackageLoader("tacit.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
     summaries = sweep.summaries()
-    parts = [_head(sweep, summaries, heading), _randomness(secret)]
     sizes = swept_sizes(summaries)
-    for _, cells in groupby(summaries, key=_section):
-        parts.append(_section_html(list(cells), sizes))
-    parts.append(_commands(sweep, command))
-    text = _PAGE.format(
-        title=escape(heading), style=_asset("page.css"), script=_asset("page.js"), body="\n".join(parts)
+    text = pages.get_template("report.html").render(
+        title=title or "Regret and privacy, measured",
+        today=date.today().isoformat(),
+        version=__version__,
+        versions=", ".join(sweep.versions),
+        runs=Value(show(len(sweep)), len(sweep), "", "run", "count"),
+        cells=Value(show(len(summaries)), len(summaries), "", "cell", "distinct"),
+        secret=secret,
+        sections=[_Section(list(cells), sizes) for _, cells in groupby(summaries, key=_belongs)],
+        commands=dict.fromkeys([*sweep.commands, *([command] if command else [])]),
     )
     target = Path(path)
     target.write_text(text, encoding="utf-8")
     return target
 
 
-def _section(summary: Summary) -> tuple[str, str, float]:
-    """Cells that belong into one picture: one problem up to its horizon, one environment, one delta."""
+def _belongs(summary: Summary) -> tuple[str, str, float]:
+    """Name what the cells of one picture share: one problem up to its horizon, one environment, one delta."""
     return summary["family"], summary["world"], summary["delta"]
 
 
-def _head(sweep: Sweep, summaries: Sequence[Summary], heading: str) -> str:
-    runs = Value(show(len(sweep)), len(sweep), "", "run", "count").to_html("span")
-    cells = Value(show(len(summaries)), len(summaries), "", "cell", "distinct").to_html("span")
-    versions = ", ".join(escape(version) for version in sweep.versions)
-    today = date.today().isoformat()
-    return (
-        f"<h1>{escape(heading)}</h1>\n"
-        f'<p class="made">Written on <time datetime="{today}">{today}</time> by tacit {__version__}.</p>\n'
-        f"<p>{runs} simulated runs of {cells} plans, made by tacit {versions}. Regret is what the learner lost beyond "
-        "the best decisions in hindsight; the certified bound was known before the first round. The proved floor is "
-        "the regret that every learner has in some world, not necessarily in the one that was simulated.</p>"
-    )
+class _Section:
+    """Cells of one problem, environment and delta: pictures, a table, contracts."""
 
-
-def _randomness(secret: Guarantee | None) -> str:
-    """Which contract was secret and which replayable, and why."""
-    lines = [
-        "<h2>Secret or replayable</h2>",
-        "<p><b>Replayable</b>: every run in the tables and pictures below. A simulation must give the same numbers "
-        "again, so its noise comes from a seed; whoever knows the seed can take the noise away again, and the "
-        "contracts of these runs say so.</p>",
-        "<p><b>Secret</b>: what <code>plan.start()</code> gives for your own data. Its noise has a key that nobody "
-        "knows and that is kept nowhere; the contract is the same but for its last line.</p>",
-    ]
-    if secret is not None:
-        lines.append(f"<p>The contract of the secret run beside these:</p>\n<pre>{escape(str(secret))}</pre>")
-    return "\n".join(lines)
-
-
-def _section_html(cells: list[Summary], sizes: Sequence[str]) -> str:
-    first = cells[0]
-    pictures = "\n".join(picture.to_html() for picture in _pictures(cells))
-    contracts = "\n\n".join(dict.fromkeys(f"{s['algorithm']}: {s['contract']}" for s in split_floor(cells)[0]))
-    return (
-        f"<section>\n<h2>{escape(first['kind'])} in the environment {escape(first['world'])}, "
-        f"delta {fact(first, 'delta').to_html('span')}</h2>\n"
-        f'<p class="family">{escape(_sized(first["family"]))}; rounds: {_rounds(cells)}</p>\n'
-        f'<div class="pictures">\n{pictures}\n</div>\n'
-        '<p class="hint">The table has more columns: scroll it sideways.</p>\n'
-        f'<div class="scroll">\n{summary_table(cells, environment=False, sizes=sizes).to_html()}\n</div>\n'
-        "<details><summary>The contracts, of replayable runs</summary>\n"
-        f"<pre>{escape(contracts)}</pre></details>\n</section>"
-    )
-
-
-def _sized(family: str) -> str:
-    """A problem without the horizon that it does not have."""
-    return family.replace("horizon=None, ", "").replace("horizon=None", "")
-
-
-def _rounds(cells: list[Summary]) -> str:
-    """The lengths of these runs."""
-    by_length = {s["horizon"]: s for s in cells}
-    return ", ".join(fact(by_length[length], "horizon").to_html("span") for length in sorted(by_length))
+    def __init__(self, cells: list[Summary], sizes: Sequence[str]) -> None:
+        by_length = {s["horizon"]: s for s in cells}
+        self.first = cells[0]
+        self.delta = fact(cells[0], "delta")
+        self.family = cells[0]["family"].replace("horizon=None, ", "").replace("horizon=None", "")
+        self.rounds = [fact(by_length[length], "horizon") for length in sorted(by_length)]
+        self.pictures = list(_pictures(cells))
+        self.table = summary_table(cells, environment=False, sizes=sizes)
+        self.contracts = list(dict.fromkeys(f"{s['algorithm']}: {s['contract']}" for s in split_floor(cells)[0]))
 
 
 @dataclass(frozen=True)
@@ -157,12 +108,10 @@ class _Picture:
             plot(*arguments, buffer, caption="", **options)
         return cls(name, buffer.getvalue(), caption)
 
-    def to_html(self) -> str:
-        data = base64.b64encode(self.png).decode("ascii")
-        return (
-            f'<figure><img alt="{escape(self.name)}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{escape(self.caption)}</figcaption></figure>"
-        )
+    @property
+    def data(self) -> str:
+        """The picture as text."""
+        return base64.b64encode(self.png).decode("ascii")
 
 
 def _pictures(cells: list[Summary]) -> Iterator[_Picture]:
@@ -217,12 +166,3 @@ def _compared(longest: list[Summary]) -> dict[str, Summary]:
         return {s["algorithm"]: s for s in middle}
     kept = sorted(private, key=lambda s: float(s["epsilon"]))[-4:]
     return {f"epsilon = {s['epsilon']:g}, {s['algorithm']}": s for s in kept}
-
-
-def _commands(sweep: Sweep, command: str | None) -> str:
-    lines = dict.fromkeys([*sweep.commands, *([command] if command else [])])
-    return f'<h2>The commands that made this page</h2>\n<pre class="commands">{escape(chr(10).join(lines))}</pre>'
-
-
-def _asset(name: str) -> str:
-    return files("tacit.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,29 +1,155 @@
-"""Pictures of runs over time: regret, switches, the held expert."""
+"""Pictures: runs over time, sweeps, which algorithm wins where, and the noise of running sums.
+
+Grey levels, line styles, markers and hatches survive a black-and-white print. Every picture ends in a caption with the
+contract, because a regret without its epsilon says nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.rounding import rounded_up
 from tacit.errors import InvalidInput
-from tacit.report.style import (
-    LINES,
-    SHADES,
-    Target,
-    checked_lines,
-    legend_below,
-    legend_lines,
-    save_figure,
-    shared_contract,
-    start_figure,
-)
-from tacit.report.tables import NEARLY
+from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
+from tacit.planning.planner import plan
+from tacit.problems import Problem
+from tacit.report.tables import NEARLY, NOT_PRIVATE
 from tacit.simulation.loop import Simulation
-from tacit.validation import LARGEST, LARGEST_DIMENSION, check_all, check_level, invalid, real_array
+from tacit.sweeps.records import Summary
+from tacit.validation import (
+    LARGEST,
+    LARGEST_DIMENSION,
+    FloatArray,
+    check_all,
+    check_integer,
+    check_level,
+    check_privacy,
+    invalid,
+    real_array,
+    require,
+)
+
+LINES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "x")
+SHADES = ("0.0", "0.35", "0.15", "0.5", "0.25", "0.6")
+HATCHES = ("", "///", "...", "xx", "\\\\\\", "ooo", "++", "--")
+CAPTION = {"fontsize": 7.5, "color": "0.25", "ha": "left", "va": "top", "family": "monospace"}
+CAPTION_COLUMNS = 108
+
+Target = str | Path | BinaryIO
+
+
+def start_figure(legend_lines: int = 0) -> tuple[Any, Any]:
+    """A figure with room for a caption, and for so many lines of legend above it; and its axes."""
+    require("matplotlib", "plots")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 5.2), dpi=130)
+    bottom = 0.36 + 0.045 * legend_lines
+    axes = figure.add_axes((0.11, bottom, 0.85, 0.92 - bottom))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color="0.92", linewidth=0.8)
+    return figure, axes
+
+
+def legend_below(figure: Any, handles: Sequence[Any], columns: int = 3) -> None:
+    """A legend between the axes and the caption, where it covers nothing."""
+    figure.legend(
+        handles=handles, frameon=False, fontsize="small", ncols=columns, loc="lower center", bbox_to_anchor=(0.5, 0.235)
+    )
+
+
+def legend_lines(entries: int, columns: int = 3) -> int:
+    """How many lines a legend of so many entries takes."""
+    return -(-entries // columns)
+
+
+def save_figure(figure: Any, target: Target, caption: str) -> Target:
+    """Write the caption and the PNG (or what the file's name says); without a caption, cut its room off."""
+    cut: dict[str, Any] = {} if caption else {"bbox_inches": "tight", "pad_inches": 0.08}
+    lines = [wrapped for line in caption.splitlines() for wrapped in textwrap.wrap(line, CAPTION_COLUMNS) or [""]]
+    figure.text(0.03, 0.225, "\n".join(lines), **CAPTION)
+    if not isinstance(target, str | Path) and not hasattr(target, "write"):
+        raise invalid("a picture", "path", "a path or an open file", target)
+    if isinstance(target, str | Path):
+        check_picture(target)
+        figure.savefig(Path(target), **cut)
+        return Path(target)
+    figure.savefig(target, format="png", **cut)
+    return target
+
+
+def check_picture(path: str | Path) -> None:
+    """Refuse a file whose ending is no format of pictures; without an ending it is PNG."""
+    require("matplotlib", "plots")
+    from matplotlib.figure import Figure
+
+    ending, known = Path(path).suffix.lower().removeprefix("."), Figure().canvas.get_supported_filetypes()
+    if ending and ending not in known:
+        name, formats = Path(path).name, ", ".join(f".{format}" for format in sorted(known))
+        raise InvalidInput(f"A picture cannot be written as {name!r}: its name must end in one of {formats}.")
+
+
+def checked_lines(owner: str, curves: Any, parts: int) -> dict[str, list[FloatArray]]:
+    """What is to be drawn, label -> arrays: `parts` vectors of one length, finite and not empty."""
+    if not isinstance(curves, Mapping):
+        raise invalid(owner, "curves", "a mapping from labels to vectors", curves)
+    lines = {}
+    for label, vectors in curves.items():
+        if not isinstance(vectors, tuple | list) or len(vectors) < parts:
+            raise invalid(owner, "curves", f"a mapping from labels to tuples of {parts} vectors", vectors)
+        arrays = [real_array(owner, "curves", vector, (None,)) for vector in vectors[:parts]]
+        if len({len(array) for array in arrays}) != 1 or not all(_drawable(array) for array in arrays):
+            raise InvalidInput(f"The vectors of {label!r} in {owner} must be finite, of one length and not empty.")
+        lines[str(label)] = arrays
+    return lines
+
+
+def _drawable(array: FloatArray) -> bool:
+    return bool(array.size and np.abs(array).max() <= LARGEST)
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """The look of line number `index`: told apart without colour."""
+    return {
+        "linestyle": LINES[index % len(LINES)],
+        "marker": MARKERS[index % len(MARKERS)],
+        "color": SHADES[index % len(SHADES)],
+        "markersize": 5,
+    }
+
+
+def plain_log_ticks(axis: Any) -> None:
+    """Round numbers on a logarithmic axis, written out: 20, 50, 100."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.3g}" if value < 1e6 else f"{value:.3g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def shared_contract(contracts: Sequence[str]) -> str:
+    """One contract for several runs: the lines they share; what differs is in the picture.
+
+    >>> shared_contract(["epsilon=1 [RDP]\\n  neighbours: replace", "epsilon=2 [RDP]\\n  neighbours: replace"])
+    'epsilon and delta as shown, certified for each run\\n  neighbours: replace'
+    """
+    different = list(dict.fromkeys(contracts))
+    if len(different) == 1:
+        return different[0]
+    others = [set(contract.splitlines()) for contract in different[1:]]
+    lines = [line for line in different[0].splitlines()[1:] if all(line in other for other in others)]
+    return "\n".join(["epsilon and delta as shown, certified for each run", *lines])
+
 
 _MANY = 15  # more experts than this: only those that were held or best get a line of their own
 
@@ -188,4 +314,232 @@ def plot_held(
     axes.set_title(title)
     axes.set_ylim(-0.6, len(shown) - 0.4)
     legend_below(figure, axes.get_legend_handles_labels()[0])
+    return save_figure(figure, path, caption)
+
+
+_FLOOR: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 1)), "linewidth": 1.4}
+
+
+def split_floor(summaries: Sequence[Summary]) -> tuple[list[Summary], list[Summary]]:
+    """The private cells, and those that stand for no privacy."""
+    cells = check_all("a report", "summaries", summaries, Summary)
+    private = [s for s in cells if s["epsilon"] < NOT_PRIVATE]
+    return private, [s for s in cells if s["epsilon"] >= NOT_PRIVATE]
+
+
+def plot_regret_by_horizon(
+    summaries: Sequence[Summary],
+    path: Target,
+    *,
+    title: str = "Regret against the horizon",
+    caption: str | None = None,
+) -> Target:
+    """Mean regret against the horizon, one line for each epsilon, with certified bounds and the floor."""
+    private, floor = _split(summaries, "plot_regret_by_horizon")
+    lines = {f"epsilon = {e:g}": [s for s in private if s["epsilon"] == e] for e in _values(private, "epsilon")}
+    figure, axes = _draw(lines, "horizon", "horizon (rounds)", floor=bool(floor))
+    if floor:
+        axes.plot([s["horizon"] for s in floor], [s.mean for s in floor], **_FLOOR)
+    axes.set_title(title)
+    return save_figure(figure, path, grid_caption(private) if caption is None else caption)
+
+
+def plot_regret_by_epsilon(
+    summaries: Sequence[Summary], path: Target, *, title: str = "Regret against epsilon", caption: str | None = None
+) -> Target:
+    """Mean regret against epsilon, one line for each horizon; the distance from the floor is what privacy costs."""
+    private, floor = _split(summaries, "plot_regret_by_epsilon")
+    lines = {f"{t:,} rounds": [s for s in private if s["horizon"] == t] for t in _values(private, "horizon")}
+    figure, axes = _draw(lines, "epsilon", "epsilon", floor=bool(floor))
+    ends, horizons = (min(_values(private, "epsilon")), max(_values(private, "epsilon"))), _values(private, "horizon")
+    for summary in floor:  # the marker of its horizon says which it is
+        marker = line_style(horizons.index(summary["horizon"]))["marker"] if summary["horizon"] in horizons else ""
+        axes.plot(ends, [summary.mean] * 2, marker=marker, markersize=4, **_FLOOR)
+    axes.set_title(title)
+    return save_figure(figure, path, grid_caption(private) if caption is None else caption)
+
+
+def grid_caption(cells: Sequence[Summary]) -> str:
+    """What the cells of a picture promise, and how they were measured."""
+    runs = sorted({s.runs for s in cells})
+    count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
+    algorithms = ", ".join(sorted({s["algorithm"] for s in cells}))
+    note = f"{algorithms}; {count} {'run' if runs == [1] else 'runs'} a point, bars and bands: two standard errors"
+    return f"{shared_contract([s['contract'] for s in cells])}\n{note}"
+
+
+def _draw(lines: dict[str, list[Summary]], along: str, label: str, *, floor: bool) -> tuple[Any, Any]:
+    """Measured means with error bars, and the certified bounds as hollow markers."""
+    from matplotlib.lines import Line2D
+
+    entries = [Line2D([], [], label=name, **line_style(index)) for index, name in enumerate(lines)]
+    hollow = {"linewidth": 0.7, "markerfacecolor": "white"}
+    entries.append(Line2D([], [], label="hollow: certified bound", **(line_style(0) | hollow)))
+    if floor:
+        entries.append(Line2D([], [], label=f"{NEARLY}, measured", **_FLOOR))
+    figure, axes = start_figure(legend_lines(len(entries)))
+    for index, cells in enumerate(lines.values()):
+        ordered = sorted(cells, key=lambda s: float(s[along]))
+        x = [s[along] for s in ordered]
+        bars = [2 * s.standard_error for s in ordered]
+        axes.errorbar(x, [s.mean for s in ordered], yerr=bars, capsize=2, **line_style(index))
+        bounds = [s["bound"] if np.isfinite(s["bound"]) else np.nan for s in ordered]
+        axes.plot(x, bounds, **(line_style(index) | hollow))
+    every = [s for cells in lines.values() for s in cells]
+    axes.set_xscale("log")
+    if all(s.mean > 0 for s in every):
+        axes.set_yscale("log")
+        plain_log_ticks(axes.yaxis)
+    ticks = _values(every, along)
+    axes.set_xticks(ticks, [f"{tick:,}" if along == "horizon" else f"{tick:.3g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_xlabel(label)
+    axes.set_ylabel("final regret (units of loss)")
+    legend_below(figure, entries)
+    return figure, axes
+
+
+def _values(cells: Sequence[Summary], column: str) -> list[Any]:
+    return sorted({s[column] for s in cells})
+
+
+def _split(summaries: Sequence[Summary], owner: str) -> tuple[list[Summary], list[Summary]]:
+    private, floor = split_floor(summaries)
+    if not private:
+        raise InvalidInput(f"{owner} needs at least one cell with epsilon below {NOT_PRIVATE:g}.")
+    return private, sorted(floor, key=lambda s: int(s["horizon"]))
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """The algorithm with the smallest certified regret at each horizon and epsilon.
+
+    Attributes:
+        winners: the algorithm's name for each (horizon, epsilon); "" where no bound says anything.
+        bounds: its certified regret per round.
+        contract: what the pictures' caption says.
+    """
+
+    winners: Mapping[tuple[int, float], str]
+    bounds: Mapping[tuple[int, float], float]
+    contract: str
+
+    @classmethod
+    def of(
+        cls, problem: Callable[[int], Problem], horizons: Sequence[int], epsilons: Sequence[float], delta: float
+    ) -> Crossover:
+        """Plan every (horizon, epsilon); `problem` makes the problem of a horizon."""
+        if not callable(problem):
+            raise invalid("Crossover.of", "problem", "a function from a horizon to a problem", problem)
+        if not isinstance(epsilons, Sequence):
+            raise invalid("Crossover.of", "epsilons", "a list of numbers", epsilons)
+        winners, bounds, contract = {}, {}, []
+        for rounds in check_all("Crossover.of", "horizons", horizons, int):
+            for epsilon in epsilons:
+                choice = plan(problem(rounds), epsilon=epsilon, delta=delta)
+                key = (int(rounds), float(epsilon))
+                winners[key] = "" if choice.plan.vacuous else choice.algorithm
+                bounds[key] = float(choice.regret_bound) / rounds
+                contract.append(str(choice.guarantee))
+        return cls(winners, bounds, shared_contract(contract))
+
+    @classmethod
+    def from_summaries(cls, summaries: Sequence[Summary]) -> Crossover:
+        """From what the planner recorded in a sweep."""
+        cells = check_all("Crossover", "summaries", summaries, Summary)
+        chosen, _ = split_floor([s for s in cells if s["chosen"]])
+        if not chosen:
+            raise InvalidInput("Crossover needs at least one private cell that the planner chose.")
+        winners = {(s["horizon"], s["epsilon"]): "" if s["vacuous"] else s["algorithm"] for s in chosen}
+        bounds = {(s["horizon"], s["epsilon"]): s["bound"] / s["horizon"] for s in chosen}
+        return cls(winners, bounds, shared_contract([s["contract"] for s in chosen]))
+
+    @property
+    def horizons(self) -> list[int]:
+        """The numbers of rounds, increasing."""
+        return sorted({rounds for rounds, _ in self.winners})
+
+    @property
+    def caption(self) -> str:
+        """What stands under the map."""
+        return f"{self.contract}\nin each field: certified regret per round of the winner"
+
+    @property
+    def epsilons(self) -> list[float]:
+        """The privacy budgets, increasing."""
+        return sorted({epsilon for _, epsilon in self.winners})
+
+
+def plot_crossover(
+    crossover: Crossover, path: Target, *, title: str = "Which algorithm wins where", caption: str | None = None
+) -> Target:
+    """A map over (horizon, epsilon): a grey and a hatch for each algorithm, in each field its regret per round."""
+    from matplotlib.patches import Patch, Rectangle
+
+    if not isinstance(crossover, Crossover) or not crossover.winners:
+        raise invalid("plot_crossover", "crossover", "a Crossover of at least one field", crossover)
+    figure, axes = start_figure(2)
+    axes.grid(visible=False)
+    names = sorted({name for name in crossover.winners.values() if name})
+    looks: dict[str, dict[str, Any]] = {"": {"facecolor": "white", "hatch": "", "edgecolor": "0.6"}}
+    greys = np.linspace(0.95, 0.7, max(1, len(names)))
+    for index, name in enumerate(names):
+        looks[name] = {"facecolor": str(greys[index]), "hatch": HATCHES[index % len(HATCHES)], "edgecolor": "0.6"}
+    for column, rounds in enumerate(crossover.horizons):
+        for row, epsilon in enumerate(crossover.epsilons):
+            winner = crossover.winners.get((rounds, epsilon))
+            if winner is None:
+                continue
+            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **looks[winner]))
+            shown = rounded_up(crossover.bounds[rounds, epsilon], 2) if winner else "-"
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+            axes.text(column, row, shown, ha="center", va="center", fontsize="small", bbox=box)
+    axes.set_xlim(-0.5, len(crossover.horizons) - 0.5)
+    axes.set_ylim(-0.5, len(crossover.epsilons) - 0.5)
+    axes.set_xticks(range(len(crossover.horizons)), [f"{rounds:,}" for rounds in crossover.horizons])
+    axes.set_yticks(range(len(crossover.epsilons)), [f"{epsilon:g}" for epsilon in crossover.epsilons])
+    axes.set_xlabel("horizon (rounds)")
+    axes.set_ylabel("epsilon")
+    axes.set_title(title)
+    patches = [Patch(label=name, **looks[name]) for name in names]
+    if "" in crossover.winners.values():
+        patches.append(Patch(label="none says anything", **looks[""]))
+    legend_below(figure, patches)
+    return save_figure(figure, path, crossover.caption if caption is None else caption)
+
+
+def running_sum_noise(steps: int, *, epsilon: float, delta: float) -> dict[str, FloatArray]:
+    """Standard deviation of the noise at each step, by mechanism, at sensitivity 1 and equal privacy.
+
+    >>> noise = running_sum_noise(1000, epsilon=1.0, delta=1e-6)
+    >>> {name: round(float(values.mean()), 1) for name, values in noise.items()}["Tree"]
+    29.3
+    """
+    check_integer("running_sum_noise", "steps", steps, at_most=LARGEST_DIMENSION)
+    check_privacy("running_sum_noise", epsilon, delta)
+    mechanisms: list[tuple[RunningSum, float]] = [(LaplaceTree.best(steps), epsilon)]
+    if delta > 0:
+        mu = gaussian_mu(epsilon, delta)
+        mechanisms = [(Tree(steps), mu), (SquareRoot(steps), mu), (Buffered(steps), mu), *mechanisms]
+    return {type(m).__name__: m.standard_deviations(m.scale(privacy)) for m, privacy in mechanisms}
+
+
+def plot_noise(path: Target, *, steps: int = 1000, epsilon: float = 1.0, delta: float = 1e-6) -> Target:
+    """Noise against the step, one line for each mechanism."""
+    noises = running_sum_noise(steps, epsilon=epsilon, delta=delta)
+    figure, axes = start_figure(2)
+    time = np.arange(1, steps + 1)
+    for index, (name, values) in enumerate(noises.items()):
+        label = f"{name}, mean {values.mean():.1f}, largest {values.max():.1f}"
+        axes.plot(time, values, linestyle=LINES[index % 4], color=SHADES[index % 6], linewidth=1.1, label=label)
+    axes.set_xlabel("step")
+    axes.set_ylabel("standard deviation (sensitivities)")
+    axes.set_title(f"Noise of private running sums of {steps:,} steps")
+    axes.set_yscale("log")
+    legend_below(figure, axes.get_legend_handles_labels()[0], 2)
+    caption = (
+        f"epsilon={epsilon:g} at delta={delta:g} for the whole stream of sums (LaplaceTree: pure epsilon)\n"
+        "  unit:       one added vector of norm at most 1 (l2 for Gaussian noise, l1 for Laplace noise)\n"
+        "  released:   every noisy sum\n  numerics:   idealized: float64 samplers"
+    )
     return save_figure(figure, path, caption)

@@ -1,4 +1,4 @@
-"""Tables of a sweep: one line for each cell, as text, Markdown or HTML.
+"""Tables of a sweep: one line for each cell.
 
 A `Value` knows where it comes from (which cell, column and statistic), so that a page can be checked against its
 Parquet file number by number.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
 
-from tacit.privacy.rounding import rounded_down, rounded_up
-from tacit.simulation.records import Summary
+from tacit.accounting.rounding import rounded_down, rounded_up
+from tacit.sweeps.records import Summary
 from tacit.validation import check_all
 
 NOT_PRIVATE = 1000.0
@@ -32,13 +31,6 @@ class Value:
     cell: str = ""
     column: str = ""
     statistic: str = ""
-
-    def to_html(self, tag: str = "td") -> str:
-        """The entry as an HTML element that names its source."""
-        if self.number is None:
-            return f"<{tag}>{escape(self.shown)}</{tag}>"
-        source = f'data-cell="{self.cell}" data-column="{self.column}" data-statistic="{self.statistic}"'
-        return f'<{tag} class="number" data-value="{self.number!r}" {source}>{escape(self.shown)}</{tag}>'
 
 
 @dataclass(frozen=True)
@@ -59,12 +51,6 @@ class Table:
         """A Markdown table."""
         lines = [self.heads, ("---",) * len(self.heads), *(tuple(value.shown for value in row) for row in self.rows)]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-    def to_html(self) -> str:
-        """An HTML table whose heads sort it."""
-        heads = "".join(f'<th scope="col"><button type="button">{escape(head)}</button></th>' for head in self.heads)
-        rows = "\n".join("<tr>" + "".join(value.to_html() for value in row) + "</tr>" for row in self.rows)
-        return f'<table class="sortable">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>'
 
 
 def summary_table(

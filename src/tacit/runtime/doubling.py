@@ -1,8 +1,9 @@
 """Unknown horizon: the same algorithm in epochs of 2^k rounds, each on data of its own.
 
 Restarts on disjoint data compose in parallel: however many epochs there are, one round's feedback enters
-one epoch only, so each may spend the whole budget; that it spends no more is checked before it begins. (With
-several rounds per person that fails, and is refused.) The regret is at most the sum over epochs, a factor
+one epoch only, so each may spend the whole budget; that it spends no more is checked before it begins. A person's m
+rounds may stand in several epochs: they cost m times what one of them may, by group privacy, if that is pure or
+Gaussian, and other plans are refused. The regret is at most the sum over epochs, a factor
 1/(1 - 2^{-1/2}) for square-root rates.
 """
 
@@ -16,17 +17,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import Approximate, Curve, Gaussian, Pure, SamplerError
+from tacit.accounting.guarantee import Guarantee
+from tacit.accounting.rounding import exact_up_to
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import RegretBound, Target, refuse_many_rounds
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import Approximate, Curve, Gaussian, Pure, SamplerError
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.numerics import exact_up_to
+from tacit.noise.randomness import Process, Randomness
 from tacit.problems import Problem
-from tacit.randomness import Process, Randomness
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.state import same_plan
+from tacit.runtime.target import RegretBound, Target
 from tacit.validation import check_integer
 
 FIRST_EPOCH = 1024
@@ -42,7 +44,8 @@ REFERENCE_ROUNDS = 2**17 - FIRST_EPOCH
 class Doubling(Plan):
     """Epochs of 1024, 2048, 4096, ... rounds, each planned for its own length at the full budget.
 
-    Privacy contract: that of every epoch, (epsilon, delta) in all, because the epochs' data are disjoint.
+    Privacy contract: that of every epoch, (epsilon, delta) in all, because the epochs' data are disjoint. With
+    `rounds_per_person` = m > 1 epochs are planned for epsilon/m or mu/m.
     Regret: the sum of the epochs' bounds; an epoch's bound is never counted above its length.
     """
 
@@ -51,7 +54,8 @@ class Doubling(Plan):
     _no_delay: ClassVar[str] = ""
 
     def _check_parameters(self) -> None:
-        refuse_many_rounds("An unknown horizon", self.target)
+        if self.target.rounds_per_person > 1:
+            self.epoch(0)  # refused at once where nothing is proved
         if self.target.confidence is not None:
             raise PrivacyError(
                 "An unknown horizon has no bound for a single run: plan for a horizon, or leave 'confidence' out."
@@ -82,6 +86,7 @@ class Doubling(Plan):
             "first_epoch": FIRST_EPOCH,
             "epsilon": self.target.epsilon,
             "delta": self.target.delta,
+            **({"rounds_per_person": several} if (several := self.target.rounds_per_person) > 1 else {}),
         }
 
     @cached_property
@@ -101,7 +106,14 @@ class Doubling(Plan):
         if index not in self._epochs:
             plan = self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index))
             first = plan if index == 0 else self.epoch(0)
-            if not _covers(self._shared_curve(first), plan.guarantee.curve, self.target):
+            shared, several = self._shared_curve(first), self.target.rounds_per_person
+            if several > 1 and isinstance(shared, Approximate):
+                raise PrivacyError(
+                    f"An unknown horizon has no proved accounting for rounds_per_person={several} with "
+                    f"{plan.algorithm} at delta={self.target.delta:g}, because a person's rounds may stand in several "
+                    "epochs: take delta=0, or an algorithm with Gaussian noise on sums."
+                )
+            if not _covers(shared, plan.guarantee.curve, self.target):
                 raise PrivacyError(
                     f"Epoch {index} of {plan.algorithm} has a guarantee of its own, beyond epsilon="
                     f"{self.target.epsilon:g} at delta={self.target.delta:g}: all epochs must share one."
@@ -121,12 +133,15 @@ class Doubling(Plan):
     def guarantee(self) -> Guarantee:
         """The contract that every epoch was checked to meet before it began."""
         first, curve = self.epoch(0).guarantee, self._shared_curve(self.epoch(0))
+        several = self.target.rounds_per_person
+        group = f", {several} rounds of a person as {several} single ones," if several > 1 else ""
         return replace(
             first,
             curve=curve,
+            rounds_per_person=several,
             numerics=exact_up_to(LATTICE_SLACK) if isinstance(curve, SamplerError) else first.numerics,
-            at_delta=first.at_delta,  # 0 where the epochs are pure
-            theorem=f"parallel composition over disjoint epochs of: {first.theorem}",
+            at_delta=self.target.delta if first.at_delta else 0.0,  # 0 where the epochs are pure
+            theorem=f"parallel composition over disjoint epochs{group} of: {first.theorem}",
         )
 
     def _shared_curve(self, first: Plan) -> Curve:
@@ -176,9 +191,9 @@ class Doubling(Plan):
         return first.blind_regret / (first.horizon or 1) * REFERENCE_ROUNDS
 
     @property
-    def favour(self) -> tuple[float, str]:
-        """As the epochs' plans."""
-        return self.epoch(0).favour
+    def uses_data(self) -> bool:
+        """As the first epoch's plan."""
+        return self.epoch(0).uses_data
 
     @classmethod
     def _calibrate(cls, problem: Problem, target: Target) -> Plan:
@@ -209,15 +224,21 @@ def _distance(target: Target) -> float:
 
 
 def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
-    """Whether the curve of an epoch lies under the one that all epochs share."""
+    """Whether as many rounds as a person may have, each on the curve of an epoch, lie under the one that epochs share.
+
+    m rounds make a chain of m + 1 streams, each of which differs from the next in one round, and so in one epoch. They
+    cost m times epsilon or mu. Samplers are off in at most m epochs.
+    """
+    several = target.rounds_per_person
     match shared, curve:
         case Pure(value=limit), _:
-            return curve.pure() <= limit
+            return several * curve.pure() <= limit
         case Gaussian(mu=limit), Gaussian(mu=mu):
-            return mu <= limit
+            return several * mu <= limit
         case SamplerError(curve=Gaussian(mu=limit)), SamplerError(curve=Gaussian(mu=mu)):
-            far = curve.distance * curve.draws > shared.distance
-            return mu <= limit and not far and max(curve.extra, curve.exponent) <= LATTICE_SLACK
+            far = several * curve.distance * curve.draws > shared.distance
+            slack = several * max(curve.extra, curve.exponent)
+            return several * mu <= limit and not far and slack <= LATTICE_SLACK
         case Approximate(), _:
             return curve.epsilon(target.delta) <= target.epsilon or curve.delta(target.epsilon) <= target.delta
     return False
@@ -338,13 +359,13 @@ class DoublingLearner(Learner):
     def _gather(self) -> dict[str, Any]:
         """The epoch, its learner's state, and the key of the epochs to come if they may be replayed."""
         own = {"epoch": self._index, "source": self._source.state_dict(), "inner_plan": self._inner.plan.signature}
-        return {**super()._gather(), **own, "inner": self._inner._gather()}
+        return {**super()._gather(), **own, "inner": self._inner._remembered()}
 
     def _scatter(self, content: dict[str, Any]) -> None:
         index = check_integer("load_state_dict", "epoch", content["epoch"], at_least=0, at_most=63)
         source = self._source.continued(content["source"])
         inner = self._inner if index == self._index else self.plan.epoch(index)._learner(source.child(index))
-        if content["inner_plan"] != inner.plan.signature:
+        if not same_plan(content["inner_plan"], inner.plan.signature):
             raise InvalidInput("The epoch of this state was saved by another plan.")
         inner._scatter(content["inner"])
         super()._scatter(content)

@@ -9,17 +9,17 @@ from functools import cached_property
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from tacit.learners.plan import PrivatePlan
-from tacit.learners.small_instances import Attack, SmallInstance
-from tacit.learners.target import Target
-from tacit.mechanisms.running_sums import RunningSum, best_gaussian, best_laplace
-from tacit.mechanisms.running_sums.lattice_sums import Grid
-from tacit.mechanisms.running_sums.records import Records
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.composition import joint
-from tacit.privacy.curves import ROUND_UP, Curve, SamplerError
-from tacit.privacy.numerics import exact_up_to
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.composition import joint
+from tacit.accounting.curves import ROUND_UP, Curve, SamplerError
+from tacit.accounting.rounding import exact_up_to
+from tacit.noise.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.noise.running_sums.accumulators import Records
+from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Problem
+from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.small_instances import Attack, SmallInstance
+from tacit.runtime.target import Target
 from tacit.validation import check_positive
 
 

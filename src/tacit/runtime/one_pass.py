@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tacit.geometry.base import read_only
-from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
-from tacit.learners.target import RegretBound
+from tacit.domains.convex_set import read_only
+from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic, StochasticLipschitz
-from tacit.randomness import Randomness
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
+from tacit.runtime.target import RegretBound
 from tacit.validation import FloatArray
 
 

@@ -11,25 +11,25 @@ import sys
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from inspect import Parameter, signature
-from typing import Any, ClassVar
+from math import inf
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from tacit.accounting.curves import Curve
+from tacit.accounting.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
+from tacit.accounting.ledger import Ledger, check_ledger
+from tacit.accounting.rounding import IDEALIZED, rounded_up
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.learner import Learner
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import NUMERICS, RegretBound, Target
-from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
-from tacit.privacy.ledger import Ledger, check_ledger
-from tacit.privacy.numerics import IDEALIZED
-from tacit.privacy.rounding import rounded_up
-from tacit.problems import Experts, Problem
-from tacit.randomness import Randomness
-from tacit.validation import check_choice, check_integer, check_number, plain_fields
+from tacit.noise.randomness import Randomness
+from tacit.problems import Experts, Options, Problem
+from tacit.runtime.learner import Learner
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import NUMERICS, RegretBound, Target
+from tacit.validation import check_choice, check_integer, check_number, plain_fields, without_caches
 
 COLUMNS = 100  # a line of `explain`
 # Arrays in a signature: all entries and all digits, however the program prints its own.
@@ -42,8 +42,9 @@ TO_THE_LAST_DIGIT: Mapping[str, Any] = {
     "formatter": None,
     "legacy": False,
 }
-# Up to this epsilon a plan meets its target or is refused; above it promises nothing, and its contract says what it is.
-SERIOUS = 10.0
+# Where a target is too loud to be met, these are tried: a little less, then the same numbers whatever was asked for.
+NEARLY, LOUD = 1 - 1e-6, tuple(64 * 0.9**power for power in range(24))
+MUCH_WORK = 1e5  # numbers a round, from which on `explain` says so
 # Plans that say nothing about audits are enumerated as they stand up to this size.
 MOST_EXPERTS, MOST_ROUNDS = 3, 8
 
@@ -60,13 +61,23 @@ class Plan(ABC):
     _takes: ClassVar[type[Problem]] = Problem
     _no_delay: ClassVar[str] = "no regret bound is proved for it with late feedback"
     """Why a problem with delay > 0 is refused (empty: it is not)."""
+    _any_horizon: ClassVar[bool] = False
+    """Whether one plan serves an unknown horizon; otherwise it is restarted at doubling lengths."""
     private: ClassVar[bool] = True
     """Whether there is a privacy contract; algorithms without one are never chosen where privacy is asked for."""
+
+    @property
+    def proper(self) -> bool:
+        """Whether every decision lies in the domain of the problem."""
+        return True
 
     def __post_init__(self) -> None:
         plain_fields(self)
         self._check_contract()
         self._check_parameters()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_caches(self)
 
     def _check_contract(self) -> None:
         """Refuse what no plan of this family takes: the problem, and who is protected how; families add to it."""
@@ -184,14 +195,35 @@ class Plan(ABC):
         return not float(self.regret_bound) < self.blind_regret
 
     @property
+    def work_per_round(self) -> float:
+        """About how many numbers a round reads or writes, to an order of magnitude: those of a decision by default."""
+        problem: Any = self.problem
+        return float(getattr(problem, "n", 0) or getattr(getattr(problem, "domain", None), "dimension", 1))
+
+    @property
     def remark(self) -> str:
         """What `explain` says besides the certified regret (empty: nothing)."""
         return ""
 
     @property
-    def favour(self) -> tuple[float, str]:
-        """How many times the smallest certified regret its own may be when it is chosen all the same, and why."""
-        return 1.0, ""
+    def uses_data(self) -> bool:
+        """False if no decision of the whole run depends on feedback."""
+        return True
+
+    def variants(self) -> dict[str, Plan]:
+        """Plans of the same contract by name that certify more regret than this one and may have less.
+
+        The planner compares them by typical regret, within what its rule allows a certificate to be.
+        """
+        return {}
+
+    def regret_if(self, gap: float) -> RegretBound:
+        """The certified regret if every other option's mean loss exceeds the smallest by `gap` at least.
+
+        That is the certified regret itself where nothing better is proved for independent losses.
+        """
+        check_number(self.algorithm, "gap", gap, above=0.0, below=inf, closed_low=True)
+        return self.regret_bound
 
     @classmethod
     def calibrate(
@@ -203,7 +235,7 @@ class Plan(ABC):
         relation: Relation | str = REPLACE,
         rounds_per_person: int = 1,
         max_switches: int | None = None,
-        adversary: str = "oblivious",
+        adversary: str | None = None,
         numerics: str = "exact",
         confidence: float | None = None,
         **options: Any,
@@ -214,7 +246,8 @@ class Plan(ABC):
         quantities only. An unknown horizon gives the same algorithm, restarted at doubling lengths.
         """
         related = as_relation("the target", relation)
-        target = Target(epsilon, delta, related, rounds_per_person, max_switches, adversary, numerics, confidence)
+        against = problem.adversary if adversary is None and isinstance(problem, Problem) else adversary or "oblivious"
+        target = Target(epsilon, delta, related, rounds_per_person, max_switches, against, numerics, confidence)
         return cls.calibrate_for(problem, target, **options)
 
     @classmethod
@@ -225,8 +258,10 @@ class Plan(ABC):
         if cls.private and not target.private:
             raise InvalidInput(f"{cls.__name__} is private: the 'epsilon' of its target must be finite.")
         check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
-        make = partial(_calibrated, cls, target, options)
-        return make(problem) if problem.horizon is not None else Plan._restarted(problem, target, make)
+        if problem.horizon is not None or cls._any_horizon:
+            return _calibrated(cls, target, options, problem)
+        # A person's rounds may stand in different epochs: each epoch is planned for one of them.
+        return Plan._restarted(problem, target, partial(_calibrated, cls, target.for_each_round, options))
 
     _restarted: ClassVar[Callable[[Problem, Target, Callable[[Problem], Plan]], Plan]]
     """Makes the plan of an unknown horizon from plans of known ones: doubling.py fills it in."""
@@ -296,11 +331,14 @@ class Plan(ABC):
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
         lines.append(f"certified {self.problem.criterion}: {rounded_up(bound.value)} ({bound.meaning})")
+        lines += ["  vacuous:    no better than deciding blindly"] if self.vacuous else []
         lines.append(f"  formula:    {bound.formula}")
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
         assumptions = (*bound.assumptions, *self._late_assumptions)
         lines += [f"  holds for:  {'; '.join(assumptions)}"] if assumptions else []
         lines += [f"  besides:    {self.remark}"] if self.remark else []
+        work = self.work_per_round
+        lines += [f"  work:       about {work:.2g} numbers a round"] if work >= MUCH_WORK else []
         return "\n".join([*lines, str(self.guarantee)])
 
 
@@ -372,6 +410,37 @@ class PrivatePlan(Plan):
         )
 
 
+@dataclass(frozen=True)
+class OptionPlan(PrivatePlan):
+    """A plan whose decisions are experts or arms."""
+
+    problem: Options
+
+    @property
+    def trivial_regret(self) -> float:
+        """Any learner's regret is at most the length of the stream times the loss range."""
+        return self.rounds * self.problem.width
+
+    @property
+    def blind_regret(self) -> float:
+        """Every round a uniform draw: the comparator's option is missed with probability 1 - 1/N."""
+        return self.trivial_regret * (1 - 1 / self.problem.n)
+
+
+class Planned(Protocol):
+    """What has a plan: the planner's comparison."""
+
+    @property
+    def plan(self) -> Plan:
+        """The chosen plan."""
+
+
+def chosen_plan(plan: Plan | Planned) -> Plan:
+    """The plan itself, or the one that a comparison chose."""
+    chosen: Any = getattr(plan, "plan", plan)
+    return chosen  # type: ignore[no-any-return]
+
+
 def check_options(owner: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
     """Refuse options that are not keyword-only parameters of `function`."""
     kinds = signature(function).parameters.values()
@@ -383,16 +452,21 @@ def check_options(owner: str, function: Callable[..., Any], options: Mapping[str
 
 
 def _calibrated(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:
+    """Calibrate to the target, or to the loudest one below it that is met: the errors of samplers grow as e^epsilon."""
     plan = cls._calibrate(problem, target, **options)
-    if cls.private and target.epsilon <= SERIOUS:
-        stated = plan.guarantee.epsilon(target.delta)
-        if not stated <= target.epsilon * (1 + 1e-9):
-            raise PrivacyError(
-                f"{cls.__name__} does not meet epsilon={target.epsilon:g}, delta={target.delta:g}: its contract would "
-                f"state epsilon={stated:g}."
-            )
-    return plan
+    if not cls.private or target.met_by(plan.guarantee):
+        return plan
+    for epsilon in (target.epsilon * NEARLY, *(loud for loud in LOUD if loud < target.epsilon)):
+        stricter = cls._calibrate(problem, replace(target, epsilon=epsilon), **options)
+        if target.met_by(stricter.guarantee):
+            return stricter
+    raise PrivacyError(
+        f"{cls.__name__} does not meet epsilon={target.epsilon:g}, delta={target.delta:g}: its contract would "
+        f"state epsilon={plan.guarantee.epsilon(target.delta):g}."
+    )
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, tuple) and len(str(value)) > COLUMNS:
+        return f"({len(value)} entries)"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Slots: each decided round has one, and feedback waits there until its window is over.
+"""Rounds: slots where late feedback waits until its window is over, and arrays of rounds with rows missing.
 
 With a delay of D the slots up to round t-1-D close just before round t is decided, in order, each exactly once: with
 the feedback that came, or with the public constant that contributes nothing. So what a learner absorbs has a public
@@ -13,8 +13,11 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from tacit.errors import ProtocolError
-from tacit.learners.states import fitting
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.runtime.state import fitting
+
+Absent = np.ndarray[tuple[int], np.dtype[np.bool_]]
+"""Which rows have no feedback."""
 
 
 class _Open:
@@ -81,7 +84,59 @@ def refuse(algorithm: str, number: int, decided: int, delay: int, in_hand: bool)
     )
 
 
+def reported_otherwise(number: int) -> ProtocolError:
+    """Give the error of a round that is settled a second time, with other feedback."""
+    return ProtocolError(f"Round {number} has its feedback already, and another one was reported.")
+
+
 def _finite(value: Any) -> Any:
     for entry in value if isinstance(value, list | tuple) else (value,):
         fitting(entry, entry)
     return value
+
+
+def absent_rows(algorithm: str, feedback: Any, mask: Any) -> Absent | None:
+    """Say which rows of `run` have no feedback, by the mask or by None in a list (None: all have)."""
+    if mask is None:
+        if not isinstance(feedback, list | tuple) or not any(row is None for row in feedback):
+            return None
+        return np.array([row is None for row in feedback])
+    listed = np.array(mask)
+    count = _rows_of(feedback)
+    if count is None:
+        raise InvalidInput(f"The 'mask' of {algorithm}.run needs an array or a list of feedback.")
+    if listed.dtype != np.bool_ or listed.shape != (count,):
+        raise InvalidInput(
+            f"The 'mask' of {algorithm}.run must be {count} truth values, one a row. "
+            f"Got an array of shape {listed.shape} and type {listed.dtype} instead."
+        )
+    missing: Absent = ~listed
+    return missing
+
+
+def _rows_of(feedback: Any) -> int | None:
+    """How many rounds: of arrays in a tuple each has one entry a round."""
+    try:
+        return len(feedback[0]) if isinstance(feedback, tuple) else len(feedback)
+    except (TypeError, IndexError):
+        return None
+
+
+def patched(feedback: Any, absent: Absent, source: int | None) -> Any:
+    """The feedback with the rows that are not there replaced by another row, or by None."""
+    if isinstance(feedback, tuple) and (len(feedback) != len(absent) or _is_table(feedback[0])):
+        return tuple(patched(np.asarray(part), absent, source) for part in feedback)
+    if source is None or isinstance(feedback, list | tuple):
+        stand_in = None if source is None else feedback[source]
+        return [stand_in if missing else row for row, missing in zip(feedback, absent, strict=True)]
+    rows = np.array(feedback)
+    rows[absent] = rows[source]
+    return rows
+
+
+def _is_table(part: Any) -> bool:
+    """Whether this is an array of rows, and so the features of all rounds: two rounds have as many parts as a pair."""
+    try:
+        return np.ndim(part) == 2
+    except ValueError:  # features and a label: a row
+        return False

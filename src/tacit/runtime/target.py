@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import Gaussian
+from tacit.accounting.guarantee import REPLACE, Guarantee, Relation, as_relation
+from tacit.accounting.rounding import rounded_up
 from tacit.errors import PrivacyError
-from tacit.privacy.guarantee import REPLACE, Relation, as_relation
-from tacit.privacy.rounding import rounded_up
 from tacit.problems import ADVERSARIES
 from tacit.validation import check_choice, check_integer, check_number, check_privacy, plain_fields
 
 NUMERICS = ("exact", "float")
+_BARELY_LESS = 1 - 1e-10  # what searches for mu are off by, and more
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,12 @@ class RegretBound:
 
     def __format__(self, form: str) -> str:
         return format(self.value, form) if form else str(self)
+
+    def at_most(self, most: float) -> RegretBound:
+        """The bound, or what no learner can exceed if that is less."""
+        if self.value <= most:
+            return self
+        return replace(self, value=most, formula=f"T (b - a), below {self.formula}")
 
     @property
     def meaning(self) -> str:
@@ -88,6 +97,25 @@ class Target:
     def private(self) -> bool:
         """Whether any privacy is asked for."""
         return self.epsilon < inf
+
+    def met_by(self, guarantee: Guarantee) -> bool:
+        """Whether a contract keeps it: by its epsilon at delta, or by its delta at epsilon."""
+        return guarantee.epsilon(self.delta) <= self.epsilon or guarantee.delta(self.epsilon) <= self.delta
+
+    @property
+    def for_each_round(self) -> Target:
+        """What one round may cost, so that all `rounds_per_person` of a person together meet this target.
+
+        By group privacy m rounds cost m times the epsilon of one, or m times its mu, wherever they stand: epsilon/m is
+        left for a pure plan, and the (epsilon/m, delta') of (mu/m)-Gaussian privacy for one with Gaussian noise.
+        """
+        several = self.rounds_per_person
+        if several == 1 or not self.private:
+            return self
+        epsilon, delta = self.epsilon / several * _BARELY_LESS, 0.0
+        if self.delta:
+            delta = Gaussian(gaussian_mu(self.epsilon, self.delta) / several * _BARELY_LESS).delta(epsilon)
+        return replace(self, epsilon=epsilon, delta=delta, rounds_per_person=1)
 
     @property
     def contract(self) -> dict[str, Any]:

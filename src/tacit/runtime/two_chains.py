@@ -17,9 +17,9 @@ from copy import copy
 from math import log1p
 from typing import Any, Protocol
 
-from tacit.learners.states import fitting
-from tacit.privacy.curves import Curve
-from tacit.privacy.lazy import LazyChain
+from tacit.accounting.curves import Curve
+from tacit.accounting.lazy import LazyChain
+from tacit.runtime.state import fitting
 
 
 class Measure(Protocol):

@@ -20,10 +20,10 @@ import numpy as np
 
 from tacit.client import Client
 from tacit.errors import TacitError
+from tacit.noise.randomness import Randomness
 from tacit.problems import Arms, Experts, Problem, Tracking
-from tacit.randomness import Randomness
-from tacit.service.server import serve
-from tacit.service.tokens import Tokens
+from tacit.server.server import serve
+from tacit.server.tokens import Tokens
 from tacit.store.store import Store
 from tacit.validation import FloatArray
 

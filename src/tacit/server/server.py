@@ -5,27 +5,25 @@ SIGTERM and SIGINT end it: no new connection is taken, what is in hand is answer
 
 from __future__ import annotations
 
-import asyncio
+import fcntl
 import logging
+import os
 import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import h11
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tacit.errors import InvalidInput
-from tacit.service.app import create_app
-from tacit.service.errors import Problem
-from tacit.service.headers import HEADERS
-from tacit.service.limits import Limits
-from tacit.service.occupancy import occupied
+from tacit.errors import InvalidInput, StoreError
+from tacit.server.app import create_app
+from tacit.server.connections import protocol
+from tacit.server.http import Limits
 from tacit.store.store import Store
 
 GRACE = 5.0  # seconds more than a request may take
@@ -87,13 +85,37 @@ def run(store: Store, listener: socket.socket, limits: Limits, ready: Callable[[
             server.run([listener])
 
 
-def configured(app: FastAPI, limits: Limits) -> uvicorn.Config:
-    """How uvicorn runs the service: quietly, because its log would hold addresses and the texts of errors."""
+@contextmanager
+def occupied(file: Path | None) -> Iterator[None]:
+    """Hold an SQLite file, so that a second service is refused; the system lets go of it however a process ends.
+
+    Args:
+        file: the file, or None for PostgreSQL, which locks for itself.
+    """
+    if file is None:
+        yield
+        return
+    handle = os.open(file.with_name(f"{file.name}.serving"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StoreError(
+                f"Another service has the store {file.name}: end that one first, or keep the store in PostgreSQL, "
+                "which several may serve."
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def configured(app: FastAPI, limits: Limits, kind: str = "auto") -> uvicorn.Config:
+    """Tell uvicorn how to run the service: quietly, because its log would hold addresses and the texts of errors."""
     for name in ("uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return uvicorn.Config(
         app,
-        http=_patient(limits.patience),
+        http=protocol(limits, kind),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -118,47 +140,3 @@ def listening(host: str, port: int) -> socket.socket:
             return listener
     except (OSError, OverflowError) as error:
         raise InvalidInput(f"The service cannot listen at {host}, port {port}: {error}.") from None
-
-
-def _patient(seconds: float) -> type[asyncio.Protocol]:
-    """A protocol that waits so long for the headers of a request, and then hangs up."""
-
-    class Patient(H11Protocol):
-        """HTTP/1.1 with a limit on the time that headers take, from the first byte on."""
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self._limit: asyncio.TimerHandle | None = self.loop.call_later(seconds, self._hang_up)
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.conn.their_state is not h11.IDLE:  # the headers are there
-                self._forget()
-            elif self._limit is None:
-                self._limit = self.loop.call_later(seconds, self._hang_up)
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._forget()
-            super().connection_lost(exc)
-
-        def send_400_response(self, msg: str) -> None:
-            """What cannot be read gets no other kind of answer than what is refused."""
-            answer = Problem(
-                400, "This is no HTTP request that can be read.", HEADERS | {"Connection": "close"}
-            ).response()
-            begun = h11.Response(status_code=400, reason=b"Bad Request", headers=answer.raw_headers)
-            with suppress(h11.LocalProtocolError):  # it was answered before, and goes on with something else
-                for event in (begun, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
-                    self.transport.write(self.conn.send(event) or b"")
-            self.transport.close()
-
-        def _forget(self) -> None:
-            if self._limit is not None:
-                self._limit.cancel()
-                self._limit = None
-
-        def _hang_up(self) -> None:
-            if self.transport is not None:
-                self.transport.close()
-
-    return Patient

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.randomness import secret_bytes
+from tacit.noise.randomness import secret_bytes
 from tacit.store.store import Store
 from tacit.validation import check_number, invalid
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.learners.array_runs import Absent
+from tacit.runtime.rounds import Absent
 from tacit.validation import check_integer, check_number
 
 

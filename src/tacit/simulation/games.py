@@ -12,21 +12,22 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from tacit.algorithms.bandit import Rounds
+from tacit.algorithms.measures import L2PMeasure
 from tacit.environments.environment import (
     BanditStream,
     ConvexStream,
     Environment,
     ExpertAdversary,
     ExpertStream,
+    FeedbackStream,
     LipschitzStream,
 )
 from tacit.errors import InvalidInput
-from tacit.learners.array_runs import Absent
-from tacit.learners.bandit import Rounds
-from tacit.learners.learner import Learner
 from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Options, Problem, Tracking
-from tacit.simulation.comparators import best_switching_sequence
-from tacit.simulation.convex_comparators import best_fixed_point
+from tacit.runtime.learner import Learner
+from tacit.runtime.rounds import Absent
+from tacit.simulation.comparators import best_fixed_point, best_switching_sequence
 from tacit.validation import FloatArray, IntArray
 
 _Problem = TypeVar("_Problem", bound=Problem)
@@ -82,7 +83,7 @@ def game_for(problem: Problem, environment: Environment) -> Game:
     rounds = getattr(environment, "horizon", None)
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
         raise InvalidInput(
-            f"An environment must have a horizon of at least one round (a recorded array: tacit.Replay). "
+            f"An environment must have a horizon of at least one round (a recorded array: tacit.environments.Replay). "
             f"Got {type(environment).__name__} instead."
         )
     if not isinstance(environment, game.takes):
@@ -196,6 +197,19 @@ def lipschitz_game(match: Match[LipschitzStream]) -> Outcome:
     return Outcome(regret[match.checkpoints - 1], match.learner.switches, {"points": points})
 
 
+def measure_game(match: Match[FeedbackStream]) -> Outcome:
+    """Regret against the best decision of the whole stream, as the measure itself counts it."""
+    plan = match.learner.plan
+    if not isinstance(plan, L2PMeasure):
+        raise InvalidInput(f"simulate knows a {type(plan.problem).__name__} only as one of L2PMeasure.")
+    rows = np.asarray(match.environment.feedback(match.generator), dtype=np.float64)
+    best, loss, apart = plan.measure.best(rows), plan.measure.loss, []
+    for number, row in enumerate(rows):
+        apart.append(loss(match.learner.play(), row) - loss(best, row))
+        match.learner.observe(row if match.mask is None or match.mask[number] else None)
+    return Outcome(np.cumsum(apart)[match.checkpoints - 1], match.learner.switches)
+
+
 def _problem_of(learner: Learner, kind: type[_Problem]) -> _Problem:
     problem = learner.plan.problem
     if not isinstance(problem, kind):
@@ -210,5 +224,6 @@ GAMES: dict[type[Problem], Game] = {
     Lipschitz: Game(lipschitz_game, (LipschitzStream,)),
     Bandit: Game(bandit_game, (BanditStream,), checkpoints=8),
     Arms: Game(arms_game, (ExpertStream,)),
+    Problem: Game(measure_game, (FeedbackStream,)),
 }
 """Which game a problem is; a kind of problem joins by standing here."""

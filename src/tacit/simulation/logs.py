@@ -13,12 +13,11 @@ from math import sqrt
 
 import numpy as np
 
-from tacit.comparison import Comparison
 from tacit.environments.arms import LoggedArms
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Plan
+from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
-from tacit.randomness import Randomness
+from tacit.runtime.plan import Plan, Planned, chosen_plan
 from tacit.validation import IntArray, check_integer, invalid
 
 
@@ -41,7 +40,7 @@ class LogEstimate:
     actions: IntArray
 
 
-def evaluate(plan: Plan | Comparison, log: LoggedArms, *, seed: int = 0) -> LogEstimate:
+def evaluate(plan: Plan | Planned, log: LoggedArms, *, seed: int = 0) -> LogEstimate:
     """Estimate what a plan pays from a log. The result is made from the log itself and is not private.
 
     Args:
@@ -49,7 +48,7 @@ def evaluate(plan: Plan | Comparison, log: LoggedArms, *, seed: int = 0) -> LogE
         log: arms chosen uniformly at random, and what they cost.
         seed: of the learner's draws.
     """
-    chosen = plan.plan if isinstance(plan, Comparison) else plan
+    chosen = chosen_plan(plan)
     if not isinstance(chosen, Plan) or not isinstance(chosen.problem, Arms):
         raise invalid("evaluate", "plan", "a plan for Arms", plan)
     if not isinstance(log, LoggedArms) or log.n != chosen.problem.n:

@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.comparison import Comparison
+from tacit.accounting.rounding import rounded_up
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
-from tacit.learners.doubling import REFERENCE_ROUNDS, Doubling
-from tacit.learners.plan import Plan
 from tacit.markup import card, line_chart
-from tacit.privacy.rounding import rounded_up
+from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
-from tacit.randomness import Randomness
+from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
+from tacit.runtime.plan import Plan, Planned, chosen_plan
 from tacit.simulation.arrivals import Arrivals
 from tacit.simulation.games import MOST_RUNS, Match, Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer, invalid
@@ -138,7 +137,7 @@ class Simulation:
 
 
 def simulate(
-    plan: Plan | Comparison,
+    plan: Plan | Planned,
     environment: Environment | str,
     *,
     runs: int = 20,
@@ -163,7 +162,7 @@ def simulate(
         missing: the share of rounds whose feedback never comes. Regret is measured over all rounds.
         progress: show what is done and how long the rest will take (default: only in a terminal).
     """
-    chosen = plan.plan if isinstance(plan, Comparison) else plan
+    chosen = chosen_plan(plan)
     if not isinstance(chosen, Plan):
         raise invalid("simulate", "plan", "a plan or the planner's choice", plan)
     check_integer("simulate", "runs", runs, at_most=MOST_RUNS)

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.geometry import Ball, ConvexSet, NuclearBall
+from tacit.domains import Ball, NuclearBall
+from tacit.domains.convex_set import ConvexSet
 from tacit.validation import FloatArray, check_integer, check_positive, real_array
 
 
@@ -47,7 +48,7 @@ class FrankWolfe:
         pairwise: use pairwise steps (default: for all sets but those with curved boundary).
         pairwise_calls: oracle calls after which plain steps take over.
 
-    >>> from tacit.geometry import Box
+    >>> from tacit.domains import Box
     >>> FrankWolfe(Box.cube(2), tolerance=1e-6).minimize(np.array([-0.5, 3.0])).point.round(2)
     array([ 0.5, -1. ])
     """

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tacit.comparison import Comparison
-from tacit.learners.plan import Plan
-from tacit.privacy.guarantee import Guarantee
-from tacit.randomness import SEALED
+from tacit.accounting.guarantee import Guarantee
+from tacit.noise.randomness import SEALED
+from tacit.planning.comparison import Comparison
+from tacit.runtime.plan import Plan
 from tacit.spark.fleet import fleet_problem
 from tacit.validation import check_integer
 

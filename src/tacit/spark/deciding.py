@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Plan
 from tacit.problems import Arms
+from tacit.runtime.plan import Plan
 from tacit.spark.contract import chosen
 from tacit.spark.fleet import SEALS, Fleet, Step, feedback_columns, fleet_problem
 from tacit.spark.root import Root
@@ -24,7 +24,7 @@ from tacit.validation import IntArray, check_choice, require
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from tacit.comparison import Comparison
+    from tacit.planning.comparison import Comparison
 
 ANSWER = "round long, action long, late long, duplicates long, refused long, problem string"
 """The columns of a fleet's output after those of the key."""

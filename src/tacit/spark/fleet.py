@@ -7,16 +7,16 @@ batch, so that running it again gives the same bytes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.learner import Learner
-from tacit.learners.packed import load, pack, plan_digest, unpack
-from tacit.learners.plan import Plan
+from tacit.noise.randomness import Sealed
 from tacit.problems import Arms, Experts, Options
-from tacit.randomness import Sealed
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
+from tacit.runtime.state import State
 from tacit.spark.rows import Position, Report, Rows, admitted, ordered
 from tacit.validation import FloatArray, IntArray
 from tacit.version import __version__
@@ -55,7 +55,6 @@ class Fleet:
         self.problem = fleet_problem(plan)
         self._source = source
         self._by_row = seal == "row"
-        self._digest = plan_digest(plan.signature)
         self._version = f"{__version__} {plan.signature}"
 
     def advance(self, name: bytes, state: bytes | None, rounds: IntArray, losses: FloatArray) -> Step:
@@ -69,23 +68,27 @@ class Fleet:
         """
         report = Report()
         rows = ordered(self.problem, feedback_columns(self.problem), rounds, losses, report)
-        content = None if state is None else unpack(state, self._digest, self._source, name)
-        first = _position(content).decided
+        before = None if state is None else self.read(name, state)
+        first = _position(before).decided
         if isinstance(self.problem, Arms):
             rows = _answers(rows, first, report)
         parts = [rows.where(slice(at, at + 1)) for at in range(len(rows.rounds))] if self._by_row else [rows]
         actions: list[int] = []
         for part in parts:
-            if content is None and state is not None:
-                content = unpack(state, self._digest, self._source, name)
-            state, more = self._advance(name, state, content, part, report)
-            actions, content = actions + more, None
+            if before is None and state is not None:
+                before = self.read(name, state)
+            state, more = self._advance(name, state, before, part, report)
+            actions, before = actions + more, None
         return Step(state, first, actions, report)
 
+    def read(self, name: bytes, state: bytes) -> State:
+        """Read the packed state of a key, if it is one of this fleet's. PRIVATE."""
+        return State.unpacked(state, self.plan.signature, self._source, name)
+
     def _advance(
-        self, name: bytes, state: bytes | None, content: dict[str, Any] | None, rows: Rows, report: Report
+        self, name: bytes, state: bytes | None, before: State | None, rows: Rows, report: Report
     ) -> tuple[bytes | None, list[int]]:
-        at = _position(content)
+        at = _position(before)
         rows = admitted(rows, at, self.plan.horizon, report)
         if not len(rows.rounds):
             return state, []
@@ -93,16 +96,16 @@ class Fleet:
             plan=self._version, learner=name, first=int(rows.rounds[0]), rows=rows.content(), state=state or b""
         )
         learner = self.plan._learner(source)
-        if content is not None:
-            load(learner, content)
+        if before is not None:
+            learner.load(before)
         actions = (_play_late if self.problem.delay else _play_now)(learner, rows, at.decided)
-        return pack(learner, self._digest, self._source, name, source.past), actions
+        return learner.state().packed(self._source, name, source.past), actions
 
 
-def _position(content: dict[str, Any] | None) -> Position:
-    if content is None:
+def _position(state: State | None) -> Position:
+    if state is None:
         return Position(0, -1, ())
-    closed, slots, played = content["round"], content["open"], content["played"]
+    closed, slots, played = (state.content[name] for name in ("round", "open", "played"))
     settled = tuple(slot[0] for slot in slots) + (False,) * played
     return Position(closed + len(settled), closed, settled)
 

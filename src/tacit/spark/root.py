@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.randomness import Randomness, Sealed
+from tacit.noise.randomness import Randomness, Sealed
 
 _FILE, _VARIABLE = "file:", "env:"
 _ALLOWED = (

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tacit.problems import Options
-from tacit.validation import FloatArray, IntArray
+from tacit.validation import FloatArray, IntArray, real_array
 
 Truths = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 
@@ -94,6 +94,8 @@ class Position(NamedTuple):
 
 def ordered(problem: Options, columns: int, rounds: IntArray, losses: FloatArray, report: Report) -> Rows:
     """The rows in order, one for a round, without losses that are not allowed (their rows still ask for decisions)."""
+    # Copied before they are checked: frames may be somebody else's memory.
+    rounds, losses = np.array(rounds), real_array("a fleet", "losses", losses, (len(rounds), columns))
     missing = np.isnan(losses)
     told: Truths = ~np.logical_and.reduce(missing, axis=1)
     low, high = problem.loss_range

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput, ProtocolError, StoreError, TacitError
-from tacit.randomness import Process
+from tacit.noise.randomness import Process
 from tacit.validation import MALFORMED, check_positive, invalid, require
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class Transaction:
 
     def run_all(self, sql: str, rows: list[dict[str, Any]]) -> None:
         """Execute once for each of these rows."""
-        self._cursor().executemany(self._written(sql), rows)
+        if rows:
+            self._cursor().executemany(self._written(sql), rows)
 
     def rows(self, sql: str, **values: Any) -> Sequence[Any]:
         """Every row of a query."""
@@ -129,10 +130,10 @@ class Database:
                 yield Transaction(connection, self.postgres)
 
     def checkpoint(self) -> None:
-        """Move what is in SQLite's log to the file itself, which then can be told from an empty one without its log."""
+        """Move what is in SQLite's log to the file itself, and empty the log, which else keeps what was deleted."""
         if self.file is not None:
             with self._turn, self._told(), self._connection() as connection:
-                connection.connection.cursor().execute("PRAGMA wal_checkpoint")
+                connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.plan import Plan
+from tacit.errors import InvalidInput, PrivacyError, StoreError
+from tacit.runtime.plan import Plan
 from tacit.store import rows
 from tacit.store.engines import Database
+from tacit.store.plans import plan_again
 
 _HEADS = "SELECT id, name, rounds, ledger FROM tacit_learners ORDER BY id"
 # Each decision beside that of the round before: a window over the rounds would cost twice as much.
@@ -103,7 +104,7 @@ class History:
         """The plan of a learner, made again; None if its problem is not made of numbers, or it was another plan."""
         row = self.about(name)
         try:
-            found = rows.plan_again(name, row.request).plan
-        except (InvalidInput, PrivacyError, TypeError):  # registered elsewhere, or asked of another version
+            found = plan_again(name, row.signature, row.request, row.plan).plan
+        except (InvalidInput, PrivacyError, StoreError, TypeError):  # registered elsewhere, or asked of another version
             return None
         return found if found.signature == row.signature else None

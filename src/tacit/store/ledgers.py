@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NoReturn
 
+from tacit.accounting.guarantee import Guarantee
+from tacit.accounting.ledger import Budget, Confirmation, Entry, Ledger, now, voided
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.privacy.budgets import Budget, Entry, now
-from tacit.privacy.guarantee import Guarantee
-from tacit.privacy.ledger import Ledger
 from tacit.store.engines import Database, Transaction
 from tacit.store.marks import Marks
 
-_ENTRIES = "SELECT name, guarantee, charged_at, period, run FROM tacit_charges WHERE ledger = :ledger ORDER BY number"
-
-_LAST = "SELECT period FROM tacit_charges WHERE ledger = :ledger ORDER BY number DESC LIMIT 1"
+_ENTRIES = """SELECT name, guarantee, charged_at, period, run, voided FROM tacit_charges
+    WHERE ledger = :ledger AND number >= :known ORDER BY number"""
+_VOIDED = "SELECT number, voided FROM tacit_charges WHERE ledger = :ledger AND number < :known AND voided <> ''"
+_CONFIRMED = """SELECT after, period, confirmed_at FROM tacit_confirmations
+    WHERE ledger = :ledger ORDER BY number DESC LIMIT 1"""
+_EPOCH = "SELECT epoch FROM tacit_ledgers WHERE id = :ledger"
+_NEWEST = "SELECT max(period) FROM tacit_charges WHERE ledger = :ledger AND number >= :after AND voided = ''"
 
 
 class StoredLedger(Ledger):
@@ -31,6 +36,9 @@ class StoredLedger(Ledger):
         self.number = number
         self._database = database
         self._marks = marks
+        self._known: tuple[int, tuple[Entry, ...]] = (-1, ())  # the entries, and as of which epoch
+        self._contracts: dict[str, Guarantee] = {}  # by their texts: each is evaluated once
+        self._stated: tuple[object, str] = (None, "")  # the account as text, and of what
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -46,15 +54,14 @@ class StoredLedger(Ledger):
 
     def charge(self, transaction: Transaction, name: str, guarantee: Guarantee, run: str) -> tuple[int, str]:
         """Charge a run as part of a transaction; the ledger's epoch to mark after the commit, and the period."""
-        found = transaction.locked("SELECT epoch FROM tacit_ledgers WHERE id = :ledger", ledger=self.number)
-        epoch = int(found[0])
-        self._marks.check("ledger", self.number, epoch)
+        epoch = self._locked(transaction)
         entries = self._read(transaction)
-        entry = self.budget.admit(entries, name, guarantee, run)
+        entry = self.budget.admit(entries, name, guarantee, run, self._confirmation(transaction))
         if entry is None:
-            return epoch, max(other.period for other in entries if other.run == run)
+            return epoch, max(other.period for other in entries if other.run == run and not other.voided)
         transaction.run(
-            "INSERT INTO tacit_charges VALUES (:ledger, :number, :name, :guarantee, :charged_at, :period, :run)",
+            "INSERT INTO tacit_charges (ledger, number, name, guarantee, charged_at, period, run) "
+            "VALUES (:ledger, :number, :name, :guarantee, :charged_at, :period, :run)",
             ledger=self.number,
             number=len(entries),
             name=name,
@@ -63,17 +70,77 @@ class StoredLedger(Ledger):
             period=entry.period,
             run=run,
         )
-        transaction.run(
-            "UPDATE tacit_ledgers SET epoch = :epoch WHERE id = :ledger", epoch=epoch + 1, ledger=self.number
-        )
+        self._advance(transaction, epoch)
         return epoch + 1, entry.period
 
     def running(self, transaction: Transaction) -> str:
-        """The period that runs now: by the clock, or the latest that was charged, if the clock was set back."""
+        """The period that runs now: by the clock, or the latest that was charged, if the clock is not plausible."""
         if self.budget.renews is None:
             return ""
-        last = transaction.row(_LAST, ledger=self.number)  # periods never go back, so the newest charge has the latest
-        return max(self.budget.period_at(now()), "" if last is None else str(last[0]))
+        confirmed = self._confirmation(transaction)
+        after, known = (0, "") if confirmed is None else (confirmed.after, confirmed.period)
+        newest = transaction.row(_NEWEST, ledger=self.number, after=after)[0] or ""
+        return self.budget.period(max(known, newest), now())
+
+    @property
+    def confirmed(self) -> Confirmation | None:
+        """When the owner last confirmed the clock, or None."""
+        with self._database.reading() as transaction:
+            return self._confirmation(transaction)
+
+    def confirm(self) -> str:
+        """Say that the clock is right although it is far from the newest charge, as `Ledger.confirm` does; recorded."""
+        period = self.budget.period_at(now())
+        with self._database.writing() as transaction:
+            epoch = self._locked(transaction)
+            transaction.run(
+                """INSERT INTO tacit_confirmations SELECT :ledger, count(*), :after, :period, :confirmed_at
+                    FROM tacit_confirmations WHERE ledger = :ledger""",
+                ledger=self.number,
+                after=len(self._read(transaction)),
+                period=period,
+                confirmed_at=now().isoformat(),
+            )
+            self._advance(transaction, epoch)
+        self.mark(epoch + 1)
+        return period
+
+    def void(self, number: int, reason: str) -> None:
+        """Declare a charge a mistake, as `Ledger.void` does; a learner that goes on is charged again."""
+        with self._database.writing() as transaction:
+            epoch = self._locked(transaction)
+            entries = list(self._read(transaction))
+            entries[number : number + 1] = [voided(entries, number, reason)]
+            transaction.run(
+                "UPDATE tacit_charges SET voided = :voided WHERE ledger = :ledger AND number = :number",
+                voided=entries[number].voided,
+                ledger=self.number,
+                number=number,
+            )
+            run = entries[number].run
+            if run:
+                transaction.run(
+                    "UPDATE tacit_learners SET charged = :charged, epoch = epoch + 1 WHERE id = :learner",
+                    charged=max((e.period for e in entries if e.run == run and not e.voided), default=None),
+                    learner=int(run.removeprefix("learner ")),
+                )
+            self._advance(transaction, epoch)
+        self.mark(epoch + 1)
+
+    def _locked(self, transaction: Transaction) -> int:
+        """Lock the ledger; its epoch."""
+        found = transaction.locked(_EPOCH, ledger=self.number)
+        self._marks.check("ledger", self.number, int(found[0]))
+        return int(found[0])
+
+    def _advance(self, transaction: Transaction, epoch: int) -> None:
+        transaction.run(
+            "UPDATE tacit_ledgers SET epoch = :epoch WHERE id = :ledger", epoch=epoch + 1, ledger=self.number
+        )
+
+    def _confirmation(self, transaction: Transaction) -> Confirmation | None:
+        found = transaction.row(_CONFIRMED, ledger=self.number)
+        return None if found is None else Confirmation(int(found[0]), str(found[1]), datetime.fromisoformat(found[2]))
 
     def mark(self, epoch: int) -> None:
         """Write the high-water mark of a commit."""
@@ -84,13 +151,33 @@ class StoredLedger(Ledger):
         raise PrivacyError("A ledger in a store forgets nothing: for other people's data take one of another name.")
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, **super().to_dict()}
+        """A JSON-ready account, as `Ledger.to_dict`; computed again only after a charge, or in a new period."""
+        with self._database.reading() as transaction:
+            key = transaction.row(_EPOCH, ledger=self.number)[0], self.budget.period_at(now())
+        known, text = self._stated
+        if known != key:
+            text = json.dumps({"name": self.name, **super().to_dict()})
+            self._stated = key, text
+        content: dict[str, Any] = json.loads(text)
+        return content
 
     def _read(self, transaction: Transaction) -> tuple[Entry, ...]:
-        return tuple(
-            Entry(str(name), Guarantee.from_json(guarantee), datetime.fromisoformat(when), str(period), str(run))
-            for name, guarantee, when, period, run in transaction.rows(_ENTRIES, ledger=self.number)
-        )
+        """Give the entries; of what is known only the marks of void ones can change, and what is new is read."""
+        epoch = int(transaction.row(_EPOCH, ledger=self.number)[0])
+        known, entries = self._known
+        if known != epoch:
+            kept, count = list(entries), len(entries)
+            for number, voided_at in transaction.rows(_VOIDED, ledger=self.number, known=count):
+                kept[number] = replace(kept[number], voided=voided_at)
+            for name, text, when, period, run, void in transaction.rows(_ENTRIES, ledger=self.number, known=count):
+                if text not in self._contracts:
+                    self._contracts[text] = Guarantee.from_json(text)
+                kept.append(
+                    Entry(str(name), self._contracts[text], datetime.fromisoformat(when), str(period), run, void)
+                )
+            entries = tuple(kept)
+            self._known = epoch, entries
+        return entries
 
 
 def open_ledger(database: Database, marks: Marks, name: str, budget: Budget | None) -> StoredLedger:

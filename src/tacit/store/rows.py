@@ -6,16 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.comparison import Comparison
-from tacit.errors import Conflict, InvalidInput
-from tacit.learners.states import decode
-from tacit.planning import plan as planned
-from tacit.privacy.guarantee import Guarantee
-from tacit.randomness import Randomness
+from tacit.accounting.guarantee import ENFORCED, Guarantee
+from tacit.accounting.ledger import ROUNDING, now
+from tacit.errors import Conflict, InvalidInput, StoreError
+from tacit.noise.randomness import Randomness
+from tacit.planning.comparison import Comparison
+from tacit.runtime.state import decode
 from tacit.store.engines import Transaction
-from tacit.store.problems import problem_from_dict, problem_to_dict
+from tacit.store.plans import plan_to_text
+from tacit.store.schema import fresh_salt, hashed
 
-_COLUMNS = "id, signature, request, guarantee, ledger, epoch, rounds"
+_COLUMNS = "id, signature, request, guarantee, ledger, epoch, rounds, ended_at, plan"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Row:
         ledger: the number of the ledger that it is charged to, or None.
         epoch: how many transactions have written to it.
         rounds: how many rounds were decided.
+        ended: when its state was deleted, or None.
+        plan: the fields of its plan (`tacit.store.plans`), or None: it is planned again when it is opened.
     """
 
     number: int
@@ -39,6 +42,13 @@ class Row:
     ledger: int | None
     epoch: int
     rounds: int
+    ended: str | None
+    plan: str | None
+
+    @property
+    def persons(self) -> bool:
+        """Whether the store counts in how many rounds each person stands."""
+        return self.guarantee.participation_limit == ENFORCED
 
     def check_same(self, name: str, plan: Comparison, randomness: Randomness | None) -> None:
         """Refuse to go on with another contract than the learner's own."""
@@ -49,6 +59,20 @@ class Row:
             )
         if randomness is not None and randomness.private != self.guarantee.private:
             raise Conflict(f"The learner {name!r} has other randomness ({self.guarantee.randomness}).")
+        if not _covers(self.guarantee, plan.guarantee):
+            raise StoreError(
+                f"The guarantee of the learner {name!r} in the store promises more than its plan keeps: nothing was "
+                "shown."
+            )
+
+
+def _covers(stored: Guarantee, own: Guarantee) -> bool:
+    """Whether what a plan guarantees is within what the store says of it; the same curve needs no computation."""
+    for name in ("relation", "unit", "rounds_per_person"):
+        if getattr(stored, name) != getattr(own, name):
+            return False
+    same = stored.curve.to_dict() == own.curve.to_dict()
+    return same or own.epsilon(stored.at_delta) <= stored.epsilon() * ROUNDING
 
 
 def find(transaction: Transaction, name: str) -> Row | None:
@@ -56,8 +80,34 @@ def find(transaction: Transaction, name: str) -> Row | None:
     found = transaction.row(f"SELECT {_COLUMNS} FROM tacit_learners WHERE name = :name", name=name)
     if found is None:
         return None
-    number, signature, request, guarantee, ledger, epoch, rounds = found
-    return Row(number, signature, json.loads(request), Guarantee.from_json(guarantee), ledger, epoch, rounds)
+    number, signature, request, guarantee, *others = found
+    return Row(number, signature, json.loads(request), Guarantee.from_json(guarantee), *others)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A learner that has decided nothing and spent nothing, as text; made before the transaction that writes it.
+
+    Attributes:
+        guarantee: its contract.
+        state: its state.
+    """
+
+    guarantee: str
+    state: str
+
+    @staticmethod
+    def of(plan: Comparison, randomness: Randomness | None, largest: int | None, persons: bool) -> Beginning:
+        """Start a learner; refuse one whose state has more bytes than `largest`."""
+        learner = plan.start(randomness)
+        state = learner.state_text()
+        if largest is not None and len(state) > largest:
+            raise InvalidInput(
+                f"The state of this learner has {len(state):,} bytes, and is written at every decision: at most "
+                f"{largest:,} are allowed. Ask for fewer options, or for a shorter delay."
+            )
+        guarantee = learner.guarantee.with_enforced_persons() if persons else learner.guarantee
+        return Beginning(guarantee.to_json(), state)
 
 
 def make(
@@ -66,37 +116,56 @@ def make(
     plan: Comparison,
     request: dict[str, Any],
     ledger: int | None,
-    randomness: Randomness | None,
+    beginning: Beginning,
 ) -> None:
-    """Write a new learner, which has decided nothing and spent nothing."""
+    """Write a new learner."""
     number = int(transaction.row("SELECT coalesce(max(id), 0) + 1 FROM tacit_learners")[0])
-    learner = plan.start(randomness)
     transaction.run(
-        f"INSERT INTO tacit_learners ({_COLUMNS}, name) "
-        "VALUES (:number, :signature, :request, :guarantee, :ledger, 0, 0, :name)",
+        f"INSERT INTO tacit_learners ({_COLUMNS}, name, salt) "
+        "VALUES (:number, :signature, :request, :guarantee, :ledger, 0, 0, NULL, :plan, :name, :salt)",
         number=number,
         signature=plan.plan.signature,
         request=json.dumps(request),
-        guarantee=learner.guarantee.to_json(),
+        guarantee=beginning.guarantee,
         ledger=ledger,
+        plan=plan_to_text(plan.plan),
         name=name,
+        salt=fresh_salt(),
     )
-    transaction.run("INSERT INTO tacit_states VALUES (:number, :state)", number=number, state=learner.state_text())
+    transaction.run("INSERT INTO tacit_states VALUES (:number, :state)", number=number, state=beginning.state)
 
 
-def request_of(problem: object, target: dict[str, Any]) -> dict[str, Any]:
-    """What was asked for, as JSON; the problem only if it and the target can be read back from there."""
-    plain = {key: value for key, value in target.items() if value is None or isinstance(value, int | float | str)}
-    described = problem_to_dict(problem) if len(plain) == len(target) else None
-    content: dict[str, Any] = json.loads(json.dumps({"problem": described, "text": repr(problem), "target": plain}))
-    return content
+def keep_plan(transaction: Transaction, number: int, plan: Comparison) -> None:
+    """Write the fields of the plan of a learner that an earlier version made."""
+    text = plan_to_text(plan.plan)
+    if text is not None:
+        transaction.run("UPDATE tacit_learners SET plan = :plan WHERE id = :number", plan=text, number=number)
 
 
-def plan_again(name: str, request: dict[str, Any]) -> Comparison:
-    """The plan of a learner that is in the store, from what was asked for."""
-    if request["problem"] is None:
-        raise InvalidInput(f"To open the learner {name!r} name its problem, epsilon and delta again.")
-    return planned(problem_from_dict(request["problem"]), **request["target"])
+def end(transaction: Transaction, number: int) -> None:
+    """Delete all that is private of a learner."""
+    for table in ("states", "feedback", "keys", "persons"):
+        transaction.run(f"DELETE FROM tacit_{table} WHERE learner = :number", number=number)
+    transaction.run(
+        "UPDATE tacit_learners SET ended_at = :now, salt = NULL, epoch = epoch + 1 WHERE id = :number",
+        now=now().isoformat(timespec="seconds"),
+        number=number,
+    )
+
+
+def erase(transaction: Transaction, person: str) -> None:
+    """Delete the hashes of a person from every learner."""
+    for number, salt in transaction.rows("SELECT id, salt FROM tacit_learners WHERE salt IS NOT NULL"):
+        digest = hashed(salt, "person", person)
+        transaction.run(
+            "DELETE FROM tacit_persons WHERE learner = :number AND hash = :digest", number=number, digest=digest
+        )
+        transaction.run(
+            "UPDATE tacit_feedback SET person = '' WHERE learner = :number AND (person = :digest OR person LIKE :past)",
+            number=number,
+            digest=digest,
+            past=f"-{digest}:%",
+        )
 
 
 def shown(action: str) -> Any:

@@ -6,11 +6,86 @@ to date in the transaction that opens it. The SQL is what SQLite and PostgreSQL 
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+
 from tacit.errors import StoreError
-from tacit.randomness import Randomness
+from tacit.noise.randomness import secret_bytes
+from tacit.runtime.state import State
 from tacit.store.engines import Transaction
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
+
+def hashed(salt: str, what: str, text: str) -> str:
+    """The hash under which a learner keeps a text; nobody finds the text, or the same one elsewhere, without the salt.
+
+    Args:
+        salt: the learner's own, which is deleted with it.
+        what: what the text is: hashes of other things differ.
+        text: what is not to be kept.
+    """
+    return hashlib.blake2b(
+        text.encode(errors="surrogatepass"), digest_size=16, key=bytes.fromhex(salt), person=what.encode()
+    ).hexdigest()
+
+
+def fresh_salt() -> str:
+    """The salt of a new learner."""
+    return secret_bytes(32).hex()
+
+
+def _hash_keys(transaction: Transaction) -> None:
+    """Take over the keys of version 0.2, and delete feedback that no decision can use any more.
+
+    Where a problem is not described by numbers, its delay is not known here: keys and feedback whose windows are over
+    are deleted by the learner's next decision.
+    """
+    for number, request, rounds in transaction.rows("SELECT id, request, rounds FROM tacit_learners"):
+        salt, problem = fresh_salt(), json.loads(request)["problem"] or {}
+        transaction.run("UPDATE tacit_learners SET salt = :salt WHERE id = :number", salt=salt, number=number)
+        kept = transaction.rows(
+            """SELECT round, request_key FROM tacit_decisions
+                WHERE learner = :number AND round >= :oldest AND request_key IS NOT NULL""",
+            number=number,
+            oldest=rounds - 1 - problem.get("delay", rounds),
+        )
+        rows = [{"learner": number, "round": at, "hash": hashed(salt, "request", key)} for at, key in kept]
+        transaction.run_all("INSERT INTO tacit_keys VALUES (:learner, :round, :hash)", rows)
+        if problem and rounds == problem.get("horizon"):
+            transaction.run("UPDATE tacit_feedback SET value = '' WHERE learner = :number", number=number)
+
+
+def _name_adversaries(transaction: Transaction) -> None:
+    """Name the adversary in the problems of version 0.2, where it was an argument beside them.
+
+    It stands in the signature of a plan, which a state must match: states are sealed again.
+    """
+    for number, signature, request in transaction.rows("SELECT id, signature, request FROM tacit_learners"):
+        asked = json.loads(request)
+        adversary = asked["target"].pop("adversary", None) or "oblivious"
+        words = partial(re.sub, r"\bdelay=(\d+)(?!, adversary=)", rf"delay=\1, adversary={adversary!r}", count=1)
+        named = words(signature)
+        asked["text"] = words(asked["text"])
+        if asked["problem"] is not None:
+            asked["problem"] = {"adversary": adversary, **asked["problem"]}
+        state = transaction.row("SELECT state FROM tacit_states WHERE learner = :number", number=number)
+        if state is not None and named != signature:
+            old = State.read(named.partition("(")[0], signature, json.loads(state[0]), set())
+            sealed = State(named, old.content).text()
+            transaction.run(
+                "UPDATE tacit_states SET state = :sealed WHERE learner = :number", sealed=sealed, number=number
+            )
+        transaction.run(
+            "UPDATE tacit_learners SET signature = :named, request = :request WHERE id = :number",
+            named=named,
+            request=json.dumps(asked),
+            number=number,
+        )
+
+
+MIGRATIONS: tuple[tuple[str | Callable[[Transaction], None], ...], ...] = (
     (
         # What never changes about a learner stands first, then how far it is. `epoch` counts its transactions.
         """CREATE TABLE tacit_learners (
@@ -36,30 +111,71 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             id BIGINT PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL UNIQUE, scopes TEXT NOT NULL,
             made_at TEXT NOT NULL, expires_at TEXT, revoked_at TEXT)""",
     ),
+    (
+        # Where the database was written last, and which copies of it were continued all the same.
+        "ALTER TABLE tacit_store ADD COLUMN place TEXT",
+        """CREATE TABLE tacit_adoptions (
+            number BIGINT PRIMARY KEY, adopted_at TEXT NOT NULL, identity TEXT NOT NULL, epoch BIGINT NOT NULL)""",
+    ),
+    (
+        # Keys of requests are kept as hashes, under a salt of their learner, while the windows are open.
+        "ALTER TABLE tacit_learners ADD COLUMN salt TEXT",
+        "ALTER TABLE tacit_learners ADD COLUMN ended_at TEXT",
+        """CREATE TABLE tacit_keys (
+            learner BIGINT NOT NULL, round BIGINT NOT NULL, hash TEXT NOT NULL,
+            PRIMARY KEY (learner, round), UNIQUE (learner, hash))""",
+        _hash_keys,
+        """CREATE TABLE tacit_made (
+            learner BIGINT NOT NULL, round BIGINT NOT NULL, action TEXT NOT NULL, PRIMARY KEY (learner, round))""",
+        "INSERT INTO tacit_made SELECT learner, round, action FROM tacit_decisions",
+        "DROP TABLE tacit_decisions",
+        "ALTER TABLE tacit_made RENAME TO tacit_decisions",
+    ),
+    (
+        # What an owner says of a ledger by hand: that the clock is right, and that a charge was a mistake.
+        """CREATE TABLE tacit_confirmations (
+            ledger BIGINT NOT NULL, number BIGINT NOT NULL, after BIGINT NOT NULL, period TEXT NOT NULL,
+            confirmed_at TEXT NOT NULL, PRIMARY KEY (ledger, number))""",
+        "ALTER TABLE tacit_charges ADD COLUMN voided TEXT NOT NULL DEFAULT ''",
+    ),
+    (
+        # In how many rounds of a learner each person stood, as hashes under its salt; who settled an open round.
+        "ALTER TABLE tacit_feedback ADD COLUMN person TEXT NOT NULL DEFAULT ''",
+        """CREATE TABLE tacit_persons (
+            learner BIGINT NOT NULL, hash TEXT NOT NULL, rounds BIGINT NOT NULL, PRIMARY KEY (learner, hash))""",
+    ),
+    (_name_adversaries,),
+    (
+        # The fields of a learner's plan: it is not planned again when it is opened.
+        "ALTER TABLE tacit_learners ADD COLUMN plan TEXT",
+    ),
 )
 
 
 def prepare(transaction: Transaction) -> tuple[str, bool]:
-    """Make the tables, or bring them up to date; the identity of the store, and whether it was made now."""
+    """Make the tables, or bring them up to date; the identity of the store, and whether anything was done."""
     transaction.alone()
     transaction.run("CREATE TABLE IF NOT EXISTS tacit_store (version BIGINT NOT NULL, identity TEXT NOT NULL)")
     found = transaction.row("SELECT version, identity FROM tacit_store")
-    version, identity = (0, _fresh_identity()) if found is None else (int(found[0]), str(found[1]))
+    version, identity = (0, fresh_identity()) if found is None else (int(found[0]), str(found[1]))
     if version > len(MIGRATIONS):
         raise StoreError(
             f"This store was written by a newer tacit: its tables have version {version}, and this one knows versions "
             f"up to {len(MIGRATIONS)}."
         )
     if found is None:
-        transaction.run("INSERT INTO tacit_store VALUES (0, :identity)", identity=identity)
+        transaction.run("INSERT INTO tacit_store (version, identity) VALUES (0, :identity)", identity=identity)
     for statements in MIGRATIONS[version:]:
         for statement in statements:
-            transaction.run(statement)
+            if isinstance(statement, str):
+                transaction.run(statement)
+            else:
+                statement(transaction)
     if version < len(MIGRATIONS):
         transaction.run("UPDATE tacit_store SET version = :version", version=len(MIGRATIONS))
-    return identity, found is None
+    return identity, version < len(MIGRATIONS)
 
 
-def _fresh_identity() -> str:
-    """A name that no other store has: copies of a store share it, two stores in one place do not."""
-    return Randomness.secret().stream("identity").bytes(16).hex()
+def fresh_identity() -> str:
+    """A name that no other store has: copies share it until they are adopted, two stores in one place do not."""
+    return secret_bytes(16).hex()

@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections import OrderedDict
 from typing import Any
 
-from tacit.comparison import Comparison
+from tacit.accounting.ledger import Budget, now
 from tacit.errors import Conflict, InvalidInput
-from tacit.planning import plan as planned
-from tacit.privacy.budgets import Budget
+from tacit.noise.randomness import Randomness
+from tacit.planning.comparison import Comparison
+from tacit.planning.planner import plan as planned
 from tacit.problems import Problem
-from tacit.randomness import Randomness
 from tacit.store import rows
 from tacit.store.engines import Database, Transaction
 from tacit.store.history import History
 from tacit.store.ledgers import StoredLedger, open_ledger
-from tacit.store.live import Live
-from tacit.store.marks import Marks
-from tacit.store.schema import prepare
+from tacit.store.live import Live, check_person, ended
+from tacit.store.marks import CopyError, Marks
+from tacit.store.plans import plan_again, request_of
+from tacit.store.schema import fresh_identity, prepare
 from tacit.validation import invalid
 
 LONGEST_NAME = 200
+MOST_PLANS = 4096  # that are kept although nobody may use them any more
 
 
 class Store:
@@ -54,15 +57,17 @@ class Store:
         self._database = Database(where, timeout)
         try:
             with self._database.writing() as transaction:
-                self.identity, made = prepare(transaction)
-            if made:
+                self.identity, changed = prepare(transaction)
+                self._marks = Marks(self._database.file, self.identity)
+                self._marks.claim(transaction)
+            if changed:
                 self._database.checkpoint()
         except BaseException:
             self._database.close()
             raise
-        self._marks = Marks(self._database.file, self.identity)
         self._lock = threading.RLock()
         self._lives: dict[str, Live] = {}
+        self._plans: OrderedDict[tuple[str, str], Comparison] = OrderedDict()
         self._ledgers: dict[str, StoredLedger] = {}
 
     def open(
@@ -72,6 +77,7 @@ class Store:
         *,
         ledger: StoredLedger | str | None = None,
         randomness: Randomness | None = None,
+        persons: bool | None = None,
         **target: Any,
     ) -> Live:
         """The learner of this name: made if it is not there, or continued. Another contract than its own is refused.
@@ -83,9 +89,12 @@ class Store:
             ledger: a ledger of this store, or its name: charged before the first decision is shown. A learner that is
                 there keeps its own.
             randomness: where the noise of a new learner comes from (default: secret).
+            persons: whether `settle` names whose feedback it is, and the store counts it: what one person says in more
+                rounds than the contract covers counts as missing. Otherwise that limit is your promise (the default of
+                a new learner).
             **target: epsilon, delta and the other arguments of `tacit.plan`.
         """
-        return self.make(name, problem, ledger=ledger, randomness=randomness, **target)[0]
+        return self.make(name, problem, ledger=ledger, randomness=randomness, persons=persons, **target)[0]
 
     def make(
         self,
@@ -94,14 +103,32 @@ class Store:
         *,
         ledger: StoredLedger | str | None = None,
         randomness: Randomness | None = None,
+        persons: bool | None = None,
+        largest: int | None = None,
         **target: Any,
     ) -> tuple[Live, bool]:
-        """The learner of this name, as `open` gives it, and whether it was made now."""
+        """The learner of this name, as `open` gives it, and whether it was made now.
+
+        Args:
+            name: its name in the store.
+            problem: what is to be decided.
+            ledger: as for `open`.
+            randomness: as for `open`.
+            persons: as for `open`.
+            largest: how many bytes the state of a new learner may have (None: any number).
+            **target: as for `open`.
+        """
         _check_name("open", name)
         account = self._own(ledger)
         plan, request = self._planned(name, problem, target)
+        # A large state takes seconds to make: nobody waits for it but who asked.
+        beginning = None if name in self else rows.Beginning.of(plan, randomness, largest, bool(persons))
         with self._lock:
-            row, made = self._row(name, plan, request, account, randomness)
+            row, made = self._row(name, plan, request, account, beginning)
+            if row.ended is not None:
+                raise ended(name)
+            if persons is not None and persons != row.persons:
+                raise Conflict(f"The learner {name!r} was opened with persons={row.persons}, and keeps to it.")
             row.check_same(name, plan, randomness)
             if account is not None and account.number != row.ledger:
                 raise Conflict(f"The learner {name!r} is not charged to the ledger {account.name!r}.")
@@ -109,6 +136,37 @@ class Store:
                 kept = self._numbered(row.ledger)
                 self._lives[name] = Live(self._database, self._marks, row.number, name, plan, row.guarantee, kept)
             return self._lives[name], made
+
+    def end(self, name: str) -> None:
+        """End a learner for good: its state, feedback and keys are deleted; contract, decisions and charges are kept.
+
+        Its name stays taken. Ending it again changes nothing.
+        """
+        with self._lock:
+            with self._database.writing() as transaction:
+                row = rows.find(transaction, name)
+                if row is None:
+                    raise InvalidInput(f"There is no learner {name!r} in this store.")
+                found = transaction.locked("SELECT epoch FROM tacit_learners WHERE id = :number", number=row.number)
+                self._marks.check("learner", row.number, int(found[0]))
+                if row.ended is None:
+                    rows.end(transaction, row.number)
+            if row.ended is None:
+                self._marks.set("learner", row.number, int(found[0]) + 1)
+            self._lives.pop(name, None)
+        self._database.checkpoint()
+
+    def erase(self, person: str) -> None:
+        """Delete the hashes by which learners count in how many rounds a person stood.
+
+        What the person said stays in the states of learners, under their contracts. A person who comes back is
+        counted as another one.
+        """
+        check_person("erase", person)
+        with self._database.writing() as transaction:
+            transaction.alone()
+            rows.erase(transaction, person)
+        self._database.checkpoint()
 
     def release(self, name: str) -> None:
         """Let go of an open learner: it is read again when it is next opened, and a secret one takes fresh noise."""
@@ -187,25 +245,56 @@ class Store:
                 "contract": str(row.guarantee),
                 "guarantee": json.loads(row.guarantee.to_json()),
                 "rounds": row.rounds,
+                "ended": row.ended,
                 "decisions": [{"round": number, "action": rows.shown(action)} for number, action in decisions],
                 "spent": {"epsilon": spent[0], "delta": spent[1], "ledger": None if account is None else account[0]},
                 "store": {"identity": self.identity, "epoch": _epoch(transaction)},
+                "continued": _continued(transaction),
             }
 
     def check_marks(self) -> None:
-        """Refuse a database that is behind its marks: an earlier copy was put back, and would spend again.
+        """Refuse a database that is a copy, or behind its marks: it would spend again what was spent elsewhere.
 
         What is opened is checked anyway; this looks at every learner and ledger at once.
         """
         with self._database.writing() as transaction:  # nobody writes a mark between the two looks
-            for kind in ("learner", "ledger"):
-                epochs = {
-                    int(number): int(epoch)
-                    for number, epoch in transaction.rows(f"SELECT id, epoch FROM tacit_{kind}s")
-                }
-                newer = max(epochs, default=0) + 1  # the next to be made: it has no mark, unless the copy lacks it
-                for number, epoch in (*epochs.items(), (newer, 0)):
-                    self._marks.check(kind, number, epoch)
+            self._check_marks(transaction)
+
+    def _check_marks(self, transaction: Transaction) -> None:
+        for kind in ("learner", "ledger"):
+            epochs = {
+                int(number): int(epoch) for number, epoch in transaction.rows(f"SELECT id, epoch FROM tacit_{kind}s")
+            }
+            newer = max(epochs, default=0) + 1  # the next to be made: it has no mark, unless the copy lacks it
+            for number, epoch in (*epochs.items(), (newer, 0)):
+                self._marks.check(kind, number, epoch)
+
+    def adopt(self) -> str:
+        """Go on with a copy whose newest original is lost; give the sentence that every export has from now on.
+
+        What was decided and spent after the copy was made is not known here, and may be spent a second time: count it
+        as spent. The copy gets an identity of its own. A store that is no copy is refused.
+        """
+        with self._lock, self._database.writing() as transaction:
+            transaction.alone()
+            try:
+                self._check_marks(transaction)
+            except CopyError:
+                pass
+            else:
+                raise InvalidInput("This store stands where it was written last: there is nothing to adopt.")
+            identity = fresh_identity()
+            transaction.run(
+                "INSERT INTO tacit_adoptions SELECT count(*), :adopted_at, :identity, :epoch FROM tacit_adoptions",
+                adopted_at=now().isoformat(timespec="seconds"),
+                identity=self.identity,
+                epoch=_epoch(transaction),
+            )
+            transaction.run("UPDATE tacit_store SET identity = :identity", identity=identity)
+            self._marks.adopt(transaction, identity)
+            sentence = _continued(transaction)[-1]
+        self.identity = identity
+        return sentence
 
     def close(self) -> None:
         """Let go of the database; what was written stays."""
@@ -249,10 +338,28 @@ class Store:
         missing = [repr(word) for word in ("epsilon", "delta") if problem is not None and word not in target]
         if missing:
             raise InvalidInput(f"To open the learner {name!r} name {' and '.join(missing)} beside its problem.")
-        request = row.request if problem is None and row else rows.request_of(problem, target)
-        if name in self._lives and row and request["problem"] and request == row.request:  # open already
-            return self._lives[name].plan, request
-        return planned(problem, **target) if problem is not None else rows.plan_again(name, request), request
+        request = row.request if problem is None and row else request_of(problem, target)
+        described = request["problem"] is not None
+        if row is None or request != row.request or not (described or problem is None or row.plan):
+            assert problem is not None
+            return planned(problem, **target), request
+        if not described:  # functions of the user's own are no key to find a plan by
+            return plan_again(name, row.signature, request, row.plan, problem), request
+        return self._known(name, row), request
+
+    def _known(self, name: str, row: rows.Row) -> Comparison:
+        """Give the plan of a learner that was made: the last ones are kept, also of learners that were let go."""
+        key = row.signature, json.dumps(row.request)
+        with self._lock:
+            found = self._plans.get(key)
+        if found is None:
+            found = plan_again(name, row.signature, row.request, row.plan)
+        with self._lock:
+            self._plans[key] = found
+            self._plans.move_to_end(key)
+            if len(self._plans) > MOST_PLANS:
+                self._plans.popitem(last=False)
+        return found
 
     def _row(
         self,
@@ -260,24 +367,37 @@ class Store:
         plan: Comparison,
         request: dict[str, Any],
         account: StoredLedger | None,
-        randomness: Randomness | None,
+        beginning: rows.Beginning | None,
     ) -> tuple[rows.Row, bool]:
-        """The learner's row, made if it is not there, and whether it was."""
+        """The learner's row, made of its beginning if it is not there, and whether it was."""
         with self._database.writing() as transaction:
             transaction.alone()
             row = rows.find(transaction, name)
             missing = row is None
             if missing:
-                rows.make(transaction, name, plan, request, None if account is None else account.number, randomness)
+                if beginning is None:  # it was there a moment ago
+                    raise Conflict(f"The learner {name!r} was ended a moment ago: ask for it again.")
+                rows.make(transaction, name, plan, request, None if account is None else account.number, beginning)
                 row = rows.find(transaction, name)
             assert row is not None
             self._marks.check("learner", row.number, row.epoch)
+            if row.plan is None and plan.plan.signature == row.signature:  # of an earlier version
+                rows.keep_plan(transaction, row.number, plan)
         return row, missing
 
 
 def _epoch(transaction: Transaction) -> int:
     counted = ("rounds", "learners"), ("epoch", "ledgers")  # a learner's own epoch counts feedback too
     return sum(int(transaction.row(f"SELECT coalesce(sum({what}), 0) FROM tacit_{kind}")[0]) for what, kind in counted)
+
+
+def _continued(transaction: Transaction) -> list[str]:
+    """Every adoption of a copy, in words."""
+    found = transaction.rows("SELECT adopted_at, identity, epoch FROM tacit_adoptions ORDER BY number")
+    return [
+        f"continued from a copy at {when}, of store {identity} at epoch {epoch}: may have spent twice"
+        for when, identity, epoch in found
+    ]
 
 
 def _check_name(owner: str, name: object) -> None:

@@ -3,23 +3,139 @@
 A part is written under a hidden name, flushed, and renamed, so a reader or a later sweep sees whole parts or
 none, wherever the writer was killed. Any Parquet reader reads the folder as one table; a single file made from
 it is read as well. `SCHEMA_VERSION` stands in every row and goes up whenever the columns change.
+
+A stable name for anything public: the same text, and so the same hash, in every process and on every machine.
+
+`repr` will not do: it shortens large arrays and shows memory addresses. `describe` writes dataclasses field by
+field and arrays by shape and content hash, and refuses what it cannot name.
+
+Records for other programs: as CSV, as a LaTeX table, or as a pandas frame.
 """
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.simulation.exports import csv_of, frame_of, latex_of
 from tacit.validation import FloatArray, IntArray, invalid, require
+
+
+def describe(value: Any) -> str:
+    """A text that names `value`: equal values have equal texts, also in another process.
+
+    >>> describe(np.zeros((2, 3)))
+    'array(2x3 float64, 01c88af0015f7556)'
+    """
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if is_dataclass(value) and not isinstance(value, type):
+        inside = ", ".join(f"{f.name}={describe(getattr(value, f.name))}" for f in fields(value) if f.repr)
+        return f"{type(value).__name__}({inside})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{describe(key)}: {describe(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        inside = ", ".join(describe(entry) for entry in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if isinstance(value, partial):
+        return f"partial({describe(value.func)}, {describe(value.args)}, {describe(value.keywords)})"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return _function(value)
+    text = repr(value)
+    if " at 0x" in text:
+        raise InvalidInput(f"A sweep must name everything it runs, and {text} has no lasting name: give it a __repr__.")
+    return text
+
+
+def digest(*parts: object) -> str:
+    """A hash of these parts, 16 hexadecimal digits."""
+    text = "\n".join(str(part) for part in parts)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _array(array: np.ndarray) -> str:
+    if array.dtype == object:
+        raise InvalidInput("A sweep cannot name an array of objects: use an array of numbers.")
+    content = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=8).hexdigest()
+    return f"array({'x'.join(map(str, array.shape))} {array.dtype}, {content})"
+
+
+def _function(function: Any) -> str:
+    name = f"{function.__module__}.{function.__qualname__}"
+    if "<" in name:  # two lambdas of one place share a name and may differ in what they capture
+        raise InvalidInput(
+            f"A sweep must name everything it runs, and {name} has no lasting name: use a module's function."
+        )
+    return name
+
+
+Records = Sequence[dict[str, Any]]
+_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_SPECIAL |= {character: f"\\{character}" for character in "_%&#${}"}
+
+
+def csv_of(records: Records) -> str:
+    """Comma-separated values, numbers to the last digit."""
+    buffer = StringIO()
+    writer = csv.DictWriter(buffer, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return buffer.getvalue()
+
+
+def latex_of(records: Records) -> str:
+    """A tabular for the package booktabs; numbers with four digits.
+
+    >>> print(latex_of([{"name": "a_b", "regret": 12.3456}]))
+    \\begin{tabular}{lr}
+    \\toprule
+    name & regret \\\\
+    \\midrule
+    a\\_b & 12.35 \\\\
+    \\bottomrule
+    \\end{tabular}
+    """
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in records[0].values()]
+    lines = [
+        f"\\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numbers)}}}",
+        r"\toprule",
+        _line(name.replace("_", " ") for name in records[0]),
+        r"\midrule",
+        *(_line(map(_entry, record.values())) for record in records),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines)
+
+
+def frame_of(records: Records) -> Any:
+    """A pandas frame."""
+    return require("pandas", "frames").DataFrame.from_records(list(records))
+
+
+def _line(cells: Any) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _entry(value: Any) -> str:
+    if isinstance(value, float):
+        return r"$\infty$" if value == float("inf") else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return "".join(_SPECIAL.get(character, character) for character in text)
+
 
 SCHEMA_VERSION = 2
 

@@ -24,23 +24,21 @@ from typing import Any
 
 import numpy as np
 
-from tacit.catalogue import algorithms_for, check_algorithm
-from tacit.comparison import Candidate, Comparison
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
-from tacit.floors import Floor
-from tacit.learners.doubling import Doubling
-from tacit.learners.plan import Plan
-from tacit.learners.target import Target
-from tacit.planning import plan
+from tacit.noise.randomness import REPLAYABLE
+from tacit.planning.catalogue import algorithms_for, check_algorithm
+from tacit.planning.comparison import Candidate, Comparison
+from tacit.planning.planner import plan
 from tacit.problems import Problem
 from tacit.progress import Progress
-from tacit.randomness import REPLAYABLE
+from tacit.runtime.doubling import Doubling
+from tacit.runtime.plan import Plan
+from tacit.runtime.target import Target
 from tacit.simulation.games import MOST_RUNS, game_for
-from tacit.simulation.identity import describe, digest
 from tacit.simulation.loop import simulate_run
-from tacit.simulation.records import SCHEMA_VERSION, Store, Sweep, distinct, make_table, read_tables
+from tacit.sweeps.records import SCHEMA_VERSION, Store, Sweep, describe, digest, distinct, make_table, read_tables
 from tacit.validation import check_integer, check_privacy, invalid, require
 from tacit.version import __version__
 
@@ -322,11 +320,11 @@ class _Pool:
 
 def _candidates(
     problem: Problem, epsilon: float, delta: float, algorithms: tuple[type[Plan], ...]
-) -> tuple[Target, list[Candidate], tuple[str, ...], Floor | None]:
+) -> tuple[Target, list[Candidate], tuple[str, ...], str]:
     """What the planner found, without cached values, so that it can come back from another process."""
     made = plan(problem, epsilon=epsilon, delta=delta, algorithms=algorithms, progress=False)
     bare = [replace(c, plan=None if c.plan is None else replace(c.plan)) for c in made.candidates]
-    return made.target, bare, made.warnings, made.floor
+    return made.target, bare, made.warnings, made.ranked_by
 
 
 def _store_all(store: Store, rows: Iterator[Any]) -> None:

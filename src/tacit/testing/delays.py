@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit.algorithms.bandit.bandit_plan import BanditLearner
 from tacit.errors import TacitError
-from tacit.learners.bandit.common import BanditLearner
-from tacit.learners.learner import Learner
+from tacit.runtime.learner import Learner
 from tacit.testing.playing import spoilt
 from tacit.testing.rounds import Case, content, listed, refused
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.learners.plan import Plan
+from tacit.runtime.plan import Plan
 from tacit.testing import delays, noise, playing, states
 from tacit.testing.rounds import Case, Runs
 
@@ -22,6 +22,7 @@ CHECKS: dict[str, Check] = {
         playing.rounds_are_counted,
         playing.bad_feedback_changes_nothing,
         playing.inputs_are_not_kept,
+        playing.changing_memory_changes_nothing,
         playing.contract_is_stored,
         delays.deciding_is_playing,
         delays.missing_rounds_are_rounds,
@@ -48,7 +49,8 @@ CHECKS: dict[str, Check] = {
 def check_learner(plan: Plan, feedback: Sequence[Any], *, as_run: Runs | None = None) -> None:
     """Raise AssertionError, with the name of the check, where a plan's learner breaks the contract of learners.
 
-    Checked are: play is idempotent; `run` is the loop bit for bit; bad input changes nothing; feedback may come late
+    Checked are: play is idempotent; `run` is the loop bit for bit; bad input changes nothing; arrays that change
+    while they are read are used as they were checked; feedback may come late
     within its window, in any order, or never; states go through JSON,
     continue bit for bit (replayable) or with fresh noise (secret), hold no keys and are checked when they are loaded;
     no copies of secret learners, faithful copies of replayable ones; no use in a second process; no half round is
@@ -59,7 +61,8 @@ def check_learner(plan: Plan, feedback: Sequence[Any], *, as_run: Runs | None = 
         feedback: at least 8 rounds, as `observe` takes them; no more than the plan's horizon.
         as_run: turns a list of rounds into what `run` takes (default: an array, or a pair of arrays).
 
-    >>> from tacit import Experts, LazyExperts
+    >>> from tacit import Experts
+    >>> from tacit.algorithms import LazyExperts
     >>> check_learner(LazyExperts(Experts(n=2, horizon=20), eta=0.1, force=0.1), [[0.0, 1.0]] * 20)
     """
     if len(feedback) < 8:

@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from tacit.algorithms.bandit.bandit_plan import BanditLearner, Rounds
 from tacit.errors import TacitError
-from tacit.learners.bandit.common import BanditLearner, Rounds
-from tacit.learners.learner import Learner
-from tacit.learners.packed import load, pack, plan_digest, unpack
-from tacit.randomness import SEALED, Randomness
+from tacit.noise.randomness import SEALED, Randomness
+from tacit.runtime.learner import Learner
+from tacit.runtime.state import State
 from tacit.testing.rounds import Case, content, listed, parts, refused, streams
 
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -58,17 +58,17 @@ def replayables_copy_faithfully(case: Case) -> None:
 def sealed_batches_repeat(case: Case) -> None:
     """A batch that is run again gives the same bytes; another one shares no noise with it."""
     source = Randomness.sealed(bytes(range(32)))
-    name, digest = b"learner", plan_digest(case.plan.signature)
+    name = b"learner"
 
     def batch(before: bytes, part: slice, **changes: Any) -> tuple[list[Any], bytes, set[bytes]]:
         what = {"plan": "", "learner": name, "first": part.start, "rows": b"rows", "state": before} | changes
         learner = case.plan._learner(source.batch(**what))
         assert learner.guarantee.randomness == SEALED, "a sealed learner is not stamped as sealed"
         if before:
-            load(learner, unpack(before, digest, source, name))
+            learner.load(State.unpacked(before, case.plan.signature, source, name))
         keys = _keys(learner)
         actions = case.loop(learner, part.start, part.stop)
-        return actions, pack(learner, digest, source, name), keys
+        return actions, learner.state().packed(source, name), keys
 
     first = batch(b"", slice(0, case.middle))
     assert batch(b"", slice(0, case.middle)) == first, "a first batch that is run again gives other bytes"
@@ -123,7 +123,7 @@ def half_rounds_are_not_continued(case: Case) -> None:
         state = learner.state_dict()
         case.loop(learner, 3, case.middle)
         row = case.feedback[case.middle]
-        if not learner._delay:
+        if not case.plan.problem.delay:
             learner.play()
         with interrupted(learner, "_absorb", worked):
             learner.play()
@@ -142,15 +142,14 @@ def interrupted_runs_are_undone(case: Case) -> None:
     for seed in (5, None):
         learner = case.advanced(seed)
         before, keys = content(learner), _keys(learner)
-        if learner._shows:
+        if learner.shows_decisions:
             inside = parts(learner)[-1]
             with interrupted(inside, "_fill" if isinstance(inside, BanditLearner) else "_absorb", True):
                 learner.run(case.rows(case.middle))
             with refused("a half round", "interrupted"):
                 learner.play()
             continue
-        late = learner._delay and (learner._opens or learner._reacts)
-        with interrupted(learner, "_absorb" if late else "_run", True):
+        with interrupted(learner, "_run_rows", True):
             learner.run(case.rows(case.middle))
         assert content(learner) == before, "an interrupted run leaves something behind"
         assert seed is not None or not keys & _keys(learner), "an interrupted run of a secret learner keeps its keys"
@@ -160,7 +159,7 @@ def interrupted_runs_are_undone(case: Case) -> None:
 def shown_decisions_are_not_taken_back(case: Case) -> None:
     """A function of the user's that has seen decisions and then raises leaves the learner at a complete round."""
     learner, twin = case.start(), case.start()
-    if not learner._shows:
+    if not learner.shows_decisions:
         return
     wanted, stop = listed(twin.run(case.rows())), case.middle
     rows = case.rows()
@@ -175,7 +174,8 @@ def shown_decisions_are_not_taken_back(case: Case) -> None:
     else:
         raise AssertionError("the error of a function of the user's is swallowed")
     assert 0 < complete <= stop, "rounds that a function of the user's saw are taken back"
-    assert learner._played, "the round that a function of the user's saw is not in hand"
+    learner.play()
+    assert learner.decided == complete + 1, "the round that a function of the user's saw is not in hand"
     assert case.loop(learner, complete) == wanted[complete:], "the learner does not go on where it was"
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import copy
+import sys
 import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from tacit.accounting.guarantee import Guarantee
 from tacit.errors import TacitError
-from tacit.privacy.guarantee import Guarantee
+from tacit.runtime.learner import Learner
 from tacit.testing.rounds import Case, content, listed, refused
 
 
@@ -115,6 +122,82 @@ def inputs_are_not_kept(case: Case) -> None:
             if isinstance(array, np.ndarray):
                 array[...] = 0.0
     assert content(learner) == content(twin), "the caller's arrays are kept"
+
+
+def changing_memory_changes_nothing(case: Case) -> None:
+    """Arrays that are written to while a call reads them are used as they were checked, or refused."""
+    learner = case.start()
+    case.loop(learner, 0, 2)
+    learner.decide()
+    decided = learner.state_dict()
+    _spoils_everywhere(case, decided, _arrays(case.feedback[2]), lambda one, row: one.settle(2, row))
+    learner.settle(2, case.feedback[2])
+    learner.play()
+    played = learner.state_dict()
+    _spoils_everywhere(case, played, _arrays(case.feedback[3]), lambda one, row: one.observe(row))
+    _spoils_everywhere(case, played, case.rows(3, 7), _ran)
+
+
+def _spoils_everywhere(case: Case, state: dict[str, Any], given: Any, call: Callable[[Learner, Any], Any]) -> None:
+    """Let a call read arrays that turn to infinity at its first, second, ... event, each time from the same state."""
+    if not any(isinstance(part, np.ndarray) for part in (given if isinstance(given, tuple) else (given,))):
+        return  # functions and single numbers are nobody's memory
+    learner, events = case.plan.restore(state), 0
+
+    def after(event: int) -> dict[str, Any]:
+        nonlocal events
+        learner.load_state_dict(state)
+        with suppress(TacitError, ValueError, ArithmeticError):
+            events = spoilt_at(event, given, partial(call, learner))
+        return content(learner)
+
+    if call is _ran and learner.shows_decisions:
+        return  # such a run ends round after round, and each row is copied when its turn comes
+    honest, spoilt = after(0), after(1)
+    if call is _ran and spoilt != content(case.plan.restore(state)):
+        return  # a function of the user's takes every row as it comes
+    for event in np.unique(np.linspace(2, events, min(events, _MOMENTS)).astype(int)).tolist():
+        assert after(event) in (honest, spoilt), f"what is used is not what was checked (event {event} of {events})"
+
+
+def _ran(learner: Learner, rows: Any) -> Any:
+    return learner.run(rows)
+
+
+_TACIT = str(Path(__file__).parents[1])
+_MOMENTS = 50
+"""At how many events of a call its arrays are written to: all of them, or so many of a longer one."""
+
+
+def spoilt_at(event: int, given: Any, call: Callable[[Any], Any]) -> int:
+    """Call with copies of these arrays, turn the copies to infinity at one event, and count the events.
+
+    Events are the calls and returns in tacit's files, of numpy's functions as well: another thread could write there.
+    """
+    mine, count = copy.deepcopy(given), 0
+
+    def happened(frame: FrameType, *_: Any) -> None:
+        nonlocal count
+        count += frame.f_code.co_filename.startswith(_TACIT)
+        if 0 < event == count:
+            for part in mine if isinstance(mine, tuple) else (mine,):
+                if isinstance(part, np.ndarray):
+                    part[...] = np.inf
+
+    before = sys.getprofile()
+    sys.setprofile(happened)
+    try:
+        call(mine)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def _arrays(row: Any) -> Any:
+    """A row whose lists are arrays."""
+    if isinstance(row, tuple):
+        return tuple(map(_arrays, row))
+    return np.array(row, dtype=np.float64) if isinstance(row, list) else row
 
 
 def contract_is_stored(case: Case) -> None:

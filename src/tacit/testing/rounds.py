@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit.algorithms.bandit.bandit_plan import BanditLearner, Rounds
 from tacit.errors import TacitError
-from tacit.learners.bandit.common import BanditLearner, Rounds
-from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
-from tacit.learners.states import sealed
-from tacit.randomness import Randomness, Stream
+from tacit.noise.randomness import Randomness, Stream
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
+from tacit.runtime.state import State
 
 Runs = Callable[[list[Any]], Any]
 
@@ -109,13 +109,14 @@ def _inside(value: Any) -> list[Any]:
 
 def content(learner: Learner) -> dict[str, Any]:
     """The state of a learner, also of one that may not be saved any more, for comparison."""
-    return sealed("", learner._gather())
+    return learner.state(interrupted=True).entries()
 
 
 def resealed(state: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A state changed by somebody who computes the digest anew."""
     around = ("warning", "version", "plan", "digest")
-    return sealed(state["plan"], {**{k: v for k, v in state.items() if k not in around}, **changes})
+    kept = {name: entry for name, entry in state.items() if name not in around}
+    return State(state["plan"], {**kept, **changes}).entries()
 
 
 @contextmanager

@@ -13,17 +13,15 @@ import mpmath as mp
 
 from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
-from tacit.verification.coupled import ctrl
+from tacit.verification.convex import ctrl, l2p_convex
 from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, sides
-from tacit.verification.gibbs import l2p_convex
-from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real
+from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, WeightedLeak
 from tacit.verification.minimisers import objective_perturbation
-from tacit.verification.schedules import difference_sizes
-from tacit.verification.selections import selection, selection_and_tests
-from tacit.verification.sums import SIGMA_SQUARED, Shift, gaussian, sum_leak, together
+from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
 
 _FLOATS = "Its noise is drawn in float64: only integers are recomputed."
 _ROUNDED = 1e-6  # by as much a rate may be below what its epsilon allows
+_LAST_DIGITS = 1e-4  # by as much what follows from the noise may be below what it was made for
 _COARSER = 0.01  # by as much noise on whole steps may exceed its scale
 # What losses are rounded down to is a range over this; beyond this rate nothing is known of weights in float64.
 _LOSS_UNITS, _LARGEST_ETA = 2**24, 16.0
@@ -35,14 +33,14 @@ def lazy_experts(contract: Facts) -> Leak:
     """A coin moves by eta a round of the person's; a draw has range eta, twice that if rounds are replaced."""
     parameters = contract.part("parameters")
     cap = parameters.integer("max_switches") if parameters.has("max_switches") else None
-    return _lazy(contract, contract.part("problem").integer("n", at_least=1), cap)
+    return _lazy(contract, contract.part("problem").integer("n", at_least=1), cap).leak(*_promise(contract))
 
 
 def lipschitz_net(contract: Facts) -> Leak:
     """Lazy experts on the centres of cells."""
     parameters = contract.part("parameters")
     cap = parameters.integer("max_switches") if parameters.has("max_switches") else None
-    return _lazy(contract, parameters.integer("cells", at_least=1), cap)
+    return _lazy(contract, parameters.integer("cells", at_least=1), cap).leak(*_promise(contract))
 
 
 def lazy_fixed_share(contract: Facts) -> Leak:
@@ -56,17 +54,17 @@ def lazy_fixed_share(contract: Facts) -> Leak:
                 "The logarithms of the uniform prior are float64, and no bound of their errors is used."
             )
         extra = _weights_error(contract, problem.integer("horizon", at_least=1))
-    return _lazy(contract, problem.integer("n", at_least=1), cap, extra)
+    n = problem.integer("n", at_least=1)
+    with_errors, without = _lazy(contract, n, cap, extra), _lazy(contract, n, cap)
+    added = _added(with_errors, without, contract, extra) if extra else mp.mpf(0)
+    return WeightedLeak(with_errors.leak(*_promise(contract)), added)
 
 
-def sampled_fixed_share(contract: Facts) -> Leak:
-    """Every draw of an epoch but the first sees the person; weights in float64 widen it."""
-    problem, parameters = contract.part("problem"), contract.part("parameters")
-    rounds = min(parameters.integer("epoch", at_least=1), problem.integer("horizon", at_least=1))
-    draws = 0 if problem.integer("n", at_least=1) == 1 else rounds - 1
-    eta = parameters.positive("eta")
-    width = _width(contract, eta, _weights_error(contract, rounds))
-    return Chain(draws, 0.0, eta, 1, width, people(contract), moved=False).leak(*_promise(contract))
+def _added(with_errors: Chain, without: Chain, contract: Facts, least: Real) -> Real:
+    """What wider draws add to epsilon, by Renyi divergences or pure, and no less than by how much wider they are."""
+    delta, epsilon = (mp.mpf(value) for value in _promise(contract))
+    costs = [chain.smooth(delta > 0).epsilon(delta, epsilon) for chain in (with_errors, without)]
+    return max(costs[0] - costs[1], least)
 
 
 def l2p(contract: Facts) -> Leak:
@@ -100,14 +98,38 @@ def scheduled_experts(contract: Facts) -> Leak:
 
 
 def hedge_on_sums(contract: Facts) -> Leak:
-    """Sums of losses, one for each expert."""
+    """Sums of losses, one for each expert, or of vectors of a bounded norm that a matrix makes of them."""
+    parameters = contract.part("parameters")
+    if parameters.has("matrix"):
+        mechanism = parameters.part("mechanism")
+        _check_steps(mechanism, contract.part("problem").integer("horizon", at_least=1) - 1)
+        if mechanism.integer("steps") == 0:
+            return PureLeak(mp.mpf(0))
+        rows = parameters.content("matrix")
+        noise = _lattice(contract, len(rows) if isinstance(rows, list) else None)
+        if not parameters.has("norm"):
+            raise contradiction("matrix", "parameters")
+        return _summed(contract, noise, mechanism, _vectors(contract, noise))
+    if parameters.has("norm"):
+        raise contradiction("matrix", "parameters")
     dimension = contract.part("problem").integer("n", at_least=1)
     return _on_sums(contract, losses=True, dimension=dimension)
 
 
 def private_ftrl(contract: Facts) -> Leak:
-    """Sums of clipped gradients, in one or two streams of noise."""
-    return _on_sums(contract, losses=False, dimension=_dimension(contract))
+    """Sums of clipped gradients, or of batches of them, in one or two streams of noise."""
+    parameters, problem = contract.part("parameters"), contract.part("problem")
+    batch = parameters.integer("batch", at_least=1) if parameters.has("batch") else 1
+    if batch == 1:
+        return _on_sums(contract, losses=False, dimension=_dimension(contract))
+    mechanism = parameters.part("mechanism")
+    _check_steps(mechanism, -(-problem.integer("horizon", at_least=1) // batch) - 1)
+    if mechanism.integer("steps") == 0:
+        return PureLeak(mp.mpf(0))
+    noise = _lattice(contract, _dimension(contract))
+    return _summed(
+        contract, noise, mechanism, _vectors(contract, noise, apart=False), parameters.integer("streams", at_least=1)
+    )
 
 
 def online_to_batch(contract: Facts) -> Leak:
@@ -178,14 +200,14 @@ def noisy_batches(contract: Facts) -> Leak:
 
 
 def _check_scale(noise: Facts, parameters: Facts) -> None:
-    """The noise of a batch must not be larger than the scale among the parameters, unless no lattice is finer."""
+    """The noise of a batch must be that of the scale among the parameters, or larger where no lattice is finer."""
     steps = mp.mpf(_units(noise)) * parameters.positive("scale")
     if noise.text("law") != "discrete gaussian":
-        fits = steps * noise.number("rate") >= 1 - _ROUNDED
+        ratio, finest = steps * noise.number("rate"), False
     else:
-        finest = min(_FINEST, 2**53 // noise.integer("batch", at_least=1) // 2 * 2)
-        fits = _units(noise) >= finest or steps >= mp.sqrt(SIGMA_SQUARED) * (1 - _COARSER)
-    if not fits:
+        finest = _units(noise) >= min(_FINEST, 2**53 // noise.integer("batch", at_least=1) // 2 * 2)
+        ratio = steps / mp.sqrt(SIGMA_SQUARED)
+    if abs(ratio - 1) > _COARSER and not (finest and ratio < 1):
         raise contradiction("noise", "parameters")
 
 
@@ -195,9 +217,65 @@ def arms(contract: Facts) -> Leak:
     if noise.text("law") != "two-sided geometric":
         raise NotVerifiable(_FLOATS)
     rate, parameters = mp.mpf(noise.number("rate")), contract.part("parameters")
-    if parameters.number("epsilon") > rate * parameters.integer("rounds_per_person") * (1 + _ROUNDED):
+    if parameters.has("noise") and parameters.text("noise") != "geometric":
+        raise contradiction("law", "parameters")
+    # With a second sum, of missing replies, any two of (2, 0), (0, 0) and (1, 1) are two steps apart.
+    moved = 2 if parameters.has("count_missing") and parameters.flag("count_missing") else 1
+    made = rate * moved * parameters.integer("rounds_per_person") / mp.mpf(parameters.positive("epsilon"))
+    if abs(made - 1) > _ROUNDED:
         raise contradiction("rate", "parameters")
-    return PureLeak(rate * people(contract))
+    return PureLeak(rate * moved * people(contract))
+
+
+def selection(contract: Facts) -> Leak:
+    """One selection that sees all of a person's rounds.
+
+    A round replaced moves the difference of two sums of losses by at most two ranges, one put in place of a constant
+    by one range. Windows, blocks and epochs share no round, so a person's rounds cost most if they stand together.
+    """
+    if _alone(contract):
+        return PureLeak(mp.mpf(0))
+    leak = PureLeak(_selected(contract))
+    check_noise(contract, leak.value, "epsilon", people(contract), _LAST_DIGITS)
+    return leak
+
+
+def selection_and_tests(contract: Facts) -> Leak:
+    """One selection and the tests of one epoch: the threshold's noise, and that of the one answer "above"."""
+    if _alone(contract):
+        return PureLeak(mp.mpf(0))
+    noise = _selection_noise(contract)
+    steps = noise.integer("test_units", at_least=1) * _moved_ranges(contract)
+    costs = [_selected(contract), *(mp.mpf(noise.positive(name)) * steps for name in ("threshold_rate", "query_rate"))]
+    leak, shares = PureLeak(mp.fsum(costs)), contract.part("parameters").numbers("shares")
+    check_noise(contract, leak.value, "epsilon", people(contract), _LAST_DIGITS)
+    if any(abs(cost - share * leak.value) > _COARSER * leak.value for cost, share in zip(costs, shares, strict=True)):
+        raise contradiction("noise", "parameters")
+    return leak
+
+
+def _alone(contract: Facts) -> bool:
+    """One expert leaves nothing to select."""
+    return contract.part("problem").integer("n", at_least=1) == 1
+
+
+def _selected(contract: Facts) -> Real:
+    noise = _selection_noise(contract)
+    return mp.mpf(noise.positive("rate")) * noise.integer("units", at_least=1) * _moved_ranges(contract)
+
+
+def _selection_noise(contract: Facts) -> Facts:
+    if not contract.has("noise"):
+        raise NotVerifiable("The contract does not say with which rate it selects.")
+    noise = contract.part("noise")
+    if noise.text("law") != "permute-and-flip":
+        raise NotVerifiable(f"Selections with the law {noise.text('law')!r} have no independent accountant yet.")
+    return noise
+
+
+def _moved_ranges(contract: Facts) -> int:
+    """By how many ranges a person moves the difference of two sums."""
+    return sides(contract) * people(contract)
 
 
 def _on_sums(contract: Facts, *, losses: bool, dimension: int) -> Leak:
@@ -222,18 +300,20 @@ def _on_sums(contract: Facts, *, losses: bool, dimension: int) -> Leak:
 def _summed(contract: Facts, noise: Facts, mechanism: Facts, shift: Shift, streams: int = 1) -> Leak:
     """What the sums leak, which is what `privacy` among the parameters says, unless no lattice is finer."""
     leak = sum_leak(noise, mechanism, shift, streams)
+    coarse = _LAST_DIGITS + 8 / mp.mpf(_units(noise))
     if isinstance(leak, PureLeak):
-        check_noise(contract, leak.value, "privacy", shift.people)
+        check_noise(contract, leak.value, "privacy", shift.people, coarse)
     elif isinstance(leak, GaussianLeak) and _units(noise) < _FINEST:
-        check_noise(contract, leak.mu, "privacy", shift.people)
+        check_noise(contract, leak.mu, "privacy", shift.people, coarse)
     return leak
 
 
 def _dimension(contract: Facts) -> int:
-    """That of the noise, which is no smaller than its domain's."""
+    """That of the noise, which is its domain's where the kind of the domain says which that is."""
     dimension = contract.part("noise").integer("dimension", at_least=1) if contract.has("noise") else 1
-    domain = contract.part("problem").part("domain")
-    if domain.has("dim") and domain.integer("dim") > dimension:
+    problem = contract.part("problem")
+    domain = problem.part("domain") if problem.is_object("domain") else None
+    if domain is not None and domain.has("dim") and domain.integer("dim") != dimension:
         raise contradiction("dimension", "noise")
     return dimension
 
@@ -247,6 +327,9 @@ def _lattice(contract: Facts, dimension: int | None = None) -> Facts:
         raise NotVerifiable(_FLOATS)
     if dimension is not None and noise.integer("dimension", at_least=1) != dimension:
         raise contradiction("dimension", "noise")
+    rounded = noise.number("rounding_error") + noise.number("failure") > 0
+    if noise.has("rate") == (noise.text("law") == "discrete gaussian") or (noise.has("rate") and rounded):
+        raise contradiction("law", "noise")
     return noise
 
 
@@ -276,11 +359,11 @@ def _check_steps(mechanism: Facts, steps: int) -> None:
         raise InvalidInput(f"The 'steps' of the 'mechanism' of this contract must be {steps}: its problem is so long.")
 
 
-def _lazy(contract: Facts, n: int, cap: int | None, extra: Real = 0) -> Leak:
+def _lazy(contract: Facts, n: int, cap: int | None, extra: Real = 0) -> Chain:
     """A held expert of so many; `extra`: by how much more the log odds of a draw may differ."""
     problem, parameters = contract.part("problem"), contract.part("parameters")
     eta, batch = parameters.number("eta"), parameters.integer("batch", at_least=1)
-    chain = Chain(
+    return Chain(
         tosses=_tosses(problem, batch, n),
         force=_force(parameters, "force"),
         eta=eta,
@@ -289,7 +372,6 @@ def _lazy(contract: Facts, n: int, cap: int | None, extra: Real = 0) -> Leak:
         rounds=people(contract),
         cap=cap,
     )
-    return chain.leak(*_promise(contract))
 
 
 def _promise(contract: Facts) -> tuple[float, float]:
@@ -338,13 +420,13 @@ ACCOUNTANTS: dict[str, Callable[[Facts], Leak]] = {
     "LimitedUpdates": selection,
     "RecentLeader": selection,
     "RestartOnShift": selection_and_tests,
-    "SampledFixedShare": sampled_fixed_share,
     "LazyFixedShare": lazy_fixed_share,
     "LipschitzGrid": lipschitz_grid,
     "LipschitzNet": lipschitz_net,
     "LipschitzOnePass": lipschitz_one_pass,
     "BanditFW": bandit_fw,
     "PhasedArms": arms,
+    "LiveArms": arms,
     "BatchedTsallis": arms,
 }
-"""The algorithms that can be verified."""
+"""The algorithms that can be verified; `statements.json` has what their contracts say."""

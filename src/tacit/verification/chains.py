@@ -1,26 +1,274 @@
-"""Lazy chains and repeated draws: docs/algorithms/lazy-experts.md, its three statements, computed afresh.
+"""Lazy chains and repeated draws: docs/algorithms/lazy-experts.md, its statements, computed afresh.
 
 A toss keeps with probability q in [qmin, qmax], which a person's k rounds of a batch move by a factor of at most
-e^{k eta}; else it draws, with range r. Pure: bits and draws add up. Renyi: the vertices' moment F at the person's
+e^{k eta}. Otherwise it draws, with range r. Pure: bits and draws add up. Renyi: the vertices' moment F at the person's
 batches, 1 + (1-qmin)(E-1) elsewhere. Walk: the vertices' mixture of W and D W. Draws of another kind than those of
 bounded range are given by their moment, and coins that drift elsewhere by how far (docs/algorithms/ctrl.md).
+
+The walk (`Walk`) follows the page's lemma. With kappa > 1/2 let U be a loss of density e^{z/2 - kappa|z|} (times a
+constant) and D randomised response of losses a and -a, where a >= r/2 is the least root of
+cosh(kappa a)/cosh(a/2) = max_t E e^{(kappa-1/2) Z}. Then a number K of draws of range r, each chosen by whatever came
+before, leaks at most E D^K U V_0. Here the law of K is a table, the place of the walk given K is binomial, and every
+term is positive: nothing cancels, and what float64 may have lost is added.
+
+Few draws are followed step by step (`Profile`). A profile V is convex in y = e^eps, so that a chord between two of its
+points lies above it. One draw of range r makes A V = max over t in [0, r] of p_t V(eps - t) + (1 - p_t) V(eps - t + r),
+p_t = (1 - e^{t-r})/(1 - e^{-r}). Places whose epsilons are r/K apart stay among themselves. While t moves both
+arguments along one chord each, the sum is a constant less b e^t and less c e^{-t} with b, c >= 0, so the largest value
+is at e^t = sqrt(c/b), or at an end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from math import log, sqrt
+from math import ceil, exp, log, sqrt
 
 import mpmath as mp
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from tacit.verification.facts import NotVerifiable
 from tacit.verification.leaks import BestOf, Leak, PureLeak, Real, RenyiLeak, solved
-from tacit.verification.steps import FewLeak
-from tacit.verification.walks import Counts, Floats, TooLong, Walk, binomial
+
+Floats = NDArray[np.float64]
+# Tables with more entries than this are not made.
+MOST_ENTRIES = 2 * 10**7
+
+
+class TooLong(Exception):
+    """The law of the walk has too many entries."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The law of a number of draws: P[K = first + i] = chances[i], and at most `lost` elsewhere."""
+
+    first: int
+    chances: Floats
+    lost: float
+
+    def plus(self, sure: int) -> Counts:
+        """So many draws more."""
+        return Counts(self.first + sure, self.chances, self.lost)
+
+    def joined(self, other: Counts) -> Counts:
+        """Both numbers together, if they are independent."""
+        if other.first == 0 and len(other.chances) == 1:
+            return self
+        chances = np.convolve(self.chances, other.chances) * (1 + 1e-12)
+        return Counts(self.first + other.first, chances, self.lost + other.lost)
+
+    def capped(self, cap: int) -> Counts:
+        """No more than `cap`."""
+        kept = cap - self.first
+        if kept >= len(self.chances):
+            return self
+        if kept <= 0:
+            return Counts(cap, np.ones(1), self.lost)
+        chances = self.chances[: kept + 1].copy()
+        chances[kept] = self.chances[kept:].sum()
+        return Counts(self.first, chances, self.lost)
+
+
+def binomial(count: int, chance: float, tail: float) -> Counts:
+    """How often coins of this chance fall, but for a tail (Bernstein's inequality says how far it begins)."""
+    if count == 0 or chance == 0:
+        return Counts(0, np.ones(1), 0.0)
+    mean, exponent = count * chance, log(2 / tail)
+    reach = exponent / 3 + sqrt(exponent**2 / 9 + 2 * exponent * mean * (1 - chance))
+    first, last = max(0, ceil(mean - reach) - 1), min(count, int(mean + reach) + 1)
+    return Counts(first, binomial_chances(np.array([count]), np.arange(first, last + 1), chance)[0], tail)
+
+
+def binomial_chances(counts: NDArray[np.int64], ups: NDArray[np.int64], chance: float) -> Floats:
+    """P[ups_j of counts_i coins fall] as a matrix (or of ups of the same shape), never too small."""
+    if chance == 1:
+        return np.asarray(ups == counts[:, None], dtype=np.float64)
+    n = counts[:, None].astype(np.float64)
+    k = (ups if ups.ndim == 2 else ups[None, :]).astype(np.float64)
+    inside = (k >= 0) & (k <= n)
+    k = np.clip(k, 0, n)
+    logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + k * log(chance) + (n - k) * np.log1p(-chance)
+    largest = float(counts.max()) + 2
+    slack = 1e-15 * (4 * largest * log(largest) + largest * abs(log(chance)) + largest * abs(log(1 - chance)))
+    return np.where(inside, np.exp(logs + slack), 0.0)
+
+
+class Walk:
+    """The profile of a random number of draws of range `width`, smoothed once."""
+
+    def __init__(self, width: float, kappa: float, counts: Counts, tail: float) -> None:
+        self.step = float(_response(width, kappa)) * (1 + 1e-14)
+        self.up = 1 / (1 + exp(-self.step))
+        self._kappa = kappa
+        places, chances, lost = _places(counts, self.up, tail)
+        self._places, self._chances = places, chances
+        self._lost = lost + counts.lost
+
+    def __call__(self, epsilon: Floats) -> Floats:
+        """A bound on the profile at each of these epsilons."""
+        apart = epsilon[:, None] - self._places * self.step
+        apart = apart - 1e-14 * (np.abs(apart) + np.abs(epsilon[:, None]))
+        kappa, left = self._kappa, np.minimum(apart, 0.0)
+        right = np.exp(-(kappa - 0.5) * np.maximum(apart, 0.0)) / (2 * kappa)
+        values = np.where(apart >= 0, right, -np.expm1(left) + np.exp((kappa + 0.5) * left) / (2 * kappa))
+        found: Floats = values @ self._chances
+        return np.minimum(found * (1 + 1e-12) + self._lost, 1.0)
+
+    def drawn(self, epsilon: Floats) -> Floats:
+        """The same with one draw more: D W."""
+        return self.up * self(epsilon - self.step) + (1 - self.up) * self(epsilon + self.step)
+
+
+def _places(counts: Counts, up: float, tail: float) -> tuple[Floats, Floats, float]:
+    """Where the walk stands, how likely, and what is left out."""
+    numbers = counts.first + np.arange(len(counts.chances))
+    exponent, most = log(2 / tail), int(numbers[-1])
+    reach = int(exponent / 3 + sqrt(exponent**2 / 9 + 2 * exponent * most * up * (1 - up))) + 2
+    offsets = np.arange(-reach, reach + 1)
+    if numbers.size * offsets.size > MOST_ENTRIES:
+        raise TooLong
+    ups = np.round(numbers * up).astype(np.int64)[:, None] + offsets[None, :]
+    chances = binomial_chances(numbers, ups, up) * counts.chances[:, None]
+    places = 2 * ups - numbers[:, None]
+    low = int(places.min())
+    law = np.bincount((places - low).ravel(), chances.ravel()).astype(np.float64)
+    kept = np.flatnonzero(law)
+    return (kept + low).astype(np.float64), law[kept], tail
+
+
+def _response(width: float, kappa: float) -> mp.mpf:
+    """The least a >= r/2 with cosh(kappa a)/cosh(a/2) at least the largest moment of a draw, from above."""
+    r, order = mp.mpf(width), mp.mpf(kappa) - mp.mpf(1) / 2
+    end = mp.log(order * mp.expm1((order + 1) * r) / ((order + 1) * mp.expm1(order * r)))
+    up = -mp.expm1(end - r) / -mp.expm1(-r)
+    goal = order * end + mp.log(up + (1 - up) * mp.exp(-order * r))
+    low, high = r / 2, r
+    for _ in range(70):
+        middle = (low + high) / 2
+        value = mp.log(mp.cosh(kappa * middle)) - mp.log(mp.cosh(middle / 2))
+        low, high = (low, middle) if value >= goal else (middle, high)
+    return high
+
+
+_CELLS = 128  # K
+_ROUNDING = 1 + 1e-12
+
+
+class Profile:
+    """A bound on delta at every epsilon: values at public places, and chords between them.
+
+    Args:
+        width: the range r of a draw.
+        most: how many draws there may be at most.
+    """
+
+    def __init__(self, width: float, most: int) -> None:
+        self._width, self._step = width, width / _CELLS
+        reach = (most + 2) * _CELLS
+        self._places = np.arange(-reach, reach + 1) * self._step
+        self._values = np.maximum(-np.expm1(self._places), 0.0)
+
+    def mixed(self, chance: float) -> Profile:
+        """A draw with this probability, else nothing."""
+        return self._with(((1 - chance) * self._values + chance * self.drawn()._values) * _ROUNDING)
+
+    def drawn(self) -> Profile:
+        """One draw more; as many draws as there may be move nothing at either end of the places."""
+        values, count = self._values, len(self._places) - 2 * _CELLS
+        found = values[_CELLS:-_CELLS].copy()
+        for cell in range(_CELLS):
+            # At places i: V(eps - t) runs along [i - cell - 1, i - cell], V(eps - t + r) as far right as K.
+            first = _CELLS - cell - 1
+            near = values[first : first + count], values[first + 1 : first + 1 + count]
+            far = values[first + _CELLS : first + _CELLS + count], values[first + _CELLS + 1 :][:count]
+            found = np.maximum(found, self._largest(cell * self._step, near, far))
+        total = values.copy()
+        total[_CELLS:-_CELLS] = found * _ROUNDING
+        return self._with(total)
+
+    def __call__(self, epsilon: float) -> float:
+        """On the chord."""
+        if epsilon <= self._places[0]:
+            return float(-np.expm1(epsilon))
+        right = int(np.searchsorted(self._places, epsilon))
+        if right == len(self._places):
+            return 0.0
+        share = np.expm1(self._places[right] - epsilon) / -np.expm1(-self._step)
+        share *= np.exp(epsilon - self._places[right])
+        low, high = self._values[right - 1], self._values[right]
+        return float(high + min(1.0, share) * max(0.0, low - high)) * _ROUNDING
+
+    def _with(self, values: Floats) -> Profile:
+        made = object.__new__(Profile)
+        made._width, made._step, made._places, made._values = self._width, self._step, self._places, values
+        return made
+
+    def _largest(self, start: float, near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> Floats:
+        """The largest over t in [start, start + r/K], of chords whose left and right values are given."""
+        fall, other = np.maximum(near[0] - near[1], 0.0), np.maximum(far[0] - far[1], 0.0)
+        # With v = e^{t - start} both chords are A - F/v; the sum is a constant less e^{start-r} (A - A') v and less
+        # (F - e^{-r} F')/v, over 1 - e^{-r}.
+        unit, end = -np.expm1(-self._step), start + self._step
+        rising = np.exp(start - self._width) * (near[1] - far[1] + (fall - other) / unit)
+        falling = (fall - np.exp(-self._width) * other) / unit
+        with np.errstate(divide="ignore", invalid="ignore"):
+            best = np.nan_to_num(start + np.log(falling / rising) / 2, nan=end, posinf=end, neginf=start)
+        best = np.clip(best, start, end)
+        found = np.zeros_like(fall)
+        for t in (np.full_like(fall, start), best, np.full_like(fall, end)):
+            found = np.maximum(found, self._at(t, start, near, far))
+        return found
+
+    def _at(self, t: Floats, start: float, near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> Floats:
+        """p_t V(eps - t) + (1 - p_t) V(eps - t + r): sums of positive terms."""
+        share = np.clip(np.expm1(start - t) / np.expm1(-self._step), 0.0, 1.0)  # 0 at the right end of both chords
+        up = np.clip(np.expm1(t - self._width) / np.expm1(-self._width), 0.0, 1.0)
+        low = near[1] + share * np.maximum(near[0] - near[1], 0.0)
+        high = far[1] + share * np.maximum(far[0] - far[1], 0.0)
+        found: Floats = up * low + (1 - up) * high
+        return found
+
+
+class FewLeak:
+    """Tosses of which the first, the person's own, keeps with q or q' at the given vertices (none: it draws).
+
+    Args:
+        width: the range of a draw.
+        tosses: how many there are.
+        chance: the largest probability of a redraw.
+        reference: the probability with which a second chain draws at each toss.
+        vertices: (q, ln q/q', ln (1-q)/(1-q')) of the person's toss.
+    """
+
+    sharp = True
+
+    def __init__(
+        self, width: float, tosses: int, chance: float, reference: float, vertices: Sequence[tuple[float, float, float]]
+    ) -> None:
+        profile = Profile(width, 2 * tosses if reference else tosses)
+        for _ in range(tosses if reference else 0):
+            profile = profile.mixed(reference)
+        for _ in range(tosses - 1):
+            profile = profile.mixed(chance)
+        self._kept, self._drawn, self._vertices = profile, profile.drawn(), vertices
+
+    def delta(self, epsilon: Real) -> Real:
+        """At the worst vertex."""
+        at = float(epsilon)
+        if not self._vertices:
+            return mp.mpf(self._drawn(at))
+        found = [q * self._kept(at - keep) + (1 - q) * self._drawn(at - lose) for q, keep, lose in self._vertices]
+        return mp.mpf(min(1.0, max(found) * _ROUNDING))
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """Solved."""
+        return solved(self, delta, near)
+
 
 # Partitions of more rounds than this are left to Renyi divergences; so few tosses are followed step by step.
 _MOST_ROUNDS, _FEW = 12, 12
@@ -73,6 +321,10 @@ class Chain:
             raise NotVerifiable(f"Rates that move a probability by more than e^{_STEEPEST:g} are not recomputed.")
         if self.draw is not None:
             return RenyiLeak(self._log_moment)
+        return _leak(self, delta, epsilon)
+
+    def every_leak(self, delta: float, epsilon: float) -> Leak:
+        """The best of all bounds on draws of bounded range."""
         found: list[Leak] = [PureLeak(self._pure), RenyiLeak(self._log_moment)]
         walked = delta > 0 and self.width <= _WIDEST and (not self.moved or self.rounds <= _MOST_ROUNDS)
         sharp = True
@@ -83,6 +335,10 @@ class Chain:
         few = self.tosses <= _FEW and self.cap is None and (self.rounds == 1 or not self.moved)
         found += [self._few()] if delta > 0 and few else []
         return BestOf(tuple(found), sharp=delta == 0 or sharp)
+
+    def smooth(self, renyi: bool) -> Leak:
+        """The bound by Renyi divergences, or the pure one: both are smooth in the range of a draw."""
+        return RenyiLeak(self._log_moment) if renyi else PureLeak(self._pure)
 
     def _few(self) -> FewLeak:
         """Step by step; before the person's own toss nothing differs."""
@@ -163,6 +419,12 @@ class Chain:
     def _elsewhere(self) -> list[Logs]:
         """Those of the tosses of other batches, which drift."""
         return [_logs(*pair) for pair in self._vertices(self.drift)]
+
+
+@lru_cache(maxsize=64)
+def _leak(chain: Chain, delta: float, epsilon: float) -> Leak:
+    """Contracts that differ in what no proof reads have the same chain."""
+    return chain.every_leak(delta, epsilon)
 
 
 class _WalkLeak:

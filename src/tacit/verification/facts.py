@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.errors import InvalidInput
+from tacit.verification.schema import check_schema
 
 _MISSING = object()
 MOST_ROUNDS = 4096
 FIRST_EPOCH = 1024  # rounds (docs/algorithms/doubling.md)
-# By how much what follows from the noise may be below what the parameters allow: whole steps of a lattice.
-_COARSE = 0.02
+_DIGITS = 1e-6
 
 
 class NotVerifiable(Exception):
@@ -34,9 +34,17 @@ class Facts:
         """Whether it says something other than null under this name."""
         return self._content.get(name) is not None
 
-    def true(self, name: str) -> bool:
-        """Whether it says "true" under this name."""
-        return self._content.get(name) is True
+    def is_object(self, name: str) -> bool:
+        """Whether an object stands under this name."""
+        return isinstance(self._content.get(name), dict)
+
+    def content(self, name: str) -> Any:
+        """What stands under this name, as it is."""
+        return self._content.get(name)
+
+    def names(self) -> set[str]:
+        """All names under which it says something."""
+        return set(self._content)
 
     def text(self, name: str) -> str:
         """A text."""
@@ -101,15 +109,17 @@ class Facts:
         """All that it says, but for what it says under this name."""
         return {key: value for key, value in self._content.items() if key != name}
 
-    def only(self, *names: str) -> None:
-        """Refuse anything under another name."""
-        for name in self._content:
-            if name not in names:
-                raise InvalidInput(f"The '{self._where}' of a contract must say nothing but {', '.join(names)}.")
-
     def with_part(self, part: Facts) -> Facts:
         """The same, but for what a part says under the same names."""
         return Facts({**self._content, **part._content}, self._where)
+
+    def same(self, name: str, other: Facts) -> bool:
+        """Whether another part says the same under this name."""
+        return bool(self._content.get(name) == other._content.get(name))
+
+    def at(self, delta: float, epsilon: float) -> Facts:
+        """The same, for another point of the curve."""
+        return Facts({**self._content, "delta": delta, "epsilon": epsilon}, self._where)
 
     def _wrong(self, name: str, allowed: str) -> InvalidInput:
         return InvalidInput(f"The '{name}' in the '{self._where}' of a contract must be {allowed}.")
@@ -126,10 +136,11 @@ def sides(contract: Facts) -> int:
 def check_agreement(contract: Facts) -> None:
     """A contract must not promise to other neighbours than its plan was made for: what a step costs depends on both."""
     parameters = contract.part("parameters")
-    if parameters.text("relation") != contract.text("relation"):
-        raise contradiction("relation", "parameters")
-    if parameters.integer("rounds_per_person") != contract.integer("rounds_per_person"):
-        raise contradiction("rounds_per_person", "parameters")
+    if parameters.text("numerics") != "exact":
+        raise NotVerifiable("Its parameters ask for float64 noise, which is for simulation.")
+    for name in ("relation", "rounds_per_person", "delta"):
+        if not contract.same(name, parameters):
+            raise contradiction(name, "parameters")
 
 
 def idealized(contract: Facts) -> None:
@@ -138,14 +149,15 @@ def idealized(contract: Facts) -> None:
         raise NotVerifiable("Its noise is drawn in float64, which its contract must call idealized.")
 
 
-def check_noise(contract: Facts, found: Any, name: str, counted: int) -> None:
-    """What the noise leaks must be what the parameters say that it was made for, and not less.
+def check_noise(contract: Facts, found: Any, name: str, counted: int, coarse: Any) -> None:
+    """What the noise leaks must be what the parameters say that it was made for.
 
     A plan is started from its parameters: noise that is said to be larger than they make it would never be drawn.
-    Where fewer of a person's rounds count than there may be, the plan pays for all of them, and nothing is compared.
+    What is found may be below by the share `coarse`, for whole steps of a lattice. Where fewer of a person's rounds
+    count than there may be, the plan pays for all of them, and nothing is compared.
     """
-    rounds = contract.integer("rounds_per_person", at_least=1)
-    if rounds == counted and found < contract.part("parameters").number(name) * (1 - _COARSE):
+    rounds, made = contract.integer("rounds_per_person", at_least=1), contract.part("parameters").positive(name)
+    if rounds == counted and not 1 - coarse <= found / made <= 1 + _DIGITS:
         raise contradiction("noise", "parameters")
 
 
@@ -167,21 +179,28 @@ def people(contract: Facts) -> int:
 def epochs(contract: Facts) -> list[Facts]:
     """A contract for each epoch of a plan without a horizon: twice as long as the one before, the problem the same.
 
-    A round enters one epoch, which may spend everything (docs/algorithms/doubling.md); several rounds of a person may
-    enter several.
+    A round enters one epoch (docs/algorithms/doubling.md). Several rounds of a person may enter several, so that every
+    epoch is made for one of them, and `grouped` says what they cost together.
     """
-    if contract.integer("rounds_per_person", at_least=1) != 1:
-        raise InvalidInput("A contract without a horizon must be for one round per person.")
     if not contract.has("epochs"):
         raise NotVerifiable("A plan without a horizon is many plans, one for each epoch, and says nothing of them.")
+    check_schema(contract.content("parameters"), "parameters", schema={"$ref": "#/$defs/epochs_parameters"})
+    if contract.has("noise"):  # each epoch says its own, and this one would be read by nobody
+        raise contradiction("noise", "epochs")
+    parameters, delta = contract.part("parameters"), contract.number("delta")
+    target = parameters.positive("epsilon")
+    if not 1 - _DIGITS <= contract.number("epsilon") / target <= 1 or (delta and delta != parameters.number("delta")):
+        raise contradiction("epsilon", "parameters")
+    several = contract.integer("rounds_per_person", at_least=1)
+    if several != (parameters.integer("rounds_per_person", at_least=2) if parameters.has("rounds_per_person") else 1):
+        raise contradiction("rounds_per_person", "parameters")
     parts, problem = contract.parts("epochs"), contract.part("problem").apart_from("horizon")
-    if not parts:
-        raise InvalidInput("The 'epochs' of a contract must be one or more.")
-    if contract.part("parameters").integer("first_epoch") != FIRST_EPOCH:
-        raise InvalidInput(f"The 'first_epoch' in the 'parameters' of a contract must be {FIRST_EPOCH}.")
     for index, part in enumerate(parts):
-        part.only("problem", "parameters", "noise")
         of_epoch, length = part.part("problem"), FIRST_EPOCH * 2**index
         if of_epoch.integer("horizon", at_least=1) != length or of_epoch.apart_from("horizon") != problem:
             raise contradiction("epochs", "problem")
-    return [contract.with_part(part) for part in parts]
+    if several == 1:
+        return [contract.with_part(part) for part in parts]
+    single = {"rounds_per_person": 1, "epsilon": contract.number("epsilon") / several}
+    each = [Facts({**single, "delta": part.part("parameters").number("delta")}, "epochs") for part in parts]
+    return [contract.with_part(part).with_part(made) for part, made in zip(parts, each, strict=True)]

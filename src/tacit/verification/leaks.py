@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import mpmath as mp
+
+from tacit.verification.facts import NotVerifiable
 
 DIGITS = 50
 Real = Any  # mpmath has no types
@@ -75,6 +78,23 @@ class GaussianLeak:
         return mp.inf if delta == 0 and self.mu > 0 else solved(self, delta, near)
 
 
+def grouped(leak: Leak, rounds: int, delta: Real, near: Real) -> Leak:
+    """What so many rounds of a person leak, each of which leaks this by itself, wherever they stand.
+
+    Streams that differ in m rounds are the ends of a chain of m + 1 streams, neighbours of which differ in one round.
+    Losses of at most epsilon add up to m epsilon. Pairs as hard to tell apart as N(0, 1) and N(mu, 1) make ends as
+    hard to tell apart as N(0, 1) and N(m mu, 1). Samplers may be off wherever one of the rounds stands, m times.
+    """
+    if rounds == 1:
+        return leak
+    if isinstance(leak, PureLeak) or delta == 0:
+        return PureLeak(rounds * leak.epsilon(mp.mpf(0), near / rounds), sharp=False)
+    if isinstance(leak, GaussianLeak):
+        mu, distance, extra, exponent = (rounds * part for part in (leak.mu, leak.distance, leak.extra, leak.exponent))
+        return GaussianLeak(mu, distance, extra, exponent, sharp=False)
+    raise NotVerifiable("Several rounds of a person in several epochs are recomputed for pure and Gaussian noise only.")
+
+
 @dataclass(frozen=True)
 class RenyiLeak:
     """A bound on (alpha - 1) times the Renyi divergence at each order alpha, as a function of alpha."""
@@ -90,12 +110,20 @@ class RenyiLeak:
             alpha = 1 + gap
             return self.log_moment(alpha) - gap * epsilon + gap * mp.log(gap / alpha) - mp.log(alpha)
 
-        return mp.exp(min(mp.mpf(0), least(log_delta)))
+        return min(mp.exp(min(mp.mpf(0), least(log_delta))), self._distance)
+
+    @property
+    def _distance(self) -> Real:
+        """A bound on the total variation: sqrt(1 - e^-D), D at the least order (Bretagnolle and Huber)."""
+        gap = mp.exp(mp.mpf(_POWERS[0]))
+        return mp.sqrt(-mp.expm1(-self.log_moment(1 + gap) / gap))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
         """The same, solved for epsilon at each order."""
         if delta == 0:
             return mp.inf
+        if self._distance <= delta:
+            return mp.mpf(0)
 
         def at(power: Real) -> Real:
             gap = mp.exp(power)
@@ -139,6 +167,27 @@ class SampledLeak:
 
 
 @dataclass(frozen=True)
+class WeightedLeak:
+    """A leak that errors of float64 weights have enlarged; `extra` is what they add to epsilon."""
+
+    leak: Leak
+    extra: Real
+
+    @property
+    def sharp(self) -> bool:
+        """As the leak."""
+        return self.leak.sharp
+
+    def delta(self, epsilon: Real) -> Real:
+        """As the leak."""
+        return self.leak.delta(epsilon)
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """As the leak."""
+        return self.leak.epsilon(delta, near)
+
+
+@dataclass(frozen=True)
 class BestOf:
     """Several bounds on one mechanism: the least counts."""
 
@@ -149,6 +198,7 @@ class BestOf:
         """The least delta."""
         return min(leak.delta(epsilon) for leak in self.leaks)
 
+    @lru_cache(maxsize=64)  # noqa: B019 - leaks are small
     def epsilon(self, delta: Real, near: Real) -> Real:
         """The least epsilon."""
         return min(leak.epsilon(delta, near) for leak in self.leaks)

@@ -2,21 +2,112 @@
 
 The slopes G and curvatures beta are those of the losses' definitions. Taken as stated is the distance to the exact
 minimiser that the code certifies, and the bound to which it cuts a model.
+
+For the logistic loss slope and curvature are linked (`LinkedLeak`). With s = G/sigma, c = beta/lambda and
+h(a) = ln(1 + 4a(1-a)c) + a^2 s^2/2, the loss Lam(n) = max_a h(a) + a s n is above x iff n is above the least of
+(x - h(a))/(a s) over a in (0, 1]: no maximum is inverted. In the same way s^2/2 + s n + Lam(n + s) is above x iff n is
+above the least of (x - s^2/2 - h(a) - a s^2)/((1 + a) s). Together they have the survival function
+S(x) = min(1, Phi(-n_1) + Phi(-n_2)). Behind a Gaussian mechanism of profile d_mu, for all epsilons,
+delta(eps) = d_mu(eps) + integral of S(x) over the increments of d_mu(eps - x).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import log1p
 
 import mpmath as mp
+import numpy as np
+from scipy.special import ndtr
 
 from tacit.errors import InvalidInput
+from tacit.verification.chains import Floats
+from tacit.verification.convex import constants_anywhere
 from tacit.verification.facts import Facts, NotVerifiable, idealized, people, sides
 from tacit.verification.leaks import BestOf, GaussianLeak, Leak, PureLeak, Real, SampledLeak, solved
-from tacit.verification.linked import LinkedLeak
-from tacit.verification.losses import constants_anywhere
 from tacit.verification.sums import SIGMA_SQUARED, draw_errors
 
+# Cells of the integral, slopes of the first look, golden sections that follow, and normal numbers that are too large.
+_CELLS, _SLOPES, _SECTIONS, _LARGEST_NORMAL = 2**13, 129, 40, 12.0
+_GOLDEN = (np.sqrt(5.0) - 1) / 2
+
+
+class LinkedLeak:
+    """One minimiser of logistic losses.
+
+    Args:
+        move: s.
+        growth: c.
+        replacement: whether a record is replaced (else zeroed out).
+        cover: mu of the noise that covers inexact minimisation.
+    """
+
+    sharp = True
+
+    def __init__(self, move: float, growth: float, replacement: bool, cover: float) -> None:
+        self._move, self._growth, self._replacement, self._cover = move, growth, replacement, cover
+
+    def delta(self, epsilon: Real) -> Real:
+        """The integral as a sum of chords, and what these may miss."""
+        places, survival, missed = self._survival
+        profile = self._profile(float(epsilon) - places)
+        weights = np.maximum(np.diff(profile), 0.0)
+        chords = float(np.sum(weights * ((survival[1:] + survival[:-1]) / 2 + missed)))
+        return mp.mpf(min(1.0, (profile[0] + chords + survival[-1]) * (1 + 1e-10)))
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """Solved."""
+        return mp.inf if delta == 0 else solved(self, delta, near)
+
+    def _profile(self, epsilon: Floats) -> Floats:
+        """Of N(0, 1) against N(mu, 1), at epsilons of both signs."""
+        if self._cover == 0:
+            return np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0)
+        mu = self._cover
+        tail = np.exp(np.minimum(epsilon, 700.0)) * ndtr(-mu / 2 - epsilon / mu)
+        found: Floats = np.maximum(ndtr(mu / 2 - epsilon / mu) - tail, 0.0)
+        return found
+
+    @cached_property
+    def _survival(self) -> tuple[Floats, Floats, Floats]:
+        """Places, S there, and by how much a chord may lie below S in each cell."""
+        s, c = self._move, self._growth
+        most = log1p(c) + s * s + _LARGEST_NORMAL * s
+        places = np.linspace(0.0, most + (s * s * 2 + _LARGEST_NORMAL * s if self._replacement else 0.0), _CELLS + 1)
+        total = ndtr(-self._least(places, 0.0))
+        if self._replacement:
+            total = total + ndtr(-self._least(places, 1.0))
+        survival = np.minimum(total, 1.0)
+        survival[0] = 1.0
+        bends = np.abs(np.diff(survival, 2)) / 4
+        missed = np.maximum(np.append(bends, bends[-1]), np.append(bends[0], bends))
+        return places, survival, missed
+
+    def _least(self, places: Floats, other: float) -> Floats:
+        """The least n at which the loss exceeds each place, the other record's slope being 0 or 1."""
+        s, c = self._move, self._growth
+
+        def at(a: Floats) -> Floats:
+            own = np.log1p(4 * a * (1 - a) * c) + a * a * (s * s / 2)
+            found: Floats = (places - own - other * s * s * (0.5 + a)) / ((a + other) * s)
+            return found
+
+        slopes = np.linspace(0.0 if other else 1e-9, 1.0, _SLOPES)
+        values = np.stack([at(np.full_like(places, slope)) for slope in slopes])
+        best = np.argmin(values, axis=0)
+        left, right = slopes[np.maximum(best - 1, 0)], slopes[np.minimum(best + 1, _SLOPES - 1)]
+        found: Floats = values[best, np.arange(places.size)]
+        for _ in range(_SECTIONS):
+            first, second = right - _GOLDEN * (right - left), left + _GOLDEN * (right - left)
+            low, high = at(first), at(second)
+            found = np.minimum(found, np.minimum(low, high))
+            smaller = low < high
+            left, right = np.where(smaller, left, first), np.where(smaller, second, right)
+        return found - 1e-12 * (1 + np.abs(found))
+
+
+_linked = lru_cache(maxsize=16)(LinkedLeak)  # its survival function is computed once
 # Of draws: how long ones are drawn anew, how far wide ones are from normal ones, and how likely farther.
 _TRUNCATION, _COUPLED, _FAR = mp.mpf("1.01e-30"), mp.mpf(2) ** -47, mp.mpf(2) ** -104
 _MOST_RELEASES = 64
@@ -35,16 +126,36 @@ def objective_perturbation(contract: Facts) -> Leak:
     if parameters.flag("pure"):
         return _pure(contract, move, growth, count)
     dimension, cover = _cover(contract, sigma, ridge)
-    plain = _alternatives(loss.text("kind"), sides(contract), move, growth, cover, count)
-    ideal: Leak = plain
-    if loss.text("kind") == "LogisticLoss":
-        linked = (LinkedLeak(float(move), float(growth), sides(contract) == 2, float(cover)),) if count == 1 else ()
-        ideal = BestOf((plain, *linked), sharp=count == 1)
     distance, extra, exponent = draw_errors(4 * dimension)
+    ideal = _covered(contract, move, growth, cover)
     return SampledLeak(ideal, count * (distance + _TRUNCATION + dimension * _FAR), count * extra, count * exponent)
 
 
-@dataclass(frozen=True)
+def _covered(contract: Facts, move: Real, growth: Real, cover: Real) -> Leak:
+    """What minimisers leak whose inexactness is covered by noise of mu = `cover`."""
+    kind, count = contract.part("problem").part("loss").text("kind"), contract.part("parameters").integer("releases")
+    plain = _alternatives(kind, sides(contract), move, growth, cover, count)
+    if kind != "LogisticLoss":
+        return plain
+    linked = (_linked(float(move), float(growth), sides(contract) == 2, float(cover)),) if count == 1 else ()
+    return BestOf((plain, *linked), sharp=count == 1)
+
+
+def lattice_extra(contract: Facts, leak: Leak) -> Real:
+    """What integers add to epsilon: as against noise that covers the accuracy of minimisers alone."""
+    parameters = contract.part("parameters")
+    steep, bent = _constants(contract.part("problem").part("loss"))
+    move, growth = (
+        steep / mp.mpf(parameters.positive("noise_scale")),
+        bent / mp.mpf(parameters.positive("regularisation")),
+    )
+    cover = 2 * mp.mpf(parameters.positive("accuracy")) / mp.mpf(parameters.positive("protection"))
+    delta, epsilon = mp.mpf(contract.number("delta")), mp.mpf(contract.number("epsilon"))
+    ideal = _covered(contract, move, growth, cover).epsilon(delta, epsilon)
+    return max(leak.epsilon(delta, epsilon) - ideal, mp.mpf(0))
+
+
+@dataclass(frozen=True, eq=False)
 class Alternatives:
     """A log ratio of at most `offset` plus the largest of so many Gaussian ones: their deltas add up.
 

@@ -1,4 +1,8 @@
-"""Yes, no, or not yet: does the epsilon that a contract states follow from its plan's public numbers?"""
+"""Yes, no, not verifiable yet, or not private: does a contract follow from its plan's public numbers?
+
+The form comes first (`schema`), then the words, then epsilon, then the curve at other deltas. Everything that the
+algorithm's own parameters decide is derived here, and compared. What cannot be derived is named in the answer.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,23 @@ import mpmath as mp
 
 from tacit.errors import InvalidInput
 from tacit.verification.algorithms import ACCOUNTANTS
-from tacit.verification.facts import Facts, NotVerifiable, check_agreement, epochs
-from tacit.verification.leaks import DIGITS, Leak
+from tacit.verification.facts import Facts, NotVerifiable, contradiction, epochs
+from tacit.verification.leaks import DIGITS, GaussianLeak, Leak, PureLeak, Real, grouped
+from tacit.verification.schema import check_schema
+from tacit.verification.statements import TAKEN_AS_STATED, Differs, check_form, check_meaning, check_words, statement_of
 
-FORMAT = "tacit contract 1"
+FORMAT = "tacit contract 2"
+CURVE_DELTAS = (1e-9, 1e-6, 1e-3)
+"""The deltas at which a contract states its curve, besides its own."""
 LARGEST, LEAST, LONGEST = 1000.0, 1e-200, 10**12
 _DIGITS = 1e-6  # relative: so far two accountants may round apart
-YES, NO, NOT_YET = "yes", "no", "not verifiable yet"
-EXIT_CODES = {YES: 0, NO: 1, NOT_YET: 2}
+# Relative: by so much a plan may state more than follows, and by so much where what follows is pure.
+_COARSER, _FINER = 0.02, 1e-4
+# Where delta is as small as this, walks in float64 differ by so much either way.
+_TINY, _TINY_DIGITS, _TINY_COARSER = 1e-20, 0.01, 0.1
+_REPLAYED = "the noise can be replayed by whoever knows the seed."
+YES, NO, NOT_YET, NOT_PRIVATE = "yes", "no", "not verifiable yet", "not private"
+EXIT_CODES = {YES: 0, NO: 1, NOT_YET: 2, NOT_PRIVATE: 3}
 
 
 @dataclass(frozen=True)
@@ -25,84 +38,201 @@ class Verdict:
     """What the second accountant says of a contract.
 
     Attributes:
-        answer: "yes", "no" or "not verifiable yet".
+        answer: "yes", "no", "not verifiable yet" or "not private".
         reason: one sentence.
-        epsilon: the recomputed epsilon at the contract's delta (None: not verifiable yet).
-        private: False unless the contract itself says that its noise cannot be replayed.
+        epsilon: the recomputed epsilon at the contract's delta (None: not recomputed).
+        stated: the fields that were taken as stated, because no number shows them.
     """
 
     answer: str
     reason: str
     epsilon: float | None = None
-    private: bool = True
+    stated: tuple[str, ...] = ()
+
+    @property
+    def private(self) -> bool:
+        """False where the contract is right, and says itself that there is no privacy."""
+        return self.answer != NOT_PRIVATE
 
     @property
     def exit_code(self) -> int:
-        """0 for yes, 1 for no, 2 for not verifiable yet."""
+        """0 for yes, 1 for no, 2 for not verifiable yet, 3 for not private."""
         return EXIT_CODES[self.answer]
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
-        return {"answer": self.answer, "reason": self.reason, "epsilon": self.epsilon, "private": self.private}
+        """Return a JSON-ready description."""
+        return {"answer": self.answer, "reason": self.reason, "epsilon": self.epsilon, "stated": list(self.stated)}
 
     def __str__(self) -> str:
-        warning = "" if self.private else "\nIts noise can be replayed by whoever knows the seed: NOT private."
-        return f"{self.answer}: {self.reason}{warning}"
+        stated = f"\nTaken as stated, and not checked: {', '.join(self.stated)}." if self.stated else ""
+        return f"{self.answer}: {self.reason}{stated}"
 
 
 def verify(contract: str | dict[str, Any]) -> Verdict:
-    """Recompute a contract's epsilon with an accountant of its own, from the plan's public numbers.
+    """Recompute what a contract states with an accountant of its own, from the plan's public numbers.
 
     Args:
         contract: the JSON of `tacit.contract`, as text or as a dictionary.
     """
     facts = _read(contract)
-    stated, delta = facts.number("epsilon"), facts.number("delta")
-    private = facts.true("private") and not facts.text("randomness").lower().startswith("replayable")
-    known = facts.part("problem").has("horizon")
+    replayable = facts.text("randomness").startswith("replayable")
     with mp.workdps(DIGITS):
         try:
-            leaks = [_leak(part) for part in ([facts] if known else epochs(facts))]
-            refused = [leak for leak in leaks if leak.delta(mp.mpf(stated)) > mp.mpf(delta)]
-            found = max(float(leak.epsilon(mp.mpf(delta), mp.mpf(stated))) for leak in leaks)
+            _check_private(facts)
+            if not facts.has("epsilon"):
+                return Verdict(NOT_PRIVATE, "no finite epsilon is stated.")
+            parts = [facts] if facts.part("problem").has("horizon") else epochs(facts)
+            for part in parts:
+                check_form(part)
+            check_words(facts, parts[0])
+            found = _Account(facts, parts).check()
         except NotVerifiable as reason:
-            return Verdict(NOT_YET, str(reason), private=private)
+            return Verdict(NOT_PRIVATE if replayable else NOT_YET, _REPLAYED if replayable else str(reason))
+        except Differs as reason:
+            return Verdict(NO, str(reason))
         except (ArithmeticError, MemoryError):  # numbers that no plan has
-            return Verdict(NOT_YET, "Numbers as large or as small as these are not recomputed.", private=private)
-    at = f"at delta={delta:g}" if delta else "(pure)"
-    if not refused:
-        floats = ", as if floats were real numbers" if facts.text("numerics").startswith("idealized") else ""
-        trust = f" Assumed: {facts.text('assumed')}." if facts.has("assumed") and facts.text("assumed") else ""
-        each = "" if known else f" in every epoch so far ({len(leaks)})"
-        follows = f"epsilon={stated:.6g} {at} follows{each}{floats}; recomputed: {found:.6g}.{trust}"
-        return Verdict(YES, follows, found, private)
-    close = found <= stated * (1 + _DIGITS) or (stated == 0 < delta)  # the last digits, or no search of its own
-    if close or not all(leak.sharp for leak in refused):
-        return Verdict(NOT_YET, f"the independent accountant proves only epsilon={found:.6g} {at}.", found, private)
-    return Verdict(NO, f"the contract states epsilon={stated:.6g} {at}; recomputed: {found:.6g}.", found, private)
+            return Verdict(NOT_YET, "numbers as large or as small as these are not recomputed.")
+    stated = _stated(parts[0])
+    if replayable:
+        return Verdict(NOT_PRIVATE, _REPLAYED, found, stated)
+    floats = ", as if floats were real numbers" if facts.text("numerics").startswith("idealized") else ""
+    trust = f" Assumed: {facts.text('assumed')}." if facts.text("assumed") else ""
+    each = "" if len(parts) == 1 and parts[0] is facts else f" in every epoch so far ({len(parts)})"
+    promise = f"epsilon={facts.number('epsilon'):.6g} {_at(facts.number('delta'))}"
+    return Verdict(YES, f"{promise} follows{each}{floats}; recomputed: {found:.6g}.{trust}", found, stated)
+
+
+class _Account:
+    """The numbers of a contract, against what its parts leak."""
+
+    def __init__(self, facts: Facts, parts: list[Facts]) -> None:
+        self._facts, self._parts, self._epochs = facts, parts, parts[0] is not facts
+        problem = parts[0].part("problem")
+        # In as many rounds as there are, fewer may count: the second accountant leaves those out that do not.
+        self._crowded = facts.integer("rounds_per_person") >= problem.integer("horizon", at_least=1)
+
+    def check(self) -> float:
+        """Check epsilon, the words that depend on it, and the curve; return the recomputed epsilon."""
+        stated, delta = self._facts.number("epsilon"), self._facts.number("delta")
+        single = [_leak(part) for part in self._parts]
+        several = self._facts.integer("rounds_per_person") if self._epochs else 1
+        if several > 1:
+            self._check_single(several)
+        leaks = [grouped(leak, several, mp.mpf(delta), mp.mpf(stated)) for leak in single]
+        found = max(float(leak.epsilon(mp.mpf(delta), mp.mpf(stated))) for leak in leaks)
+        self._check_point(leaks, delta, stated, found)
+        check_meaning(self._facts, self._parts[0], single[0])
+        points = self._facts.parts("curve")
+        if [point.number("delta") for point in points] != [value for value in CURVE_DELTAS if value != delta]:
+            raise Differs(f"the 'curve' of this contract must be stated at {', '.join(map(str, CURVE_DELTAS))}.")
+        for point in points:
+            at = point.number("delta")
+            epsilon = point.number("epsilon") if point.has("epsilon") else None
+            if self._epochs:
+                self._check_shared(leaks[0], at, epsilon)
+            elif epsilon is not None:
+                self._check_point([_leak(part.at(at, epsilon)) for part in self._parts], at, epsilon)
+            elif leaks[0].epsilon(mp.mpf(at), mp.mpf(stated)) < mp.inf:
+                raise Differs(f"the 'curve' of this contract states no epsilon {_at(at)}, and there is one.")
+        return found
+
+    def _check_point(self, leaks: list[Leak], delta: float, stated: float, found: float | None = None) -> None:
+        """One epsilon must follow from every part, and must be what follows, but for what accountants may differ."""
+        refused = [leak for leak in leaks if leak.delta(mp.mpf(stated)) > mp.mpf(delta)]
+        if refused:
+            best = (
+                max(float(leak.epsilon(mp.mpf(delta), mp.mpf(stated))) for leak in refused) if found is None else found
+            )
+            digits = _DIGITS if delta == 0 or delta >= _TINY else _TINY_DIGITS
+            close = best <= stated * (1 + digits) or stated == 0 < delta  # the last digits, or no search of its own
+            if close or not all(leak.sharp for leak in refused):
+                raise NotVerifiable(f"the independent accountant proves only epsilon={best:.6g} {_at(delta)}.")
+            raise Differs(f"the contract states epsilon={stated:.6g} {_at(delta)}; recomputed: {best:.6g}.")
+        coarser = _COARSER if delta == 0 or delta >= _TINY else _TINY_COARSER
+        less = [mp.mpf(stated) / (1 + mp.mpf(_FINER if isinstance(leak, PureLeak) else coarser)) for leak in leaks]
+        weak = any(leak.delta(epsilon) <= mp.mpf(delta) for leak, epsilon in zip(leaks, less, strict=True))
+        if stated and weak and not self._crowded:
+            raise Differs(f"the contract states epsilon={stated:.6g} {_at(delta)}; less follows from its parameters.")
+
+    def _check_single(self, several: int) -> None:
+        """The delta of each epoch is what the share of one round leaves at the share of epsilon."""
+        target, delta = self._facts.number("epsilon"), self._facts.number("delta")
+        share = GaussianLeak(_mu(target, delta) / several).delta(mp.mpf(target) / several) if delta else mp.mpf(0)
+        for part in self._parts:
+            if abs(part.number("delta") - share) > mp.mpf(_FINER) * share:
+                raise contradiction("delta", "epochs")
+
+    def _check_shared(self, leak: Leak, at: float, stated: float | None) -> None:
+        """The curve that all epochs share: Gaussian, pure, or what one point says of all others."""
+        target, delta = self._facts.number("epsilon"), self._facts.number("delta")
+        if delta == 0:
+            expected = PureLeak(mp.mpf(target)).epsilon(mp.mpf(at), mp.mpf(target))
+        elif isinstance(leak, GaussianLeak):
+            expected = GaussianLeak(_mu(target, delta)).epsilon(mp.mpf(at), mp.mpf(target))
+        else:
+            left = (mp.mpf(at) - mp.mpf(delta)) / (1 - mp.mpf(delta))
+            expected = PureLeak(mp.mpf(target)).epsilon(left, mp.mpf(target)) if left >= 0 else mp.inf
+        same = stated is not None and abs(stated - expected) <= mp.mpf("1e-5") * max(expected, mp.mpf("1e-5"))
+        if not (same if expected < mp.inf else stated is None):
+            raise Differs(f"the contract states epsilon={stated} {_at(at)}; recomputed: {float(expected):.6g}.")
+
+
+def _mu(epsilon: float, delta: float) -> Real:
+    """The largest mu of Gaussian noise that is (epsilon, delta)-DP."""
+    low, high = mp.mpf(0), mp.mpf(64)
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if GaussianLeak(middle).delta(mp.mpf(epsilon)) <= delta else (low, middle)
+    return low
+
+
+def _check_private(facts: Facts) -> None:
+    private = facts.has("epsilon") and not facts.text("randomness").startswith("replayable")
+    if facts.flag("private") != private:
+        raise Differs(f"the contract says private={facts.flag('private')}, and is {'' if private else 'not '}private.")
+
+
+def _stated(facts: Facts) -> tuple[str, ...]:
+    """What was believed, with what is said of it."""
+    common = (f"{name} ({facts.text(name)})" for name in TAKEN_AS_STATED)
+    own = (name for name in statement_of(facts).stated.split() if _says(facts, name))
+    return (*common, "that data are cut to their range and samplers draw their laws", *own)
+
+
+def _says(facts: Facts, place: str) -> bool:
+    part, name = place.split(".")
+    return facts.is_object(part) and facts.part(part).has(name)
+
+
+def _at(delta: float) -> str:
+    return f"at delta={delta:g}" if delta else "(pure)"
 
 
 def _leak(facts: Facts) -> Leak:
     """What one plan of a known horizon leaks."""
-    algorithm, delta = facts.text("algorithm"), facts.number("delta")
-    if algorithm not in ACCOUNTANTS:
-        raise NotVerifiable(f"{algorithm} has no independent accountant yet.")
+    delta = facts.number("delta")
     if facts.number("epsilon") > LARGEST:
-        raise NotVerifiable(f"An epsilon above {LARGEST:g} promises nothing.")
+        raise NotVerifiable(f"an epsilon above {LARGEST:g} promises nothing.")
     if 0 < delta < LEAST or facts.part("problem").integer("horizon") > LONGEST:
-        raise NotVerifiable(f"A delta below {LEAST:g} or a horizon above {LONGEST:,} is not recomputed.")
-    check_agreement(facts)
-    return ACCOUNTANTS[algorithm](facts)
+        raise NotVerifiable(f"a delta below {LEAST:g} or a horizon above {LONGEST:,} is not recomputed.")
+    return ACCOUNTANTS[facts.text("algorithm")](facts)
 
 
 def _read(contract: str | dict[str, Any]) -> Facts:
+    """The facts of a copy of the contract, whose form was checked."""
     try:
-        content = json.loads(contract) if isinstance(contract, str) else contract
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"This is not JSON ({error}).") from None
-    facts = Facts(content, "contract")
-    if not facts.has("format") or facts.text("format") != FORMAT:
+        text = contract if isinstance(contract, str) else json.dumps(contract, allow_nan=False)
+        content = json.loads(text, object_pairs_hook=_once)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"A contract must be JSON, as tacit.contract(plan) writes it ({error!s:.100}).") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InvalidInput(f'A contract must say "format": "{FORMAT}": write it with tacit.contract(plan).')
-    if not 0 <= facts.number("delta") < 1:
-        raise InvalidInput("The 'delta' of a contract must be at least 0 and below 1.")
-    return facts
+    check_schema(content)
+    return Facts(content, "contract")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names differ: of two values under one name readers may see either."""
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("an object says two things under one name")
+    return dict(pairs)

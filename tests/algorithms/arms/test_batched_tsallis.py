@@ -5,15 +5,16 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from mpmath import mp
 
+from tacit.accounting.guarantee import EXACT, ZERO_OUT
+from tacit.algorithms.arms import BatchedTsallis
+from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss, fixed_regret, thinned
+from tacit.algorithms.arms.batched_tsallis.leader import leader
+from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.arms import BatchedTsallis
-from tacit.learners.arms.tsallis_leader import leader
-from tacit.learners.arms.tsallis_regret import BatchLoss, fixed_regret, thinned
-from tacit.mechanisms.clipped_geometric import ClippedGeometric
-from tacit.privacy.guarantee import EXACT, ZERO_OUT
+from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
-from tacit.randomness import Randomness
 
 
 @cache
@@ -23,17 +24,17 @@ def calibrated(n: int = 20, horizon: int = 100_000, epsilon: float = 1.0, **opti
     return plan
 
 
-@pytest.mark.parametrize(("n", "certified"), [(10, 2192), (20, 3446), (100, 8737)])
+@pytest.mark.parametrize(("n", "certified"), [(2, 386), (3, 684), (5, 1164), (10, 2069), (20, 3334), (100, 8492)])
 def test_certified_regret(n: int, certified: float) -> None:
+    """Before the estimates were centred and proved on cells: 557, 850, 1314, 2189, 3446 and 8738."""
     plan = calibrated(n)
-    assert float(plan.regret_bound) <= certified * 1.0005
-    assert float(plan.regret_bound) >= certified * 0.98
+    assert 0.98 * certified <= float(plan.regret_bound) <= certified + 0.5
     assert plan.batch == 2
 
 
 TABLE = {
-    (10, 10**5): (7540, 2192, 1187), (10, 10**6): (23522, 6908, 3743), (20, 10**5): (11970, 3446, 1864),
-    (20, 10**6): (37013, 10835, 5870), (100, 10**5): (31720, 8737, 4708), (100, 10**6): (94213, 27186, 14710),
+    (2, 10**5): (1312, 386.3, 209.3), (3, 10**5): (2330, 684.3, 370.8), (10, 10**5): (7031, 2069, 1121),
+    (20, 10**5): (11321, 3334, 1807), (20, 10**6): (35736, 10536, 5711), (100, 10**6): (91034, 26855, 14556),
 }  # fmt: skip
 
 
@@ -49,7 +50,11 @@ def test_the_whole_table(cell: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize(
     ("options", "certified"),
-    [({"relation": ZERO_OUT}, 2431), ({"rounds_per_person": 2}, 5112), ({"rounds_per_person": 10}, 11970)],
+    [
+        ({"relation": ZERO_OUT, "missing": 0.5}, 2357),
+        ({"rounds_per_person": 2}, 4932),
+        ({"rounds_per_person": 10}, 11322),
+    ],
     ids=["zero-out", "two rounds", "ten rounds"],
 )
 def test_relations_and_several_rounds_per_person(options, certified: float) -> None:
@@ -65,40 +70,87 @@ def test_ten_rounds_per_person_are_a_tenth_of_epsilon() -> None:
 def test_the_leading_term() -> None:
     plan = calibrated()
     q, k = plan.power, plan.problem.n
-    leading = sqrt(2 * plan.rounds * plan.loss.release.spread * (k - k**q) / (q * (1 - q)))
-    assert leading < float(plan.regret_bound) < 1.09 * leading
+    leading = sqrt(2 * plan.rounds * plan.loss.release.spread * (k - k**q) * (1 - 1 / k) / (q * (1 - q)))
+    assert leading < float(plan.regret_bound) < 1.006 * leading
 
 
-def test_the_supremum_is_at_equal_probabilities() -> None:
-    """An evaluation apart from the grid: at p = 1/K alone, with u by its definition."""
-    plan = calibrated()
-    q, k, release = plan.power, plan.problem.n, plan.loss.release
-    scale, p = q / (plan.eta * (1 - q)), 1 / k
-    c = min(0.5, plan.kappa * scale * p**q - release.overshoot)
+def stability_by_definition(plan: BatchedTsallis, p: np.ndarray) -> np.ndarray:
+    """phi(p), with u as it is written."""
+    q, release, m = plan.power, plan.loss.release, plan.loss.lowered
+    scale = q / (plan.eta * (1 - q)) * p**q
+    c = np.minimum(0.5 - m / scale, plan.kappa * scale - release.overshoot)
+    c = np.maximum(c, -release.overshoot)[:, None]
 
     def u(z):
         return z - (1 - q) / q * (1 - (1 + z) ** (-q / (1 - q)))
 
-    z0 = (c - 0.5) * p ** (1 - q) / scale
-    ends = [p * release.law(s) @ u((release.values - c) / (scale * p**q) + z0) + (1 - p) * u(z0) for s in (0, 2)]
-    batches = plan.rounds // plan.batch
-    alone = plan.batch * ((k ** (1 - q) - 1) / (plan.eta * (1 - q)) + batches * k * scale * p**q * max(ends))
-    assert alone <= float(plan.regret_bound) <= 1.001 * alone
+    played, other = [], []
+    for s in (0, release.steps):
+        played.append(u((release.values - c) * ((1 - p) / scale)[:, None]) @ release.law(s))
+        other.append(u((c - release.values) * (p / scale)[:, None]) @ release.law(s))
+    return scale * (p * np.max(played, axis=0) + (1 - p) * np.max(other, axis=0))
 
 
-def test_the_analysis_covers_the_true_stability() -> None:
-    """The true one-step cost, by the minimiser on the simplex, is below the separable bound for random laws."""
+POINTS = [(100, 1000, 5.0), (100, 1000, 1.0), (2, 100_000, 1.0), (5, 1000, 0.3), (20, 100_000, 1.0)]
+
+
+@pytest.mark.parametrize(("n", "horizon", "epsilon"), POINTS)
+def test_no_law_costs_more_than_the_certificate(n: int, horizon: int, epsilon: float) -> None:
+    """Laws of two levels, among them the worst: j arms at p and the others equal.
+
+    The largest value on a grid of p times 1.0002 certified 488.28 at K = 100, T = 1000, epsilon = 5, where 57 arms at
+    0.00464 give 489.70.
+    """
+    plan = calibrated(n, horizon, epsilon)
+    certified, worst = plan.loss.stability(plan.eta), 0.0
+    for j in range(1, n):
+        p = np.geomspace(1e-7, 1 / j, 2000)[:-1]
+        rest = (1 - j * p) / (n - j)
+        cost = j * stability_by_definition(plan, p) + (n - j) * stability_by_definition(plan, rest)
+        worst = max(worst, float(cost.max()))
+    assert 0.997 * certified <= worst <= certified
+
+
+def test_cells_bound_every_point_inside() -> None:
+    rng = np.random.default_rng(7)
+    for n, horizon, epsilon in POINTS:
+        plan = calibrated(n, horizon, epsilon)
+        low = 10 ** rng.uniform(-8, 0, 400)
+        high = np.minimum(1.0, low * (1 + 10 ** rng.uniform(-6, 1, 400)))
+        bounds = plan.loss.cell_bounds(plan.eta, low, high)
+        for share in (0.0, 0.5, 1.0, *rng.random(5)):
+            assert np.all(stability_by_definition(plan, low ** (1 - share) * high**share) <= bounds)
+
+
+def test_the_divergence_is_never_low() -> None:
+    """Against 60 digits, for steps of all sizes and signs."""
+    rng = np.random.default_rng(8)
+    sizes = 10.0 ** rng.uniform(-12, 3, 600)
+    z = np.concatenate([sizes, -sizes[sizes < 0.95], [0.0, 1e-6, -1e-6, -0.95]])
+    for power in (0.05, 0.5, 0.75, 0.95, 0.99):
+        found = BatchLoss(2, ClippedGeometric(2, 1.0), power, 0.1, 0.0).divergence(z)
+        with mp.workdps(60):
+            q = mp.mpf(power)
+            exact = [mp.mpf(x) - (1 - q) / q * (1 - (1 + mp.mpf(x)) ** (-q / (1 - q))) for x in z.tolist()]
+            for value, true in zip(found.tolist(), exact, strict=True):
+                assert true * (1 - mp.mpf("2e-9")) <= value <= true * (1 + mp.mpf("3e-4"))
+
+
+@pytest.mark.parametrize("lowering", [0.0, 1.0])
+def test_the_analysis_covers_the_true_stability(lowering: float) -> None:
+    """The true one-step cost, by the minimiser on the simplex, is below the certified one for random laws."""
     rng = np.random.default_rng(3)
     release = ClippedGeometric(2, 1.0)
-    loss = BatchLoss(3, release, 0.6, 0.2 * 0.4)
+    loss = BatchLoss(3, release, 0.6, 0.2 * 0.4, lowering)
     eta = 0.1
-    scale, bound = 0.6 / (eta * 0.4), loss.stability(eta)
-    for _ in range(24):
-        p = rng.dirichlet([0.5] * 3)
-        totals = rng.integers(0, 3, 3)
+    scale, bound, worst = 0.6 / (eta * 0.4), loss.stability(eta), 0.0
+    for law in (*rng.dirichlet([0.5] * 3, 24), np.full(3, 1 / 3)):
+        p = np.maximum(law, 1e-9)
+        totals = rng.integers(0, 3, 3) if p.max() > 0.5 else np.array([0, 0, 0])
         # Scores whose leader is p itself: the first-order condition.
         scores = scale / p**0.4
-        c = np.minimum(0.5, loss.kappa * scale * p**0.6 - release.overshoot)
+        c = np.minimum(0.5 - loss.lowered / (scale * p**0.6), loss.kappa * scale * p**0.6 - release.overshoot)
+        c = np.maximum(c, -release.overshoot)
         mean = 0.0
         for arm in range(3):
             for value, probability in zip(release.values, release.law(totals[arm]), strict=True):
@@ -107,7 +159,9 @@ def test_the_analysis_covers_the_true_stability() -> None:
                 moved, _ = leader(scores + y, scale, 2.5, -1e9)
                 divergence = _entropy(moved, eta) - _entropy(p, eta) + scores @ (moved - p)
                 mean += p[arm] * probability * ((p - moved) @ y - divergence)
-        assert 0 <= mean <= 0.95 * bound
+        assert 0 <= mean <= bound
+        worst = max(worst, mean)
+    assert worst >= 0.9 * bound  # equal chances come close
 
 
 def _entropy(p: np.ndarray, eta: float, q: float = 0.6) -> float:
@@ -128,12 +182,12 @@ def test_thinning_only_raises_means_of_convex_functions() -> None:
 def test_decreasing_rates() -> None:
     plan = calibrated(rates="decreasing")
     assert plan.power == 0.5
-    assert float(plan.regret_bound) <= 5278
+    assert float(plan.regret_bound) <= 4980
     rates = [rate for _, rate in plan.stretches]
     assert rates == sorted(rates, reverse=True)
     assert sum(count for count, _ in plan.stretches) == plan.batches
     # A rate that the analysis does not take is replaced by the largest that it takes.
-    steep = BatchedTsallis(Arms(n=20, horizon=1000), 0.1, 23, 0.5, 5.0, 0.35, "decreasing")
+    steep = BatchedTsallis(Arms(n=20, horizon=1000), 0.1, 23, 0.5, 5.0, 0.35, rates="decreasing")
     assert steep.loss.admissible(steep.stretches[0][1])
     assert not steep.loss.admissible(5.0)
 
@@ -141,6 +195,17 @@ def test_decreasing_rates() -> None:
 def test_a_rate_without_a_certificate_is_refused() -> None:
     with pytest.raises(InvalidInput, match="'eta'"):
         BatchedTsallis(Arms(n=20, horizon=1000), 0.1, 23, 0.5, 5.0, 0.35)
+    # The lowest step is that of the largest release: 1 + d/n - c over A, here at p = 1.
+    loss = BatchLoss(2, ClippedGeometric(1, 1.0), 0.5, 0.1, 0.0)
+    top = 0.95 / (1 + 2 * loss.release.overshoot)
+    assert loss.admissible(top * 0.95)
+    assert not loss.admissible(top * 1.2)
+
+
+@pytest.mark.parametrize("lowering", [-0.1, 1.1, "half"])
+def test_a_lowering_is_from_0_to_1(lowering) -> None:
+    with pytest.raises(InvalidInput, match="'lowering'"):
+        BatchedTsallis(Arms(n=20, horizon=1000), 1.0, 2, 0.5, 0.05, 0.35, lowering)
 
 
 def test_targets_with_delta_get_the_pure_plan() -> None:
@@ -163,7 +228,7 @@ def test_switches() -> None:
 
 def test_the_leader_solves_its_equation() -> None:
     rng = np.random.default_rng(1)
-    for power in (0.5, 0.75, 0.9):
+    for power in (0.5, 0.75, 0.9, 0.99):
         for spread in (0.01, 1.0, 1e4):
             scores = spread * rng.standard_normal(20)
             weights, level = leader(scores, 3.0, 1 / (1 - power), -1e9)
@@ -173,15 +238,17 @@ def test_the_leader_solves_its_equation() -> None:
             np.testing.assert_allclose(again, weights, rtol=1e-7)
 
 
-def test_one_step_by_hand() -> None:
+@pytest.mark.parametrize("lowering", [0.0, 1.0])
+def test_one_step_by_hand(lowering: float) -> None:
     """Noise and draws replaced by known ones: the scores are those of the formula."""
-    plan = BatchedTsallis(Arms(n=2, horizon=10), 1.0, 1, 0.5, 0.3, 0.2)
+    plan = BatchedTsallis(Arms(n=2, horizon=10), 1.0, 1, 0.5, 0.3, 0.2, lowering)
     learner = plan.start(Randomness.replayable(0))
     learner._draws.noisy = lambda total: total
     arm = learner.play()
     learner.observe(1.0)
     scale, overshoot = 0.5 / (0.3 * 0.5), 1 / np.expm1(1.0)
-    c = min(0.5, 0.2 * scale * 0.5**0.5 - overshoot)
+    size = scale * 0.5**0.5
+    c = max(-overshoot, min(0.5 - plan.loss.lowered / size, 0.2 * size - overshoot))
     scores = np.full(2, c - 0.5)
     scores[arm] += (1 + overshoot - c) / 0.5
     np.testing.assert_allclose(learner._scores[0], scores, rtol=1e-12)

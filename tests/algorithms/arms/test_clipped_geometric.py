@@ -6,11 +6,11 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from tacit.accounting.guarantee import REPLACE, ZERO_OUT
+from tacit.algorithms.arms.clipped_geometric import LARGEST_RATE, ClippedGeometric
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.clipped_geometric import LARGEST_RATE, ClippedGeometric
-from tacit.numerics.discrete_laplace import DiscreteLaplace
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT
-from tacit.randomness import Randomness
+from tacit.noise.discrete_laplace import DiscreteLaplace
+from tacit.noise.randomness import Randomness
 
 
 def exact_law(ratio: Fraction, steps: int, total: int) -> list[Fraction]:

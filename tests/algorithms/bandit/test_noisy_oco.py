@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
+from tacit.algorithms.bandit.noisy_oco import EntropicMap, ExactSums, NoisyOCO, noisy_regret
+from tacit.domains import Ball
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.geometry import Ball
-from tacit.learners.bandit.mirror_maps import EntropicMap
-from tacit.learners.bandit.noisy_oco import ExactSums, NoisyOCO, noisy_regret
-from tacit.mechanisms.running_sums import Buffered
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered
 
 
 def gradients(steps, dimension, name="gradients"):

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from tacit.algorithms.bandit import BanditFW
+from tacit.algorithms.bandit.bandit_fw import BanditFWLearner
+from tacit.domains import Ball, Birkhoff, Simplex
 from tacit.errors import PrivacyError
-from tacit.geometry import Ball, Birkhoff, Simplex
-from tacit.learners.bandit import BanditFW
-from tacit.learners.bandit.bandit_fw import BanditFWLearner
+from tacit.noise.randomness import Randomness
 from tacit.problems import Bandit
-from tacit.randomness import Randomness
 
 DOMAINS = [Ball(2, 0.5), Ball(5, 0.5), Birkhoff(3)]
 

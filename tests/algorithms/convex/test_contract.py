@@ -8,35 +8,37 @@ import numpy as np
 import pytest
 
 import tacit
-from learners.contract import LearnerContract, pairs, pytest_generate_tests, vectors
-from tacit.geometry import Ball, Box, Simplex
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.ctrl import CTRL, LazyOCO
-from tacit.learners.l2p_convex import L2PConvex
-from tacit.mechanisms.running_sums import LaplaceTree, Tree
+from runtime.contract import LearnerContract, pairs, pytest_generate_tests, vectors
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.algorithms.convex.ctrl import CTRL, LazyOCO
+from tacit.algorithms.convex.l2p_convex import L2PConvex
+from tacit.domains import Ball, Box, Simplex
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import LaplaceTree, Tree
 from tacit.problems import Convex
-from tacit.randomness import Randomness
 
 __all__ = ["pytest_generate_tests"]
 
 ROUNDS = 150
-LOGISTIC = Convex(domain=Ball(3), loss=tacit.LogisticLoss(), horizon=ROUNDS)
-LINEAR = Convex(domain=Box([0.0, -1.0], [1.0, 2.0]), loss=tacit.LinearLoss(), horizon=ROUNDS)
-QUADRATIC = Convex(domain=Ball(2), loss=tacit.QuadraticLoss(), horizon=ROUNDS)
-SIMPLEX = Convex(domain=Simplex(4), loss=tacit.SquaredLoss(), horizon=ROUNDS)
+LOGISTIC = Convex(domain=Ball(3), loss=tacit.losses.LogisticLoss(), horizon=ROUNDS)
+LINEAR = Convex(domain=Box([0.0, -1.0], [1.0, 2.0]), loss=tacit.losses.LinearLoss(), horizon=ROUNDS)
+QUADRATIC = Convex(domain=Ball(2), loss=tacit.losses.QuadraticLoss(), horizon=ROUNDS)
+SIMPLEX = Convex(domain=Simplex(4), loss=tacit.losses.SquaredLoss(), horizon=ROUNDS)
 CUSTOM = Convex(
     domain=Ball(2),
-    loss=tacit.CustomLoss(lambda x, z: float(np.abs(x - z).sum()), lambda x, z: np.sign(x - z), lipschitz=1.0),
+    loss=tacit.losses.CustomLoss(lambda x, z: float(np.abs(x - z).sum()), lambda x, z: np.sign(x - z), lipschitz=1.0),
     horizon=ROUNDS,
 )
 
 LOUD = {"eta": 0.1, "sigma": 10.0, "force": 0.2, "log_phi": 0.3}
-SEVERAL = Convex(domain=Ball(2), loss=tacit.SeveralLinks(tacit.LogisticLoss(), 2), horizon=ROUNDS)
-FORMS = Convex(domain=Ball(2), loss=tacit.QuadraticFormLoss(), horizon=ROUNDS)
-TABLE = Convex(domain=Ball(3), loss=tacit.TabulatedLoss.of(tacit.LogisticLoss(), 2.0, nodes=129), horizon=ROUNDS)
+SEVERAL = Convex(domain=Ball(2), loss=tacit.losses.SeveralLinks(tacit.losses.LogisticLoss(), 2), horizon=ROUNDS)
+FORMS = Convex(domain=Ball(2), loss=tacit.losses.QuadraticFormLoss(), horizon=ROUNDS)
+TABLE = Convex(
+    domain=Ball(3), loss=tacit.losses.TabulatedLoss.of(tacit.losses.LogisticLoss(), 2.0, nodes=129), horizon=ROUNDS
+)
 DECLARED = Convex(
     domain=Ball(2),
-    loss=tacit.DeclaredLoss(
+    loss=tacit.losses.DeclaredLoss(
         lambda x, z: float(np.sum(np.log(np.cosh(x - z)))), lambda x, z: np.tanh(x - z),
         lambda x, z: np.diag(1 / np.cosh(x - z) ** 2),
         width=2, lipschitz=2**0.5, smoothness=1.0, trust=True,
@@ -94,6 +96,10 @@ class TestContract(LearnerContract):
             PrivateFTRL.calibrate(replace(short(LOGISTIC), proper=False), epsilon=1.0, delta=1e-6),
             pairs(3, 12),
         ),
+        "FTRL, batches": lambda: (
+            PrivateFTRL.calibrate(short(LOGISTIC), epsilon=10.0, delta=1e-3, max_switches=3),
+            pairs(3, 12),
+        ),
         "FTRL, custom": lambda: (PrivateFTRL.calibrate(short(CUSTOM), epsilon=1.0, delta=1e-6), vectors(2, 12)),
         "FTRL, pure": lambda: (
             PrivateFTRL(short(LINEAR), 0.1, LaplaceTree.best(11), privacy=1.0, delta=0.0),
@@ -105,20 +111,21 @@ class TestContract(LearnerContract):
         "CTRL, forms": lambda: (CTRL(short(FORMS), **LOUD), forms(2, 12)),
         "CTRL, table": lambda: (CTRL(short(TABLE), **LOUD), pairs(3, 12)),
         "CTRL, declared": lambda: (CTRL(short(DECLARED), **LOUD), vectors(2, 12)),
-        "lazy": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=6), pairs(3, 12)),
+        "lazy": lambda: (LazyOCO(short(LOGISTIC), sigma=10.0, eta=0.1, switches=6.0), pairs(3, 12)),
+        "lazy, batches": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=3), pairs(3, 12)),
         "lazy, strongly convex": lambda: (
             LazyOCO(short(QUADRATIC), sigma=5.0, eta=float("inf"), switches=12.0),
             vectors(2, 12),
         ),
         "Gibbs, interval": lambda: (
             L2PConvex.calibrate(
-                Convex(domain=Box([-1.0], [1.0]), loss=tacit.LogisticLoss(), horizon=12), epsilon=1.0, delta=1e-6
+                Convex(domain=Box([-1.0], [1.0]), loss=tacit.losses.LogisticLoss(), horizon=12), epsilon=1.0, delta=1e-6
             ),
             pairs(1, 12),
         ),
         "Gibbs, ball": lambda: (
             L2PConvex(  # a coarse sampler: what is checked here does not depend on its accuracy
-                Convex(domain=Ball(2), loss=tacit.LogisticLoss(), horizon=12),
+                Convex(domain=Ball(2), loss=tacit.losses.LogisticLoss(), horizon=12),
                 rate=0.5,
                 regularisation=4.0,
                 force=0.5,
@@ -182,7 +189,7 @@ def test_actions_are_feasible_and_play_is_idempotent(name):
 
 def test_one_round_and_two_rounds():
     for horizon in (1, 2):
-        problem = Convex(domain=Ball(2), loss=tacit.LogisticLoss(), horizon=horizon)
+        problem = Convex(domain=Ball(2), loss=tacit.losses.LogisticLoss(), horizon=horizon)
         for algorithm in (PrivateFTRL, CTRL):
             plan = algorithm.calibrate(problem, epsilon=1.0, delta=1e-6)
             assert plan.guarantee.epsilon(1e-6) <= 1.0

@@ -9,22 +9,22 @@ from scipy.optimize import minimize_scalar
 
 import tacit
 from tacit import testing
+from tacit.accounting.calibration import gaussian_mu
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.algorithms.convex.ctrl import CTRL
+from tacit.algorithms.convex.private_ftrl import FreeTerms, Terms
+from tacit.domains import Ball, KSubsets
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball, KSubsets
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.convex.ftrl_regret import FreeTerms, Terms
-from tacit.learners.ctrl import CTRL
-from tacit.losses.base import Constants, Loss
-from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
-from tacit.privacy.calibration import gaussian_mu
+from tacit.losses.loss import Constants, Loss
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, SquareRoot, Tree
 from tacit.problems import Convex
-from tacit.randomness import Randomness
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def unit(dimension, rounds, smoothness=1.0, family="glm", **changes):
-    loss = tacit.ConvexFamily(1.0, smoothness, family)
+    loss = tacit.losses.ConvexFamily(1.0, smoothness, family)
     return Convex(domain=Ball(dimension), loss=loss, horizon=rounds, **changes)
 
 
@@ -113,8 +113,8 @@ def test_the_planner_s_form_is_the_one_with_the_smaller_certificate():
     [
         ({}, {"adversary": "adaptive"}),
         ({}, {"mechanism": Tree(99)}),
-        ({"loss": tacit.ConvexFamily(1.0)}, {}),
-        ({"loss": tacit.CustomLoss(lambda x, z: 0.0, lambda x, z: x, lipschitz=1.0)}, {}),
+        ({"loss": tacit.losses.ConvexFamily(1.0)}, {}),
+        ({"loss": tacit.losses.CustomLoss(lambda x, z: 0.0, lambda x, z: x, lipschitz=1.0)}, {}),
     ],
 )
 def test_two_streams_are_refused_where_they_prove_nothing(change, options):
@@ -141,7 +141,7 @@ def test_bad_forms_raise():
 
 @pytest.mark.parametrize("mechanism", [Buffered, SquareRoot])
 def test_gradients_are_taken_at_one_point_and_another_is_played(mechanism):
-    problem = Convex(domain=Ball(2), loss=tacit.LogisticLoss(), horizon=30)
+    problem = Convex(domain=Ball(2), loss=tacit.losses.LogisticLoss(), horizon=30)
     plan = PrivateFTRL(problem, 0.05, mechanism(29), privacy=2.0, streams=2)
     source = Randomness.replayable(3)
     features = source.stream("x").standard_normal((30, 2))
@@ -160,7 +160,13 @@ def test_gradients_are_taken_at_one_point_and_another_is_played(mechanism):
 
 
 @pytest.mark.parametrize(
-    "loss", [tacit.LogisticLoss(), tacit.SmoothedHingeLoss(), tacit.HuberLoss(), tacit.LinearLoss()]
+    "loss",
+    [
+        tacit.losses.LogisticLoss(),
+        tacit.losses.SmoothedHingeLoss(),
+        tacit.losses.HuberLoss(),
+        tacit.losses.LinearLoss(),
+    ],
 )
 def test_decisions_may_leave_the_domain_where_the_loss_allows_it(loss):
     problem = Convex(domain=Ball(2, 0.1), loss=loss, horizon=40, proper=False)
@@ -178,25 +184,25 @@ def test_decisions_may_leave_the_domain_where_the_loss_allows_it(loss):
 @pytest.mark.parametrize(
     ("loss", "reason"),
     [
-        (tacit.SquaredLoss(), "slope of this loss grows"),
-        (tacit.QuadraticLoss(), "slope of this loss grows"),
-        (tacit.ConvexFamily(1.0), "kinks"),
-        (tacit.CustomLoss(lambda x, z: 0.0, lambda x, z: x, lipschitz=1.0), "nobody knows"),
+        (tacit.losses.SquaredLoss(), "slope of this loss grows"),
+        (tacit.losses.QuadraticLoss(), "slope of this loss grows"),
+        (tacit.losses.ConvexFamily(1.0), "kinks"),
+        (tacit.losses.CustomLoss(lambda x, z: 0.0, lambda x, z: x, lipschitz=1.0), "nobody knows"),
     ],
 )
 def test_other_losses_keep_decisions_in_the_domain(loss, reason):
     with pytest.raises(InvalidInput, match=reason):
         Convex(domain=Ball(2), loss=loss, horizon=10, proper=False)
     with pytest.raises(InvalidInput, match="'proper'"):
-        Convex(domain=Ball(2), loss=tacit.LogisticLoss(), horizon=10, proper=0)
+        Convex(domain=Ball(2), loss=tacit.losses.LogisticLoss(), horizon=10, proper=0)
 
 
 def test_without_a_projection_no_projection_is_needed():
-    problem = Convex(domain=KSubsets(4, 2), loss=tacit.LogisticLoss(), horizon=200, proper=False)
+    problem = Convex(domain=KSubsets(4, 2), loss=tacit.losses.LogisticLoss(), horizon=200, proper=False)
     plan = PrivateFTRL.calibrate(problem, **TARGET)
     actions = plan.start(Randomness.replayable(2)).run((np.eye(4)[np.arange(200) % 4], np.ones(200)))
     np.testing.assert_allclose(actions.sum(axis=1), 2.0, atol=1e-9)  # anywhere in the affine hull
-    adaptive = Convex(domain=Ball(2), loss=tacit.LogisticLoss(), horizon=200, proper=False)
+    adaptive = Convex(domain=Ball(2), loss=tacit.losses.LogisticLoss(), horizon=200, proper=False)
     assert PrivateFTRL.calibrate(adaptive, adversary="adaptive", **TARGET).projected
 
 
@@ -206,8 +212,8 @@ def test_what_the_lattice_costs_without_a_projection():
         exact, real = (PrivateFTRL.calibrate(problem, numerics=n, **TARGET).regret_bound for n in ("exact", "float"))
         return float(exact) / float(real) - 1
 
-    assert 0.005 < price(tacit.ConvexFamily(1.0, 1.0, "glm")) < 0.02
-    for loss in (tacit.LogisticLoss(), tacit.SmoothedHingeLoss(), tacit.HuberLoss()):
+    assert 0.005 < price(tacit.losses.ConvexFamily(1.0, 1.0, "glm")) < 0.02
+    for loss in (tacit.losses.LogisticLoss(), tacit.losses.SmoothedHingeLoss(), tacit.losses.HuberLoss()):
         assert 0 < price(loss) < 0.01
 
 
@@ -227,7 +233,7 @@ def test_how_far_points_go_without_a_projection():
 
 
 def test_pure_noise_without_a_projection():
-    problem = Convex(domain=Ball(5), loss=tacit.LogisticLoss(), horizon=10_000, proper=False)
+    problem = Convex(domain=Ball(5), loss=tacit.losses.LogisticLoss(), horizon=10_000, proper=False)
     plan = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=0.0)
     stds = plan.mechanism.standard_deviations(plan.scale)
     eta = plan.eta
@@ -252,7 +258,7 @@ def test_a_practical_rate_says_what_is_not_certified():
 
 
 def test_unknown_horizons_have_both_forms():
-    problem = Convex(domain=Ball(2), loss=tacit.LogisticLoss(), horizon=None)
+    problem = Convex(domain=Ball(2), loss=tacit.losses.LogisticLoss(), horizon=None)
     plan = PrivateFTRL.calibrate(problem, **TARGET)
     assert plan.epoch(4).streams == 2
     assert plan.certified_against == plan.epoch(4).certified_against == ("oblivious",)
@@ -266,7 +272,7 @@ def test_unknown_horizons_have_both_forms():
 @pytest.mark.parametrize("proper", [True, False])
 def test_mean_regret_comes_near_the_certificate(proper):
     """A run to the edge, one step a round, which costs R^2/(2 eta); then slopes that turn every round."""
-    rounds, loss = 1000, tacit.HuberLoss(label_bound=20.0)
+    rounds, loss = 1000, tacit.losses.HuberLoss(label_bound=20.0)
     problem = Convex(domain=Ball(1), loss=loss, horizon=rounds, proper=proper)
     plan = PrivateFTRL.calibrate(problem, epsilon=8.0, delta=1e-6)
     assert (plan.streams, plan.projected) == ((2, True) if proper else (1, False))
@@ -301,10 +307,14 @@ class _Steep(Loss):
 
 @pytest.mark.parametrize("numerics", ["exact", "float"])
 def test_losses_of_another_class_are_clipped_and_get_copies(numerics):
-    problem = tacit.Convex(domain=tacit.Ball(2), loss=_Steep(), horizon=50)
-    plan = tacit.PrivateFTRL.calibrate(problem, epsilon=0.1, delta=1e-6, numerics=numerics)
+    problem = tacit.Convex(domain=tacit.domains.Ball(2), loss=_Steep(), horizon=50)
+    plan = tacit.algorithms.PrivateFTRL.calibrate(problem, epsilon=0.1, delta=1e-6, numerics=numerics)
     learner = plan.start(tacit.Randomness.replayable(3))
     learner.play()
     assert np.linalg.norm(learner._check([1e6, 0.0])[0]) <= 1.0
     np.testing.assert_array_equal(learner.play(), [0.0, 0.0])
-    np.testing.assert_array_equal(learner._check([np.nan, 0.0])[0], [0.0, 0.0])
+    for feedback in ([np.nan, 0.0], [1.0, 0.0, 0.0]):
+        with pytest.raises((InvalidInput, ValueError)):  # before anything changes
+            learner.observe(feedback)
+    learner.observe([0.5, 0.0])
+    assert learner.rounds == 1

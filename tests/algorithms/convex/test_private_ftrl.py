@@ -1,18 +1,21 @@
 """Private FTRL: its two bounds, its sensitivities, and its decisions when the noise is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import tacit
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.domains import Ball, Box, KSubsets, Simplex
 from tacit.environments.convex import DriftingQuadratic, SignFlips
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball, Box, KSubsets, Simplex
-from tacit.learners.convex import PrivateFTRL
-from tacit.learners.ctrl.accounting import chi_mean
 from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LogisticLoss
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.noise.sampler_bounds import chi_mean
 from tacit.problems import Convex
-from tacit.randomness import Randomness
-from tacit.simulation.convex_comparators import best_fixed_point
+from tacit.simulation.comparators import best_fixed_point
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -104,8 +107,10 @@ def test_refusals():
     problem = Convex(domain=Ball(1), loss=LinearLoss(), horizon=10)
     with pytest.raises(PrivacyError, match="projection"):
         PrivateFTRL.calibrate(Convex(domain=KSubsets(4, 2), loss=LinearLoss(), horizon=10), **TARGET)
-    with pytest.raises(PrivacyError, match="limit on switches"):
-        PrivateFTRL.calibrate(problem, **TARGET, max_switches=3)
+    with pytest.raises(PrivacyError, match="takes no delay"):
+        PrivateFTRL.calibrate(replace(problem, delay=1), **TARGET, max_switches=3)
+    with pytest.raises(InvalidInput, match="at least 3 for so few switches"):
+        PrivateFTRL.calibrate(problem, **TARGET, max_switches=3, batch=2)
     with pytest.raises(InvalidInput, match="steps"):
         PrivateFTRL(problem, 0.1, Buffered(10), privacy=1.0)
     for bad in ({"eta": 0.0}, {"privacy": -1.0}, {"adversary": "nobody"}, {"rounds_per_person": 0}):
@@ -127,4 +132,56 @@ def test_mean_regret_is_under_the_certificate(environment):
         rows = environment.loss.pack(data, 2, many=True)
         paid = float(np.sum(environment.loss.values(actions, rows)))
         regrets.append(paid - best_fixed_point(environment.loss, data, domain).loss)
+    assert np.mean(regrets) <= float(plan.regret_bound)
+
+
+@pytest.mark.parametrize(("dimension", "switches", "bound"), [(10, 300, 498), (2, 100, 736)])
+def test_mini_batches_beat_coins_under_a_limit_on_switches(dimension, switches, bound):
+    problem = Convex(domain=Ball(dimension), loss=LogisticLoss(), horizon=10_000)
+    plan = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, max_switches=switches)
+    assert float(plan.regret_bound) < bound  # CTRL certifies 1,762 and 2,696
+    assert plan.expected_switches <= switches
+    assert tacit.verify(tacit.contract(plan)).exit_code == 0
+    free = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
+    assert free.batch == 1
+    assert float(free.regret_bound) < float(plan.regret_bound)
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+@pytest.mark.parametrize("numerics", ["exact", "float"])
+def test_a_batch_decides_alike_and_adds_its_gradients_up(streams, numerics):
+    """Under the same noise, decisions with and without gradients differ by those of the exact leader of batches."""
+    problem = Convex(domain=Ball(2), loss=LinearLoss(), horizon=11)
+    plan = PrivateFTRL(problem, 0.05, Buffered(3), privacy=1e3, streams=streams, batch=3, numerics=numerics)
+    rows = np.random.default_rng(1).normal(size=(11, 2)) / 4
+    learner = plan.start(Randomness.replayable(2))
+    actions = learner.run(rows) - plan.run(np.zeros((11, 2)), Randomness.replayable(2))
+    leaders = -0.05 * np.array([rows[: 3 * (t // 3)].sum(axis=0) for t in range(11)])
+    np.testing.assert_allclose(actions, leaders, atol=1e-8)
+    assert learner.switches == 3
+
+
+def test_a_person_whose_rounds_share_a_batch_is_paid_for():
+    """Two rounds of one person in one batch move one step by twice as much: sigma must be twice that of one round."""
+    problem = Convex(domain=Ball(2), loss=LinearLoss(), horizon=100)
+    one, two = (
+        PrivateFTRL(problem, 0.1, Buffered(9), privacy=1.0, batch=10, rounds_per_person=people).scale
+        for people in (1, 2)
+    )
+    assert two >= 2 * one * (1 - 1e-6)
+
+
+def test_mean_regret_in_batches_is_under_the_certificate():
+    environment = DriftingQuadratic(2, 600)
+    problem = Convex(domain=Ball(2), loss=environment.loss, horizon=600)
+    plan = PrivateFTRL.calibrate(problem, epsilon=2.0, delta=1e-6, max_switches=40)
+    regrets = []
+    for run in range(5):
+        source = Randomness.replayable(run)
+        data = environment.data(source.stream("data"))
+        learner = plan.start(source.child("learner"))
+        rows = environment.loss.pack(data, 2, many=True)
+        paid = float(np.sum(environment.loss.values(learner.run(data), rows)))
+        assert learner.switches <= 40
+        regrets.append(paid - best_fixed_point(environment.loss, data, problem.domain).loss)
     assert np.mean(regrets) <= float(plan.regret_bound)

@@ -18,10 +18,10 @@ def slope(plans, environments, runs):
 
 @pytest.mark.slow
 def test_ftrl_on_sign_flips():
-    worlds = [tacit.SignFlips(3, horizon) for horizon in HORIZONS]
+    worlds = [tacit.environments.SignFlips(3, horizon) for horizon in HORIZONS]
     plans = [
-        tacit.PrivateFTRL.calibrate(
-            tacit.Convex(domain=tacit.Ball(3), loss=world.loss, horizon=world.horizon), epsilon=1.0, delta=1e-6
+        tacit.algorithms.PrivateFTRL.calibrate(
+            tacit.Convex(domain=tacit.domains.Ball(3), loss=world.loss, horizon=world.horizon), epsilon=1.0, delta=1e-6
         )
         for world in worlds
     ]
@@ -29,10 +29,10 @@ def test_ftrl_on_sign_flips():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", [tacit.LipschitzGrid, tacit.LipschitzNet])
+@pytest.mark.parametrize("algorithm", [tacit.algorithms.LipschitzGrid, tacit.algorithms.LipschitzNet])
 def test_lipschitz_on_the_pricing_curve(algorithm):
     """Their theorems: about T^(1/2) for the grid, T^(2/3) for experts on a net; constants still fall at these T."""
-    worlds = [tacit.PricingCurve(horizon, softness=0.2) for horizon in HORIZONS]
+    worlds = [tacit.environments.PricingCurve(horizon, softness=0.2) for horizon in HORIZONS]
     plans = [
         algorithm.calibrate(tacit.Lipschitz(horizon=world.horizon, lipschitz=world.lipschitz), epsilon=4.0, delta=1e-6)
         for world in worlds

@@ -4,8 +4,9 @@ from functools import cache
 
 import pytest
 
-from tacit import L2P, Experts, HedgeOnSums, LazyExperts, Randomness, ScheduledExperts
-from tacit.mechanisms.running_sums import Tree
+from tacit import Experts, Randomness
+from tacit.algorithms import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.noise.running_sums import Tree
 
 ROUNDS = 2300  # two whole blocks of 1024 rounds and a bit; two epochs of doubling and a bit
 UNIT = Experts(n=3, horizon=ROUNDS)

@@ -6,20 +6,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from learners.contract import LearnerContract, pytest_generate_tests
-from learners.contract import losses as small_losses
-from tacit import (
-    L2P,
-    Experts,
-    Guarantee,
-    HedgeOnSums,
-    InvalidInput,
-    LazyExperts,
-    ProtocolError,
-    Randomness,
-    ScheduledExperts,
-)
-from tacit.mechanisms.running_sums import SquareRoot
+from runtime.contract import LearnerContract, pytest_generate_tests
+from runtime.contract import losses as small_losses
+from tacit import Experts, Guarantee, InvalidInput, ProtocolError, Randomness
+from tacit.algorithms import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.noise.running_sums import SquareRoot
 
 __all__ = ["pytest_generate_tests"]
 
@@ -332,7 +323,7 @@ def test_other_sources_of_randomness_are_refused(plan, wrong):
 
 
 def test_plan_reads_well_and_stores(plan, monkeypatch):
-    monkeypatch.setattr("tacit.learners.doubling.REFERENCE_ROUNDS", 1024)  # one epoch tells as much as seven
+    monkeypatch.setattr("tacit.runtime.doubling.REFERENCE_ROUNDS", 1024)  # one epoch tells as much as seven
     text = plan.explain()
     for word in (plan.algorithm, "certified regret", "epsilon=", "released"):
         assert word in text

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from tacit import L2P, Experts, LazyExperts, Lipschitz, LipschitzNet, Randomness, ScheduledExperts
-from tacit.numerics import decisions
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
+from tacit import Experts, Lipschitz, Randomness
+from tacit.algorithms import L2P, LazyExperts, LipschitzNet, ScheduledExperts
+from tacit.noise import exact_draws as decisions
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
 
 PROBLEM = Experts(n=4, horizon=150)
 OPEN = Experts(n=4, horizon=None)

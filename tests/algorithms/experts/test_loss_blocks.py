@@ -5,14 +5,15 @@ from math import exp
 import numpy as np
 import pytest
 
-from numerics.keyed import uniforms
-from tacit import Experts, InvalidInput, LazyExperts, Randomness
-from tacit.learners.experts import lazy_experts
-from tacit.numerics import decisions, loss_blocks
-from tacit.numerics.decisions import draw_softmax, first_lost, toss
-from tacit.numerics.digits import SWITCH
-from tacit.numerics.lattice import LOSS_UNITS, sum_quantised, whole_losses
-from tacit.numerics.loss_blocks import BAD, KEPT, LOST, OPEN, Chain, play_until_lost
+from noise.keyed import uniforms
+from tacit import Experts, InvalidInput, Randomness
+from tacit.algorithms import LazyExperts
+from tacit.algorithms.experts import lazy_experts
+from tacit.algorithms.experts.lazy_experts import BAD, KEPT, LOST, OPEN, Chain, play_until_lost
+from tacit.noise import exact_draws as decisions
+from tacit.noise.discrete_gaussian import SWITCH
+from tacit.noise.exact_draws import draw_softmax, first_lost, toss
+from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 
 pytest.importorskip("numba")
 
@@ -62,10 +63,10 @@ def test_a_coin_beside_its_threshold_is_left_open():
 @pytest.fixture(params=["as it is", "every decision to the digits"], scope="module")
 def margins(request):
     """With margins of 2 nothing is decided by 53 bits; the loops are compiled anew."""
-    compiled = (loss_blocks.compiled_loop, decisions.compiled_softmax)
+    compiled = (lazy_experts.compiled_loop, decisions.compiled_softmax)
     with pytest.MonkeyPatch.context() as patch:
         if request.param != "as it is":
-            for module in (decisions, loss_blocks):
+            for module in (decisions, lazy_experts):
                 patch.setattr(module, "COIN_MARGIN", 2.0)
             patch.setattr(decisions, "DRAW_MARGIN", 2.0)
         for loop in compiled:

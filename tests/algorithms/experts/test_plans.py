@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import (
-    L2P,
-    Ball,
-    Convex,
-    Experts,
-    HedgeOnSums,
-    InvalidInput,
-    LazyExperts,
-    LinearLoss,
-    PrivateFTRL,
-    Randomness,
-    ScheduledExperts,
-)
-from tacit.learners.search import best_batch, cap_probability
-from tacit.mechanisms.running_sums import CubeTree, LaplaceTree, SquareRoot, Tree
+from tacit import Convex, Experts, InvalidInput, Randomness
+from tacit.algorithms import L2P, HedgeOnSums, LazyExperts, PrivateFTRL, ScheduledExperts
+from tacit.domains import Ball
+from tacit.losses import LinearLoss
+from tacit.noise.running_sums import CubeTree, LaplaceTree, SquareRoot, Tree
+from tacit.runtime.rate_search import best_batch, cap_probability
 
 PROBLEM = Experts(n=3, horizon=100)
 
@@ -280,7 +271,7 @@ def test_pure_hedge_without_a_bound_of_moments():
         kind: float(HedgeOnSums(PROBLEM, eta=5.0, mechanism=tree, privacy=1.0).regret_bound)
         for kind, tree in sums.items()
     }
-    assert bounds[LaplaceTree] == np.inf > bounds[CubeTree]
+    assert bounds[LaplaceTree] == PROBLEM.horizon >= bounds[CubeTree]  # nobody can lose more
 
 
 def test_measured_regret_of_pure_hedge_is_under_its_bound():
@@ -338,7 +329,15 @@ def test_one_run_under_delay_keeps_its_confidence():
         assert float(one.regret_bound) - float(expected) == pytest.approx(np.sqrt(rounds * np.log(20) / 2))
 
 
-@pytest.mark.parametrize("algorithm", [tacit.LazyExperts, tacit.L2P, tacit.ScheduledExperts, tacit.HedgeOnSums])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        tacit.algorithms.LazyExperts,
+        tacit.algorithms.L2P,
+        tacit.algorithms.ScheduledExperts,
+        tacit.algorithms.HedgeOnSums,
+    ],
+)
 def test_a_comparator_that_switches_is_refused(algorithm):
     """Certified regret against one expert would pass for that against a sequence."""
     problem = tacit.Tracking(n=2, horizon=1000, switches=9)

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from tacit.algorithms.experts import LazyExperts
+from tacit.algorithms.lipschitz.lipschitz_grid import LipschitzGrid
+from tacit.algorithms.lipschitz.lipschitz_net import LipschitzNet, net_experts
 from tacit.environments.lipschitz import PricingCurve
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
-from tacit.learners.experts import LazyExperts
-from tacit.learners.lipschitz.lipschitz_grid import LipschitzGrid
-from tacit.learners.lipschitz.lipschitz_net import LipschitzNet, net_experts
-from tacit.mechanisms.running_sums import Tree, best_gaussian
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Tree, best_gaussian
 from tacit.problems import Experts, Lipschitz
-from tacit.randomness import Randomness
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 KINDS = [LipschitzGrid, LipschitzNet]

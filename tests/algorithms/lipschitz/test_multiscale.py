@@ -6,10 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tacit.algorithms.lipschitz.lipschitz_grid import Differences, Multiscale
 from tacit.errors import InvalidInput
-from tacit.learners.lipschitz.differences import Differences
-from tacit.learners.lipschitz.multiscale import Multiscale
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 
 def lowest(t):

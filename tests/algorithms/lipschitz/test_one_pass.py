@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
+from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball
-from tacit.learners.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
+from tacit.noise.randomness import Randomness
 from tacit.problems import Lipschitz, StochasticLipschitz
-from tacit.randomness import Randomness
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 

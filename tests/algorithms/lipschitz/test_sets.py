@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tacit.algorithms.lipschitz.lipschitz_grid import LipschitzGrid
+from tacit.algorithms.lipschitz.lipschitz_net import LipschitzNet, net_points
 from tacit.auditing.run import audit
+from tacit.domains import Ball, Box, KSubsets, L1Ball, Polytope, Simplex
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box, KSubsets, L1Ball, Polytope, Simplex
-from tacit.learners.lipschitz.lipschitz_grid import LipschitzGrid
-from tacit.learners.lipschitz.lipschitz_net import LipschitzNet, net_points
+from tacit.noise.randomness import Randomness
 from tacit.problems import Lipschitz
-from tacit.randomness import Randomness
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 SETS = [

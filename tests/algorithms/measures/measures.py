@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit.learners.l2p_measure import OwnMeasure, weighted_regret
+from tacit.algorithms.measures import OwnMeasure, weighted_regret
 
 PRIOR = np.array([0.5, 0.3, 0.2])
 
@@ -15,6 +15,7 @@ class ThreeNames(OwnMeasure):
 
     rate: float
     sharper: float = 1.0
+    decisions: tuple = (0, 1, 2)
 
     @property
     def feedback_shape(self):
@@ -34,7 +35,7 @@ class ThreeNames(OwnMeasure):
         return tuple(rows)
 
     def log_factor(self, decision, feedback):
-        return -self.rate * float(np.clip(feedback[decision], 0.0, 1.0))
+        return -self.rate * float(np.clip(feedback[self.decisions.index(decision)], 0.0, 1.0))
 
     def weights(self, history):
         total = np.clip(history, 0.0, 1.0).sum(axis=0)
@@ -45,8 +46,11 @@ class ThreeNames(OwnMeasure):
         chance = generator.random()
         for name, below in enumerate(np.cumsum(self.weights(history))[:-1]):
             if chance < below:
-                return name
-        return 2
+                return self.decisions[name]
+        return self.decisions[2]
+
+    def best(self, history):
+        return self.decisions[int(np.argmin(np.clip(history, 0.0, 1.0).sum(axis=0)))]
 
     def regret(self, rounds, batch):
         return weighted_regret(rounds, batch, rate=self.rate, limit=self.rate, mass=0.2)

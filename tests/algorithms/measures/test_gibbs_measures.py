@@ -6,15 +6,15 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from tacit.geometry import Ball, Polytope
-from tacit.learners.l2p_convex import L2PConvex
-from tacit.learners.l2p_convex.accounting import gibbs_regret
-from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure
+from tacit.accounting.curves import ROUND_UP, Gaussian
+from tacit.accounting.guarantee import ZERO_OUT
+from tacit.algorithms.convex.l2p_convex import L2PConvex
+from tacit.algorithms.convex.l2p_convex.l2p_convex import gibbs_regret
+from tacit.algorithms.measures import L2PMeasure, OwnMeasure
+from tacit.domains import Ball, Polytope
 from tacit.losses import ConvexFamily
-from tacit.privacy.curves import ROUND_UP, Gaussian
-from tacit.privacy.guarantee import ZERO_OUT
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, Problem
-from tacit.randomness import Randomness
 
 TRIANGLE = Polytope(np.array([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]]), np.array([0.0, 0.0, 1.0]))
 

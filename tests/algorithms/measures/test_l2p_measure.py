@@ -1,18 +1,19 @@
 """L2P on a measure of one's own: its law, its contract, and what is taken on trust."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import tacit
-from learners.l2p_measure.measures import Direction, ThreeNames
-from tacit.auditing.scripted.enumeration import transcript_law
+from algorithms.measures.measures import Direction, ThreeNames
+from tacit.accounting.curves import Gaussian
+from tacit.algorithms.measures import L2PMeasure, OwnMeasure, weighted_regret
+from tacit.auditing.script import NotEnumerable, transcript_law
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.l2p_measure import L2PMeasure, OwnMeasure, weighted_regret
-from tacit.privacy.curves import Gaussian
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Problem
-from tacit.randomness import Randomness
 from tacit.testing import check_learner
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
@@ -69,6 +70,70 @@ def test_decisions_may_be_vectors():
     assert "not certified" in plan.regret_bound.formula
 
 
+WORDS = ("left", "ahead", "right")
+RANKINGS = (("a", "b", "c"), ("b", "c", "a"), ("c", "a", "b"))
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Losses of three decisions, of which the second is the best."""
+
+    horizon: int = 300
+    adaptive: bool = False
+
+    def feedback(self, generator):
+        return np.clip(generator.random((self.horizon, 3)) * [1.0, 0.5, 1.0], 0.0, 1.0)
+
+
+@pytest.mark.parametrize("decisions", [WORDS, RANKINGS, ((1, 2.5), (2, 0.5), (3, 1.5))], ids=str)
+def test_decisions_may_be_words_and_rankings(decisions):
+    plan = L2PMeasure(Problem(horizon=40), ThreeNames(0.7, decisions=decisions), force=0.3, reference_force=0.1)
+    check_learner(plan, list(Randomness.replayable(1).stream("feedback").random((40, 3))))
+    learner = plan.start(Randomness.replayable(2))
+    assert learner.play() in decisions
+    law = transcript_law(small(measure=ThreeNames(0.7, decisions=decisions)), ROUNDS)
+    named = transcript_law(small(), ROUNDS)
+    assert sorted(law.values()) == pytest.approx(sorted(named.values()))
+
+
+def test_the_planner_and_simulations_know_measures():
+    make = partial(ThreeNames, decisions=WORDS)
+    choice = tacit.plan(Problem(horizon=300), epsilon=5.0, delta=1e-6, measure=make)
+    assert choice.algorithm == "L2PMeasure"
+    assert float(choice.regret_bound) == float(
+        L2PMeasure.calibrate(Problem(horizon=300), epsilon=5.0, delta=1e-6, measure=make).regret_bound
+    )
+    found = tacit.simulate(choice, Stream(), runs=3, seed=1)
+    assert 0 < found.mean[-1] <= float(choice.regret_bound)
+    plan = L2PMeasure(Problem(horizon=300), Direction(0.1), force=0.2)
+    with pytest.raises(InvalidInput, match="best"):
+        tacit.simulate(plan, Angles(), runs=1)
+    with pytest.raises(InvalidInput, match="FeedbackStream"):
+        tacit.simulate(plan, tacit.environments.Replay(np.zeros((300, 3))), runs=1)
+    with pytest.raises(InvalidInput, match="Got a list"):
+        L2PMeasure(Problem(horizon=3), ThreeNames(0.1, decisions=([1], [2], [3])), force=0.2).start()
+
+
+@dataclass(frozen=True)
+class Angles(Stream):
+    def feedback(self, generator):
+        return generator.random(self.horizon)
+
+
+def test_a_sampler_that_cannot_be_counted_gets_a_sentence():
+    """It was "TypeError: float() argument must be a string or a real number, not 'Coin'"."""
+
+    @dataclass(frozen=True)
+    class Shifted(ThreeNames):
+        def sample(self, history, generator):
+            return int(3 * float(generator.random()))
+
+    with pytest.raises(NotEnumerable, match="compared with thresholds"):
+        transcript_law(small(measure=Shifted(0.7)), ROUNDS)
+    with pytest.raises(InvalidInput, match="compared with thresholds"):
+        tacit.audit(small(measure=Shifted(0.7)), budget=0.05, seed=1)
+
+
 def test_calibration_meets_its_target_and_the_bound_holds():
     plan = L2PMeasure.calibrate(Problem(horizon=5_000), **TARGET, measure=Direction)
     assert 0.99 <= plan.guarantee.epsilon(1e-6) <= 1.0
@@ -87,7 +152,7 @@ def test_calibration_meets_its_target_and_the_bound_holds():
 
 def test_it_is_the_accounting_of_experts():
     names = L2PMeasure.calibrate(Problem(horizon=5_000), **TARGET, measure=ThreeNames)
-    experts = tacit.L2P.calibrate(Experts(n=5, horizon=5_000), **TARGET)  # mass 1/5
+    experts = tacit.algorithms.L2P.calibrate(Experts(n=5, horizon=5_000), **TARGET)  # mass 1/5
     assert float(names.regret_bound) == pytest.approx(float(experts.regret_bound), rel=0.01)
 
 

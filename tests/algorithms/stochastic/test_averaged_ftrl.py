@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit import AbsoluteLoss, AveragedFTRL, Ball, Convex, CustomLoss, HingeLoss, PrivateFTRL, Stochastic
-from tacit.randomness import Randomness
+from tacit import Convex, Stochastic
+from tacit.algorithms import AveragedFTRL, PrivateFTRL
+from tacit.domains import Ball
+from tacit.losses import AbsoluteLoss, CustomLoss, HingeLoss
+from tacit.noise.randomness import Randomness
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 

@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
-from tacit import Ball, LogisticLoss, ObjectivePerturbation, Stochastic
+from tacit import Stochastic
+from tacit.accounting.composition import compose
+from tacit.accounting.curves import Curve, Gaussian
+from tacit.algorithms import ObjectivePerturbation
+from tacit.algorithms.stochastic.objective_perturbation.accounting import GaussianAlternatives, LinkedReleases
+from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.learners.stochastic.linked_accounting import LinkedReleases
-from tacit.learners.stochastic.objective_accounting import GaussianAlternatives
-from tacit.privacy.composition import compose
-from tacit.privacy.curves import Curve, Gaussian
+from tacit.losses import LogisticLoss
 
 GRID = np.linspace(-60.0, 60.0, 60_001)
 WIDTH = GRID[1] - GRID[0]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import gamma, kstest
 
+from tacit.algorithms.stochastic.online_to_batch.norms import Norm, length
 from tacit.errors import InvalidInput
-from tacit.learners.stochastic.norms import Norm, length
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 
 @pytest.mark.parametrize("power", [1.2, 1.5, 2.0])

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from tacit.accounting.conversion import renyi_epsilon
+from tacit.accounting.curves import Curve, Gaussian
+from tacit.accounting.guarantee import REPLACE, ZERO_OUT
+from tacit.algorithms.stochastic.objective_perturbation.accounting import (
+    GaussianAlternatives,
+    composed,
+    release_curve,
+)
 from tacit.errors import InvalidInput
-from tacit.learners.stochastic.objective_accounting import GaussianAlternatives, composed, release_curve
-from tacit.privacy.conversion import renyi_epsilon
-from tacit.privacy.curves import Curve, Gaussian
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT
 
 GRID = np.linspace(-50.0, 50.0, 40_001)
 

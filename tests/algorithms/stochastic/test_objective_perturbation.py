@@ -1,5 +1,6 @@
 """Objective perturbation as one release."""
 
+from dataclasses import replace
 from fractions import Fraction
 from threading import Barrier, BrokenBarrierError, Thread
 
@@ -7,19 +8,22 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+import tacit
+from tacit.accounting.guarantee import REPLACE, ZERO_OUT
+from tacit.accounting.rounding import IDEALIZED
+from tacit.algorithms.stochastic import ObjectivePerturbation
+from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
+from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import (
+    ObjectivePerturbationLearner,
+    one_sided,
+)
+from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
-from tacit.geometry import Ball
-from tacit.learners.stochastic import ObjectivePerturbation
-from tacit.learners.stochastic.model_noise import LatticeModelNoise
-from tacit.learners.stochastic.objective_losses import one_sided
-from tacit.learners.stochastic.objective_perturbation import ObjectivePerturbationLearner
 from tacit.losses import ConvexFamily, CustomLoss, HuberLoss, LogisticLoss, SmoothedHingeLoss, SquaredLoss
-from tacit.numerics.bounds import GAUSSIAN_SIGMA
-from tacit.numerics.discrete_gaussian import DiscreteGaussian
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT
-from tacit.privacy.numerics import IDEALIZED
+from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.randomness import Randomness
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 from tacit.problems import Stochastic
-from tacit.randomness import Randomness
 from tacit.testing.rounds import resealed
 
 D = 4
@@ -263,3 +267,24 @@ def test_bad_records_raise_and_change_nothing():
         with pytest.raises(InvalidInput):
             learner.observe(bad)
     assert learner.rounds == 0
+
+
+def test_a_model_that_may_leave_the_domain_is_chosen_only_where_it_may():
+    """With radius .5 a model of norm 1.82 was released for a problem that never allowed it."""
+    problem = Stochastic(domain=Ball(2, radius=0.5), loss=LogisticLoss(), horizon=1_000)
+    proper = tacit.plan(problem, epsilon=1.0, delta=1e-6)
+    assert proper.algorithm != "ObjectivePerturbation"
+    assert "say proper=False" in proper.explain()
+    improper = tacit.plan(replace(problem, proper=False), epsilon=1.0, delta=1e-6)
+    assert improper.algorithm == "ObjectivePerturbation"
+    assert float(improper.regret_bound) < float(proper.regret_bound)
+    assert "the model anywhere" in improper.explain()
+    features = np.random.default_rng(1).normal(size=(1_000, 2))
+    records = features, np.where(features[:, 0] > 0, 1.0, -1.0)
+    norms = {}
+    for choice in (proper, improper):
+        learner = choice.start(Randomness.replayable(1))
+        learner.run(records)
+        norms[choice.algorithm] = float(np.linalg.norm(learner.release()))
+    assert norms.pop("ObjectivePerturbation") > 1.0
+    assert max(norms.values()) <= 0.5 + 1e-9

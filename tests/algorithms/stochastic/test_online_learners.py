@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from tacit.errors import InvalidInput
-from tacit.geometry import Ball, Box, KSubsets, L1Ball, Simplex
-from tacit.learners.stochastic import (
+from tacit.algorithms.stochastic import (
     BettingGrid,
-    KrichevskyTrofimov,
     MirrorDescent,
     Optimistic,
     StronglyConvex,
     Subgradient,
 )
-from tacit.learners.stochastic.norms import Norm
-from tacit.randomness import Randomness
+from tacit.algorithms.stochastic.online_to_batch.descent import ConversionErrors
+from tacit.algorithms.stochastic.online_to_batch.norms import Norm
+from tacit.domains import Ball, Box, KSubsets, L1Ball, Simplex
+from tacit.errors import InvalidInput
+from tacit.noise.randomness import Randomness
 
 ROUNDS = 300
 BALL = Ball(4, radius=2.0)
@@ -22,7 +22,6 @@ MAKERS = {
     "subgradient": lambda: Subgradient(BALL),
     "subgradient on a box": lambda: Subgradient(Box.cube(4, 0.7)),
     "optimistic": lambda: Optimistic(BALL),
-    "krichevsky-trofimov": lambda: KrichevskyTrofimov(BALL, gradient_bound=1.0),
     "betting grid": lambda: BettingGrid(BALL, gradient_bound=1.0, horizon=ROUNDS),
     "mirror descent, l1 ball": lambda: MirrorDescent(L1Ball(4, radius=1.5)),
     "mirror descent, simplex": lambda: MirrorDescent(Simplex(4), Norm(1.4)),
@@ -69,21 +68,18 @@ def test_regret_is_below_the_bound(name, kind):
 
 def test_bettors_scale_with_the_comparator():
     # Against a comparator near the centre the loss is at most about the wealth, however large the domain.
-    for maker in (
-        lambda w: KrichevskyTrofimov(Ball(2, radius=100.0), 1.0, wealth=w),
-        lambda w: BettingGrid(Ball(2, radius=100.0), 1.0, ROUNDS, wealth=w),
-    ):
-        learner, stream, lost = maker(1.0), Randomness.replayable(6).stream("x"), 0.0
-        for _ in range(ROUNDS):
-            g = stream.standard_normal(2)
-            g /= np.linalg.norm(g)
-            lost += float(g @ learner.play())
-            learner.observe(g)
-        assert lost <= 2.0 + 1e-9
+    learner = BettingGrid(Ball(2, radius=100.0), 1.0, ROUNDS, wealth=1.0)
+    stream, lost = Randomness.replayable(6).stream("x"), 0.0
+    for _ in range(ROUNDS):
+        g = stream.standard_normal(2)
+        g /= np.linalg.norm(g)
+        lost += float(g @ learner.play())
+        learner.observe(g)
+    assert lost <= 2.0 + 1e-9
 
 
 def test_long_gradients_are_scaled_down_by_bettors():
-    first, second = KrichevskyTrofimov(BALL, 1.0), KrichevskyTrofimov(BALL, 1.0)
+    first, second = BettingGrid(BALL, 1.0, 10), BettingGrid(BALL, 1.0, 10)
     first.observe([100.0, 0.0, 0.0, 0.0])
     second.observe([1.0, 0.0, 0.0, 0.0])
     assert np.array_equal(first.play(), second.play())
@@ -108,6 +104,28 @@ def test_the_conversion_adds_half_of_the_curvature():
     learner.observe([0.3], average=[0.2], weight=4.0)
     # Gradient 0.3 + (4 * 2/2)(0 - 0.2) = -0.5, curvature 4.
     assert learner.play() == pytest.approx([0.125])
+
+
+def test_excess_risks_by_hand():
+    """Two iterates of weights 1 and 3 in a ball of radius 2, from its centre: D = 4 and G = 0.5."""
+    errors = ConversionErrors(
+        weights=np.array([1.0, 3.0]),
+        lipschitz=0.5,
+        sampling=np.array([0.1, 0.2]),
+        noise=np.array([0.3, 0.4]),
+        changes=np.array([0.7, 0.6]),
+        bias=0.05,
+    )
+    # Gradients of at most 0.5 + 0.1 + 0.3 and 1.5 + 0.2 + 0.4; one sampling error and one noise are charged.
+    charged = 2 * (0.1 + 0.4) + 6 * 0.05
+    regret = 4 * (2 * (0.9**2 + 2.1**2)) ** 0.5
+    assert Subgradient(BALL).excess_risk(errors) == pytest.approx((regret + charged) / 4)
+    regret = 1.4 * 1.5 * 4 * (0.9**2 + 0.6**2) ** 0.5  # the hint of the first round is 0
+    assert Optimistic(BALL).excess_risk(errors) == pytest.approx((regret + charged) / 4)
+    # At mu = 2 the quadratic (beta_t mu/4)|w - x|^2 adds beta_t mu D/2 to gradients: 4 and 12.
+    regret = 4.9**2 / 2 + 14.1**2 / 8
+    lost = 2 * (0.1**2 + 0.3**2) / 2 + 2 * (0.2**2 + 0.4**2) / 6
+    assert StronglyConvex(BALL, 2.0).excess_risk(errors) == pytest.approx((regret + lost + 8 * 0.05) / 4)
 
 
 def test_the_mirror_leader_solves_its_problem():
@@ -141,7 +159,7 @@ def test_bad_arguments_raise_and_change_nothing():
     with pytest.raises(InvalidInput, match="strong_convexity"):
         StronglyConvex(BALL, 0.0)
     with pytest.raises(InvalidInput, match="gradient_bound"):
-        KrichevskyTrofimov(BALL, -1.0)
+        BettingGrid(BALL, -1.0, 10)
     with pytest.raises(InvalidInput, match="horizon"):
         BettingGrid(BALL, 1.0, horizon=0)
     with pytest.raises(InvalidInput, match="weight"):

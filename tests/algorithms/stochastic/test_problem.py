@@ -1,7 +1,7 @@
 import pytest
 
+from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.geometry import Ball
 from tacit.losses import LogisticLoss
 from tacit.problems import Stochastic
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from tacit.learners.stochastic.weighting import (
+from tacit.accounting.calibration import gaussian_mu
+from tacit.algorithms.stochastic.online_to_batch.conversion import (
     clipping_norms,
     growing_deviations,
     paper_weighted_noise,
     scheduled_column_norm,
     weighted_noise,
 )
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
-from tacit.privacy.calibration import gaussian_mu
+from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 
 UNIT = {"lipschitz": 1.0, "smoothness": 1.0, "diameter": 1.0}
 

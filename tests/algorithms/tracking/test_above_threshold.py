@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.mechanisms.above_threshold import AboveThreshold
-from tacit.numerics.discrete_laplace import laplace_rate
-from tacit.numerics.uniforms import Uniforms
-from tacit.randomness import Randomness
+from tacit.noise.discrete_laplace import laplace_rate
+from tacit.noise.randomness import Randomness
+from tacit.noise.uniforms import Uniforms
 
 ARGUMENTS = {"width": 4, "epsilon_threshold": 0.5, "epsilon_query": 1.0}
 

@@ -6,30 +6,29 @@ import numpy as np
 import pytest
 
 import tacit
-from learners.contract import LearnerContract, pytest_generate_tests
-from learners.contract import losses as small_losses
+from runtime.contract import LearnerContract, pytest_generate_tests
+from runtime.contract import losses as small_losses
+from tacit.algorithms.tracking import lower_bound_warning
 from tacit.errors import InvalidInput
-from tacit.learners.tracking import lower_bound_warning
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Tracking
-from tacit.randomness import Randomness
 
 __all__ = ["pytest_generate_tests"]
 
 ROUNDS, EXPERTS = 1500, 4
 PROBLEM = Tracking(n=EXPERTS, horizon=ROUNDS, switches=2)
 PLANS = {
-    "limited updates": tacit.LimitedUpdates(PROBLEM, epsilon=2.0),
-    "restarts": tacit.RestartOnShift(PROBLEM, epsilon=4.0, interval=9, slope=0.5, margin=4.0),
-    "lazy, markov": tacit.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, batch=2),
-    "lazy, uniform": tacit.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, prior="uniform"),
-    "lazy, capped": tacit.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, max_redraws=30, delta=0.0),
-    "sampled": tacit.SampledFixedShare(PROBLEM, eta=0.1, epoch=400),
-    "on sums": tacit.TrackingOnSums(PROBLEM, eta=0.05, mix=0.05, scale=2.0, block=7),
-    "on sums, leader": tacit.TrackingOnSums(PROBLEM, eta=1.0, mix=0.05, scale=2.0, block=11, base="leader"),
-    "recent leader": tacit.RecentLeader(PROBLEM, epsilon=2.0, block=50),
-    "mirror, cube": tacit.NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, batch=7),
-    "mirror, laplace": tacit.NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="laplace"),
-    "mirror, gaussian": tacit.NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="gaussian"),
+    "limited updates": tacit.algorithms.LimitedUpdates(PROBLEM, epsilon=2.0),
+    "restarts": tacit.algorithms.RestartOnShift(PROBLEM, epsilon=4.0, interval=9, slope=0.5, margin=4.0),
+    "lazy, markov": tacit.algorithms.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, batch=2),
+    "lazy, uniform": tacit.algorithms.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, prior="uniform"),
+    "lazy, capped": tacit.algorithms.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, max_redraws=30, delta=0.0),
+    "on sums": tacit.algorithms.TrackingOnSums(PROBLEM, eta=0.05, mix=0.05, scale=2.0, block=7),
+    "on sums, leader": tacit.algorithms.TrackingOnSums(PROBLEM, eta=1.0, mix=0.05, scale=2.0, block=11, base="leader"),
+    "recent leader": tacit.algorithms.RecentLeader(PROBLEM, epsilon=2.0, block=50),
+    "mirror, cube": tacit.algorithms.NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, batch=7),
+    "mirror, laplace": tacit.algorithms.NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="laplace"),
+    "mirror, gaussian": tacit.algorithms.NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="gaussian"),
 }
 
 
@@ -40,28 +39,36 @@ class TestContract(LearnerContract):
     """Plans of each learner, short enough to run in a blink."""
 
     cases: ClassVar = {
-        "limited updates": lambda: (tacit.LimitedUpdates(SMALL, epsilon=2.0), small_losses(3)),
+        "limited updates": lambda: (tacit.algorithms.LimitedUpdates(SMALL, epsilon=2.0), small_losses(3)),
         "restarts": lambda: (
-            tacit.RestartOnShift(SMALL, epsilon=4.0, interval=4, slope=0.5, margin=1.0),
+            tacit.algorithms.RestartOnShift(SMALL, epsilon=4.0, interval=4, slope=0.5, margin=1.0),
             small_losses(3),
         ),
-        "lazy, markov": lambda: (tacit.LazyFixedShare(SMALL, eta=0.3, force=0.1, batch=2), small_losses(3)),
-        "lazy, uniform": lambda: (tacit.LazyFixedShare(SMALL, eta=0.3, force=0.1, prior="uniform"), small_losses(3)),
-        "sampled": lambda: (tacit.SampledFixedShare(SMALL, eta=0.3, epoch=15), small_losses(3)),
-        "on sums": lambda: (tacit.TrackingOnSums(SMALL, eta=0.1, mix=0.1, scale=2.0, block=3), small_losses(3)),
+        "lazy, markov": lambda: (tacit.algorithms.LazyFixedShare(SMALL, eta=0.3, force=0.1, batch=2), small_losses(3)),
+        "lazy, uniform": lambda: (
+            tacit.algorithms.LazyFixedShare(SMALL, eta=0.3, force=0.1, prior="uniform"),
+            small_losses(3),
+        ),
+        "on sums": lambda: (
+            tacit.algorithms.TrackingOnSums(SMALL, eta=0.1, mix=0.1, scale=2.0, block=3),
+            small_losses(3),
+        ),
         "on sums, leader": lambda: (
-            tacit.TrackingOnSums(SMALL, eta=1.0, mix=0.1, scale=2.0, block=4, base="leader"),
+            tacit.algorithms.TrackingOnSums(SMALL, eta=1.0, mix=0.1, scale=2.0, block=4, base="leader"),
             small_losses(3),
         ),
-        "recent leader": lambda: (tacit.RecentLeader(SMALL, epsilon=2.0, block=6), small_losses(3)),
-        "mirror, cube": lambda: (tacit.NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0), small_losses(3)),
-        "mirror, batches": lambda: (tacit.NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, batch=6), small_losses(3)),
+        "recent leader": lambda: (tacit.algorithms.RecentLeader(SMALL, epsilon=2.0, block=6), small_losses(3)),
+        "mirror, cube": lambda: (tacit.algorithms.NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0), small_losses(3)),
+        "mirror, batches": lambda: (
+            tacit.algorithms.NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, batch=6),
+            small_losses(3),
+        ),
         "mirror, laplace": lambda: (
-            tacit.NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="laplace"),
+            tacit.algorithms.NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="laplace"),
             small_losses(3),
         ),
         "mirror, gaussian": lambda: (
-            tacit.NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="gaussian"),
+            tacit.algorithms.NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="gaussian"),
             small_losses(3),
         ),
     }
@@ -105,11 +112,11 @@ def test_unknown_horizons_double():
     problem = Tracking(n=3, horizon=None, switches=1, adversary="stochastic")
     losses = Randomness.replayable(1).stream("losses").random((2000, 3))
     for make in (
-        tacit.LimitedUpdates,
-        tacit.RestartOnShift,
-        tacit.NoisyMirrorDescent,
-        tacit.RecentLeader,
-        tacit.TrackingOnSums,
+        tacit.algorithms.LimitedUpdates,
+        tacit.algorithms.RestartOnShift,
+        tacit.algorithms.NoisyMirrorDescent,
+        tacit.algorithms.RecentLeader,
+        tacit.algorithms.TrackingOnSums,
     ):
         plan = make.calibrate(problem, epsilon=1.0, delta=0.0)
         assert len(plan.start(Randomness.replayable(1)).run(losses)) == 2000

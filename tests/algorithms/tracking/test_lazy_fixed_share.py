@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from exact.tracking_law import expected_moves, hockey_stick, meta_expert_law, transcript_law
+from tacit.accounting.rounding import EXACT
+from tacit.algorithms.experts import LazyExperts
+from tacit.algorithms.tracking import LazyFixedShare
+from tacit.algorithms.tracking.lazy_fixed_share import MarkovPrior, UniformPrior, path_prior
+from tacit.algorithms.tracking.tracking_plan import path_complexity
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.experts import LazyExperts
-from tacit.learners.tracking import LazyFixedShare
-from tacit.learners.tracking.common import path_complexity
-from tacit.learners.tracking.priors import MarkovPrior, UniformPrior, path_prior
-from tacit.numerics import decisions
-from tacit.numerics.bounds import hilbert_error
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
-from tacit.privacy.numerics import EXACT
+from tacit.noise import exact_draws as decisions
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
+from tacit.noise.randomness import Randomness
+from tacit.noise.sampler_bounds import hilbert_error
 from tacit.problems import Tracking
-from tacit.randomness import Randomness
 
 
 def on_the_lattice(losses):

@@ -6,12 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tacit.auditing.scripted.enumeration import ExactCurve, transcript_law
+from tacit.algorithms.tracking import RecentLeader
+from tacit.auditing.script import ExactCurve, transcript_law
 from tacit.environments.tracking import ShiftingBernoulli
 from tacit.errors import InvalidInput
-from tacit.learners.tracking import RecentLeader
+from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
-from tacit.randomness import Randomness
 from tacit.simulation.comparators import best_switching_sequence
 
 

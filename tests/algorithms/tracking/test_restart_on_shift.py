@@ -1,22 +1,29 @@
 import itertools
 import math
 from fractions import Fraction
+from math import log
 
 import numpy as np
 import pytest
 
 from exact.tracking_law import first_above_probability
-from learners.contract import same_in_rounds
+from runtime.contract import same_in_rounds
+from tacit.accounting.guarantee import REPLACE, ZERO_OUT
+from tacit.algorithms.tracking import LimitedUpdates, RestartOnShift
+from tacit.algorithms.tracking.limited_updates import noise_mean, selection_rate
+from tacit.algorithms.tracking.thresholds import (
+    Detector,
+    certified_margin,
+    expected_stretches_regret,
+    learning_regret,
+    stretches_regret,
+)
 from tacit.environments.tracking import ShiftingBernoulli
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.tracking import LimitedUpdates, RestartOnShift
-from tacit.learners.tracking.limited_updates import noise_mean, selection_rate
-from tacit.learners.tracking.thresholds import certified_margin, learning_regret
-from tacit.numerics import decisions
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT
+from tacit.noise import exact_draws as decisions
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Tracking
-from tacit.randomness import Randomness
 from tacit.simulation.comparators import best_expert_loss, best_switching_sequence
 
 
@@ -171,7 +178,7 @@ def test_limited_updates_selects_the_window_before_each_power_of_two(monkeypatch
         seen.append(sums.copy())
         return int(np.argmin(sums))
 
-    monkeypatch.setattr("tacit.learners.tracking.limited_updates.permute_and_flip", pick)
+    monkeypatch.setattr("tacit.algorithms.tracking.limited_updates.permute_and_flip", pick)
     losses = Randomness.replayable(2).stream("losses").random((40, 3))
     learner = LimitedUpdates(stochastic(3, 40, 0), epsilon=1.0).start(Randomness.replayable(1))
     actions = learner.run(losses)
@@ -213,7 +220,7 @@ def test_a_restart_forgets_everything(monkeypatch):
     monkeypatch.setattr(type(learner._alarm), "test", lambda self, query: False)
     sums = []
     monkeypatch.setattr(
-        "tacit.learners.tracking.limited_updates.permute_and_flip", lambda u, r, s: sums.append(s.copy()) or 0
+        "tacit.algorithms.tracking.limited_updates.permute_and_flip", lambda u, r, s: sums.append(s.copy()) or 0
     )
     learner.run(losses[20:60])
     np.testing.assert_array_equal(sums[0], quantise_losses(losses[20]))
@@ -294,6 +301,58 @@ def test_certified_margin_covers_a_simulated_epoch():
         a = np.asarray(silent.detector.windows)[:, None]
         excess = statistics(losses, actions, silent) / silent.detector.units - silent.slope * a / 2
         assert excess.max() < plan.margin
+
+
+FACTS = Detector(
+    n=3, rounds=5000, interval=4, selection_scale=3.0, threshold_scale=2.0, query_scale=5.0, units=2**20
+)  # fmt: skip
+
+
+def noise_by_hand(failure):
+    return 2 * log(1 / failure) + 5 * log(1250 / failure) + 2**-20
+
+
+def envelope_by_hand(lengths, slope):
+    return slope * np.min([lengths / (2 * a) + a / 2 for a in (4, 8, 16, 32, 64)], axis=0)
+
+
+def gaps_by_hand(failure):
+    """The gap of each round: anything in the first, then that of a selection from 2^l rounds, held for 2^(l+1)."""
+    tail = log(4 * 3 * 13 / failure)
+    levels = np.floor(np.log2(np.arange(1, 5001))) - 1
+    windows = 2.0**levels
+    return np.where(levels < 0, 1.0, np.minimum(1.0, (np.sqrt(2 * windows * tail) + 3 * tail) / windows))
+
+
+def test_learning_regret_by_hand():
+    lengths = np.arange(1, 5001)
+    sums = np.cumsum(gaps_by_hand(0.01))
+    assert sums[-1] < 2000
+    np.testing.assert_allclose(learning_regret(FACTS, lengths.astype(float), 0.01), sums, rtol=1e-9)
+
+
+@pytest.mark.parametrize("slope", [0.5, 3.0, 12.0])
+def test_the_certified_margin_is_the_largest_excess_of_a_window_and_noise(slope):
+    """Every window, where the code looks at a grid and rounds up."""
+    third, lengths = 0.05 / 3, np.arange(1.0, 5001.0)
+    luck = np.sqrt(2 * lengths * log(2 * 3 * 5000 * 1250 / third))
+    regret = np.cumsum(gaps_by_hand(third)) + luck + lengths * (2**-19 + 2**-24)
+    exact = max(0.0, float(np.max(regret - envelope_by_hand(lengths, slope)))) + noise_by_hand(third) + 2**-20
+    assert exact <= certified_margin(FACTS, slope) <= 1.02 * exact
+
+
+def test_the_regret_of_stretches_by_hand():
+    """Each stretch: margin, noise of its tests, the rounds since the last one, and the envelope at its length."""
+
+    def by_hand(failure):
+        slack = noise_by_hand(failure / 2) + 2 * log(1250)
+        each = 7.0 + slack + 4 + float(envelope_by_hand(np.array([1000.0]), 3.0)[0])
+        return 5 * each + 5000 * 2**-20
+
+    assert stretches_regret(FACTS, 3.0, 7.0, 5, 0.01) == pytest.approx(by_hand(0.01), rel=1e-12)
+    assert stretches_regret(FACTS, 3.0, 7.0, 5) == pytest.approx(by_hand(1 / 5000), rel=1e-12)
+    least = min(by_hand(failure) + 5000 * failure for failure in np.geomspace(1 / 5000, 0.1, 4000))
+    assert least <= expected_stretches_regret(FACTS, 3.0, 7.0, 5) * (1 + 1e-12) <= 1.001 * least
 
 
 def test_learning_regret_sums_the_gaps():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from tacit.learners.tracking import LazyFixedShare, SampledFixedShare
-from tacit.numerics.bounds import hilbert_error
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
+from tacit.algorithms.tracking import LazyFixedShare
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
+from tacit.noise.randomness import Randomness
+from tacit.noise.sampler_bounds import hilbert_error
 from tacit.problems import Tracking
-from tacit.randomness import Randomness
 
 ROUNDS = 400
 
@@ -35,27 +35,17 @@ def test_errors_of_the_shipped_weights_are_covered(n, eta):
     losses = Randomness.replayable(n).stream("losses").random((ROUNDS, n))
     losses[: ROUNDS // 2, 0] *= 0.2  # one falls far behind, and comes back
     losses[ROUNDS // 2 :, 1] *= 0.2
-    sampled = SampledFixedShare(Tracking(n=n, horizon=ROUNDS + 2, switches=1), eta=eta, epoch=ROUNDS + 1)
-    lazy = LazyFixedShare(Tracking(n=n, horizon=ROUNDS + 2, switches=3), eta=eta, force=0.1)
-    worst = mpf(0)
+    paths = LazyFixedShare(Tracking(n=n, horizon=ROUNDS + 2, switches=3), eta=eta, force=0.1).paths
+    share, weights, worst = paths.share, paths.initial(), mpf(0)
     with mp.workprec(200):
-        learner = sampled.start(Randomness.replayable(1))
-        paths = lazy.paths
-        share, weights = paths.share, paths.initial()
         other = share / (n - 1)
-        recursions = (
-            exact_weights(losses, eta, learner._stay, learner._other),
-            exact_weights(losses, eta, 1 - share - other, other),
-        )
-        for t, (row, one, two) in enumerate(zip(losses, *recursions, strict=True), start=1):
-            learner.play()
-            learner.observe(row)
+        recursion = exact_weights(losses, eta, 1 - share - other, other)
+        for t, (row, exact) in enumerate(zip(losses, recursion, strict=True), start=1):
             paths.advance(weights, quantise_losses(row[None]) / LOSS_UNITS)
             if t % 40 == 0:
-                for found, exact in ((learner._weights, one), (weights, two)):
-                    error = metric(found, exact) / (2 * hilbert_error(n) * t)
-                    assert error <= 1
-                    worst = max(worst, error)
+                error = metric(weights, exact) / (2 * hilbert_error(n) * t)
+                assert error <= 1
+                worst = max(worst, error)
     assert worst > 1e-7, "errors are seen"
 
 

@@ -6,13 +6,13 @@ from math import tanh
 import numpy as np
 import pytest
 
+from tacit.accounting.guarantee import REPLACE
+from tacit.algorithms.tracking import LazyFixedShare, LimitedUpdates, NoisyMirrorDescent
+from tacit.algorithms.tracking.limited_updates import noise_mean
+from tacit.algorithms.tracking.thresholds import selection_regret
 from tacit.errors import InvalidInput
-from tacit.learners.tracking import LazyFixedShare, LimitedUpdates, NoisyMirrorDescent, SampledFixedShare
-from tacit.learners.tracking.limited_updates import noise_mean
-from tacit.learners.tracking.thresholds import selection_regret
-from tacit.privacy.guarantee import REPLACE
+from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
-from tacit.randomness import Randomness
 
 ROUNDS, N = 240, 3
 
@@ -67,22 +67,6 @@ def test_lazy_fixed_share(batch):
     assert bounds[0] == 1.0
     whole = float(plan.window_regret(ROUNDS))
     assert whole < float(plan.regret_bound), "one expert is compared with, not a sequence"
-
-
-def test_sampled_fixed_share():
-    plan = SampledFixedShare(tracking("adaptive"), eta=0.3, epoch=100)
-    bounds = [float(plan.window_regret(length)) for length in range(1, ROUNDS + 1)]
-    nearest = 0.0
-    for losses in streams():
-        learner, expected = plan.start(Randomness.replayable(1)), []
-        for row in losses:
-            learner.play()
-            expected.append(learner._weights @ row / learner._weights.sum())
-            learner.observe(row)
-        worst = worst_windows(np.array(expected), losses)
-        assert (worst <= bounds).all()
-        nearest = max(nearest, (worst / bounds)[30:].max())
-    assert nearest > 0.5
 
 
 @pytest.mark.parametrize("adversary", ["oblivious", "adaptive"])
@@ -164,29 +148,10 @@ def test_limits_of_what_is_certified():
     alone = Tracking(n=1, horizon=10, switches=0)
     for plan in (LazyFixedShare(alone, eta=0.3, force=0.1), NoisyMirrorDescent(alone, eta=0.3, scale=1.0)):
         assert float(plan.window_regret(5)) < 1e-5
-    for plan in (free, SampledFixedShare(tracking(), eta=0.3, epoch=50), LimitedUpdates(tracking(), epsilon=1.0)):
+    for plan in (free, LimitedUpdates(tracking(), epsilon=1.0)):
         for bad in (0, ROUNDS + 1, 1.5):
             with pytest.raises(InvalidInput, match="rounds"):
                 plan.window_regret(bad)
-
-
-def test_late_losses_cost_every_window():
-    """Two experts take turns; who hears of it a quarter of a turn later follows the wrong one all the time."""
-    delay = 20
-    late = SampledFixedShare(replace(tracking(), delay=delay), eta=0.3, epoch=ROUNDS)
-    losses = np.ones((ROUNDS, N))
-    losses[np.arange(ROUNDS), (np.arange(ROUNDS) + delay) // (2 * delay) % 2] = 0.0
-    learner, expected = late.start(Randomness.replayable(1)), []
-    for number, row in enumerate(losses):
-        expected.append(learner._law(number) @ row)
-        learner.play()
-        learner.observe(row)
-    lengths = np.arange(1, ROUNDS + 1)
-    worst = worst_windows(np.array(expected), losses)
-    bounds = np.array([float(late.window_regret(int(length))) for length in lengths])
-    assert np.all(worst <= bounds + 1e-9)
-    prompt = replace(late, problem=tracking())
-    assert np.any(worst > [2 * float(prompt.window_regret(int(length))) for length in lengths]), "without that cost"
 
 
 @pytest.mark.parametrize("batch", [1, 4])

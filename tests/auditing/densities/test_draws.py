@@ -8,10 +8,15 @@ from scipy.special import ndtr
 
 from planted_bugs.catalogue import swap
 from tacit import Randomness
-from tacit.auditing.densities import draws, keep_probabilities
-from tacit.auditing.densities.claimed_ctrl import Draw, PerturbedMinimiser
-from tacit.auditing.densities.claimed_l2p import QUADRATURE, Gibbs
-from tacit.auditing.densities.transcripts import (
+from tacit.algorithms.convex.ctrl import CTRL, coupled, ctrl
+from tacit.algorithms.convex.l2p_convex import L2PConvex
+from tacit.auditing import draws
+from tacit.auditing import integration as keep_probabilities
+from tacit.auditing.claimed_laws import (
+    QUADRATURE,
+    Draw,
+    Gibbs,
+    PerturbedMinimiser,
     Reading,
     Transcript,
     claim_of,
@@ -21,9 +26,7 @@ from tacit.auditing.densities.transcripts import (
     transcript,
 )
 from tacit.auditing.instances import Instance, alphabet, instances
-from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
-from tacit.learners.ctrl import CTRL, coupled, ctrl
-from tacit.learners.l2p_convex import L2PConvex
+from tacit.domains import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.losses import ConvexFamily, HuberLoss, LinearLoss, LogisticLoss, QuadraticLoss, SquaredLoss
 from tacit.problems import Convex
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tacit import Randomness
-from tacit.auditing.densities.goodness_of_fit import MOST, coin_surprise, normal_surprises, worst_surprise
+from tacit.auditing.statistics import MOST, coin_surprise, normal_surprises, worst_surprise
 
 
 def generator(seed=0):

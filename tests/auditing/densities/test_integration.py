@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from tacit import Randomness
-from tacit.auditing.densities.integration import integrated_draws, interval_law
-from tacit.auditing.densities.minimiser import model_law
+from tacit.algorithms.convex.ctrl import CTRL
+from tacit.algorithms.convex.ctrl.coupled import HeldLinear
+from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
+from tacit.algorithms.stochastic import ObjectivePerturbation
 from tacit.auditing.instances import alphabet
-from tacit.auditing.scripted.enumeration import ExactCurve, transcript_law
-from tacit.geometry import Ball
-from tacit.learners.ctrl import CTRL
-from tacit.learners.ctrl.held_point import HeldLinear
-from tacit.learners.l2p_convex.l2p_convex import L2PConvex
-from tacit.learners.stochastic import ObjectivePerturbation
+from tacit.auditing.integration import integrated_draws, interval_law, model_law
+from tacit.auditing.script import ExactCurve, transcript_law
+from tacit.domains import Ball
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.problems import Convex, Stochastic
 

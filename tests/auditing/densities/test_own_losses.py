@@ -2,9 +2,9 @@
 
 import pytest
 
+from tacit.algorithms.convex.ctrl import CTRL
 from tacit.auditing.run import audit
-from tacit.geometry import Ball
-from tacit.learners.ctrl import CTRL
+from tacit.domains import Ball
 from tacit.losses import LogisticLoss, QuadraticFormLoss, SeveralLinks, TabulatedLoss
 from tacit.problems import Convex
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit import Experts, HedgeOnSums, Randomness
-from tacit.auditing.replay.norm_noise import cube_noise, norm_noise, standardised, standardised_cube
-from tacit.learners.stochastic.norms import Norm
-from tacit.mechanisms.running_sums.float_noise import unit_noise
+from tacit import Experts, Randomness
+from tacit.algorithms import HedgeOnSums
+from tacit.algorithms.stochastic.online_to_batch.norms import Norm
+from tacit.auditing.norm_noise import cube_noise, norm_noise, standardised, standardised_cube
+from tacit.noise.running_sums.accumulators import unit_noise
 
 
 def generator(seed=0):

@@ -5,11 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit import Ball, LogisticLoss, OnlineToBatch, Randomness, Stochastic
+from tacit import Randomness, Stochastic
+from tacit.algorithms import OnlineToBatch
 from tacit.auditing import attacks
-from tacit.auditing.replay.running_sums import Response, exact_loss, response
-from tacit.auditing.scripted.script import NotEnumerable
-from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
+from tacit.auditing.script import NotEnumerable
+from tacit.auditing.tapes import Response, exact_loss, response
+from tacit.domains import Ball
+from tacit.losses import LogisticLoss
+from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
 
 
 def generator(seed):

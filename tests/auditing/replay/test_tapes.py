@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from tacit import Experts, HedgeOnSums, LazyExperts, NoisyMirrorDescent, Randomness, Tracking
+from tacit import Experts, Randomness, Tracking
+from tacit.algorithms import HedgeOnSums, LazyExperts, NoisyMirrorDescent
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
-from tacit.auditing.replay.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
-from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, Tree
+from tacit.auditing.tapes import certified_loss, loss_lower_bound, replay_choices, replay_noise
+from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, Tree
 
 
 def generator(seed=0):
@@ -56,7 +57,7 @@ def test_losses_of_replayed_choices_are_exact():
 
 
 def test_a_learner_that_leaks_beside_its_mechanisms_is_seen(monkeypatch):
-    from tacit.learners.experts.lazy_experts import LazyExpertsLearner
+    from tacit.algorithms.experts.lazy_experts import LazyExpertsLearner
 
     honest = LazyExpertsLearner._absorb
 

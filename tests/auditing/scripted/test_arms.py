@@ -6,10 +6,10 @@ import pytest
 
 import tacit
 from planted_bugs.arms import CONTROLS
+from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
+from tacit.auditing.arms import arms_law
 from tacit.auditing.instances import alphabet
-from tacit.auditing.scripted.arms import arms_law
-from tacit.auditing.scripted.enumeration import ExactCurve
-from tacit.learners.arms import BatchedTsallis, PhasedArms
+from tacit.auditing.script import ExactCurve
 from tacit.problems import Arms
 
 
@@ -54,16 +54,53 @@ def test_the_anchor_of_batched_tsallis():
 
 @pytest.mark.parametrize("relation", ["replace", "zero-out"])
 def test_every_pair_of_a_short_stream(relation):
-    plan = BatchedTsallis(Arms(n=2, horizon=3), 1.0, 1, 0.5, 0.3, 0.2, relation=relation)
-    loss, _ = worst(plan, 2)
-    assert loss == pytest.approx(1.0, abs=1e-9)
+    for missing in ("worst", 0.5):
+        plan = BatchedTsallis(Arms(n=2, horizon=3), 1.0, 1, 0.5, 0.3, 0.2, relation=relation, missing=missing)
+        loss, _ = worst(plan, 2)
+        assert loss == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("relation", ["replace", "zero-out"])
 def test_every_pair_of_short_phases(relation):
-    plan = PhasedArms(Arms(n=2, horizon=3, adversary="stochastic"), 1.0, 1, relation=relation)
-    loss, _ = worst(plan, 2)
-    assert loss == pytest.approx(1.0, abs=1e-9)
+    for missing in ("worst", 0.5):
+        plan = PhasedArms(Arms(n=2, horizon=3, adversary="stochastic"), 1.0, 1, relation=relation, missing=missing)
+        loss, _ = worst(plan, 2)
+        assert loss == pytest.approx(1.0, abs=1e-9)
+
+
+SLOW = ("count of missing",)
+LIVE = {
+    "replace": ({}, 3),
+    "late": ({"delay": 1}, 4),
+    "zero-out": ({"relation": "zero-out"}, 3),
+    "zero-out, middle": ({"relation": "zero-out", "missing": 0.5}, 3),
+    "count of missing": ({"count_missing": True}, 3),
+    "several rounds": ({"rounds_per_person": 2}, 3),
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "rounds"),
+    [pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, case in LIVE.items()],
+)
+def test_every_pair_of_live_arms(options, rounds):
+    """The ratio is exactly e^{epsilon/m} for one of a person's m rounds, and absence is a feedback like any other."""
+    options = dict(options)
+    problem = Arms(n=2, horizon=rounds, adversary="stochastic", delay=options.pop("delay", 0))
+    plan = LiveArms(problem, 1.0, 1, **options)
+    letters = alphabet(plan)
+    laws = {
+        stream: arms_law(plan, letters.stream((*stream, *[0] * (rounds - 2))))
+        for stream in product((-1, 0, 3), repeat=2)
+    }
+    replaced = plan.relation is tacit.REPLACE
+    losses = [
+        ExactCurve.of(laws[one], laws[other]).largest_loss
+        for one, other in product(laws, repeat=2)
+        if sum(x != y for x, y in zip(one, other, strict=True)) == 1
+        and (replaced or any(y == -1 != x for x, y in zip(one, other, strict=True)))
+    ]
+    assert max(losses) == pytest.approx(1 / plan.rounds_per_person, abs=1e-9)
 
 
 def test_a_batch_of_two_rounds_is_one_release():

@@ -4,26 +4,19 @@ import numpy as np
 import pytest
 
 from exact.experts_law import Batches, lazy_law, scheduled_law, two_chain_law
-from tacit import (
+from tacit import REPLACE, ZERO_OUT, Experts, Randomness, Tracking
+from tacit.algorithms import (
     L2P,
-    REPLACE,
-    ZERO_OUT,
-    Experts,
     LazyExperts,
     LazyFixedShare,
     LimitedUpdates,
-    Randomness,
     RestartOnShift,
-    SampledFixedShare,
     ScheduledExperts,
-    Tracking,
 )
 from tacit.auditing import attacks
-from tacit.auditing.instances import Instance, alphabet
-from tacit.auditing.neighbours import Search
-from tacit.auditing.scripted.above_threshold import above_threshold, isolation
-from tacit.auditing.scripted.certified_law import frequencies, marginals
-from tacit.auditing.scripted.enumeration import ExactCurve, transcript_law
+from tacit.auditing.certified_law import above_threshold, frequencies, isolation, marginals
+from tacit.auditing.instances import Instance, Search, alphabet
+from tacit.auditing.script import ExactCurve, transcript_law
 
 STREAM = [1, 2, 3, 1, 0, 2]
 STATIONARY = Tracking(n=2, horizon=8, switches=0, adversary="stochastic")
@@ -36,7 +29,6 @@ PLANS = [
     ScheduledExperts(Experts(n=2, horizon=5), eta=0.7),
     LazyFixedShare(Tracking(n=2, horizon=4, switches=1), eta=0.5, force=0.2),
     LazyFixedShare(Tracking(n=2, horizon=4, switches=1), eta=0.5, force=0.2, prior="uniform"),
-    SampledFixedShare(Tracking(n=2, horizon=5, switches=1), eta=0.7, epoch=3),
     LimitedUpdates(STATIONARY, epsilon=2.0),
     RestartOnShift(SHIFTING, epsilon=4.0, interval=1, slope=0.2, margin=0.0),
 ]

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 
 from exact.selection_law import flip_law
-from tacit.auditing.scripted.enumeration import Walk
-from tacit.auditing.scripted.races_and_thresholds import GeometricLaw, race_law
-from tacit.auditing.scripted.script import NotEnumerable, ScriptedRandomness, Stream, symbols
-from tacit.mechanisms import above_threshold as mechanism
-from tacit.mechanisms.above_threshold import AboveThreshold
-from tacit.mechanisms.selection import exponential_mechanism, permute_and_flip
-from tacit.numerics.uniforms import Uniforms
-from tacit.randomness import Randomness
+from tacit.algorithms.tracking import restart_on_shift as mechanism
+from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
+from tacit.auditing.script import GeometricLaw, NotEnumerable, ScriptedRandomness, Stream, Walk, race_law, symbols
+from tacit.noise.randomness import Randomness
+from tacit.noise.selection import exponential_mechanism, permute_and_flip
+from tacit.noise.uniforms import Uniforms
 
 
 def law_of(experiment):

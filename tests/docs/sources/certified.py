@@ -13,25 +13,28 @@ def expert_bounds(rounds: int, n: int, epsilon: float) -> list[float]:
     """No privacy, Theorem 3.2 with its best parameters, lazy experts, Hedge on sums."""
     problem = tacit.Experts(n=n, horizon=rounds)
     plans = [
-        tacit.L2P.calibrate(problem, epsilon=epsilon, delta=1e-6, calibration="paper"),
-        tacit.LazyExperts.calibrate(problem, epsilon=epsilon, delta=1e-6),
-        tacit.HedgeOnSums.calibrate(problem, epsilon=epsilon, delta=1e-6),
+        tacit.algorithms.L2P.calibrate(problem, epsilon=epsilon, delta=1e-6, calibration="paper"),
+        tacit.algorithms.LazyExperts.calibrate(problem, epsilon=epsilon, delta=1e-6),
+        tacit.algorithms.HedgeOnSums.calibrate(problem, epsilon=epsilon, delta=1e-6),
     ]
     return [2 * sqrt(rounds * log(n) / 8), *(float(plan.regret_bound) for plan in plans)]
 
 
 def convex_bounds(family: str, dimension: int, rounds: int) -> list[float]:
     """CTRL and private FTRL."""
-    loss = tacit.ConvexFamily(1.0, 1.0, family)
-    problem = tacit.Convex(domain=tacit.Ball(dimension), loss=loss, horizon=rounds)
-    return [float(plan.calibrate(problem, **TARGET).regret_bound) for plan in (tacit.CTRL, tacit.PrivateFTRL)]
+    loss = tacit.losses.ConvexFamily(1.0, 1.0, family)
+    problem = tacit.Convex(domain=tacit.domains.Ball(dimension), loss=loss, horizon=rounds)
+    return [
+        float(plan.calibrate(problem, **TARGET).regret_bound)
+        for plan in (tacit.algorithms.CTRL, tacit.algorithms.PrivateFTRL)
+    ]
 
 
 def interval_bounds() -> list[float]:
     """Certified regret on the unit interval, epsilon = 1: both kinds of differences at two horizons."""
     return [
         float(
-            tacit.LipschitzGrid.calibrate(
+            tacit.algorithms.LipschitzGrid.calibrate(
                 tacit.Lipschitz(horizon=rounds), coordinates=coordinates, **TARGET
             ).regret_bound
         )
@@ -45,18 +48,18 @@ def leader_bounds(rounds: int, dimension: int, epsilon: float) -> list[float]:
     found = []
     for proper, adversary, betas in ((True, "adaptive", (1.0,)), (True, None, (1.0, 0.25)), (False, None, (1.0, 0.25))):
         for beta in betas:
-            family = tacit.ConvexFamily(1.0, beta, "glm")
-            problem = tacit.Convex(domain=tacit.Ball(dimension), loss=family, horizon=rounds, proper=proper)
+            family = tacit.losses.ConvexFamily(1.0, beta, "glm")
+            problem = tacit.Convex(domain=tacit.domains.Ball(dimension), loss=family, horizon=rounds, proper=proper)
             target = {"epsilon": epsilon, "delta": 1e-6, "adversary": adversary or "oblivious"}
-            found.append(float(tacit.PrivateFTRL.calibrate(problem, **target).regret_bound))
+            found.append(float(tacit.algorithms.PrivateFTRL.calibrate(problem, **target).regret_bound))
     return [*found, sqrt(rounds)]
 
 
 def held_decisions() -> list[float]:
     """How often CTRL changes its decision, d = 10, T = 1e5."""
-    family = tacit.ConvexFamily(1.0, 1.0, "glm")
-    problem = tacit.Convex(domain=tacit.Ball(10), loss=family, horizon=100_000)
-    return [float(tacit.CTRL.calibrate(problem, **TARGET).expected_switches or 0)]
+    family = tacit.losses.ConvexFamily(1.0, 1.0, "glm")
+    problem = tacit.Convex(domain=tacit.domains.Ball(10), loss=family, horizon=100_000)
+    return [float(tacit.algorithms.CTRL.calibrate(problem, **TARGET).expected_switches or 0)]
 
 
 def mirror_bounds(n: int, switches: int, rounds: int) -> list[float]:
@@ -65,20 +68,22 @@ def mirror_bounds(n: int, switches: int, rounds: int) -> list[float]:
         tacit.Tracking(n=n, horizon=rounds, switches=switches, adversary=adversary)
         for adversary in ("oblivious", "adaptive")
     ]
-    return [float(tacit.NoisyMirrorDescent.calibrate(p, epsilon=1.0, delta=0.0).regret_bound) for p in problems]
+    return [
+        float(tacit.algorithms.NoisyMirrorDescent.calibrate(p, epsilon=1.0, delta=0.0).regret_bound) for p in problems
+    ]
 
 
 def recent_bounds(n: int) -> list[float]:
     """The recent leader and noisy mirror descent, pure."""
     problem = tacit.Tracking(n=n, horizon=100_000, switches=3, adversary="stochastic")
-    kinds = (tacit.RecentLeader, tacit.NoisyMirrorDescent)
+    kinds = (tacit.algorithms.RecentLeader, tacit.algorithms.NoisyMirrorDescent)
     return [float(kind.calibrate(problem, epsilon=1.0, delta=0.0).regret_bound) for kind in kinds]
 
 
 def stationary_bounds(n: int) -> list[float]:
     """Limited updates, lazy experts and Hedge on sums, pure."""
     problem = tacit.Experts(n=n, horizon=100_000)
-    kinds = (tacit.LimitedUpdates, tacit.LazyExperts, tacit.HedgeOnSums)
+    kinds = (tacit.algorithms.LimitedUpdates, tacit.algorithms.LazyExperts, tacit.algorithms.HedgeOnSums)
     return [float(kind.calibrate(problem, epsilon=1.0, delta=0.0).regret_bound) for kind in kinds]
 
 
@@ -148,25 +153,25 @@ def certified() -> list[Stated]:
 
 def late_bounds(algorithm: type[tacit.Plan], make: Callable[[int], tacit.Plan], epsilon: float = 1.0) -> list[float]:
     """Certified with feedback 0, 10, 100 and 1000 rounds late."""
-    delta = 0.0 if algorithm in (tacit.BatchedTsallis, tacit.PhasedArms) else 1e-6
+    delta = 0.0 if algorithm in (tacit.algorithms.BatchedTsallis, tacit.algorithms.PhasedArms) else 1e-6
     plans = [algorithm.calibrate(make(delay), epsilon=epsilon, delta=delta) for delay in (0, 10, 100, 1000)]
     return [float(plan.regret_bound) for plan in plans]
 
 
 def late() -> list[Stated]:
     """The table of late feedback."""
-    family = tacit.ConvexFamily(lipschitz=1.0)
+    family = tacit.losses.ConvexFamily(lipschitz=1.0)
     experts = {n: partial(tacit.Experts, n=n, horizon=100_000) for n in (10, 100)}
-    ball = partial(tacit.Convex, domain=tacit.Ball(10), loss=family, horizon=100_000)
+    ball = partial(tacit.Convex, domain=tacit.domains.Ball(10), loss=family, horizon=100_000)
     arms = partial(tacit.Arms, n=20, horizon=100_000, adversary="stochastic")
     rows = [
-        ("`HedgeOnSums`, N = 10", tacit.HedgeOnSums, experts[10]),
-        ("`LazyExperts`, N = 10", tacit.LazyExperts, experts[10]),
-        ("`HedgeOnSums`, N = 100", tacit.HedgeOnSums, experts[100]),
-        ("`LazyExperts`, N = 100", tacit.LazyExperts, experts[100]),
-        ("`PrivateFTRL`, d = 10, G = R = 1, any convex losses", tacit.PrivateFTRL, ball),
-        ("`BatchedTsallis`, K = 20, pure", tacit.BatchedTsallis, arms),
-        ("`PhasedArms`, K = 20, pure", tacit.PhasedArms, arms),
+        ("`HedgeOnSums`, N = 10", tacit.algorithms.HedgeOnSums, experts[10]),
+        ("`LazyExperts`, N = 10", tacit.algorithms.LazyExperts, experts[10]),
+        ("`HedgeOnSums`, N = 100", tacit.algorithms.HedgeOnSums, experts[100]),
+        ("`LazyExperts`, N = 100", tacit.algorithms.LazyExperts, experts[100]),
+        ("`PrivateFTRL`, d = 10, G = R = 1, any convex losses", tacit.algorithms.PrivateFTRL, ball),
+        ("`BatchedTsallis`, K = 20, pure", tacit.algorithms.BatchedTsallis, arms),
+        ("`PhasedArms`, K = 20, pure", tacit.algorithms.PhasedArms, arms),
     ]
     return [
         Stated(
@@ -174,7 +179,7 @@ def late() -> list[Stated]:
             rf"\| {re.escape(name)} \|" + 4 * CELL,
             partial(late_bounds, algorithm, lambda delay, make=make: make(delay=delay)),
             near,
-            slow=algorithm in (tacit.BatchedTsallis, tacit.PhasedArms),
+            slow=algorithm in (tacit.algorithms.BatchedTsallis, tacit.algorithms.PhasedArms),
         )
         for name, algorithm, make in rows
     ]

@@ -8,9 +8,9 @@ from scripts.errata import lazy_to_private
 
 import tacit
 from docs.sources.statement import CELL, Stated, at_most, number
-from tacit.learners.stochastic.weighting import paper_weighted_noise, weighted_noise
-from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
-from tacit.privacy.calibration import gaussian_mu
+from tacit.accounting.calibration import gaussian_mu
+from tacit.algorithms.stochastic.online_to_batch.conversion import paper_weighted_noise, weighted_noise
+from tacit.noise.running_sums import Buffered, SquareRoot, Tree
 
 
 def batch_noise(rounds: int, power: int) -> list[float]:
@@ -42,7 +42,7 @@ def tree_over_buffered() -> list[float]:
 def shares() -> list[float]:
     """How RestartOnShift splits epsilon."""
     problem = tacit.Tracking(n=2, horizon=1000, switches=1, adversary="stochastic")
-    return list(tacit.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0).shares)
+    return list(tacit.algorithms.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0).shares)
 
 
 def committed_regret() -> list[float]:

@@ -10,7 +10,7 @@ from scripts.errata import bandit
 import tacit
 from docs.sources.statement import CELL, ROOT, TARGET, Stated
 from tacit.cli.demo import digits_models
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 from tacit.simulation.comparators import best_switching_sequence
 
 BENCHMARKS = json.loads((ROOT / "benchmarks" / "latest.json").read_text())["results"]
@@ -21,8 +21,8 @@ def bandit_row(n: int, rounds: int) -> list[float]:
     measured = [
         BENCHMARKS["bandit"][f"n={n} T={rounds:.0e} regret{kind}"] for kind in ("", ", pure", ", printed noise")
     ]
-    problem = tacit.Bandit(domain=tacit.Ball(n, 0.5), horizon=rounds, value_range=(0, 1), lipschitz=1)
-    return [*measured, float(tacit.BanditFW.calibrate(problem, **TARGET).regret_bound) / rounds]
+    problem = tacit.Bandit(domain=tacit.domains.Ball(n, 0.5), horizon=rounds, value_range=(0, 1), lipschitz=1)
+    return [*measured, float(tacit.algorithms.BanditFW.calibrate(problem, **TARGET).regret_bound) / rounds]
 
 
 def accuracies(relation: str, model: str) -> list[float]:
@@ -66,9 +66,9 @@ def benchmarked() -> list[Stated]:
 def shifting_regret(rounds: int) -> list[float]:
     """Mean dynamic regret a round of RestartOnShift over 20 seeds, three shifts of gap .3."""
     problem = tacit.Tracking(n=10, horizon=rounds, switches=3, adversary="stochastic")
-    plan = tacit.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
+    plan = tacit.algorithms.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
     changes = tuple(rounds * k // 4 for k in (1, 2, 3))
-    world = tacit.ShiftingBernoulli(10, rounds, changes, gap=0.3)
+    world = tacit.environments.ShiftingBernoulli(10, rounds, changes, gap=0.3)
     regrets = []
     for seed in range(20):
         losses = world.losses(Randomness.replayable(seed).stream("losses"))
@@ -82,7 +82,9 @@ def start_picture() -> list[float]:
     _, losses = digits_models()
     problem = tacit.Experts(n=losses.shape[1], horizon=losses.shape[0])
     plans = [tacit.plan(problem, epsilon=epsilon, delta=1e-6) for epsilon in (1.0, 1e4)]
-    found = [tacit.simulate(plan, tacit.Replay(losses), runs=20, progress=False).mean[-1] for plan in plans]
+    found = [
+        tacit.simulate(plan, tacit.environments.Replay(losses), runs=20, progress=False).mean[-1] for plan in plans
+    ]
     return [*map(float, found), float(ceil(plans[0].regret_bound))]  # a certified number is shown from above
 
 

@@ -4,9 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 
+from tacit.accounting.calibration import gaussian_mu
 from tacit.errors import InvalidInput
-from tacit.mechanisms.running_sums import Buffered, SquareRoot, Tree
-from tacit.privacy.calibration import gaussian_mu
+from tacit.noise.running_sums import Buffered, SquareRoot, Tree
 
 
 @pytest.fixture(scope="module")

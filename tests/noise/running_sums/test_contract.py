@@ -6,8 +6,10 @@ import pickle
 import numpy as np
 import pytest
 
+from tacit.accounting.curves import Gaussian, Pure
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.mechanisms.running_sums import (
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import (
     Buffered,
     CubeTree,
     LaplaceTree,
@@ -18,8 +20,6 @@ from tacit.mechanisms.running_sums import (
     best_gaussian,
     best_laplace,
 )
-from tacit.privacy.curves import Gaussian, Pure
-from tacit.randomness import Randomness
 
 STEPS = 130
 MECHANISMS = [

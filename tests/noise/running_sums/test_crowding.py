@@ -5,10 +5,13 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from tacit import Ball, Convex, LinearLoss, PrivateFTRL
+from tacit import Convex
+from tacit.algorithms import PrivateFTRL
+from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
-from tacit.mechanisms.running_sums.records import SummedRecords, VectorRecords
+from tacit.losses import LinearLoss
+from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.noise.running_sums.accumulators import SummedRecords, VectorRecords
 
 SHARES = {
     10**3: {2: 0.950, 4: 0.908, 10: 0.855, 30: 0.789, 100: 0.708},

@@ -5,13 +5,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.auditing.replay.moved_draws import extreme_pair, moved_draws, paid_move, promised_move
+from tacit.auditing.tapes import extreme_pair, moved_draws, paid_move, promised_move
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.mechanisms.running_sums import LaplaceTree, Tree
-from tacit.mechanisms.running_sums.lattice_sums import FIRST_MULTIPLE, lattice_grid
-from tacit.mechanisms.running_sums.records import SummedRecords, VectorRecords
-from tacit.mechanisms.running_sums.tree import node_level
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import LaplaceTree, Tree
+from tacit.noise.running_sums.accumulators import SummedRecords, VectorRecords, node_level
+from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, lattice_grid
 
 STEPS = 40
 TREES = [Tree(STEPS), LaplaceTree(STEPS, 2), LaplaceTree(STEPS, 3)]

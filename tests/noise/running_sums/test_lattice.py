@@ -7,16 +7,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tacit.auditing.replay.moved_draws import extreme_pair, moved_draws, paid_move, promised_move
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import Gaussian, Pure
+from tacit.accounting.guarantee import EXACT, IDEALIZED
+from tacit.auditing.tapes import extreme_pair, moved_draws, paid_move, promised_move
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
-from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding
-from tacit.mechanisms.running_sums.records import LossRecords, SummedRecords, VectorRecords
-from tacit.numerics.bounds import GAUSSIAN_SIGMA
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import Gaussian, Pure
-from tacit.privacy.guarantee import EXACT, IDEALIZED
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
+from tacit.noise.running_sums.accumulators import LossRecords, SummedRecords, VectorRecords
+from tacit.noise.running_sums.running_sum import Grid, Rounding
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 
 STEPS = 130
 GAUSSIAN = [Tree(STEPS), SquareRoot(STEPS), Buffered(STEPS), Buffered(STEPS, (0.9, 0.5), (0.3, 0.2))]

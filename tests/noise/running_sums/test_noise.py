@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaincc
 
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
 
 DIMENSION = 4000
 ALARM = 1e-6

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import binom
 
-from tacit.mechanisms.running_sums import SquareRoot
+from tacit.noise.running_sums import SquareRoot
 
 
 def test_coefficients_are_the_central_binomials():

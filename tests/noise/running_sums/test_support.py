@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from attacks import rows
-from tacit.geometry import Ball
-from tacit.learners.convex import PrivateFTRL
+from tacit.algorithms.convex import PrivateFTRL
+from tacit.domains import Ball
 from tacit.losses import LinearLoss
-from tacit.mechanisms.running_sums import Buffered, LaplaceTree, Tree
-from tacit.mechanisms.running_sums.records import LossRecords
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
+from tacit.noise.running_sums.accumulators import LossRecords
 from tacit.problems import Convex
-from tacit.randomness import Randomness
 
 RELEASES = 60
 NEAR = np.arange(-12, 13.0)[:, None]

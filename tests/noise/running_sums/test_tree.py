@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms.running_sums import LaplaceTree, Tree
-from tacit.mechanisms.running_sums.tree import digit_sums, largest_digit_sum, node_level, tree_levels
+from tacit.noise.running_sums import LaplaceTree, Tree
+from tacit.noise.running_sums.accumulators import node_level, tree_levels
+from tacit.noise.running_sums.tree import digit_sums, largest_digit_sum
 
 
 def digits(number, base):

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import pytest
 from scripts.docs import browser
 
-from service.page.world import PROBLEM, TARGET, fill
-from service.running import running
+from server.page.world import PROBLEM, TARGET, fill
+from server.running import running
 
 pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "there is a browser")
 AXE = Path(__file__).parents[3] / "build" / "axe"

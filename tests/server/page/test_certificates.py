@@ -3,7 +3,8 @@
 import pytest
 
 import tacit
-from tacit.service.page.certificates import certified, paragraph
+from tacit.accounting.rounding import rounded_up
+from tacit.server.page.views import certified, paragraph
 
 
 def made(problem, **target):
@@ -16,7 +17,7 @@ def test_a_horizon_has_one_number_and_few_rounds_cannot_lose_more_than_they_are(
     assert certified(plan, 0).value == "0"
     assert certified(plan, 7).value == "14"
     assert "so far" in certified(plan, 7).scope
-    assert "in 1 round; 85.02 for all 1,000" in certified(plan, 1).scope
+    assert f"in 1 round; {rounded_up(bound)} for all 1,000" in certified(plan, 1).scope
     late = certified(plan, 999)
     assert float(late.value) >= bound
     assert late.scope == "for all 1,000 rounds"
@@ -39,10 +40,10 @@ def test_a_bound_that_says_nothing_says_so():
 @pytest.mark.parametrize(
     ("guarantee", "words"),
     [
-        (made(tacit.Experts(n=3, horizon=100)).guarantee, ["delta = 1e-06", "any other", "stand in one round."]),
+        (made(tacit.Experts(n=3, horizon=100)).guarantee, ["delta = 1e-06", "any other", "in one round;"]),
         (made(tacit.Arms(n=3, horizon=100)).guarantee, ["epsilon = 1.", "adaptive adversary"]),
         (made(tacit.Experts(n=2, horizon=9), relation="zero-out").guarantee, ["a public constant"]),
-        (made(tacit.Experts(n=2, horizon=9), rounds_per_person=2).guarantee, ["at most 2 rounds"]),
+        (made(tacit.Experts(n=2, horizon=9), rounds_per_person=2).guarantee, ["in up to 2 rounds, together"]),
     ],
 )
 def test_the_contract_is_a_paragraph(guarantee, words):

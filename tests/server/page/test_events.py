@@ -7,14 +7,12 @@ import time
 
 import httpx
 
-from service.page.world import PROBLEM, TARGET, fill
-from service.running import running
+from server.page.world import PROBLEM, TARGET, fill
+from server.running import running
 from tacit.errors import StoreError
-from tacit.service.access import COOKIE
-from tacit.service.errors import Problem
-from tacit.service.page import events as streaming
-from tacit.service.page.events import Events
-from tacit.service.page.watch import Watch
+from tacit.server.http import COOKIE, Problem
+from tacit.server.page import watch as streaming
+from tacit.server.page.watch import Events, Watch
 
 
 def events(answer):
@@ -61,10 +59,10 @@ def test_viewers_share_one_look_and_leave_nothing_behind(store):
     watch, looks = Watch(store), []
     look = watch.look
     watch.look = lambda *args, **options: looks.append(args) or look(*args, **options)
-    stream = Events(watch, tick=0.01)
+    stream = Events(watch, 9, tick=0.01)
 
     async def view():
-        told = [text async for text in _first(stream.stream("", closing, allowed), 6)]
+        told = [text async for text in _first(stream.stream("", 1, closing, allowed), 3)]
         return "".join(told)
 
     async def main():
@@ -103,11 +101,11 @@ def test_a_store_that_does_not_answer_is_told_and_forgiven(store):
             raise answer
 
     watch.look = look
-    stream = Events(watch, tick=0.01)
+    stream = Events(watch, 9, tick=0.01)
 
     async def main():
         told = []
-        async for text in stream.stream("", threading.Event(), allowed):
+        async for text in stream.stream("", 1, threading.Event(), allowed):
             told.append(text)
             if "event: fine" in text:
                 return "".join(told)
@@ -120,7 +118,7 @@ def test_a_store_that_does_not_answer_is_told_and_forgiven(store):
 def test_silence_is_broken_and_whoever_may_not_look_any_more_is_let_go(store, monkeypatch):
     monkeypatch.setattr(streaming, "BEAT", 0.02)
     monkeypatch.setattr(streaming, "TRUST", 0.2)
-    stream, checks = Events(Watch(store), tick=0.01), []
+    stream, checks = Events(Watch(store), 9, tick=0.01), []
 
     async def check():
         checks.append(None)
@@ -129,7 +127,7 @@ def test_silence_is_broken_and_whoever_may_not_look_any_more_is_let_go(store, mo
 
     async def main():
         async with asyncio.timeout(20):
-            return [text async for text in stream.stream("", threading.Event(), check)]
+            return [text async for text in stream.stream("", 1, threading.Event(), check)]
 
     told = asyncio.run(main())
     assert told[0].startswith("retry: ")
@@ -140,11 +138,11 @@ def test_silence_is_broken_and_whoever_may_not_look_any_more_is_let_go(store, mo
 
 def test_those_who_come_at_once_are_no_more_than_others(store, monkeypatch):
     monkeypatch.setattr(streaming, "MOST", 2)
-    stream = Events(Watch(store), tick=0.01)
+    stream = Events(Watch(store), 9, tick=0.01)
 
     async def main():
-        streams = [stream.stream("", threading.Event(), allowed) for _ in range(5)]
-        assert not stream.full
+        streams = [stream.stream("", 1, threading.Event(), allowed) for _ in range(5)]
+        assert stream.room(1)
         told = [await anext(viewer, None) for viewer in streams]
         for viewer in streams:
             await viewer.aclose()

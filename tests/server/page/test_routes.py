@@ -7,10 +7,10 @@ import httpx
 import pytest
 
 from attacks import rows
-from service.page.world import PROBLEM, TARGET
-from tacit.service.access import COOKIE
-from tacit.service.page import events as streaming
-from tacit.service.tokens import Tokens
+from server.page.world import PROBLEM, TARGET
+from tacit.server.http import COOKIE
+from tacit.server.page import watch as streaming
+from tacit.server.tokens import Tokens
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tacit.service.page.strips import OTHERS, PARTS, SHOWN, TRACKED, Scale, Strip
+from tacit.server.page.views import OTHERS, PARTS, SHOWN, TRACKED, Scale, Strip
 from tacit.store.history import Count
 
 

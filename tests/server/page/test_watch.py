@@ -2,18 +2,20 @@
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
 import tacit
 from attacks import rows
-from service.page.world import PROBLEM, TARGET, fill
-from tacit.privacy import budgets
-from tacit.service.page import watch as watching
-from tacit.service.page.watch import Watch
-from tacit.store.turns import written
+from server.page.world import PROBLEM, TARGET, fill
+from tacit.accounting import ledger as budgets
+from tacit.server import learners as at_hand
+from tacit.server.page import watch as watching
+from tacit.server.page.watch import Watch
+from tacit.store import ledgers as stored
+from tacit.store.live import written
 
 HOSTILE = "<script>alert('x')</script>\"&amp;'"
 ADDRESS = "http://127.0.0.1:8000/"
@@ -125,7 +127,7 @@ def test_a_plan_that_comes_later_is_told(store):
     watch.look(1.0, plans=1)
     (change,), _ = watch.changes(stamp)
     assert "nobody can lose more in 10 rounds" in change.content["html"]
-    assert "LazyExperts" in change.content["problem"]
+    assert "HedgeOnSums" in change.content["problem"]
 
 
 def test_charges_and_new_periods_are_told(store, monkeypatch):
@@ -141,12 +143,13 @@ def test_charges_and_new_periods_are_told(store, monkeypatch):
     (change,), stamp = watch.changes(stamp)
     assert change.kind == "ledgers"
     assert 'class="ledger low"' in change.content["html"]
-    later = lambda: datetime(2999, 1, 5, tzinfo=UTC)  # noqa: E731
-    for module in (budgets, watching, tacit.privacy.ledger):
+    next_month = (datetime.now(UTC).replace(day=1) + timedelta(days=32)).replace(day=5)
+    later = lambda: next_month  # noqa: E731
+    for module in (budgets, at_hand, stored):
         monkeypatch.setattr(module, "now", later)
     watch.look(1.0)
     (change,), _ = watch.changes(stamp)
-    assert "2 of 2 left</b> in 2999-01" in change.content["html"]
+    assert f"2 of 2 left</b> in {next_month:%Y-%m}" in change.content["html"]
 
 
 def test_hostile_names_are_text(store):
@@ -198,7 +201,7 @@ def test_points_are_shown_without_shares(store):
         request = json.dumps({"problem": None, "text": "Convex(...)", "target": {}})
         transaction.run("UPDATE tacit_learners SET rounds = 1, request = :request", request=request)
         point = written(np.array([0.25, 0.5, -1.0, 0.0]))
-        transaction.run("INSERT INTO tacit_decisions VALUES (1, 0, :point, NULL)", point=point)
+        transaction.run("INSERT INTO tacit_decisions VALUES (1, 0, :point)", point=point)
     watch = looked(store)
     page = watch.page(ADDRESS)
     assert "Convex(...)" in page

@@ -5,7 +5,7 @@ import tacit
 PROBLEM = tacit.Experts(n=4, horizon=100_000, delay=20)
 TARGET = {"epsilon": 1.0, "delta": 1e-6}
 _NUMBERS = "WITH RECURSIVE n(i) AS (SELECT {first} UNION ALL SELECT i + 1 FROM n WHERE i < :last) "
-_COLUMNS = "signature, request, guarantee, ledger, epoch, charged"
+_COLUMNS = "signature, request, guarantee, ledger, epoch, charged, salt"
 
 
 def fill(store, learners, rounds, *, name="learner"):
@@ -28,7 +28,7 @@ def fill(store, learners, rounds, *, name="learner"):
         if rounds:
             transaction.run(
                 f"INSERT INTO tacit_decisions {_NUMBERS.format(first=0)} "
-                "SELECT id, i, CAST((i / (7 + id) * 13 + i * id / :last) % 4 AS TEXT), NULL FROM n, tacit_learners",
+                "SELECT id, i, CAST((i / (7 + id) * 13 + i * id / :last) % 4 AS TEXT) FROM n, tacit_learners",
                 last=rounds - 1,
             )
             transaction.run("UPDATE tacit_learners SET rounds = :rounds", rounds=rounds)

@@ -22,10 +22,10 @@ from math import exp, expm1
 
 import numpy as np
 
+from tacit.accounting.curves import Pure
+from tacit.accounting.guarantee import REPLACE, Relation, as_relation
 from tacit.errors import PrivacyError
-from tacit.numerics.discrete_laplace import SMALLEST_RATE, laplace_rate
-from tacit.privacy.curves import Pure
-from tacit.privacy.guarantee import REPLACE, Relation, as_relation
+from tacit.noise.discrete_laplace import SMALLEST_RATE, laplace_rate
 from tacit.validation import FloatArray, check_integer, check_positive
 
 # A larger rate would save nothing: noise that is other than 0 with probability 2 e^-64 costs no utility.

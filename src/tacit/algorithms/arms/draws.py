@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.learners.arms.tsallis_batches import Tape
-from tacit.numerics.decisions import decide_weighted, draw_weighted
-from tacit.numerics.discrete_laplace import DiscreteLaplace
-from tacit.numerics.uniforms import Uniforms, fractions
-from tacit.randomness import Randomness
+from tacit.noise.discrete_laplace import DiscreteLaplace
+from tacit.noise.exact_draws import draw_weighted, weighted_draws
+from tacit.noise.randomness import Randomness
+from tacit.noise.source import Words
+from tacit.noise.uniforms import Uniforms, fractions
 from tacit.validation import FloatArray, IntArray
 
 _WHOLE = 2.0**-53
@@ -49,15 +49,13 @@ class Draws:
         """An arm with these probabilities."""
         return draw_weighted(self._arms, probabilities)
 
-    def tape(self, rounds: int, batches: int) -> tuple[int, Tape]:
-        """What so many rounds and batches draw, for one compiled pass, and the index of the first word for arms."""
-        bits, noise = self._bits.take(rounds)[1], self._noise.draw(batches)
-        index, arms = self._arms.take(batches)
-        return index, Tape(bits, noise, arms)
+    def arm_words(self, count: int) -> tuple[int, Words]:
+        """The uniforms of the next `count` arms, for `arms_of`, and the index of the first one."""
+        return self._arms.take(count)
 
-    def arm_of(self, index: int, word: int, probabilities: FloatArray) -> int:
-        """`arm` by a word of a tape that its first 53 bits do not decide."""
-        return decide_weighted(self._arms, index, word, probabilities)
+    def arms_of(self, index: int, words: Words, probabilities: FloatArray) -> IntArray:
+        """An arm for each uniform, the first of them number `index`: the same as `arm` one after the other."""
+        return weighted_draws(self._arms, index, words, probabilities)
 
     @property
     def private(self) -> bool:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
+from tacit.noise.randomness import Process, Randomness
 from tacit.problems import Bandit
-from tacit.randomness import Process, Randomness
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray, check_integer, check_number, real_array
 
 Values = Callable[[FloatArray, int], ArrayLike]

@@ -12,11 +12,15 @@ that of the gradient itself. An exact leader on exact sums of any vectors meets 
 This is the Euclidean mirror map |x|^2/2. Any other map that is 1-strongly convex in some norm has the same bound with
 its spread over the set (largest minus smallest value) in place of |x*|^2/2, distances in its norm, and gradients in the
 dual one: its conjugate is 1-smooth there, which is all that the proof asks of it. `mirror_maps` has the entropy.
+
+Mirror maps for `NoisyOCO` besides |x|^2/2, with what `noisy_regret` needs to know of each (Lemma 4.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import log
 from typing import Any, Protocol
 
 import numpy as np
@@ -65,7 +69,7 @@ class ExactSums:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-        self._total = real_array("ExactSums", "total", state["total"], self._total.shape).copy()
+        self._total = real_array("ExactSums", "total", state["total"], self._total.shape)
 
 
 class NoisyOCO:
@@ -155,7 +159,7 @@ class NoisyOCO:
         shape = self._next[0].shape
         try:
             step = int(state["step"])
-            points = [real_array("NoisyOCO", "next", point, shape).copy() for point in state["next"]]
+            points = [real_array("NoisyOCO", "next", point, shape) for point in state["next"]]
             if not (points and np.isfinite(points).all() and 0 <= step <= self._steps):
                 raise InvalidInput(f"This NoisyOCO has {self._steps} steps; the state is at step {step}.")
             self._sums.load_state_dict(state["sums"])
@@ -180,3 +184,36 @@ def noisy_regret(
         map_error: bound on the sum over all steps of the expected distance from the exact leader.
     """
     return spread / eta + eta / 2 * steps * second_moment + mean_norm * map_error
+
+
+@dataclass(frozen=True)
+class EntropicMap:
+    """The entropy sum x ln x on the simplex: 1-strongly convex in the l1 norm, by Pinsker's inequality.
+
+    Its leaders are exponential weights. In `noisy_regret`, distances are l1 and gradients are measured by their largest
+    entry; `NoisyOCO(leader=map.leader, start=map.start, ...)` plays it.
+
+    >>> EntropicMap(2).leader(np.array([0.0, np.log(3.0)])).round(2)
+    array([0.75, 0.25])
+    """
+
+    dimension: int
+
+    def __post_init__(self) -> None:
+        check_dimension("EntropicMap", "dimension", self.dimension, at_least=2)
+
+    @property
+    def spread(self) -> float:
+        """From the uniform distribution to a vertex: ln n."""
+        return log(self.dimension)
+
+    @property
+    def start(self) -> FloatArray:
+        """The leader of nothing, as a new array."""
+        return np.full(self.dimension, 1.0 / self.dimension)
+
+    def leader(self, slope: FloatArray) -> FloatArray:
+        """The minimiser of the entropy plus <slope, x>."""
+        checked = real_array("EntropicMap", "slope", slope, (self.dimension,))
+        weights = np.exp(checked.min() - checked)
+        return np.asarray(weights / weights.sum())

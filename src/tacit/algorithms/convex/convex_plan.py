@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
-from tacit.losses.base import Loss, RowLoss, asks_user
+from tacit.losses.loss import Loss, RowLoss, asks_user
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, Problem
-from tacit.randomness import Randomness
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
 
 
@@ -39,7 +39,7 @@ class ConvexPlan(Plan):
         if not isinstance(self.problem.loss, Loss):
             raise InvalidInput(
                 f"{self.algorithm} cannot start from {self.problem.loss!r}: it has constants only. "
-                "Give the problem a loss, for example tacit.LogisticLoss()."
+                "Give the problem a loss, for example tacit.losses.LogisticLoss()."
             )
         return self.problem.loss
 
@@ -98,8 +98,3 @@ class ConvexLearner(Learner):
     @abstractmethod
     def _absorb_rows(self, rows: Any, actions: FloatArray, first: int) -> None:
         """Play the rounds from `first` on and write their actions; counting rounds is done elsewhere."""
-
-    def _move(self, point: FloatArray) -> None:
-        if self._action is not None and not np.array_equal(point, self._action):
-            self._switches += 1
-        self._action = point

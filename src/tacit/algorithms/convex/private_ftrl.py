@@ -8,33 +8,37 @@ is more to say. Linear losses: only the marginal law of the noise enters, so it 
 independent increments, and privacy costs eta d sigma_T^2/2 in all. Smooth losses: noise that is independent of the
 gradients cancels at first order. Two streams make it so: gradients are taken at the points of one noise, and the points
 of the other are played. Where decisions may leave the domain, one stream without a projection is enough.
+
+All certificates are R^2/(2 eta) + (eta/2) V + eta^2 W + a constant (`Terms`), in four ways for the forms above; their
+proofs stand in docs/algorithms/private-ftrl.md. On the lattice the bounds are for quantised gradients, and roundings of
+the noise move points: what both cost is part of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from math import isfinite, sqrt
+from functools import cached_property, partial
+from math import ceil, isfinite, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.rounding import rounded_up
+from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
+from tacit.domains.convex_set import FullDimensionalSet, ProjectableSet
 from tacit.errors import PrivacyError
-from tacit.geometry.base import ProjectableSet
-from tacit.learners.convex.common import ConvexLearner, ConvexPlan
-from tacit.learners.convex.ftrl_regret import Setting, Terms, any_losses, linear_losses, not_projected, two_streams
-from tacit.learners.on_sums import RunningSumPlan, private_sum
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.small_problems import clipped_losses, few_rounds
-from tacit.learners.target import RegretBound, Target
-from tacit.losses.base import RowLoss
-from tacit.mechanisms.running_sums import RunningSum
-from tacit.mechanisms.running_sums.base import check_mechanism
-from tacit.mechanisms.running_sums.records import VectorRecords
-from tacit.privacy.rounding import rounded_up
+from tacit.losses.loss import RowLoss, clip_rows, finite_rows
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import RunningSum
+from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords, VectorRecords
+from tacit.noise.running_sums.running_sum import Grid, check_mechanism
+from tacit.noise.sampler_bounds import chi_mean
 from tacit.problems import Convex
-from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_flag, check_integer, check_positive
+from tacit.runtime.on_sums import RunningSumPlan, private_sum, sum_instances
+from tacit.runtime.rate_search import best_batch, tosses
+from tacit.runtime.small_instances import SmallInstance, clipped_losses, few_rounds
+from tacit.runtime.target import RegretBound, Target
+from tacit.validation import FloatArray, check_choice, check_flag, check_integer, check_positive, invalid
 
 ADVERSARIES = ("oblivious", "adaptive")
 RATES = ("certified", "practical", "given")
@@ -66,10 +70,12 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         streams: 1, or 2 independent noises on the same sums: one for the points where gradients are taken, one for
             those that are played. `calibrate` takes what has the smaller certified regret, or `streams=` as given.
         projected: whether decisions are projected onto the domain; False only for a problem with proper=False.
+        batch: rounds that are decided alike, whose gradients are added up before they are hidden; more than 1 where
+            switches are limited.
         rate: how eta was chosen: "certified" (the smallest certified regret), "given", or "practical": one
             projected stream at the rate that would be best without a projection.
 
-    >>> from tacit.geometry import Ball
+    >>> from tacit.domains import Ball
     >>> from tacit.losses import LinearLoss, LogisticLoss
     >>> problem = Convex(domain=Ball(10), loss=LinearLoss(), horizon=10_000)
     >>> plan = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
@@ -89,12 +95,14 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     streams: int = 1
     projected: bool = True
     rate: str = "certified"
+    batch: int = 1
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of gradients, hence every decision"
     theorem: ClassVar[str] = "private running sum; the projection is post-processing"
 
     def _check_parameters(self) -> None:
-        check_mechanism("PrivateFTRL", self.mechanism, self.rounds - 1)
+        check_integer("PrivateFTRL", "batch", self.batch, at_most=min(self.rounds, LARGEST_SUMMED))
+        check_mechanism("PrivateFTRL", self.mechanism, tosses(self.rounds, self.batch))
         check_positive("PrivateFTRL", "eta", self.eta)
         check_choice("PrivateFTRL", "adversary", self.adversary, ADVERSARIES)
         check_choice("PrivateFTRL", "streams", self.streams, (1, 2))
@@ -105,6 +113,10 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
             projectable(self.problem)
         else:
             self._check_free()
+        if self.batch > 1 and self.problem.delay:
+            raise PrivacyError(
+                "PrivateFTRL in batches takes no delay: take batch=1, which promises no limit on switches."
+            )
         if self.streams == 2:
             _check_two_streams(self.problem, self.mechanism, self.adversary)
 
@@ -114,6 +126,11 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
                 "PrivateFTRL leaves out the projection only in one stream, for losses fixed in advance and a problem "
                 "with proper=False."
             )
+
+    @property
+    def proper(self) -> bool:
+        """Whether decisions are projected."""
+        return self.projected
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -131,11 +148,16 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         """G, the norm to which gradients are clipped: their largest one wherever decisions may be."""
         return self.problem.lipschitz if self.projected else self.problem.everywhere.lipschitz
 
-    @property
+    @cached_property
     def records(self) -> VectorRecords:
-        """Gradients, clipped to the Lipschitz constant."""
-        dimension = self.problem.domain.hull_dimension
-        return VectorRecords(dimension, self.relation.sides, self.rounds_per_person, self.lipschitz)
+        """Gradients, clipped to the Lipschitz constant, or the sums of a batch of them."""
+        facts = self.problem.domain.hull_dimension, self.relation.sides, self.rounds_per_person, self.lipschitz
+        return VectorRecords(*facts) if self.batch == 1 else SummedRecords(*facts, batch=self.batch)
+
+    @property
+    def expected_switches(self) -> float:
+        """One at most after every batch but the last."""
+        return float(tosses(self.rounds, self.batch))
 
     @property
     def trivial_regret(self) -> float:
@@ -163,6 +185,8 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         else:
             formula = "R^2/(2 eta) + eta G^2 T/2 + eta G E|noise| summed over rounds"
         late = " + eta G^2 D T" if self.problem.delay else ""
+        if self.batch > 1:
+            assumptions.append("G, beta and T those of the sums of a batch")
         if self.problem.loss.family == "custom":
             assumptions.append("convex loss with the given gradient, clipped where it is longer than G")
         return RegretBound(value, formula + late, tuple(assumptions))
@@ -182,20 +206,22 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     @cached_property
     def _setting(self) -> Setting:
-        problem, domain = self.problem, self.problem.domain
+        """The numbers of the game whose rounds are batches: their losses are sums of `batch` losses."""
+        problem, domain, batch = self.problem, self.problem.domain, self.batch
         constants = problem.constants if self.projected else problem.everywhere
         return Setting(
             radius=domain.radius,
             diameter=domain.diameter,
-            lipschitz=self._longest,
-            smoothness=constants.smoothness,
-            height=problem.loss.height(domain),
+            lipschitz=batch * self._longest,
+            smoothness=batch * constants.smoothness,
+            height=batch * problem.loss.height(domain),
             directions=1 if problem.loss.family in ("glm", "linear") else domain.hull_dimension,
             dimension=domain.hull_dimension,
-            rounds=self.rounds,
+            rounds=tosses(self.rounds, batch) + 1,
             mechanism=self.mechanism,
             grid=self.grid,
             delay=self.problem.delay,
+            batch=batch,
         )
 
     @cached_property
@@ -216,16 +242,39 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         mechanism: RunningSum | None = None,
         eta: float | None = None,
         streams: int | None = None,
+        batch: int | None = None,
     ) -> PrivateFTRL:
-        if target.max_switches is not None and target.max_switches < (problem.horizon or 1) - 1:
-            raise PrivacyError("PrivateFTRL cannot promise a limit on switches: its decision may change every round.")
         check_choice("PrivateFTRL.calibrate", "rate", rate, RATES[:2])
-        steps = (problem.horizon or 1) - 1
-        sums, privacy = private_sum(steps, target, mechanism)
+        rounds = problem.horizon or 1
+        least = fewest_rounds(rounds, target.max_switches)
+        make = partial(cls._in_batches, problem, target, rate, mechanism, eta, streams)
+        if batch is not None:
+            if check_integer("PrivateFTRL.calibrate", "batch", batch, at_most=rounds) < least:
+                raise invalid("PrivateFTRL.calibrate", "batch", f"at least {least} for so few switches", batch)
+            return make(batch)
+        if least == 1 or mechanism is not None:  # without a limit every round may decide anew
+            return make(least)
+        most = min(rounds, LARGEST_SUMMED)
+        found = best_batch(most, lambda size: (float((plan := make(size)).regret_bound), plan), first=least)
+        return found[1] if found else make(least)
+
+    @classmethod
+    def _in_batches(
+        cls,
+        problem: Convex,
+        target: Target,
+        rate: str,
+        mechanism: RunningSum | None,
+        eta: float | None,
+        streams: int | None,
+        batch: int,
+    ) -> PrivateFTRL:
+        """The plan of smallest certified regret with batches of this size."""
+        sums, privacy = private_sum(tosses(problem.horizon or 1, batch), target, mechanism)
         # A bound for losses fixed in advance holds for each draw of independent ones.
         against = "oblivious" if target.adversary == "stochastic" else target.adversary
         projected = problem.proper or against != "oblivious"
-        plain = cls(problem, 1.0, sums, privacy, against, projected=projected, **target.contract)
+        plain = cls(problem, 1.0, sums, privacy, against, projected=projected, batch=batch, **target.contract)
         if rate == "practical":
             return _practical(plain, streams, eta)
         # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.
@@ -235,7 +284,10 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds at its own privacy."""
-        return self._summed(few_rounds(clipped_losses(self.problem)))
+        problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
+        steps = tosses(problem.horizon or 1, batch)
+        small = replace(self, problem=problem, batch=batch, mechanism=replace(self.mechanism, steps=steps))
+        return sum_instances(small, steps)
 
     def _learner(self, randomness: Randomness) -> PrivateFTRLLearner:
         return (PrivateFTRLLearner if self.streams == 1 else TwoStreamsLearner)(self, randomness)
@@ -245,14 +297,21 @@ class PrivateFTRLLearner(ConvexLearner):
     """Projects minus eta times the noisy sum of clipped gradients."""
 
     plan: PrivateFTRL
-    _state: ClassVar[tuple[str, ...]] = ("_sums", "_points")
+    _state: ClassVar[tuple[str, ...]] = ("_sums", "_points", "_pending", "_waiting")
     _reacts = True
 
     def __init__(self, plan: PrivateFTRL, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._projection = projectable(plan.problem) if plan.projected else None
+        # Whatever is asked for in every round is looked up once.
+        self._row_loss = self._loss if isinstance(self._loss, RowLoss) else None
+        self._dimension = self._domain.dimension
+        self._centre = self._domain.centre if isinstance(self._domain, FullDimensionalSet) else None
+        self._nearest = projectable(plan.problem).nearest if plan.projected else None
         self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
         self._norm = plan.lipschitz
+        self._batch, self._last = plan.batch, plan.mechanism.steps * plan.batch  # no decision after round `_last`
+        self._pending = np.zeros(self._domain.hull_dimension)  # of the batch in hand; whole numbers on a lattice
+        self._waiting = 0  # how many gradients that is
         self._action = np.array(self._domain.centre)
         self._opens = self._delay > 0
         self._points = np.zeros((self._delay + 1 if self._opens else 0, self._domain.dimension))  # of open rounds
@@ -265,8 +324,8 @@ class PrivateFTRLLearner(ConvexLearner):
         """With a delay: the gradient at the point of that round."""
         if not self._opens:
             return self._check(feedback)
-        if isinstance(self._loss, RowLoss):
-            return self._check_row(number, super()._check(feedback)[0])
+        if self._row_loss is not None:
+            return self._check_row(number, self._row_loss.pack(feedback, self._dimension, many=False)[0])
         return [self._answered(self._points[number % len(self._points)], feedback)]
 
     def _check_row(self, number: int, row: FloatArray) -> Any:
@@ -280,43 +339,61 @@ class PrivateFTRLLearner(ConvexLearner):
 
     @np.errstate(all="ignore")
     def _check(self, feedback: Any) -> Any:
-        if isinstance(self._loss, RowLoss):
-            return super()._check(feedback)
+        if self._row_loss is not None:
+            return self._row_loss.pack(feedback, self._dimension, many=False)
         # The user's function is asked here, about the point of the round in hand, before anything changes.
         return [self._answered(self._asked, feedback)]
 
     def _answered(self, point: FloatArray, feedback: Any) -> FloatArray:
-        """The gradient that a loss of the user's gives at a copy of a point, clipped; nothing if it is not finite."""
-        gradient = np.array(self._loss.gradient(point.copy(), feedback), dtype=np.float64)
-        return self._clipped(gradient) if np.isfinite(gradient).all() else np.zeros_like(point)
+        """The gradient that a loss of the user's gives at a copy of a point, clipped, before anything changes."""
+        gradient = self._loss.gradient(point.copy(), feedback)
+        rows = finite_rows(self.plan.algorithm, "gradient", gradient, point.size, many=False)
+        return np.asarray(clip_rows(rows, self._norm)[0])
 
     def _nothing(self) -> Any:
         return [np.zeros(self._domain.dimension)]
 
     def _consistent(self) -> bool:
-        return self._sums.step == min(self._round, self.plan.rounds - 1)
+        return self._sums.step * self._batch + self._waiting == min(self._round, self._last)
+
+    @np.errstate(all="ignore")
+    def _absorb(self, rows: Any) -> None:
+        if self._round < self._last:
+            self._follow(rows)
 
     def _absorb_rows(self, rows: Any, actions: FloatArray, first: int) -> None:
-        packed = isinstance(self._loss, RowLoss) and not isinstance(rows, list)  # a list holds gradients
         for index in range(len(rows)):
             actions[index] = self._action
-            if first + index + 1 == self.plan.rounds:
-                return
-            gradient = self._gradient(rows[index : index + 1], self._asked) if packed else rows[index]
-            self._add(self._domain.restrict(gradient))
+            if first + index < self._last:
+                self._follow(rows[index : index + 1])
+
+    def _follow(self, rows: Any) -> None:
+        """Take the gradient of one round, and decide anew if its batch is full."""
+        packed = self._row_loss is not None and not isinstance(rows, list)  # a list holds gradients
+        gradient = self._gradient(rows, self._asked) if packed else rows[0]
+        if self._centre is None:
+            gradient = self._domain.restrict(gradient)
+        if self._batch == 1:
+            self._add(gradient)
+            return
+        assert isinstance(self.plan.records, SummedRecords)
+        self._pending = self._pending + self.plan.records.each(gradient, self.plan.grid.units)
+        self._waiting += 1
+        if self._waiting == self._batch:
+            self._add(self._pending)
+            self._pending, self._waiting = np.zeros_like(self._pending), 0
 
     def _add(self, gradient: FloatArray) -> None:
         self._move(self._point(self._sums.add(gradient)))
 
     def _point(self, noisy: FloatArray) -> FloatArray:
-        point = self._domain.from_hull(-self.plan.eta * noisy)
-        return point if self._projection is None else self._projection.project(point)
+        step = -self.plan.eta * noisy
+        point = self._domain.from_hull(step) if self._centre is None else self._centre + step
+        return point if self._nearest is None else self._nearest(point)
 
     def _gradient(self, data: FloatArray, point: FloatArray) -> FloatArray:
-        assert isinstance(self._loss, RowLoss)
-        return self._clipped(self._loss.gradients(point, data)[0])
-
-    def _clipped(self, gradient: FloatArray) -> FloatArray:
+        assert self._row_loss is not None
+        gradient: FloatArray = self._row_loss.gradients(point, data)[0]
         # The constants hold up to rounding; the clip makes the sensitivity exact.
         size = sqrt(float(gradient @ gradient))
         return gradient if size <= self._norm else gradient * (self._norm / size * (1 - 1e-15))
@@ -325,7 +402,7 @@ class PrivateFTRLLearner(ConvexLearner):
 class TwoStreamsLearner(PrivateFTRLLearner):
     """Takes gradients at the points of one noise and plays those of another, which no gradient has ever seen."""
 
-    _state = ("_sums", "_points", "_played_sums", "_query")
+    _state = (*PrivateFTRLLearner._state, "_played_sums", "_query")
 
     def __init__(self, plan: PrivateFTRL, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -342,6 +419,11 @@ class TwoStreamsLearner(PrivateFTRLLearner):
     def _add(self, gradient: FloatArray) -> None:
         self._query = self._point(self._sums.add(gradient))
         self._move(self._point(self._played_sums.add(gradient)))
+
+
+def fewest_rounds(rounds: int, max_switches: int | None) -> int:
+    """The smallest batch with which a limit on switches is kept."""
+    return 1 if max_switches is None else min(rounds, ceil(rounds / (max_switches + 1)))
 
 
 def projectable(problem: Convex) -> ProjectableSet:
@@ -384,3 +466,168 @@ def _practical(plain: PrivateFTRL, streams: int | None, eta: float | None) -> Pr
         )
     projected = replace(plain, projected=True, rate="practical")
     return replace(projected, eta=not_projected(projected._setting).best_rate)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """R^2/(2 eta) + (eta/2) variation + eta^2 bend + constant."""
+
+    radius: float
+    variation: float
+    bend: float = 0.0
+    constant: float = 0.0
+
+    def at(self, eta: float) -> float:
+        """The bound at this rate."""
+        return self.radius**2 / (2 * eta) + eta * self.variation / 2 + eta**2 * self.bend + self.constant
+
+    @property
+    def best_rate(self) -> float:
+        """The root of 4 W eta^3 + V eta^2 = R^2, by Newton's method: convex, and from the right it never overshoots."""
+        eta = self.radius / sqrt(self.variation)
+        for _ in range(200):
+            excess = eta**2 * (4 * self.bend * eta + self.variation) - self.radius**2
+            following = eta - excess / (eta * (12 * self.bend * eta + 2 * self.variation))
+            if not 0 < following < eta:
+                break
+            eta = following
+        return eta
+
+
+@dataclass(frozen=True)
+class FreeTerms(Terms):
+    """Without a projection: besides, what it costs that each gradient may be shortened by `lost`.
+
+    Points may be eta G t away from the centre, so at first sight the t-th one costs eta G t `lost`. But if no loss on
+    the domain lies more than F above its smallest value, the mean square of the distance to the comparator grows by at
+    most 2 eta (F + beta eta^2 c std_t^2/2 + lost times the distance) + eta^2 G^2 a round, roundings of the noise aside.
+    """
+
+    lost: float = 0.0
+    height: float = float("inf")
+    lipschitz: float = 0.0
+    rounds: int = 0
+
+    def at(self, eta: float) -> float:
+        """The bound at this rate."""
+        drift = eta * self.rounds * self.lost
+        square = self.radius**2 + 2 * eta * (self.rounds * self.height + eta**2 * self.bend) + eta**2 * self.variation
+        distance = drift + sqrt(drift**2 + square)
+        return super().at(eta) + min(eta * self._shortened, self.lost * self.rounds * distance)
+
+    @property
+    def best_rate(self) -> float:
+        """The better one of the rates with and without what shortened gradients cost at first sight."""
+        plain = super().best_rate
+        careful = Terms(self.radius, self.variation + 2 * self._shortened, self.bend).best_rate
+        return min(plain, careful, key=self.at)
+
+    @property
+    def _shortened(self) -> float:
+        return self.lipschitz * self.lost * self.rounds * (self.rounds - 1) / 2
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The public numbers that the bounds are made of.
+
+    Attributes:
+        radius: R, of the domain.
+        diameter: D, of the domain.
+        lipschitz: G, the norm of the gradients.
+        smoothness: beta, how fast they change.
+        height: F, how far a loss on the domain may lie above its smallest value anywhere.
+        directions: c, in how many directions a gradient may change: 1 for generalised linear losses, d for others.
+        dimension: d.
+        rounds: T.
+        mechanism: the running sum; T - 1 steps.
+        grid: its lattice, for one stream.
+        delay: D, how many rounds late gradients may come.
+        batch: how many gradients each round of this game adds up; G, beta, F and T are those of the sums.
+    """
+
+    radius: float
+    diameter: float
+    lipschitz: float
+    smoothness: float
+    height: float
+    directions: int
+    dimension: int
+    rounds: int
+    mechanism: RunningSum
+    grid: Grid
+    delay: int = 0
+    batch: int = 1
+
+    @cached_property
+    def deviations(self) -> FloatArray:
+        """std_t: of one coordinate of the noise in each sum."""
+        return self.mechanism.standard_deviations(self.grid.scale)
+
+    @property
+    def gradients(self) -> float:
+        """G^2 T: V of the exact leader; 2 G^2 D T more for late gradients, which find it up to eta G D away."""
+        return self.lipschitz**2 * self.rounds * (1 + 2 * self.delay)
+
+    @property
+    def moved(self) -> float:
+        """By how much roundings move a coordinate of a sum at most."""
+        return self.grid.disturbance(self.mechanism)
+
+    @property
+    def roundings(self) -> float:
+        """G times how far roundings of the noise move all points, for eta = 1."""
+        return self.lipschitz * self.rounds * sqrt(self.dimension) * self.moved
+
+    @property
+    def lost(self) -> float:
+        """By how much the gradients of a round may be shortened, in l2."""
+        return self.batch * sqrt(self.dimension) * self.grid.lost
+
+
+def any_losses(setting: Setting) -> Terms:
+    """Every convex loss, adaptive adversaries: each point moves by at most eta times the length of its noise."""
+    size = chi_mean(setting.dimension) if setting.mechanism.noise == "gaussian" else sqrt(setting.dimension)
+    noise = setting.lipschitz * size * float(setting.deviations.sum()) if setting.mechanism.steps else 0.0
+    return _projected(setting, noise)
+
+
+def linear_losses(setting: Setting) -> Terms:
+    """Linear losses fixed in advance, noise that never falls: the noise is coupled as a sum of increments."""
+    return _projected(setting, _last_variance(setting) / 2)
+
+
+def two_streams(setting: Setting) -> Terms:
+    """Smooth losses fixed in advance: given the first stream they are linear for the second.
+
+    Where gradients are taken and what is played differ by at most eta times the difference of two noises.
+    """
+    apart = setting.deviations + sqrt(2.0) * setting.moved
+    bend = setting.smoothness * setting.dimension * float(apart @ apart)
+    return _projected(setting, _last_variance(setting) / 2, bend)
+
+
+def not_projected(setting: Setting) -> Terms:
+    """Smooth losses fixed in advance, points that are not projected: the noise enters at second order only."""
+    noise = setting.deviations
+    return FreeTerms(
+        setting.radius,
+        setting.gradients + 2 * setting.roundings,
+        setting.smoothness / 2 * setting.directions * float(noise @ noise),
+        lost=setting.lost,
+        height=setting.height,
+        lipschitz=setting.lipschitz,
+        rounds=setting.rounds,
+    )
+
+
+def _projected(setting: Setting, noise: float, bend: float = 0.0) -> Terms:
+    """The exact leader, eta times what the noise adds, and the lattice: D times what each gradient loses."""
+    variation = setting.gradients + 2 * (noise + setting.roundings)
+    return Terms(setting.radius, variation, bend, setting.rounds * setting.diameter * setting.lost)
+
+
+def _last_variance(setting: Setting) -> float:
+    if not setting.mechanism.steps:
+        return 0.0
+    return setting.dimension * float(setting.grid.scale * setting.mechanism.largest_row_norm) ** 2

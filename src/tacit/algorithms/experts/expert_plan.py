@@ -9,19 +9,15 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.learners.array_runs import Absent
-from tacit.learners.options import OptionLearner, OptionPlan
-from tacit.learners.slots import OPEN
-from tacit.learners.small_instances import Attack, SmallInstance
-from tacit.learners.small_problems import SMALL_DELAY
-from tacit.learners.states import fitting
-from tacit.numerics.lattice import LOSS_UNITS
+from tacit.noise.lattice import LOSS_UNITS
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Problem, Tracking
-from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_integer, first_position, real_array
-
-# Rows of losses are processed in blocks that stay in cache; about this many entries at a time.
-BLOCK_ENTRIES = 1 << 18
+from tacit.runtime.learner import OptionLearner
+from tacit.runtime.plan import OptionPlan
+from tacit.runtime.rounds import OPEN, Absent
+from tacit.runtime.small_instances import SMALL_DELAY, Attack, SmallInstance
+from tacit.runtime.state import fitting
+from tacit.validation import BLOCK_ENTRIES, FloatArray, IntArray, Rows, check_integer, first_position, real_array
 
 # Rounds of the run that audits replay: long enough for a history, short enough to replay hundreds of times.
 _REPLAYED_ROUNDS = 60
@@ -45,7 +41,7 @@ class ExpertPlan(OptionPlan):
     @classmethod
     def _check_problem(cls, problem: object) -> None:
         super()._check_problem(problem)
-        if cls._single and isinstance(problem, Tracking) and problem.switches > 0:
+        if cls._single and isinstance(problem, Experts) and problem.switches > 0:
             raise PrivacyError(
                 f"{cls.__name__} has certified regret against the best single expert only: take an Experts problem, or "
                 f"an algorithm for Tracking if the comparator may switch. Got switches={problem.switches} instead."
@@ -113,7 +109,9 @@ class ExpertLearner(OptionLearner):
         self._best = 0.0  # the smallest loss of the round that was checked last
 
     def _check(self, losses: Any) -> Any:
-        if not (type(losses) is np.ndarray and losses.dtype == np.float64 and losses.shape == self._shape):
+        if type(losses) is np.ndarray and losses.dtype == np.float64 and losses.shape == self._shape:
+            losses = losses.copy()  # what `real_array` does, without the call: this is the hot path
+        else:
             losses = real_array(self.plan.algorithm, "losses", losses, self._shape)
         low, high = _extremes(losses)
         if not (low >= self._low and high <= self._high):  # written so that NaN fails
@@ -135,15 +133,14 @@ class ExpertLearner(OptionLearner):
         self._best = _extremes(kept)[0]
         return kept
 
-    def _check_rows(self, rows: FloatArray, first: int) -> Any:
-        return self._check_block(rows, first)[0] if len(rows) else ()
+    def _check_rows(self, rows: Rows, first: int) -> Any:
+        return self._check_block(rows.read(), first)[0] if len(rows) else ()
 
-    def _check_many(self, losses: Any) -> FloatArray:
-        return real_array(self.plan.algorithm, "losses", losses, (None, self._n))
+    def _check_many(self, losses: Any) -> Rows:
+        return Rows(self.plan.algorithm, "losses", losses, self._n)
 
     def _check_block(self, block: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
-        """A contiguous block of rows in [0, 1], and the smallest entry of each row."""
-        block = np.ascontiguousarray(block)
+        """A block of rows that was read, moved to [0, 1], and the smallest entry of each row."""
         if self._absent is not None:
             return self._fill_block(block, first, self._absent[first : first + len(block)])
         best = _min(block, 1)
@@ -161,7 +158,6 @@ class ExpertLearner(OptionLearner):
     def _fill_block(self, block: FloatArray, first: int, absent: Absent) -> tuple[FloatArray, FloatArray]:
         """The same where some rows have no feedback, as `_nothing` makes it of one."""
         whole, self._absent = self._absent, None
-        block = block.copy()
         block[absent] = self._low
         block, best = self._check_block(block, first)
         block[absent], best[absent] = MIDDLE, MIDDLE
@@ -177,12 +173,13 @@ class ExpertLearner(OptionLearner):
             f"the one of expert {where[-1]}{row} is not."
         )
 
-    def _run(self, rows: FloatArray) -> IntArray:
+    def _run(self, rows: Rows) -> IntArray:
         actions = np.empty(len(rows), dtype=np.int64)
-        size = max(1, BLOCK_ENTRIES // self._n)
-        for first in range(0, len(rows), size):
-            block, best = self._check_block(rows[first : first + size], first)
+        first = 0
+        for read in rows.blocks():
+            block, best = self._check_block(read, first)
             self._absorb_block(block, best, actions[first : first + len(block)])
+            first += len(block)
         return actions
 
     def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
@@ -239,12 +236,12 @@ class LazyLearner(ExpertLearner):
     def _deciding(self) -> bool:
         return self._cap is None or self._redraws < self._cap
 
-    def _run(self, rows: FloatArray) -> IntArray:
+    def _run(self, rows: Rows) -> IntArray:
         actions = np.empty(len(rows), dtype=np.int64)
         first = 0
         while first < len(rows):
             ahead = self._block - self._round % self._block
-            part = rows[first : first + ahead]
+            part = rows[first : first + ahead].read()
             out = actions[first : first + len(part)]
             whole = self._vectorised and len(part) == self._block and not self._played
             if whole and self._round + self._block <= self._last_decision:
@@ -256,7 +253,7 @@ class LazyLearner(ExpertLearner):
 
     @abstractmethod
     def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
-        """Check and play one aligned block of whole batches, all of which end in a decision, from row `first` on."""
+        """Check and play one aligned block of whole batches that was read, all of which end in a decision."""
 
     def _gather(self) -> dict[str, Any]:
         content = super()._gather()

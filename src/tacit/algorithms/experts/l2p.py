@@ -1,7 +1,7 @@
 """L2P on multiplicative weights: the paper's private prediction from experts, corrected.
 
 Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), Section 3.1. The switching rule
-is `tacit.learners.two_chains`. What differs from the print: batching costs eta T B/8, not O(T B^2 eta^2)
+is `tacit.runtime.two_chains`. What differs from the print: batching costs eta T B/8, not O(T B^2 eta^2)
 (Proposition 3.3 is false), so the parameters of Theorems 3.10 and 3.12 are refused; Theorem 3.2's stay
 available as `calibration="paper"`. The second chain is unnecessary for this measure: a reference that is
 never redrawn (`reference_force=0`, the calibrated choice) leaves the law exact and costs nothing.
@@ -16,23 +16,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.calibration import largest, minimise
+from tacit.accounting.curves import BoundedRange, Curve
+from tacit.accounting.guarantee import EXACT, REPLACE, Relation
+from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
+from tacit.algorithms.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.errors import PrivacyError
-from tacit.learners.experts.common import ExpertLearner, ExpertPlan
-from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
-from tacit.learners.rates import delay_formula, wanted_rate
-from tacit.learners.search import Parameters, best_chain, tosses
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.states import fitting
-from tacit.learners.target import RegretBound, Target
-from tacit.learners.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
-from tacit.numerics.decisions import coin, draw_softmax
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
-from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.calibration import largest, minimise
-from tacit.privacy.curves import BoundedRange, Curve
-from tacit.privacy.guarantee import EXACT, REPLACE, Relation
+from tacit.noise.exact_draws import coin, draw_softmax
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
+from tacit.noise.randomness import Randomness
+from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
-from tacit.randomness import Randomness
+from tacit.runtime.rate_search import Parameters, best_chain, delay_formula, tosses, wanted_rate
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.state import fitting
+from tacit.runtime.target import RegretBound, Target
+from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
 MOST_SLACK = 1e6
@@ -118,7 +117,9 @@ class L2P(ExpertPlan):
         """At most ln N/eta + eta T B/8 + T 2^-24: the batching term of Proposition 3.3 is false and is not used."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
-        return RegretBound(value, formula, ("oblivious adversary", "expectation over the coins"))
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the coins")).at_most(
+            self.trivial_regret
+        )
 
     @property
     def expected_switches(self) -> float:

@@ -3,41 +3,55 @@
 Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), with two changes. For multiplicative
 weights the normalising second chain is unnecessary: the coin already looks at the current batch only, so one
 replaced loss moves one coin. And the privacy proof needs no good event and no cap on switches: a draw that
-happens only with probability 1-q costs in proportion (`tacit.privacy.lazy`, `tacit.privacy.smoothed_walk`).
+happens only with probability 1-q costs in proportion (`tacit.accounting.lazy`, `tacit.accounting.chain_profiles`).
 
     x ~ uniform;  for each batch of B rounds: play x, observe
         keep with probability (1 - force) exp(-eta L(x)),  L the batch's loss of the held expert
         otherwise draw x ~ softmax(-eta * cumulative losses)
+
+Blocks of rounds run in one compiled pass (`play_until_lost`): losses are checked, rounded down to the lattice, added
+up, and judged by coins. The pass stops where a coin is lost. Sums are of integers and coins are decided by the uniform
+alone (`tacit.noise.exact_draws`), so that the pass plays what numpy plays.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
-from math import log, log1p
-from typing import Any, ClassVar
+from functools import cache, cached_property, partial
+from math import exp, log, log1p
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tacit.learners.experts.common import ExpertPlan, LazyLearner
-from tacit.learners.rates import delay_formula, delay_regret, wanted_rate
-from tacit.learners.search import Parameters, best_chain, cap_probability, tosses
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import RegretBound, Target
-from tacit.numerics.decisions import coin, draw_softmax, first_lost
-from tacit.numerics.digits import use_numba
-from tacit.numerics.lattice import LOSS_UNITS, sum_quantised, whole_losses
-from tacit.numerics.loss_blocks import BAD, KEPT, LOST, OPEN, Chain, play_until_lost
-from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.curves import BoundedRange, Curve
-from tacit.privacy.guarantee import EXACT, Relation
-from tacit.privacy.lazy import CappedChain, LazyChain
+from tacit.accounting.curves import BoundedRange, Curve
+from tacit.accounting.guarantee import EXACT, Relation
+from tacit.accounting.lazy import CappedChain, LazyChain
+from tacit.algorithms.experts.expert_plan import ExpertPlan, LazyLearner
+from tacit.noise.discrete_gaussian import use_numba
+from tacit.noise.exact_draws import COIN_MARGIN, coin, draw_softmax, first_lost
+from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
+from tacit.noise.randomness import Randomness
+from tacit.noise.source import Words
+from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
-from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_flag, check_integer, check_number, check_positive
+from tacit.runtime.rate_search import (
+    Parameters,
+    best_chain,
+    cap_probability,
+    delay_formula,
+    delay_regret,
+    tosses,
+    wanted_rate,
+)
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import RegretBound, Target
+from tacit.validation import FloatArray, IntArray, check_flag, check_integer, check_number, check_positive, require
 
 _LOSSES_PER_WORD = 2**4  # that take as long as it takes to decode a word of noise
 WEIGHTS_FORMULA = "ln(N)/eta + eta T B/8 + T/2^24"
+KEPT, LOST, OPEN, BAD = range(4)
+"""How a compiled stretch ends: at the last row, with a lost coin, with one that 53 bits do not decide, a bad loss."""
+_WHOLE = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -106,7 +120,9 @@ class LazyExperts(ExpertPlan):
         value = self.problem.width * (value + rounding_regret(self.problem.n, self.rounds))
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
         formula += " + T P[cap hit]" if self.max_switches is not None else ""
-        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins")).at_most(
+            self.trivial_regret
+        )
 
     @property
     def expected_switches(self) -> float:
@@ -184,11 +200,10 @@ class LazyExpertsLearner(LazyLearner):
         self._move(draw_softmax(self._choice, self._rate, self._total))
 
     def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
-        block = np.ascontiguousarray(rows)
-        if self._absent is None and use_numba(block.size // _LOSSES_PER_WORD):
-            self._play_compiled(block, first, actions)
+        if self._absent is None and use_numba(rows.size // _LOSSES_PER_WORD):
+            self._play_compiled(rows, first, actions)
         else:
-            self._play_in_stretches(block, first, actions)
+            self._play_in_stretches(rows, first, actions)
         self._round += self._block
 
     def _play_compiled(self, block: FloatArray, first: int, actions: IntArray) -> None:
@@ -232,6 +247,87 @@ class LazyExpertsLearner(LazyLearner):
             if lost < scores.size:
                 self._draw()
             row = stop
+
+
+class Chain(NamedTuple):
+    """What a lazy chain's coins depend on, besides losses.
+
+    Attributes:
+        batch: rows from one coin to the next.
+        stay: the probability to keep an expert without any loss.
+        rate: times the loss of a batch in units of 2^-24, the hazard of losing it.
+        relative: whether losses count from the least one of their row.
+    """
+
+    batch: int
+    stay: float
+    rate: float
+    relative: bool
+
+
+def play_until_lost(
+    block: FloatArray,
+    first: int,
+    held: int,
+    total: IntArray,
+    words: Words,
+    loss_range: tuple[float, float],
+    chain: Chain,
+) -> tuple[int, int, int]:
+    """Play the rows from `first` on with the expert that is held, and add them to `total`: compiled.
+
+    Returns:
+        how it ended, the row after the last one that was played, and the score of the last coin.
+    """
+    low, high = loss_range
+    end, stop, score = compiled_loop()(block, first, held, total, words, low, high - low, high, *chain)
+    return int(end), int(stop), int(score)
+
+
+def _play_rows(
+    block: Any,
+    first: int,
+    held: int,
+    total: Any,
+    words: Any,
+    low: float,
+    scale: float,
+    high: float,
+    batch: int,
+    stay: float,
+    rate: float,
+    relative: bool,
+) -> tuple[int, int, int]:
+    """The loop for the compiler; what a bad loss adds is never looked at."""
+    unit = low == 0.0 and scale == 1.0
+    score = 0
+    for row in range(first, block.shape[0]):
+        losses = block[row]
+        bad, least = np.int32(0), np.int32(LOSS_UNITS)
+        for place in range(losses.size):
+            loss = losses[place]
+            bad += np.int32(not ((loss >= low) & (loss <= high)))
+            whole = np.int32((loss if unit else (loss - low) / scale) * LOSS_UNITS)
+            least = min(least, whole)
+            total[place] += whole
+        if bad:
+            return BAD, row, 0
+        mine = losses[held] if unit else (losses[held] - low) / scale
+        score += int(mine * LOSS_UNITS) - (int(least) if relative else 0)
+        if (row + 1) % batch == 0:
+            gap = np.float64(words[row // batch] >> np.uint64(11)) * _WHOLE - stay * exp(-(score * rate))
+            if abs(gap) <= COIN_MARGIN:
+                return OPEN, row + 1, score
+            if gap >= 0.0:
+                return LOST, row + 1, score
+            score = 0
+    return KEPT, block.shape[0], 0
+
+
+@cache
+def compiled_loop() -> Any:
+    """The loop compiled by numba, or an error that names the extra that installs it."""
+    return require("numba", "fast").njit(_play_rows)
 
 
 def lazy_curve(

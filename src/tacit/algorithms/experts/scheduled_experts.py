@@ -15,20 +15,19 @@ from typing import ClassVar
 
 import numpy as np
 
+from tacit.accounting.curves import BoundedRange, Curve, Repeated
+from tacit.accounting.guarantee import EXACT, Relation
+from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
+from tacit.algorithms.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.errors import PrivacyError
-from tacit.learners.experts.common import ExpertLearner, ExpertPlan
-from tacit.learners.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
-from tacit.learners.rates import RateSearch, delay_formula, wanted_rate
-from tacit.learners.search import best_batch, tosses
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import RegretBound, Target, check_confidence
-from tacit.numerics.decisions import draw_softmax
-from tacit.numerics.lattice import LOSS_UNITS, quantise_losses
-from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.curves import BoundedRange, Curve, Repeated
-from tacit.privacy.guarantee import EXACT, Relation
+from tacit.noise.exact_draws import draw_softmax
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
+from tacit.noise.randomness import Randomness
+from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
-from tacit.randomness import Randomness
+from tacit.runtime.rate_search import RateSearch, best_batch, delay_formula, tosses, wanted_rate
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import RegretBound, Target, check_confidence
 from tacit.validation import FloatArray, check_integer, check_positive
 
 
@@ -97,7 +96,7 @@ class ScheduledExperts(ExpertPlan):
         held = "((B+D)^2 + (T-B-D) B)" if self.problem.delay and self.batch > 1 else "T B"
         formula += "" if self.confidence is None else f" + sqrt({held} ln(1/beta)/2)"
         adversary = f"{self.certified_against[-1]} adversary"
-        return RegretBound(value, formula, (adversary,), confidence=self.confidence)
+        return RegretBound(value, formula, (adversary,), confidence=self.confidence).at_most(self.trivial_regret)
 
     @property
     def expected_switches(self) -> float:
@@ -184,7 +183,7 @@ def deviation(problem: Experts, batch: int, rounds: int, confidence: float | Non
 
 
 def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int, extra: float = 0.0) -> Curve:
-    """The curve of draws from exponential weights that see a person's data (used again by sampled fixed share).
+    """The curve of draws from exponential weights that see a person's data.
 
     `extra`: by how much more the log odds may differ, because the weights themselves are not exact.
     """

@@ -1,8 +1,8 @@
 """Online Lipschitz learning in one or two dimensions, losses not necessarily convex.
 
 Paper: "Differentially Private and Lazy Online Convex Optimization" (COLT 2023), Section 4, Theorem 14.
-`LipschitzGrid` sums the multiscale coefficients of the losses privately (`tacit.learners.lipschitz.multiscale`), or on
-an interval their first differences (`tacit.learners.lipschitz.differences`), and plays Hedge on the reconstruction. At
+`LipschitzGrid` sums the multiscale coefficients of the losses privately (`Multiscale`), or on
+an interval their first differences (`Differences`), and plays Hedge on the reconstruction. At
 epsilon = 1 its bound is the better one from a few hundred rounds on in one dimension, and from about T = 1e5 on in two;
 on shorter streams that is `LipschitzNet`, which also switches far less.
 
@@ -11,40 +11,51 @@ sqrt(6) times too little noise); a grid of fewer bits is allowed, its discretisa
 bound; noise enters Hedge's regret once, through its last variance; sets other than boxes are played through the
 projection from the cube around them. Coefficients are clipped to G times their distance,
 so privacy never rests on the losses being Lipschitz.
+
+First differences (`Differences`) hide Lipschitz losses on an interval with least noise. Grid points are t/2^k for
+t = 0, ..., 2^k. M l = l(t) - l(t - 1) is at most G D/2^k in each of 2^k coordinates, so
+|M l|^2 <= G^2 D^2/2^k; a value is the sum of at most 2^k of them, relative to l(0). Noise of variance v in every
+coefficient has variance at most 2^k v in a value: at the sensitivity above, exactly as much as if the single number
+l(D) - l(0) were hidden, which every way to hide the losses must. (Multiscale differences have 3k/2 times that variance;
+the paper has only those.)
+
+Multiscale differences (`Multiscale`), those of the paper: grid points are t/2^k for t = 0, ..., 2^k in each
+coordinate. The parent p(t) clears the lowest set bit of t (in two
+dimensions the lowest set bit of t1 | t2, in both), so M l = l - l(p(.)) measures a G-Lipschitz function at distances
+that shrink with the bit, and M^+ m = m + m(p(.)) + m(p(p(.))) + ... takes it back, relative to l(0).
+
+|M l(x)| <= G |x - p(x)|, hence |M l|^2 <= G^2 D^2 C with C the sum of |x - p(x)|^2/D^2 over the grid:
+C_1 = 3/2 - 2^{-k-1}, reached by l(x) = G x, and C_2 = k + 5 - 2^{-k}. The print has C_1 = 1, which is too small: it
+leaves out the point t = 2^k, the right end of the interval.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, log, log2, sqrt
+from itertools import product
+from math import ceil, inf, log, log2, sqrt
 from typing import ClassVar
 
 import numpy as np
 
+from tacit.accounting.guarantee import Relation
+from tacit.algorithms.experts.hedge_on_sums import hedge_regret, tilted_loss
+from tacit.algorithms.lipschitz.lipschitz_plan import MAX_POINTS, LipschitzLearner, LipschitzPlan
+from tacit.domains.convex_set import read_only
 from tacit.errors import PrivacyError
-from tacit.geometry.base import read_only
-from tacit.learners.experts.hedge_on_sums import hedge_regret, tilted_loss
-from tacit.learners.lipschitz.common import MAX_POINTS, LipschitzLearner, LipschitzPlan
-from tacit.learners.lipschitz.differences import Differences
-from tacit.learners.lipschitz.multiscale import Multiscale
-from tacit.learners.on_sums import RunningSumPlan, private_sum
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.small_problems import few_rounds
-from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.running_sums import RunningSum
-from tacit.mechanisms.running_sums.base import check_mechanism
-from tacit.mechanisms.running_sums.records import VectorRecords
-from tacit.privacy.guarantee import Relation
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import RunningSum
+from tacit.noise.running_sums.accumulators import VectorRecords
+from tacit.noise.running_sums.running_sum import check_mechanism
 from tacit.problems import Lipschitz
-from tacit.randomness import Randomness
+from tacit.runtime.on_sums import RunningSumPlan, private_sum
+from tacit.runtime.small_instances import SmallInstance, few_rounds
+from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, check_choice, check_flag, check_integer, check_positive, invalid
 
 # A smaller grid is preferred if its bound is this close to the best one: rounds cost time in proportion.
 CLOSE = 1.005
-
-Transform = Multiscale | Differences
-"""Coordinates in which losses are summed: differences along a tree of grid points, and back."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,9 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         check_choice("LipschitzGrid", "coordinates", self.coordinates, _coordinates(self.problem))
         check_flag("LipschitzGrid", "hold", self.hold)
         check_positive("LipschitzGrid", "eta", self.eta)
+        if self.transform.size > MAX_POINTS:
+            most = (MAX_POINTS.bit_length() - 1) // self.problem.dimension - 1
+            raise invalid("LipschitzGrid", "bits", f"at most {most}, so that a sum fits on its lattice", self.bits)
         check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
         if self.mechanism.noise != "gaussian" or not self.mechanism.steady:
             raise invalid(
@@ -103,6 +117,11 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     def transform(self) -> Transform:
         """The transform on the unit box."""
         return _transform(self.coordinates, self.bits, self.problem)
+
+    @property
+    def work_per_round(self) -> float:
+        """Every grid point, for each bit of the transform and back."""
+        return float(self.transform.size * (2 * self.bits + 4))
 
     @property
     def records(self) -> VectorRecords:
@@ -156,13 +175,18 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         def probe(kind: str, depth: int) -> tuple[float, float, int]:
             transform = _transform(kind, depth, problem)
             records = grid_records(problem, transform, target.relation, target.rounds_per_person)
-            scale = sums.grid(privacy, records, numerics=target.numerics).scale
+            try:
+                scale = sums.grid(privacy, records, numerics=target.numerics).scale
+            except PrivacyError:  # so many coordinates have no lattice that is fine enough
+                if depth == fitting[0]:
+                    raise
+                return inf, 1.0, depth
             spread = rounds * problem.width**2 / 8 + transform.depth * (scale * sums.largest_row_norm) ** 2 / 2
             eta = sqrt(log(transform.size) / spread)
             return grid_regret(problem, eta, transform, sums, scale), eta, depth
 
         def best(kind: str) -> LipschitzGrid:
-            found = [probe(kind, depth) for depth in fitting or depths[:1]]
+            found = [probe(kind, depth) for depth in fitting]
             _, eta, depth = next(answer for answer in found if answer[0] <= CLOSE * min(found)[0])
             return cls(problem, eta, depth, sums, privacy, hold, kind, **target.contract)
 
@@ -170,7 +194,9 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
             check_choice("LipschitzGrid.calibrate", "coordinates", coordinates, _coordinates(problem))
         kinds = _coordinates(problem) if coordinates is None else (coordinates,)
         depths = range(max(1, ceil(log2(max(2, rounds)))) + 1) if bits is None else [bits]
-        fitting = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= max_points]
+        largest = min(check_integer("LipschitzGrid.calibrate", "max_points", max_points), MAX_POINTS)
+        sized = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= largest]
+        fitting = sized or list(depths[:1])
         return min(map(best, kinds), key=lambda plan: float(plan.regret_bound))  # the lattices cost unlike much
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -243,3 +269,138 @@ def grid_regret(problem: Lipschitz, eta: float, transform: Transform, mechanism:
     value = width * hedge_regret(eta * width, transform.size, rounds, mechanism, noise)
     # The nearest point is half a cell's diagonal away.
     return value + rounds * problem.lipschitz * problem.diagonal / 2.0 ** (transform.bits + 1)
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The grid of `bits` bits on the unit interval.
+
+    >>> Differences(bits=2).transform(np.array([0.0, 1.0, 3.0, 3.0, 4.0]))
+    array([0., 1., 2., 0., 1.])
+    """
+
+    bits: int
+
+    def __post_init__(self) -> None:
+        check_integer("Differences", "bits", self.bits, at_least=0)
+
+    @property
+    def size(self) -> int:
+        """How many points the grid has."""
+        return int(2**self.bits) + 1
+
+    @property
+    def squared_norm(self) -> float:
+        """The sum over the grid of |x - p(x)|^2, p(x) the point before x: it bounds |M l|^2 for 1-Lipschitz l."""
+        return 2.0**-self.bits
+
+    @property
+    def depth(self) -> int:
+        """The most coefficients that make one value."""
+        return int(2**self.bits)
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """The grid as rows of one coordinate in [0, 1], shape (size, 1)."""
+        return read_only(np.arange(self.size)[:, None] / 2.0**self.bits)
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """|x - p(x)| for every point, shape (size,)."""
+        return read_only(np.append(0.0, np.full(self.size - 1, 2.0**-self.bits)))
+
+    def transform(self, values: FloatArray) -> FloatArray:
+        """M: every value less the one before it; shape (size,) in and out."""
+        return np.diff(values, prepend=values[:1])
+
+    def inverse(self, coefficients: FloatArray) -> FloatArray:
+        """M^+: coefficients summed, with value 0 at the origin."""
+        return np.asarray(np.cumsum(coefficients) - coefficients[0])
+
+
+@dataclass(frozen=True)
+class Multiscale:
+    """The grid of `bits` bits a coordinate on the unit box, in one or two dimensions.
+
+    >>> Multiscale(bits=2).transform(np.array([0.0, 1.0, 2.0, 3.0, 4.0]))
+    array([0., 1., 2., 1., 4.])
+    """
+
+    bits: int
+    dimension: int = 1
+
+    def __post_init__(self) -> None:
+        check_integer("Multiscale", "bits", self.bits, at_least=0)
+        check_choice("Multiscale", "dimension", self.dimension, (1, 2))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Points along each coordinate."""
+        return (2**self.bits + 1,) * self.dimension
+
+    @property
+    def size(self) -> int:
+        """How many points the grid has."""
+        return int((2**self.bits + 1) ** self.dimension)
+
+    @property
+    def squared_norm(self) -> float:
+        """C: the sum over the grid of |x - p(x)|^2, which bounds |M l|^2 for 1-Lipschitz l."""
+        if self.dimension == 1:
+            return 1.5 - 2.0 ** (-self.bits - 1)
+        return self.bits + 5.0 - 2.0**-self.bits
+
+    @property
+    def depth(self) -> int:
+        """The most coefficients that make one value: k, or k + 1 in two dimensions."""
+        return max(1, self.bits) if self.dimension == 1 else self.bits + 1
+
+    @cached_property
+    def points(self) -> FloatArray:
+        """The grid as rows of coordinates in [0, 1], shape (size, dimension)."""
+        axis = np.arange(2**self.bits + 1) / 2.0**self.bits
+        rows = np.stack(np.meshgrid(*[axis] * self.dimension, indexing="ij"), axis=-1)
+        return read_only(np.ascontiguousarray(rows.reshape(-1, self.dimension)))
+
+    @cached_property
+    def distances(self) -> FloatArray:
+        """|x - p(x)| for every point, shape (size,)."""
+        result = np.zeros(self.shape)
+        for level, child, _ in self._families():
+            odd = sum(1 for part in child if part.start)
+            result[child] = sqrt(odd) * 2.0 ** (level - self.bits)
+        return read_only(result.reshape(-1))
+
+    def transform(self, values: FloatArray) -> FloatArray:
+        """M: every value less its parent's; shape (size,) in and out."""
+        grid = values.reshape(self.shape)
+        result = np.zeros(self.shape)
+        for _, child, parent in self._families():
+            np.subtract(grid[child], grid[parent], out=result[child])
+        return result.reshape(-1)
+
+    def inverse(self, coefficients: FloatArray) -> FloatArray:
+        """M^+: coefficients summed along the parents, with value 0 at the origin."""
+        grid = coefficients.reshape(self.shape)
+        result = np.zeros(self.shape)
+        for _, child, parent in self._families():  # from coarse to fine: parents are ready
+            np.add(grid[child], result[parent], out=result[child])
+        return result.reshape(-1)
+
+    def _families(self) -> list[tuple[int, tuple[slice, ...], tuple[slice, ...]]]:
+        """(bit, children, their parents) as strided slices, from the highest bit down."""
+        families = []
+        for level in range(self.bits, -1, -1):
+            unit, end = 2**level, 2**self.bits
+            even = slice(0, end + 1, 2 * unit)  # the multiples of 2 unit
+            odd, cleared = slice(unit, end + 1, 2 * unit), slice(0, end + 1 - unit, 2 * unit)
+            for which in product((False, True), repeat=self.dimension):
+                if any(which):
+                    child = tuple(odd if bit else even for bit in which)
+                    parent = tuple(cleared if bit else even for bit in which)
+                    families.append((level, child, parent))
+        return families
+
+
+Transform = Multiscale | Differences
+"""Coordinates in which losses are summed: differences along a tree of grid points, and back."""

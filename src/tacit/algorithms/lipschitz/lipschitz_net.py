@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.geometry.base import read_only
-from tacit.learners.experts.lazy_experts import LazyExperts
-from tacit.learners.lipschitz.common import MAX_PLACED, MAX_POINTS, LipschitzLearner, LipschitzPlan
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import RegretBound, Target
-from tacit.privacy.guarantee import Guarantee
+from tacit.accounting.guarantee import Guarantee
+from tacit.algorithms.experts.lazy_experts import LazyExperts
+from tacit.algorithms.lipschitz.lipschitz_plan import MAX_PLACED, MAX_POINTS, LipschitzLearner, LipschitzPlan
+from tacit.domains.convex_set import read_only
+from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Lipschitz
-from tacit.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, invalid
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import RegretBound, Target
+from tacit.validation import FloatArray, Rows, check_choice, check_integer, invalid
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,11 @@ class LipschitzNet(LipschitzPlan):
         value = float(bound) + self.rounds * self.problem.lipschitz * self.problem.diagonal / (2 * self.cells)
         formula = f"W ({bound.formula}) + T G diagonal/(2 cells)"
         return RegretBound(value, formula, (*bound.assumptions, "Lipschitz losses"))
+
+    @property
+    def work_per_round(self) -> float:
+        """Every expert of the net."""
+        return float(self.experts.problem.n)
 
     @property
     def expected_switches(self) -> float:
@@ -148,13 +153,17 @@ class LipschitzNetLearner(LipschitzLearner):
         self._switches = self._experts.switches
 
     def _run(self, rows: Any) -> FloatArray:
-        if not isinstance(rows, np.ndarray):
+        if not isinstance(rows, Rows):
             return super()._run(rows)
-        actions = self._experts._run(self._experts._check_many(self._relative(rows)))
+        parts, first = [np.empty(0, dtype=np.int64)], 0
+        for block in rows.blocks():
+            relative = self._relative(self._finite(block, first))
+            parts.append(self._experts._run(self._experts._check_many(relative)))
+            first += len(block)
         self._round += len(rows)
         self._played = self._played and not len(rows)
         self._switches = self._experts.switches
-        return np.array(self.points[actions])
+        return np.array(self.points[np.concatenate(parts)])
 
     def _relative(self, losses: FloatArray) -> FloatArray:
         """Losses above the best point's, in the range that the experts were planned for."""

@@ -15,19 +15,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.guarantee import Guarantee
+from tacit.algorithms.lipschitz.lipschitz_grid import LipschitzGrid
+from tacit.algorithms.lipschitz.lipschitz_net import LipschitzNet
+from tacit.algorithms.lipschitz.lipschitz_plan import LipschitzLearner
 from tacit.errors import PrivacyError, TacitError
-from tacit.learners.lipschitz.common import LipschitzLearner
-from tacit.learners.lipschitz.lipschitz_grid import LipschitzGrid
-from tacit.learners.lipschitz.lipschitz_net import LipschitzNet
-from tacit.learners.one_pass import OnePassLearner, OnePassPlan
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.small_problems import FEW_ROUNDS
-from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.running_sums import RunningSum
-from tacit.mechanisms.running_sums.lattice_sums import Grid
-from tacit.privacy.guarantee import Guarantee
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import RunningSum
+from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Lipschitz, Problem, StochasticLipschitz
-from tacit.randomness import Randomness
+from tacit.runtime.one_pass import OnePassLearner, OnePassPlan
+from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
+from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, check_choice, invalid
 
 
@@ -107,6 +106,11 @@ class LipschitzOnePass(OnePassPlan):
         shape = ("convex expected loss",) if self.problem.convex else ()
         kept = (text for text in self.online.regret_bound.assumptions if "adversary" not in text)
         return self._excess_risk(*kept, *shape)
+
+    @property
+    def work_per_round(self) -> float:
+        """That of the learner."""
+        return self.online.work_per_round
 
     @property
     def trivial_regret(self) -> float:

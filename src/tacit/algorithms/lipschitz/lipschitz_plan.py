@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.learners.learner import Learner
-from tacit.learners.plan import Plan
+from tacit.noise.lattice import LARGEST_LATTICE_DIMENSION
 from tacit.problems import Lipschitz, Problem
-from tacit.validation import FloatArray, real_array
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
+from tacit.validation import FloatArray, Rows, real_array
 
-# The largest set of points that a search proposes: 20 bits in one dimension, 10 in two.
-MAX_POINTS = 1_100_000
+MAX_POINTS = LARGEST_LATTICE_DIMENSION
+"""The largest set of points that a plan may have: as many as one lattice vector has coordinates."""
 # The largest net of a set that a search proposes: its points are projected one by one, for every net that is tried.
 MAX_PLACED = 20_000
 
@@ -50,12 +51,12 @@ class LipschitzLearner(Learner):
     def _check_many(self, feedback: Any) -> Any:
         if isinstance(feedback, list | tuple) and all(callable(loss) for loss in feedback):
             return feedback
-        return self._finite(real_array(self.plan.algorithm, "losses", feedback, (None, len(self.points))))
+        return Rows(self.plan.algorithm, "losses", feedback, len(self.points))
 
-    def _finite(self, values: FloatArray) -> FloatArray:
+    def _finite(self, values: FloatArray, first: int = 0) -> FloatArray:
         if not np.isfinite(values).all():
             where = np.argwhere(~np.isfinite(values))[0]
-            row = f" in row {where[0]}" if values.ndim == 2 else ""
+            row = f" in row {self._first_row + first + where[0]}" if values.ndim == 2 else ""
             raise InvalidInput(
                 f"Losses of {self.plan.algorithm} must be finite numbers; the one at point {where[-1]}{row} is not."
             )
@@ -64,7 +65,7 @@ class LipschitzLearner(Learner):
     def _run(self, rows: Any) -> FloatArray:
         played = np.empty((len(rows), self.points.shape[1]))
         for index, row in enumerate(rows):
-            checked = self._check(row)
+            checked = self._check(row) if callable(row) else self._finite(row[None], index)[0]
             played[index] = self._decision()
             self._finish(checked)
         return played

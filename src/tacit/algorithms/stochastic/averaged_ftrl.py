@@ -17,18 +17,18 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from tacit.geometry.base import read_only
-from tacit.learners.convex.common import ConvexLearner
-from tacit.learners.convex.private_ftrl import PrivateFTRL
-from tacit.learners.one_pass import OnePassLearner, OnePassPlan
-from tacit.learners.plan import PrivatePlan
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.small_problems import FEW_ROUNDS, clipped_losses
-from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.running_sums import RunningSum
-from tacit.privacy.curves import Curve
+from tacit.accounting.curves import Curve
+from tacit.algorithms.convex.convex_plan import ConvexLearner
+from tacit.algorithms.convex.private_ftrl import PrivateFTRL
+from tacit.domains.convex_set import read_only
+from tacit.errors import PrivacyError
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums import RunningSum
 from tacit.problems import Convex, Problem, Stochastic
-from tacit.randomness import Randomness
+from tacit.runtime.one_pass import OnePassLearner, OnePassPlan
+from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance, clipped_losses
+from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray
 
 
@@ -52,7 +52,7 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
         privacy: mu for Gaussian mechanisms, epsilon for Laplace ones.
         streams: 2: gradients are taken at the points of one noise, and those of another are averaged (smooth losses).
 
-    >>> from tacit.geometry import Ball
+    >>> from tacit.domains import Ball
     >>> from tacit.losses import HingeLoss
     >>> problem = Stochastic(domain=Ball(3), loss=HingeLoss(), horizon=100_000)
     >>> round(float(AveragedFTRL.calibrate(problem, epsilon=1.0, delta=1e-6).regret_bound), 4)
@@ -110,6 +110,8 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
 
     @classmethod
     def _calibrate(cls, problem: Stochastic, target: Target, *, eta: float | None = None) -> AveragedFTRL:
+        if target.max_switches is not None and target.max_switches < problem.records - 1:
+            raise PrivacyError("AveragedFTRL cannot promise a limit on switches: its average moves with every record.")
         best = cast(PrivateFTRL, PrivateFTRL.calibrate_for(_online(problem), target, eta=eta))
         return cls(problem, best.eta, best.mechanism, best.privacy, best.streams, **target.contract)
 

@@ -16,22 +16,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.accounting.curves import ROUND_UP
+from tacit.accounting.guarantee import Relation
+from tacit.algorithms.experts.expert_plan import ExpertLearner
+from tacit.algorithms.tracking.thresholds import selection_regret
+from tacit.algorithms.tracking.tracking_plan import SelectionPlan
 from tacit.errors import PrivacyError
-from tacit.learners.experts.common import BLOCK_ENTRIES, ExpertLearner
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.states import fitting
-from tacit.learners.target import RegretBound, Target, check_confidence
-from tacit.learners.tracking.common import SelectionPlan
-from tacit.learners.tracking.thresholds import selection_regret
-from tacit.numerics.decisions import permute_and_flip
-from tacit.numerics.discrete_laplace import laplace_rate
-from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
-from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.curves import ROUND_UP
-from tacit.privacy.guarantee import Relation
-from tacit.problems import Experts, Tracking
-from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_integer
+from tacit.noise.discrete_laplace import laplace_rate
+from tacit.noise.exact_draws import permute_and_flip
+from tacit.noise.lattice import LOSS_UNITS, sum_quantised
+from tacit.noise.randomness import Randomness
+from tacit.noise.uniforms import Uniforms
+from tacit.problems import Experts
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.state import fitting
+from tacit.runtime.target import RegretBound, Target, check_confidence
+from tacit.validation import BLOCK_ENTRIES, FloatArray, IntArray, check_integer, check_number
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LimitedUpdates(SelectionPlan):
     Attributes:
         epsilon: privacy of the whole run.
 
-    >>> problem = Tracking(n=10, horizon=10_000, switches=0, adversary="stochastic")
+    >>> problem = Experts(n=10, horizon=10_000, adversary="stochastic")
     >>> plan = LimitedUpdates.calibrate(problem, epsilon=1.0, delta=0.0)
     >>> learner = plan.start(Randomness.replayable(1))
     >>> expert = learner.play()
@@ -67,7 +67,7 @@ class LimitedUpdates(SelectionPlan):
     def regret_bound(self) -> RegretBound:
         """The sum over windows of length * expected gap, plus the comparator's luck sqrt(T ln N/2)."""
         assumptions = ("independent losses from one distribution", "expectation over losses and coins")
-        if isinstance(self.problem, Tracking) and self.problem.switches > 0:
+        if self.problem.switches > 0:
             return RegretBound(float("inf"), "not certified: nothing reacts to a shift", assumptions)
         value = self.problem.width * stationary_regret(
             self.problem.n, self.rounds, noise_mean(self.epsilon, self.relation, self.rounds_per_person)
@@ -99,11 +99,21 @@ class LimitedUpdates(SelectionPlan):
             confidence=confidence,
         )
 
-    @property
-    def favour(self) -> tuple[float, str]:
-        """In a world that is known not to shift it gives up certificate for measured regret."""
-        steady = isinstance(self.problem, Tracking) and self.problem.switches == 0
-        return (1.6, "its measured regret in a world without shifts is far smaller") if steady else super().favour
+    def regret_if(self, gap: float) -> RegretBound:
+        """The certified regret, against the expert of smallest mean, if all others' means are larger by `gap` at least.
+
+        The sum over windows of the rounds that a selection is held, times its expected gap.
+        """
+        width, bound = self.problem.width, self.regret_bound
+        check_number("LimitedUpdates.regret_if", "gap", gap, above=0.0, below=width, closed_low=True, closed_high=True)
+        if self.problem.switches:
+            return bound
+        scale = noise_mean(self.epsilon, self.relation, self.rounds_per_person)
+        value = width * regret_given_gap(self.problem.n, self.rounds, scale, gap / width)
+        assumptions = ("independent losses from one distribution", f"all other means larger by {gap:g} at least")
+        formula = "1 + sum_l 2n min_a (a + (N-1) max_x (x - a)^+ P[a mean larger by x is selected]), n = 2^l"
+        against = "against the expert of smallest mean"
+        return min(RegretBound(value, formula, (*assumptions, against)), bound, key=float)
 
     @property
     def expected_switches(self) -> float:
@@ -258,6 +268,42 @@ def stationary_regret(n: int, rounds: int, scale: float) -> float:
         total += held * min(1.0, (sqrt(window * log(n) / 2) + scale * (harmonic - 1)) / window)
         window *= 2
     return min(float(rounds), total + sqrt(rounds * log(n) / 2) + rounds / LOSS_UNITS)
+
+
+def regret_given_gap(n: int, rounds: int, scale: float, gap: float) -> float:
+    """Expected regret of limited updates, against the expert of smallest mean, if all others are worse by `gap`.
+
+    Let D be the sum over k rounds of a worse expert's loss minus the best one's: independent terms in [-1, 1] of mean
+    x >= gap. The worse one is selected only if D <= Exp - Exp', of scale b, so by Chernoff for each s < 1/b with
+    probability at most P(x) = ((1+x)/2 e^{-s} + (1-x)/2 e^s)^k / (1 - s^2 b^2): e^{-sd} is convex in d, so its mean is
+    largest on the ends. The probabilities of all experts sum to 1, hence the expected gap is at most
+    a + (N-1) max_x (x - a)^+ P(x) for each a. P falls in x: a cell of a grid counts with P at its left end and x at its
+    right end. Each selection is held for at most 2k rounds. Losses that are rounded down to 2^-24 move D by k/2^24.
+    """
+    if n == 1:
+        return 0.0
+    harmonic = float(np.sum(1.0 / np.arange(2, n + 1)))
+    x = np.unique(np.clip(np.append(gap + np.geomspace(1e-4, 1.0, 200) * (1 - gap), [gap, 1.0]), 0.0, 1.0))
+    left, right = (x[:-1], x[1:]) if len(x) > 1 else (x, x)
+    lift = np.append(0.0, np.geomspace(1e-4, 1.0, 100))
+    total, window = 1.0, 1
+    while 2 * window <= rounds:
+        chance = selected_worse(window, scale, left)
+        expected = lift + (n - 1) * np.max(np.maximum(right - lift[:, None], 0.0) * chance, axis=1)
+        gaps = min(1.0, float(np.min(expected)), (sqrt(window * log(n) / 2) + scale * harmonic) / window)
+        total += min(2 * window, rounds - 2 * window + 1) * gaps
+        window *= 2
+    return min(float(rounds), total + rounds / LOSS_UNITS)
+
+
+def selected_worse(window: int, scale: float, gaps: FloatArray) -> FloatArray:
+    """The probability, at most, that a selection from so many rounds prefers an expert whose mean is larger so much."""
+    slopes = np.append(np.geomspace(1e-3, 0.999, 160) / scale, np.geomspace(1e-3, 3.0, 40))
+    slopes = slopes[slopes * scale < 1]
+    lost = np.maximum(gaps - 1 / LOSS_UNITS, 0.0)[:, None]
+    moment = window * np.log((1 + lost) / 2 * np.exp(-slopes) + (1 - lost) / 2 * np.exp(slopes))
+    least = np.min(moment - np.log1p(-((slopes * scale) ** 2)), axis=1)
+    return np.asarray(np.exp(np.minimum(least, 0.0)) * ROUND_UP)
 
 
 def every_window(n: int, horizon: int, rounds: int, scale: float, failure: float) -> float:

@@ -4,23 +4,32 @@ Noise enters through one function, the logarithm of its moment generating functi
 ln E e^{l z} = l^2 sd^2/2. Cube noise is bounded given its radius, and there at most l^2 var/2; only its mean over the
 radius enters any bound, so that l^2 var/2 serves it as well, for every l. Laplace noise has -ln(1 - l^2 b^2), l b < 1.
 Proofs: docs/algorithms/noisy-mirror-descent.md.
+
+What plans share whose every release is a noisy sum of a batch of losses: the lattice, its curve, what is used.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import inf, lgamma, log, log1p, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from tacit.learners.rates import LEAST_COMPLEXITY
-from tacit.mechanisms.running_sums.float_noise import unit_variance
-from tacit.privacy.calibration import minimise
-from tacit.problems import Tracking
-from tacit.validation import FloatArray
+from tacit.accounting.calibration import minimise
+from tacit.accounting.curves import Curve, Pure
+from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
+from tacit.noise.noisy_vectors import NoisyVectors, vector_grid
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.accumulators import LossRecords, unit_variance
+from tacit.noise.running_sums.running_sum import Grid
+from tacit.problems import Experts
+from tacit.runtime.rate_search import LEAST_COMPLEXITY
+from tacit.validation import FloatArray, IntArray
 
 # Sequences are counted term by term up to so many switches; beyond that the largest term is multiplied.
 _COUNTED = 4096
@@ -88,24 +97,24 @@ def batches(rounds: int, batch: int) -> int:
     return -(-rounds // batch)
 
 
-def smallest_weight(problem: Tracking, batch: int) -> float:
+def smallest_weight(problem: Experts, batch: int) -> float:
     """The floor: S/(N n) for n batches, with S at least 1, and at most 1/N."""
     count = batches(problem.horizon or 1, batch)
     return min(1.0, max(1, problem.switches) / count) / problem.n
 
 
-def path_cost(problem: Tracking, batch: int) -> float:
+def path_cost(problem: Experts, batch: int) -> float:
     """Ln N + S ln(1/floor): the divergences that a comparator with S switches adds up."""
     return log(problem.n) + problem.switches * log(1 / smallest_weight(problem, batch))
 
 
-def mirror_rate(problem: Tracking, batch: int, noise: BatchNoise) -> float:
+def mirror_rate(problem: Experts, batch: int, noise: BatchNoise) -> float:
     """The learning rate of the smallest `mirror_regret`."""
     count = batches(problem.horizon or 1, batch)
     return noise.best_rate(path_cost(problem, batch), count, count * batch**2 / 8)
 
 
-def mirror_regret(problem: Tracking, eta: float, batch: int, noise: BatchNoise) -> float:
+def mirror_regret(problem: Experts, eta: float, batch: int, noise: BatchNoise) -> float:
     """Regret of mirror descent on noisy batches over weights above the floor, in units of the loss range.
 
     (ln N + S ln(1/a))/eta + n (eta B^2/8 + cost(eta)) + n a (N-1) B + S floor(B/2), and against an adaptive adversary
@@ -169,3 +178,94 @@ def clip_to_floor(values: FloatArray, floor: float, below: FloatArray) -> FloatA
     first = int((scales * ordered >= floor).argmax())
     result: FloatArray = np.maximum(values * scales[first], floor)
     return result
+
+
+@dataclass(frozen=True)
+class BatchPlan(ExpertPlan):
+    """A plan on noisy sums of batches; the scale of their noise is a field of the subclasses."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def scale(self) -> float: ...
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """The kind of noise: "cube", "laplace" or "gaussian"."""
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """Rounds of a batch."""
+
+    @property
+    def used(self) -> int:
+        """Rounds whose losses are used: all but those of the last batch."""
+        return (batches(self.rounds, self.length) - 1) * self.length
+
+    @property
+    def floor(self) -> float:
+        """The smallest weight of an expert in mirror descent: S/(N n) for n batches, with S at least 1."""
+        return smallest_weight(self.problem, self.length)
+
+    @property
+    def law(self) -> BatchNoise:
+        """The noise of a batch."""
+        return BatchNoise(self.kind, self.grid.scale, self.problem.n)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The lattice of the losses."""
+        records = LossRecords(self.problem.n, self.relation.sides)
+        return vector_grid(self.kind, self.scale, records, self.rounds_per_person, self.numerics, self.length)
+
+    @cached_property
+    def curve(self) -> Curve:
+        """What the noisy sums of one person's rounds leak."""
+        return Pure(0.0) if self.problem.n == 1 else self.grid.curve
+
+    @property
+    def stated_numerics(self) -> str:
+        """What the contract says about its numerics."""
+        return self.grid.numerics
+
+
+class BatchLearner(ExpertLearner):
+    """Adds losses up, and has the noisy sum of each batch at its end; subclasses give `_steps`."""
+
+    plan: BatchPlan
+
+    def __init__(self, plan: BatchPlan, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._used, self._floor = plan.used, plan.floor
+        self._below: FloatArray = self._floor * np.arange(self._n, dtype=np.float64)  # mass of experts at the floor
+        self._weights = np.full(self._n, 1 / self._n)
+        self._hidden = NoisyVectors(plan.grid, plan.kind, randomness, "noise", plan.length)
+
+    def _consistent(self) -> bool:
+        waiting = min(self._round, self._used) % self.plan.length
+        proper = self._weights.min() >= 0 and abs(self._weights.sum() - 1) < 1e-6
+        return super()._consistent() and self._hidden.filled == waiting and bool(proper)
+
+    @np.errstate(all="ignore")
+    @np.errstate(all="ignore")
+    def _absorb(self, losses: FloatArray) -> None:
+        self._steps(losses[None], np.empty(1, dtype=np.int64))
+
+    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        self._steps(block, actions)
+        self._round += len(block)
+        self._played = False
+
+    def _ended(self, rows: FloatArray) -> FloatArray:
+        """Add rows; the noisy sums of the batches that they end, except for the last one."""
+        return self._hidden.add(rows[: max(0, self._used - self._round)])
+
+    def _end(self, first: int) -> int:
+        """The row behind the batch of row `first` of the rows that are being played."""
+        return first + self.plan.length - (self._round + first) % self.plan.length
+
+    @abstractmethod
+    def _steps(self, rows: FloatArray, actions: IntArray) -> None:
+        """Play rows, and write their decisions."""

@@ -18,33 +18,33 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import PrivacyError
-from tacit.learners.doubling import REFERENCE_ROUNDS
-from tacit.learners.plan import Plan, check_options
-from tacit.learners.small_instances import Attack, SmallInstance
-from tacit.learners.small_problems import FEW_ROUNDS
-from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.batch_plan import BatchLearner, BatchPlan
-from tacit.learners.tracking.common import refuse_max_switches
-from tacit.learners.tracking.noisy_batches import (
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import ROUND_UP
+from tacit.algorithms.tracking.noisy_batches import (
+    BatchLearner,
     BatchNoise,
+    BatchPlan,
     best_length,
     clip_to_floor,
     mirror_rate,
     mirror_regret,
 )
-from tacit.learners.tracking.windows import check_window, mirror_window, window_bound
-from tacit.mechanisms.noisy_vectors import NOISES, together
-from tacit.mechanisms.running_sums.records import LossRecords
-from tacit.privacy.calibration import gaussian_mu
-from tacit.privacy.curves import ROUND_UP
+from tacit.algorithms.tracking.tracking_plan import TrackingPlan, refuse_max_switches
+from tacit.algorithms.tracking.windows import check_window, mirror_window, window_bound
+from tacit.errors import PrivacyError
+from tacit.noise.noisy_vectors import NOISES, together
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.accumulators import LossRecords
 from tacit.problems import Problem, Tracking
-from tacit.randomness import Randomness
+from tacit.runtime.doubling import REFERENCE_ROUNDS
+from tacit.runtime.plan import Plan, check_options
+from tacit.runtime.small_instances import FEW_ROUNDS, Attack, SmallInstance
+from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
 
 @dataclass(frozen=True)
-class NoisyMirrorDescent(BatchPlan):
+class NoisyMirrorDescent(TrackingPlan, BatchPlan):
     """Mirror descent on noisy sums of batches over the simplex without its corners.
 
     Privacy contract: every weight and every decision; pure epsilon with cube or Laplace noise, mu-Gaussian with
@@ -122,7 +122,7 @@ class NoisyMirrorDescent(BatchPlan):
             self.problem.width * value,
             f"{formula}, n = T/B, a = S/(N n)",
             (f"{self.certified_against[-1]} adversary", "expectation over noise and draws"),
-        )
+        ).at_most(self.trivial_regret)
 
     def window_regret(self, rounds: int) -> RegretBound:
         """The certified regret of any so many consecutive rounds."""

@@ -14,17 +14,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.learners.experts.common import ExpertLearner
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.common import SelectionPlan, TrackingPlan
-from tacit.learners.tracking.limited_updates import noise_mean, selection_rate
-from tacit.learners.tracking.noisy_batches import best_length, log_sequences
-from tacit.numerics.decisions import permute_and_flip
-from tacit.numerics.lattice import LOSS_UNITS, sum_quantised
-from tacit.numerics.uniforms import Uniforms
+from tacit.algorithms.experts.expert_plan import ExpertLearner
+from tacit.algorithms.tracking.limited_updates import noise_mean, selection_rate
+from tacit.algorithms.tracking.noisy_batches import best_length, log_sequences
+from tacit.algorithms.tracking.tracking_plan import SelectionPlan, TrackingPlan
+from tacit.noise.exact_draws import permute_and_flip
+from tacit.noise.lattice import LOSS_UNITS, sum_quantised
+from tacit.noise.randomness import Randomness
+from tacit.noise.uniforms import Uniforms
 from tacit.problems import Tracking
-from tacit.randomness import Randomness
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_integer
 
 

@@ -10,8 +10,20 @@ could end now are covered by log T recursions,
 
 since margin + slope sqrt(w) is close to the smallest of margin + slope (w/(2a) + a/2): O(N log T) time and
 memory instead of O(N T). The printed thresholds cannot be reached before T of order 1e4 to 1e5; ours come
-from `tacit.learners.tracking.thresholds`. All of it is integer: losses, slopes and levels are rounded down to whole
+from `tacit.algorithms.tracking.thresholds`. All of it is integer: losses, slopes and levels are rounded down to whole
 steps, and one round moves the statistics by whole steps within the width.
+
+`AboveThreshold` (sparse vector) is one-sided, in its width form, on integers. If, for each neighbouring pair and
+transcript, one interval of `width` steps that contains 0 holds the shifts of all queries of the instance, then
+two-sided geometric noise of rate eps1/width on the threshold and fresh noise of rate eps2/width on each query cost
+eps1 + eps2 in all, until the first "above". (The generic form, for queries that move by up to w in either direction,
+has width 2w.) After "above" the instance is spent.
+
+Proof. Let hi be the interval's upper end, an integer. Compare the data set at the threshold rho with its neighbour at
+rho + hi: each "below" of the one implies "below" of the other with the same query noise, since no query moved by more
+than hi. The final "above" needs its noise to make up hi minus that query's own move, between 0 and width: a factor of
+at most e^eps2. Shifting rho by hi costs at most e^eps1. Queries, threshold and noise are integers and the rates are
+exact, so no rounding enters.
 """
 
 from __future__ import annotations
@@ -19,15 +31,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.common import SelectionPlan, TrackingPlan, refuse_max_switches
-from tacit.learners.tracking.limited_updates import LimitedUpdatesLearner, noise_mean, selection_rate
-from tacit.learners.tracking.thresholds import (
+from tacit.accounting.curves import ROUND_UP
+from tacit.algorithms.tracking.limited_updates import LimitedUpdatesLearner, noise_mean, selection_rate
+from tacit.algorithms.tracking.thresholds import (
     CERTIFIED_FALSE_ALARM,
     Detector,
     certified,
@@ -37,18 +47,22 @@ from tacit.learners.tracking.thresholds import (
     stretches_regret,
     tuned,
 )
-from tacit.mechanisms.above_threshold import LARGEST_LEVEL, AboveThreshold
-from tacit.numerics.discrete_laplace import laplace_rate, laplace_units
-from tacit.numerics.uniforms import Uniforms
-from tacit.privacy.curves import ROUND_UP
+from tacit.algorithms.tracking.tracking_plan import SelectionPlan, TrackingPlan, refuse_max_switches
+from tacit.errors import InvalidInput, ProtocolError
+from tacit.noise.discrete_laplace import laplace_rate, laplace_units, two_sided_geometric
+from tacit.noise.randomness import Randomness
+from tacit.noise.uniforms import Uniforms
 from tacit.problems import Tracking
-from tacit.randomness import Randomness
-from tacit.validation import check_choice, check_integer, check_number, check_positive, invalid
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import RegretBound, Target
+from tacit.validation import MALFORMED, check_choice, check_integer, check_number, check_positive, invalid
 
 # Shares of epsilon: selections, threshold noise, test noise. Tuned on simulated streams.
 SHARES = (0.4, 0.3, 0.3)
 # Rounds between tests that a plan proposes at most: they are kept until the next one.
 LONGEST_INTERVAL = 10**7
+LARGEST_LEVEL = 2**60
+"""Queries and thresholds are at most so far from 0: with any noise they are still int64."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +181,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         value = expected_stretches_regret(self.detector, self.slope, self.margin, _pieces(self.problem.switches))
         formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units"
         formula += ", P = 2S + 1 + fa (S+1)/(1-fa)"
-        return RegretBound(self.problem.width * value, formula, assumptions)
+        return RegretBound(self.problem.width * value, formula, assumptions).at_most(self.trivial_regret)
 
     def regret_after(self, restarts: int) -> float:
         """Dynamic regret of a finished run with this many restarts, up to probability 1/T.
@@ -273,3 +287,59 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
 def _pieces(switches: int) -> float:
     """Stretches between shifts, switches and restarts, on average."""
     return 2 * switches + 1 + CERTIFIED_FALSE_ALARM * (switches + 1) / (1 - CERTIFIED_FALSE_ALARM)
+
+
+class AboveThreshold:
+    """Tells once that a query exceeds the threshold; each earlier answer is "below".
+
+    Privacy: epsilon_threshold + epsilon_query (pure, exact), for all answers together. Only the answers may be
+    released: not the queries, nor the noisy values.
+    """
+
+    def __init__(
+        self, threshold: int, *, width: int, epsilon_threshold: float, epsilon_query: float, uniforms: Uniforms
+    ) -> None:
+        level = _check_level("threshold", threshold)
+        check_integer("AboveThreshold", "width", width)
+        check_positive("AboveThreshold", "epsilon_threshold", epsilon_threshold)
+        check_positive("AboveThreshold", "epsilon_query", epsilon_query)
+        self._uniforms = uniforms
+        self._query_rate = laplace_rate(epsilon_query, width)
+        self._noisy_threshold = level + one_draw(uniforms, laplace_rate(epsilon_threshold, width))
+        self._spent = False
+
+    @property
+    def spent(self) -> bool:
+        """True once the answer was "above"."""
+        return self._spent
+
+    def test(self, query: int) -> bool:
+        """Whether the noisy query exceeds the noisy threshold; fresh query noise each time."""
+        if self._spent:
+            raise ProtocolError("This above-threshold instance has answered 'above' and is spent: start a new one.")
+        level = _check_level("query", query)
+        self._spent = level + one_draw(self._uniforms, self._query_rate) > self._noisy_threshold
+        return self._spent
+
+    def state_dict(self) -> dict[str, Any]:
+        """PRIVATE: the noisy threshold must not be released."""
+        return {"noisy_threshold": np.array(self._noisy_threshold, dtype=np.int64), "spent": self._spent}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict`."""
+        try:
+            noisy, spent = state["noisy_threshold"], bool(state["spent"])
+            if not (isinstance(noisy, np.ndarray) and noisy.dtype == np.int64 and noisy.shape == ()):
+                raise TypeError("whole number expected")
+        except MALFORMED as error:
+            raise InvalidInput(f"This is not the state of an above-threshold instance ({error!r}).") from None
+        self._noisy_threshold, self._spent = int(noisy), spent
+
+
+def one_draw(uniforms: Uniforms, rate: float) -> int:
+    """One integer of two-sided geometric noise."""
+    return int(two_sided_geometric(uniforms, rate, 1)[0])
+
+
+def _check_level(name: str, value: object) -> int:
+    return check_integer("AboveThreshold", name, value, at_least=-LARGEST_LEVEL, at_most=LARGEST_LEVEL)

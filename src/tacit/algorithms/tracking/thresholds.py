@@ -19,8 +19,8 @@ from math import ceil, isqrt, log, sqrt
 
 import numpy as np
 
-from tacit.numerics.lattice import LOSS_UNITS
-from tacit.privacy.calibration import minimise
+from tacit.accounting.calibration import minimise
+from tacit.noise.lattice import LOSS_UNITS
 from tacit.validation import FloatArray
 
 # Tuned on simulated streams: false alarms stay rare because union bounds are loose.

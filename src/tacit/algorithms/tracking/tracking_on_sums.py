@@ -9,51 +9,55 @@ restart costs privacy here, since all of them look at released sums. Three parts
     insurance       exponential weights on the two, by their released losses: 1/10 on the base before any data
 
 so that regret is at most the base's and a little more, and on most streams that of the window leader.
+
+Certified regret of learners that track on released block sums: n blocks of B rounds, one noise each.
+
+Independent losses whose means shift at most S times cost less than any losses. Let X(j) in [0, B] be what expert j
+loses in a block, in expectation, beyond the best expert of each of its rounds. Then
+
+    -(1/eta) ln <w, e^{-eta X}> >= (1 - eta B/2) <w, X>      (e^{-x} <= 1 - x + x^2/2, and X^2 <= B X)
+
+and Hoeffding's lemma holds round by round, eta^2/8 each, instead of once for the block, eta^2 B^2/8. So regret on the
+means is at most [what mirror descent pays without curvature + eta T/8]/(1 - eta B/2), if eta B < 2. The comparator of
+regret is the best sequence in hindsight, which may be lucky by sqrt(T ln C/2). Proofs:
+docs/algorithms/tracking-on-sums.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from math import exp, inf, log, log2, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.small_problems import FEW_ROUNDS
-from tacit.learners.states import fitting
-from tacit.learners.target import RegretBound, Target
-from tacit.learners.tracking.batch_plan import BatchLearner, BatchPlan
-from tacit.learners.tracking.common import refuse_max_switches
-from tacit.learners.tracking.limited_updates import noise_mean
-from tacit.learners.tracking.noisy_batches import (
+from tacit.accounting.calibration import minimise
+from tacit.accounting.curves import ROUND_UP
+from tacit.algorithms.tracking.noisy_batches import (
+    BatchLearner,
     BatchNoise,
+    BatchPlan,
     batches,
     best_length,
     clip_to_floor,
+    log_sequences,
     mirror_rate,
     mirror_regret,
+    path_cost,
+    smallest_weight,
 )
-from tacit.learners.tracking.recent_leader import recent_regret
-from tacit.learners.tracking.sums_certificates import (
-    PRIOR,
-    best_rates,
-    insured_anyhow,
-    insured_on_means,
-    leader_on_means,
-    mirror_on_means,
-)
-from tacit.mechanisms.running_sums.records import LossRecords
-from tacit.privacy.curves import ROUND_UP
-from tacit.problems import Tracking
-from tacit.randomness import Randomness
+from tacit.algorithms.tracking.tracking_plan import refuse_max_switches
+from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.accumulators import LossRecords
+from tacit.problems import Experts, Problem
+from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
+from tacit.runtime.state import fitting
+from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
 BASES = ("mirror", "leader")
-FACTOR = 1.6
-"""How many times the smallest certificate of other plans its own may be, for the sake of measured regret."""
-_WHY = "its measured regret on independent losses is several times smaller"
-_STEP = 1.15  # of the lengths of blocks that are tried
 
 
 @dataclass(frozen=True)
@@ -78,15 +82,18 @@ class TrackingOnSums(BatchPlan):
         block: rounds whose losses are added up before noise.
         base: "mirror" or "leader".
 
+    >>> from tacit.problems import Tracking
     >>> problem = Tracking(n=5, horizon=50_000, switches=1, adversary="stochastic")
     >>> plan = TrackingOnSums.calibrate(problem, epsilon=1.0, delta=0.0)
     >>> plan.base, plan.block, round(float(plan.regret_bound))
-    ('mirror', 56, 3032)
+    ('mirror', 23, 2508)
     >>> learner = plan.start(Randomness.replayable(1))
     >>> expert = learner.play()
     >>> learner.observe([0.5] * 5)
     """
 
+    problem: Experts
+    _takes: ClassVar[type[Problem]] = Experts
     eta: float
     mix: float
     scale: float
@@ -141,13 +148,19 @@ class TrackingOnSums(BatchPlan):
             formula = "base + ln(10)/mix + n (mix B^2/8 + mix var/2) + T/2^24"
             assumptions = ("oblivious adversary", "expectation over noise and draws")
         value = min(anyhow, means) + self.rounds * self.grid.lost
-        return RegretBound(problem.width * value, f"{formula}, n = T/B", assumptions)
+        return RegretBound(problem.width * value, f"{formula}, n = T/B", assumptions).at_most(self.trivial_regret)
 
-    @property
-    def favour(self) -> tuple[float, str]:
-        """It gives up certificate for measured regret if losses are independent and shift."""
-        shifting = self.problem.adversary == "stochastic" and self.problem.switches > 0
-        return (FACTOR, _WHY) if shifting else super().favour
+    def variants(self) -> dict[str, Plan]:
+        """Longer blocks, where the noise of a block hardly matters: fewer decisions, each on more losses."""
+        if self.problem.adversary != "stochastic" or self.problem.n == 1:
+            return {}
+        longer = round(max(1.0, min(4 * self.law.variance, self.rounds / (30 * (self.problem.switches + 1)))))
+        return {"practical blocks": self._with_block(longer)}
+
+    def _with_block(self, block: int) -> TrackingOnSums:
+        bases = ((*best_rates(self.problem, kind, block, self.law), kind) for kind in BASES)
+        _, eta, mix, base = min(bases)
+        return replace(self, block=block, eta=eta, mix=mix, base=base)
 
     @property
     def expected_switches(self) -> float:
@@ -156,7 +169,7 @@ class TrackingOnSums(BatchPlan):
 
     @classmethod
     def _calibrate(
-        cls, problem: Tracking, target: Target, *, block: int | str | None = None, base: str | None = None
+        cls, problem: Experts, target: Target, *, block: int | None = None, base: str | None = None
     ) -> TrackingOnSums:
         refuse_max_switches(cls.__name__, target, "every block may switch")
         move = LossRecords(problem.n, target.relation.sides).largest_move
@@ -165,7 +178,7 @@ class TrackingOnSums(BatchPlan):
         if base is not None:
             check_choice(cls.__name__, "base", base, BASES)
         bases = BASES if base is None else (base,)
-        length = _length(problem, target, noise, bases, block)
+        length = _length(problem, noise, bases, block)
         _, eta, mix, chosen = min((*best_rates(problem, kind, length, noise), kind) for kind in bases)
         return cls(problem, eta, mix, scale, length, chosen, **{**target.contract, "delta": 0.0})
 
@@ -244,7 +257,7 @@ class TrackingOnSumsLearner(BatchLearner):
         return int((clocks / np.maximum(mixed, 1e-300)).argmin())
 
 
-def patience(problem: Tracking, block: int, noise: BatchNoise) -> float:
+def patience(problem: Experts, block: int, noise: BatchNoise) -> float:
     """By how much, times the root of its length in blocks, a window may speak against the leader of a longer one.
 
     c sqrt(B/2 + 2 var), the deviation of a difference of two sums times c = sqrt(2 ln(N log2(T/B))).
@@ -269,46 +282,76 @@ def window_leader(prefix: FloatArray, patience: float) -> int:
     return int(leaders[np.flatnonzero(accepted)[-1]])
 
 
-def _length(
-    problem: Tracking, target: Target, noise: BatchNoise, bases: tuple[str, ...], block: int | str | None
-) -> int:
-    """The length of a block: as asked for, practical, or the longest whose certificate is near enough to the best."""
-    rounds = problem.horizon or 1
-    if block == "practical":
-        return max(1, round(min(4 * noise.variance, rounds / (30 * (problem.switches + 1)))))
+def _length(problem: Experts, noise: BatchNoise, bases: tuple[str, ...], block: int | None) -> int:
+    """The length of a block: as asked for, or that of the smallest certificate."""
     if block is not None:
         return check_integer("TrackingOnSums", "block", block)
-
-    def certificate(length: int) -> float:
-        return min(best_rates(problem, kind, length, noise)[0] for kind in bases)
-
-    best = best_length(rounds, certificate)
-    if problem.adversary != "stochastic" or problem.n == 1:
-        return best
-    limit = FACTOR * _others(problem, target, noise)
-    length, longer = best, float(best)
-    while longer * _STEP <= min(rounds, 4 * noise.variance):
-        longer *= _STEP
-        if certificate(round(longer)) <= limit:
-            length = round(longer)
-    last = round(min(rounds, 4 * noise.variance))
-    return last if last > length and certificate(last) <= limit else length
-
-
-def _others(problem: Tracking, target: Target, noise: BatchNoise) -> float:
-    """The smallest certificate of the other pure plans that have no condition: mirror descent and the recent leader."""
-    rounds = problem.horizon or 1
-
-    def mirror(batch: int) -> float:
-        return mirror_regret(problem, mirror_rate(problem, batch, noise), batch, noise)
-
-    def recent(block: int) -> float:
-        return recent_regret(problem, block, noise_mean(target.epsilon, target.relation, target.rounds_per_person))
-
-    return min(cost(best_length(rounds, cost)) for cost in (mirror, recent))
+    return best_length(
+        problem.horizon or 1, lambda length: min(best_rates(problem, kind, length, noise)[0] for kind in bases)
+    )
 
 
 def _alone(expert: int, n: int) -> FloatArray:
     weights = np.zeros(n)
     weights[expert] = 1.0
     return weights
+
+
+PRIOR = 0.1
+"""The weight that insurance gives to the base before any data."""
+
+
+def mirror_on_means(problem: Experts, eta: float, block: int, noise: BatchNoise) -> float:
+    """Mirror descent on block sums, independent losses, regret on the means; infinite from eta B = 2 on."""
+    if eta * block >= 2:
+        return inf
+    rounds = problem.horizon or 1
+    count, floor = batches(rounds, block), smallest_weight(problem, block)
+    paid = path_cost(problem, block) / eta + eta * rounds / 8 + count * noise.cost(eta)
+    paid += count * floor * (problem.n - 1) * block + problem.switches * (block // 2)
+    return paid / (1 - eta * block / 2)
+
+
+def leader_on_means(problem: Experts, block: int, noise: BatchNoise) -> float:
+    """The leader of the last block: 1 + 2S blocks are lost, in the others B gap <= E max of N sub-Gaussian numbers."""
+    spread = 2 * sqrt(log(problem.n) * (block / 8 + noise.variance / 2))
+    return (1 + 2 * problem.switches) * block + (problem.horizon or 1) * min(1.0, spread / block)
+
+
+def insured_on_means(base: float, problem: Experts, mix: float, block: int, noise: BatchNoise) -> float:
+    """[base + ln(10)/mix + mix T/8 + n cost(mix)]/(1 - mix B/2), plus the comparator's luck."""
+    if mix * block >= 2:
+        return inf
+    rounds = problem.horizon or 1
+    paid = base - log(PRIOR) / mix + mix * rounds / 8 + batches(rounds, block) * noise.cost(mix)
+    luck = sqrt(rounds * log_sequences(problem.n, rounds, problem.switches) / 2)
+    return paid / (1 - mix * block / 2) + luck
+
+
+def insured_anyhow(problem: Experts, eta: float, mix: float, block: int, noise: BatchNoise) -> float:
+    """Mirror descent on any fixed losses, plus ln(10)/mix + n (mix B^2/8 + cost(mix))."""
+    count = batches(problem.horizon or 1, block)
+    return mirror_regret(problem, eta, block, noise) - log(PRIOR) / mix + count * (mix * block**2 / 8 + noise.cost(mix))
+
+
+def best_rates(problem: Experts, base: str, block: int, noise: BatchNoise) -> tuple[float, float, float]:
+    """(certified regret, eta, mix) of the best certificate that this base has at this length of a block."""
+    count = batches(problem.horizon or 1, block)
+    found = []
+    if base == "mirror":
+        eta = mirror_rate(problem, block, noise)
+        mix = noise.best_rate(-log(PRIOR), count, count * block**2 / 8)
+        found.append((insured_anyhow(problem, eta, mix, block, noise), eta, mix))
+    if problem.adversary == "stochastic":
+        eta, cost = 1.0, leader_on_means(problem, block, noise)
+        if base == "mirror":
+            eta = _below(2 / block, lambda rate: mirror_on_means(problem, rate, block, noise))
+            cost = mirror_on_means(problem, eta, block, noise)
+        mix = _below(2 / block, lambda rate: insured_on_means(cost, problem, rate, block, noise))
+        found.append((insured_on_means(cost, problem, mix, block, noise), eta, mix))
+    return min(found, default=(inf, 1.0, 1.0))
+
+
+def _below(limit: float, cost: Callable[[float], float]) -> float:
+    """The minimiser of a cost that is infinite from `limit` on."""
+    return minimise(cost, limit * 1e-6, limit * (1 - 1e-6), 1e-3)

@@ -7,12 +7,12 @@ from functools import cached_property
 from math import log, log1p, sqrt
 from typing import ClassVar
 
+from tacit.accounting.curves import Curve, Pure
+from tacit.accounting.guarantee import EXACT
+from tacit.algorithms.experts.expert_plan import ExpertPlan
 from tacit.errors import PrivacyError
-from tacit.learners.experts.common import ExpertPlan
-from tacit.learners.target import Target
-from tacit.privacy.curves import Curve, Pure
-from tacit.privacy.guarantee import EXACT
 from tacit.problems import Problem, Tracking
+from tacit.runtime.target import Target
 from tacit.validation import check_positive
 
 

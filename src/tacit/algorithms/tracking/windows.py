@@ -8,12 +8,12 @@ full. Proofs: docs/tracking.md.
 
 from __future__ import annotations
 
-from math import ceil, inf, log, log1p
+from math import inf, log, log1p
 
-from tacit.learners.rates import delay_regret
-from tacit.learners.target import RegretBound
-from tacit.learners.tracking.noisy_batches import BatchNoise, smallest_weight
+from tacit.algorithms.tracking.noisy_batches import BatchNoise, smallest_weight
 from tacit.problems import Tracking
+from tacit.runtime.rate_search import delay_regret
+from tacit.runtime.target import RegretBound
 from tacit.validation import check_integer
 
 _FIXED = "any window that is fixed in advance, against the best expert in it"
@@ -24,18 +24,17 @@ def check_window(owner: str, rounds: int, horizon: int) -> int:
     return check_integer(f"{owner}.window_regret", "rounds", rounds, at_most=horizon)
 
 
-def share_window(n: int, rounds: int, share: float, eta: float, batch: int, restarts: int = 0, delay: int = 0) -> float:
-    """Fixed share: (ln((N-1)/share) + R ln N + w ln(1/(1-share)))/eta + eta w B/8 + 2(B-1), w rounds, R new starts.
+def share_window(n: int, rounds: int, share: float, eta: float, batch: int, delay: int = 0) -> float:
+    """Fixed share: (ln((N-1)/share) + w ln(1/(1-share)))/eta + eta w B/8 + 2(B-1) in a window of w rounds.
 
-    Before a round every weight is at least share/(N-1). From there the path that stays with one expert, and starts anew
-    with it at each restart, has the weight of the numerator, as in the bound for all rounds. Late feedback adds to each
-    round of the window what it adds to any round.
+    Before a round every weight is at least share/(N-1). From there the path that stays with one expert has the weight
+    of the numerator, as in the bound for all rounds. Late feedback adds to each round what it adds to any round.
     """
     if n == 1:
         return 0.0
     if share <= 0:
         return inf
-    steps = log((n - 1) / share) + restarts * log(n) - rounds * log1p(-share)
+    steps = log((n - 1) / share) - rounds * log1p(-share)
     return steps / eta + eta * rounds * batch / 8 + 2 * (batch - 1) + delay_regret(eta, rounds, delay, batch)
 
 
@@ -53,11 +52,6 @@ def mirror_window(problem: Tracking, rounds: int, eta: float, batch: int, noise:
     if problem.adversary == "adaptive":
         value += (1 - problem.n * floor) * noise.largest_sum(whole, log(problem.n))
     return value
-
-
-def epochs_begun(rounds: int, epoch: int) -> int:
-    """The most epochs that begin inside a window, after its first round."""
-    return ceil((rounds - 1) / epoch)
 
 
 def window_bound(value: float, rounds: int, width: float, formula: str, *assumptions: str) -> RegretBound:

@@ -1,10 +1,9 @@
 """Private running sums: `add(x)` returns the noisy sum of everything added so far."""
 
-from tacit.mechanisms.running_sums.base import Accumulator, NoiseSource, RunningSum
-from tacit.mechanisms.running_sums.buffered import Buffered
-from tacit.mechanisms.running_sums.laplace_tree import CubeTree, LaplaceTree
-from tacit.mechanisms.running_sums.square_root import SquareRoot
-from tacit.mechanisms.running_sums.tree import Tree
+from tacit.noise.running_sums.accumulators import Accumulator
+from tacit.noise.running_sums.running_sum import NoiseSource, RunningSum
+from tacit.noise.running_sums.toeplitz import Buffered, SquareRoot
+from tacit.noise.running_sums.tree import CubeTree, LaplaceTree, Tree
 
 __all__ = [
     "Accumulator",

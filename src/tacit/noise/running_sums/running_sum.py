@@ -1,9 +1,23 @@
-"""Running sums on integers: how fine the lattice may be, what the integers leak, what their noise is worth.
+"""Private running sums: their public description, and the lattice on which they run.
 
-Released at step t are the integers w_t = n_t + v_t, record plus noise. With the transcript fixed, a neighbour that
-changes record s by D changes v_s by -D and no other v, so the fresh draw z_t = v_t + round(p_t) moves by
-c_{t-s} D plus a rounding of at most 1 + 2e in each coordinate: two roundings of 1/2, and e for the float64
-error of p on each side. The draws of all steps together move in l2 by at most the root of
+A `RunningSum` is a public, frozen description: how many steps, what structure. It knows its noise before any data
+(`scale`, `standard_deviations`) and its dense factorisation (`matrices`, for tests). `start` makes the stateful
+`Accumulator` whose `add(x)` returns the noisy sum of everything added so far.
+
+The sum of rows is written A = decoder @ encoder: the encoder's rows times the data, plus independent noise, is what
+is released; everything after it is post-processing. A row that moves by at most s (in l2 for Gaussian noise, in l1 for
+Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times the encoder's largest column
+norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or
+pure DP with privacy = epsilon. A person with m rounds moves m columns together: m times as far as one at most, and
+less where the columns point in different directions (`crowding`). Sensitivities may grow along the stream as long as
+they are predictable (they depend on what was released) and never fall: the noise of a step has the scale of its own
+sensitivity, and nothing already drawn is rescaled.
+
+On a lattice (`Grid`) records and noise are integers, the correction that correlates the noise is rounded to one, and
+every sum is a function of the integers that were released. These are w_t = n_t + v_t at step t, record plus noise. With
+the transcript fixed, a neighbour that changes record s by D changes v_s by -D and no other v, so the fresh draw
+z_t = v_t + round(p_t) moves by c_{t-s} D plus a rounding of at most 1 + 2e in each coordinate: two roundings of 1/2,
+and e for the float64 error of p on each side. The draws of all steps together move in l2 by at most the root of
 
     (shift(units) column_norm)^2 + 2 (1 + 2e) sqrt(d) (c_0 + c_1 + ...) shift(units) + (1 + 2e)^2 (T-1) d,
 
@@ -16,28 +30,48 @@ node that holds a step; cube noise its rate times the largest shift of a coordin
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, exp, sqrt
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
+from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
+from tacit.accounting.rounding import EXACT, IDEALIZED, exact_up_to
 from tacit.errors import PrivacyError
-from tacit.mechanisms.running_sums.records import Records
-from tacit.numerics.bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
-from tacit.numerics.cube import CubeNoise, cube_rate, least_cube_rate
-from tacit.numerics.discrete_gaussian import DiscreteGaussian
-from tacit.numerics.discrete_laplace import SMALLEST_RATE, DiscreteLaplace, laplace_rate, laplace_units
-from tacit.numerics.lattice import LARGEST_UNITS, LOSS_UNITS
-from tacit.numerics.source import PooledNoise, Streams
-from tacit.privacy.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
-from tacit.privacy.numerics import EXACT, IDEALIZED, exact_up_to
-from tacit.validation import FloatArray
+from tacit.noise.cube import CubeNoise, cube_rate, least_cube_rate
+from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.discrete_laplace import SMALLEST_RATE, DiscreteLaplace, laplace_rate, laplace_units
+from tacit.noise.lattice import LARGEST_UNITS, LOSS_UNITS
+from tacit.noise.running_sums.accumulators import (
+    Accumulator,
+    Draws,
+    FloatNoise,
+    Records,
+    UnitNoise,
+    next_draws,
+    unit_noise,
+    unit_variance,
+)
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.noise.source import PooledNoise, Streams
+from tacit.validation import (
+    FloatArray,
+    check_choice,
+    check_integer,
+    check_positive,
+    invalid,
+    plain_fields,
+    without_caches,
+)
 
-if TYPE_CHECKING:
-    from tacit.mechanisms.running_sums.base import RunningSum
-
+LONGEST_LIST = 10**8
+NoiseKind = Literal["gaussian", "laplace", "cube"]
+# Draws `count` independent unit noises: what `RunningSum.noise_from` gives, or ones in a test.
+NoiseSource = Callable[[int], FloatArray]
 # A coarser lattice, or one whose roundings cost more than a tenth of the noise, is refused.
 FEWEST_UNITS = 2**10
 LARGEST_ROUNDING = 0.1
@@ -47,6 +81,146 @@ FIRST_MULTIPLE = 1000
 _BARELY_LESS = 1 - 1e-12
 
 Sensitivity = TypeVar("Sensitivity", float, FloatArray)
+
+
+@dataclass(frozen=True)
+class RunningSum(ABC):
+    """A running-sum mechanism for at most `steps` additions."""
+
+    steps: int
+    noise: ClassVar[NoiseKind] = "gaussian"
+    steady: ClassVar[bool] = True
+    """Whether the noise of the released sums never falls along the stream (Toeplitz: always; trees: no)."""
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        check_integer(type(self).__name__, "steps", self.steps, at_least=0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_caches(self)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self.steps} steps)"
+
+    @property
+    @abstractmethod
+    def column_norm(self) -> float:
+        """Largest column norm of the encoder (l2 for Gaussian, l1 for Laplace and cube noise), rounded up."""
+
+    def crowding(self, people: int) -> float:
+        """How far a person with so many rounds moves the draws, over that many times as far as one round does.
+
+        At most 1, which is what is known of any encoder; rounds of a tree next to each other share nearly all nodes.
+        """
+        return 1.0
+
+    @abstractmethod
+    def row_norms(self) -> FloatArray:
+        """l2 norm of each row of the decoder: the noise at step t per unit of drawn noise, shape (steps,)."""
+
+    @abstractmethod
+    def row_norm(self, step: int) -> float:
+        """The noise at one step (from 1 on) per unit of drawn noise, without the steps before it."""
+
+    @property
+    def largest_row_norm(self) -> float:
+        """The largest of `row_norms`: the last one if the noise is steady."""
+        return self.row_norm(self.steps) if self.steps else 0.0
+
+    @abstractmethod
+    def matrices(self) -> tuple[FloatArray, FloatArray]:
+        """Dense (decoder, encoder) with decoder @ encoder = lower triangle of ones; for tests, small steps."""
+
+    @abstractmethod
+    def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> Accumulator: ...
+
+    def start(self, dimension: int, scale: float, noise: NoiseSource) -> Accumulator:
+        """Begin a stream of vectors in float64; `scale` as given by `scale(...)`, for sensitivity 1 if it grows."""
+        return self._accumulator(dimension, scale, noise, None)
+
+    def start_on(self, grid: Grid, streams: Streams, name: str, unit: UnitNoise | None = None) -> Accumulator:
+        """Begin a stream of records on a grid that `grid` made, with noise from the streams of that name.
+
+        `unit`: another unit noise than the mechanism's own, without a lattice.
+        """
+        scale = grid.scale or 1.0  # nothing is ever added to a sum of no steps
+        if grid.units:
+            integers = grid.noise(streams, name)
+            source: PooledNoise | FloatNoise = integers
+            sums = self._accumulator(grid.records.dimension, scale, partial(next_draws, integers), grid)
+        else:
+            dimension = grid.records.dimension
+            source = FloatNoise.from_streams(unit or partial(self.noise_from, dimension=dimension), streams, name)
+            sums = self.start(dimension, scale, source.draw)
+            sums._records = grid.records
+        sums._source = source
+        return sums
+
+    def grid(self, privacy: float, records: Records, *, numerics: str = "exact", growing: bool = False) -> Grid:
+        """The lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation.
+
+        `growing`: sensitivities may rise along the stream; those of trees through the values of `Grid.admissible`.
+        """
+        check_choice(type(self).__name__, "numerics", numerics, ("exact", "float"))
+        check_positive(type(self).__name__, "privacy", privacy)
+        if numerics == "float":
+            return float_grid(self, privacy, records)
+        multiple = 1 / FIRST_MULTIPLE if growing and self.nodes else 0.0
+        return lattice_grid(self, privacy, records, growing=growing, multiple=multiple)
+
+    @property
+    def nodes(self) -> int:
+        """In how many nodes of a tree a step stands at most (0: this is no tree)."""
+        return 0
+
+    @property
+    def response(self) -> float:
+        """By how much the last sum moves if every step's correction moves by 1 (0: nothing is corrected)."""
+        return 0.0
+
+    def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
+        """What rounding its correlated noise to integers costs; `budget` bounds how far one person moves the draws."""
+        return Rounding()
+
+    def noise_from(self, generator: np.random.Generator, dimension: int = 1) -> NoiseSource:
+        """The unit noise that this mechanism adds to vectors of that dimension, drawn from `generator`."""
+        return unit_noise(self.noise, generator, dimension)
+
+    def scale(self, privacy: float, sensitivity: float = 1.0) -> float:
+        """Noise scale that gives `privacy` (mu for Gaussian, epsilon for Laplace and cube noise)."""
+        check_positive(type(self).__name__, "privacy", privacy)
+        check_positive(type(self).__name__, "sensitivity", sensitivity)
+        return sensitivity * self.column_norm / privacy
+
+    def _check_step(self, step: int) -> int:
+        return check_integer(f"{type(self).__name__}.row_norm", "step", step)
+
+    def standard_deviations(self, scale: float, dimension: int = 1) -> FloatArray:
+        """Standard deviation of one coordinate of the noise in each released sum, shape (steps,).
+
+        That of cube noise grows with the dimension of the vectors; others do not mind it.
+        """
+        if self.steps > LONGEST_LIST:
+            raise PrivacyError(
+                f"The noise of each step can be listed for at most {LONGEST_LIST} steps. Got {self} instead."
+            )
+        return self.row_norms() * (scale * sqrt(unit_variance(self.noise, dimension)))
+
+    def curve(self, privacy: float) -> Curve:
+        """What the whole stream of released sums leaks at that privacy."""
+        if self.steps == 0:
+            return Pure(0.0)
+        return Gaussian(privacy) if self.noise == "gaussian" else Pure(privacy)
+
+
+def check_mechanism(
+    owner: str, mechanism: object, steps: int, noises: tuple[NoiseKind, ...] = ("gaussian", "laplace")
+) -> None:
+    """Refuse what is no running sum of exactly this many steps with one of these noises."""
+    if not isinstance(mechanism, RunningSum):
+        raise invalid(owner, "mechanism", "a running sum", mechanism)
+    check_choice(owner, "mechanism.noise", mechanism.noise, noises)
+    check_choice(owner, "mechanism.steps", mechanism.steps, (steps,))
 
 
 @dataclass(frozen=True)

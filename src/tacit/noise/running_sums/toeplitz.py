@@ -1,23 +1,37 @@
-"""Buffered Toeplitz running sums: the square root in constant memory. The default for Gaussian noise.
+"""Toeplitz running sums: the square root of the all-ones lower triangle, dense or in constant memory.
 
-Dvijotham, McMahan, Pillutla, Steinke and Thakurta (2024), "Efficient and near-optimal noise generation for
-streaming differential privacy". The encoder C is lower-triangular Toeplitz with c_0 = 1 and, for k >= 1, a sum of a
-few decaying exponentials c_k = sum_i omega_i theta_i^k (here `weights` and `decays`). Multiplying the noise by C^-1
-then needs one buffer per exponential, O(B d) time and memory a step, whatever the number of steps.
+`SquareRoot`: Fichtenberger, Henzinger and Upadhyay (2023). The power series (1 - x)^(-1/2) has the coefficients
+c_0 = 1, c_k = c_{k-1} (1 - 1/(2k)); its square is 1/(1 - x), the running sum. Encoder and decoder are the same matrix,
+and no Toeplitz factorisation has less noise at the last step. The noise of a sum needs every past draw, O(t d) a step:
+this dense form is for tests and short streams, `Buffered` is its streaming form.
 
-Privacy is exact for any weights and decays, because the column norm is that of this very C. How close the noise is
-to the square root's depends on how well they are chosen: `buffered.json` holds values that minimise the noise of the
-last step for horizons that are powers of two (made by scripts/optimise_buffers.py).
+`Buffered`, the default for Gaussian noise: Dvijotham, McMahan, Pillutla, Steinke and Thakurta (2024), "Efficient and
+near-optimal noise generation for streaming differential privacy". The encoder C is lower-triangular Toeplitz with
+c_0 = 1 and, for k >= 1, a sum of a few decaying exponentials c_k = sum_i omega_i theta_i^k (here `weights` and
+`decays`). Multiplying the noise by C^-1 then needs one buffer per exponential, O(B d) time and memory a step, whatever
+the number of steps. Privacy is exact for any weights and decays, because the column norm is that of this very C. How
+close the noise is to the square root's depends on how well they are chosen: `buffered.json` holds values that minimise
+the noise of the last step for horizons that are powers of two (made by scripts/optimise_buffers.py).
 
 The decoder in closed form: in w = 1/x the series C is 1 + sum_i omega_i theta_i / (w - theta_i). Its zeros
 lambda_i are the eigenvalues of diag(theta) - u u', u_i = sqrt(omega_i theta_i); they interlace with the thetas and lie
 in (0, 1) if the weights sum to less than 1. Partial fractions of 1 / ((1 - x) C(x)) give the decoder's coefficients
 b_k = r_0 + sum_i r_i lambda_i^k, all positive: nothing cancels.
+
+**Of the m rounds of one person the worst are the first m, moved alike**, if the encoder's coefficients fall,
+c_0 >= c_1 >= ... >= 0. Columns have non-negative inner products, so equal directions are the worst. For i < j,
+<C_i, C_j> = sum_{l <= T-j} c_l c_{l+j-i} falls in j and in j - i; the a-th and the b-th of any sorted choice of rounds
+have i_b >= b and i_b - i_a >= b - a, so every inner product is at most that of the first m columns, and so is the norm
+of the sum. It holds for every choice of rounds and moves, hence for choices that depend on what was released. If
+sensitivities grow, entries c_{t-s} are multiplied by the sensitivity of s over that of t, at most 1: non-negative
+columns with smaller entries. All of this is about rounds in different steps. Where a step adds up a batch, all of a
+person's rounds may be in it, and they are charged m times one column (`Records.apart`).
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -25,17 +39,18 @@ from typing import Any
 
 import numpy as np
 
+from tacit.accounting.curves import ROUND_UP
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.mechanisms.running_sums.base import Accumulator, Draws, RunningSum, lower_toeplitz
-from tacit.mechanisms.running_sums.block_kernel import compiled_block
-from tacit.mechanisms.running_sums.crowding import falling_crowding
-from tacit.mechanisms.running_sums.lattice_sums import Grid, Rounding, tail_probability
-from tacit.numerics.bounds import SIGMA_ABOVE
-from tacit.numerics.digits import use_numba
-from tacit.privacy.curves import ROUND_UP
-from tacit.validation import FloatArray, real_array
+from tacit.noise.running_sums.accumulators import BufferedAccumulator, Draws, SquareRootAccumulator
+from tacit.noise.running_sums.running_sum import Grid, Rounding, RunningSum, tail_probability
+from tacit.noise.sampler_bounds import SIGMA_ABOVE
+from tacit.validation import LARGEST_DIMENSION, FloatArray, check_integer, real_array
 
 _BLOCK = 1 << 16
+# Persons with more rounds than this are charged as if their columns were parallel.
+_MOST = 2**20
+# Room for the rounding of sums of coefficients.
+_ROUND_UP = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -174,42 +189,91 @@ class Buffered(RunningSum):
         return Rounding(error, failure, exact=False, total=(1 + float(np.array(self.weights) @ series)) * ROUND_UP)
 
 
-class BufferedAccumulator(Accumulator):
-    """v = z - sum_i omega_i buffer_i; buffer_i = theta_i (buffer_i + v)."""
+@dataclass(frozen=True)
+class SquareRoot(RunningSum):
+    """The best Toeplitz factorisation, in dense form.
 
-    def __init__(
-        self, mechanism: Buffered, dimension: int, scale: float, noise: Draws, grid: Grid | None = None
-    ) -> None:
-        super().__init__(mechanism.steps, dimension, scale, noise, grid)
-        self._theta = np.array(mechanism.decays)[:, None]
-        self._omega = np.array(mechanism.weights)
-        self._buffers = np.zeros((self._omega.size, self.dimension))
-        self._weights = self._omega[:, None]
-        self._products = np.empty(self._buffers.shape)
+    >>> SquareRoot(steps=3).coefficients
+    array([1.   , 0.5  , 0.375])
+    """
 
-    def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
-        buffers = self._buffers
-        correction = np.add.reduce(np.multiply(self._weights, buffers, out=self._products), axis=0)
-        if stretch != 1.0:
-            correction /= stretch
-        added: FloatArray = fresh - self._rounded(correction)
-        buffers += added if stretch == 1.0 else added * stretch
-        buffers *= self._theta
-        return added
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # All coefficients and all draws are kept; `Buffered` needs neither.
+        check_integer("SquareRoot", "steps", self.steps, at_least=0, at_most=LARGEST_DIMENSION)
 
-    def _advance_many(self, records: FloatArray, fresh: FloatArray, stretch: float, sums: FloatArray) -> None:
-        # A single column would be added up in another order, and floats are for simulation.
-        if self._grid is None or stretch != 1.0 or self.dimension == 1 or not use_numba():
-            super()._advance_many(records, fresh, stretch, sums)
-            return
-        self._step += len(records)
-        compiled_block()(records, fresh, self._omega, self._theta[:, 0], self._buffers, sums)
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """c_0, ..., c_{steps - 1}: the first column of the encoder and of the decoder."""
+        ratios = np.ones(self.steps)
+        ratios[1:] -= 0.5 / np.arange(1, self.steps)
+        coefficients = np.cumprod(ratios, out=ratios)
+        coefficients.flags.writeable = False
+        return coefficients
 
-    def _noise_state(self) -> dict[str, Any]:
-        return {"buffers": self._buffers.copy()}
+    @property
+    def column_norm(self) -> float:
+        """The norm of all coefficients, rounded up."""
+        return float(np.sqrt(np.sum(self.coefficients**2))) * ROUND_UP if self.steps else 1.0
 
-    def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
-        self._buffers[:] = self._fitting(state, "buffers", len(self._buffers))
+    def crowding(self, people: int) -> float:
+        """The first columns together: for falling coefficients they are the worst (see `falling_crowding`)."""
+        return falling_crowding(lambda count: _first_columns(self.coefficients, count), people, self)
+
+    def row_norm(self, step: int) -> float:
+        """The norm of the first `step` coefficients."""
+        return float(np.sqrt(np.sum(self.coefficients[: self._check_step(step)] ** 2)))
+
+    def row_norms(self) -> FloatArray:
+        """The norms of the first t coefficients."""
+        return np.sqrt(np.cumsum(self.coefficients**2))
+
+    def matrices(self) -> tuple[FloatArray, FloatArray]:
+        """Dense (decoder, encoder): the same matrix twice."""
+        root = lower_toeplitz(self.coefficients)
+        return root, root.copy()
+
+    def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> SquareRootAccumulator:
+        return SquareRootAccumulator(self, dimension, scale, noise, grid)
+
+    @property
+    def response(self) -> float:
+        return float(np.sum(self.coefficients)) * ROUND_UP
+
+    def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
+        """No |v| exceeds 13 sqrt(2) sigma and a step or two but with the given probability, for sum p_k^2 <= 1."""
+        reach = (19.0 + (0.3 if growing else 0.0)) * SIGMA_ABOVE + budget / self.column_norm
+        total = float(np.sum(self.coefficients)) * ROUND_UP
+        error = 2.0**-53 * (self.steps + 2) * 1.01 * reach * total
+        return Rounding(error, tail_probability(1, self.steps, dimension, growing=growing), exact=False, total=total)
+
+
+def falling_crowding(first_columns: Callable[[int], float], people: int, mechanism: RunningSum) -> float:
+    """Norm of the sum of the first `people` columns over `people` times that of one, rounded up.
+
+    Args:
+        first_columns: the norm of the sum of the first columns, as many as asked for.
+        people: rounds in which one person may stand.
+        mechanism: whose coefficients fall.
+    """
+    people = check_integer(type(mechanism).__name__, "people", people)
+    count = min(people, mechanism.steps)
+    if people == 1 or count == 0 or count > _MOST:
+        return 1.0
+    return min(1.0, first_columns(count) / (people * mechanism.column_norm) * _ROUND_UP)
+
+
+def lower_toeplitz(coefficients: FloatArray) -> FloatArray:
+    """The dense lower-triangular Toeplitz matrix with this first column."""
+    index = np.arange(coefficients.size)
+    return np.tril(coefficients[np.abs(index[:, None] - index)])
+
+
+def _first_columns(coefficients: FloatArray, count: int) -> float:
+    """The norm of the sum of the first `count` columns: windows of so many coefficients, added up."""
+    sums = np.cumsum(coefficients)
+    sums[count:] -= sums[:-count].copy()
+    return float(np.sqrt(np.sum(sums**2)))
 
 
 def _geometric_sums(gaps: FloatArray, count: int) -> FloatArray:
@@ -231,6 +295,6 @@ def _tabulated(steps: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 @cache
 def _table() -> list[dict[str, Any]]:
-    text = files("tacit.mechanisms.running_sums").joinpath("buffered.json").read_text(encoding="utf-8")
+    text = files("tacit.noise.running_sums").joinpath("buffered.json").read_text(encoding="utf-8")
     entries: list[dict[str, Any]] = json.loads(text)["entries"]
     return entries

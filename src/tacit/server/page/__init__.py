@@ -1,7 +1,7 @@
 """The live page: a row for each learner, what is left of the budgets, and nothing private.
 
-`router(store, reader)` has its routes. Whoever has no token gets a form that takes one and keeps it in a cookie, which
-the service accepts for reading only.
+`router` has its routes. Whoever has no token gets a form that takes one and keeps it in a cookie, which the service
+accepts for reading only. Templates escape everything that comes from a store; nothing is styled or scripted inline.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from tacit.service.access import COOKIE, Reader
-from tacit.service.errors import Problem
-from tacit.service.page import html
-from tacit.service.page.events import Events
-from tacit.service.page.watch import Watch
-from tacit.store.store import Store
+from tacit.server.http import COOKIE, Access, Problem
+from tacit.server.page.views import render
+from tacit.server.page.watch import Events, Watch
+
+__all__ = ["Watch", "render", "router"]
 
 POLICY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -34,22 +33,22 @@ LONGEST_FORM = 4096
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 
 
-def router(store: Store, reader: Reader) -> APIRouter:
-    """The routes of the page.
+def router(watch: Watch, access: Access, viewers: int) -> APIRouter:
+    """Make the routes of the page.
 
     Args:
-        store: what is shown.
-        reader: raises a `Problem` for requests that may not read.
+        watch: what is shown.
+        access: the check of tokens.
+        viewers: how many connections of one token may follow the page.
     """
-    watch = Watch(store)
-    events = Events(watch)
+    events = Events(watch, viewers)
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/")
     async def page(request: Request) -> Response:
         """The page, or a form that asks for a token."""
         try:
-            await reader(request)
+            await access.check(request.scope, "read")
         except Problem as problem:
             if problem.status not in (401, 403):
                 raise
@@ -61,11 +60,13 @@ def router(store: Store, reader: Reader) -> APIRouter:
     @routes.get("/events")
     async def changes(request: Request, since: str = "") -> Response:
         """What changes, as server-sent events."""
-        await reader(request)
-        if events.full:
+        token = await access.check(request.scope, "read")
+        if not events.room(token.number):
             raise Problem(503, "Too many look at the page: look again later.", {"Retry-After": "10"})
         known = request.headers.get("last-event-id", since)
-        stream = events.stream(known, request.app.state.closing, lambda: reader(request))
+        stream = events.stream(
+            known, token.number, request.app.state.closing, lambda: access.check(request.scope, "read")
+        )
         return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     for name, kind in KINDS.items():
@@ -76,7 +77,7 @@ def router(store: Store, reader: Reader) -> APIRouter:
 
 
 def _asset(name: str, kind: str) -> Callable[[], Awaitable[Response]]:
-    content = files("tacit.service.page").joinpath(name).read_bytes()
+    content = files("tacit.server.page").joinpath(name).read_bytes()
 
     async def asset() -> Response:
         return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
@@ -92,29 +93,25 @@ async def _sign_in(request: Request) -> Response:
     token = fields.get("token", [""])[0].strip()
     if not _TOKEN.fullmatch(token):
         return _ask(Problem(401, "This is no token."), True)
-    response = _home()
+    response = RedirectResponse("./", 303)
     response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=_scheme(request) == "https", path="/")
     return response
 
 
 async def _sign_out(request: Request) -> Response:
     _same_site(request)
-    response = _home()
+    response = RedirectResponse("./", 303)
     _forget(response)
     return response
 
 
 def _scheme(request: Request) -> str:
-    """What the browser speaks: behind a proxy, what that says."""
+    """Tell what the browser speaks: behind a proxy, what that says."""
     return "https" if request.headers.get("x-forwarded-proto") == "https" else request.url.scheme
 
 
-def _home() -> Response:
-    return RedirectResponse("./", 303)
-
-
 def _ask(problem: Problem, refused: bool) -> Response:
-    response = HTMLResponse(html.sign_in_page(refused), problem.status, POLICY | problem.headers)
+    response = HTMLResponse(render("sign_in.html", refused=refused), problem.status, POLICY | problem.headers)
     if refused:
         _forget(response)
     return response

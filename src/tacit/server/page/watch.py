@@ -3,30 +3,43 @@
 `look` works for a limited time, so that a page is there at once whatever the store holds, and decisions wait for it no
 longer than for one piece. What was not read yet is read by the next look; the page says so meanwhile. Everybody who
 looks at the page shares one watch, so that many viewers cost the store no more than one.
+
+Whoever looks gets what changes as server-sent events, once a second at most. One task looks into the store for all
+viewers, and only while there are any. There are so many viewers at most, and so many of one token. Each is let go when
+its token is no longer good, and all of them are when the service ends, which otherwise would wait for them.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from tacit.privacy.budgets import now
-from tacit.randomness import Randomness
-from tacit.service.page import html
-from tacit.service.page.strips import Strip
-from tacit.service.page.views import About, LearnerView, LedgerView
+from markupsafe import Markup
+
+from tacit.errors import TacitError
+from tacit.noise.randomness import Randomness
+from tacit.server.http import Problem
+from tacit.server.learners import Accounts
+from tacit.server.page.views import About, LearnerView, LedgerView, Strip, render
 from tacit.store.history import Head
-from tacit.store.ledgers import StoredLedger
 from tacit.store.store import Store
 
 PIECE = 5_000  # rounds that are counted in one transaction
 FEW = 3  # learners whose contracts stand open
 ROWS = 200  # learners on the page
+MOST = 32  # viewers
+TICK = 1.0  # seconds between two looks
+WORK = 0.25  # seconds that a look may take, and the pause after it if it was too short
+BEAT = 15.0  # seconds after which a silent connection is tried
+TRUST = 5.0  # seconds after which a token is looked at again
 
 
 @dataclass
@@ -50,7 +63,7 @@ class Shown:
     """
 
     view: LearnerView
-    now: str
+    now: Markup
     planned: bool
     made: int
     version: int
@@ -80,15 +93,15 @@ class Watch:
 
     Args:
         store: the store.
+        accounts: the accounts of its ledgers, if others read them too.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, accounts: Accounts | None = None) -> None:
+        self._accounts = Accounts(store) if accounts is None else accounts
         self._history = store.history
         self._turn = threading.Lock()
         self._instance = Randomness.secret().stream("page").bytes(6).hex()
         self._seen: dict[int, Seen] = {}
-        self._accounts: dict[int, tuple[StoredLedger, tuple[int, str], LedgerView]] = {}
         self._state = State()
         self._looked = -inf
 
@@ -102,7 +115,7 @@ class Watch:
 
         Args:
             seconds: so long at most, but one piece in any case.
-            plans: how many contracts may be planned again, which takes a part of a second each.
+            plans: how many plans may be read, which takes a part of a second each where they are planned again.
         """
         with self._turn:
             until = time.monotonic() + seconds
@@ -113,10 +126,11 @@ class Watch:
                     row = self._history.about(head.name)
                     about = About(row.request, row.guarantee)
                     self._seen[head.number] = Seen(about, Strip(about.scale))
-            names = self._read_ledgers()
+            accounts = self._accounts.read()
             left = self._read_decisions(heads, until)
             self._read_plans(heads, plans)
-            version, ledgers = self._state.version + 1, tuple(view for _, _, view in self._accounts.values())
+            version, ledgers = self._state.version + 1, tuple(map(LedgerView.of, accounts.values()))
+            names: dict[int | None, str] = {number: account["name"] for number, account in accounts.items()}
             learners = {head.number: self._shown(head, names.get(head.ledger), version) for head in heads}
             same = ledgers == self._state.ledgers
             changed = self._state.ledgers_version if same else version
@@ -127,9 +141,15 @@ class Watch:
     def page(self, address: str) -> str:
         """The whole page as of the last look."""
         state = self._state
-        opened = len(state.learners) <= FEW
-        cards = [html.card(shown.view, shown.now, opened=opened) for shown in state.learners.values()]
-        return html.live_page(cards, state.ledgers, self._stamp(state), address, state.hidden)
+        return render(
+            "live.html",
+            learners=[(shown.view, shown.now) for shown in state.learners.values()],
+            opened=len(state.learners) <= FEW,
+            ledgers=state.ledgers,
+            hidden=state.hidden,
+            version=self._stamp(state),
+            address=address,
+        )
 
     def changes(self, since: str) -> tuple[list[Change], str]:
         """What changed since a stamp (all of it, if the stamp is not of this watch), and the stamp of now."""
@@ -140,18 +160,6 @@ class Watch:
 
     def _stamp(self, state: State) -> str:
         return f"{self._instance}.{state.version}"
-
-    def _read_ledgers(self) -> dict[int | None, str]:
-        """The names of the ledgers; those that were charged, or whose period ended, are read again."""
-        names: dict[int | None, str] = {}
-        for number, name, epoch in self._history.ledgers():
-            names[number] = name
-            known = self._accounts.get(number)
-            account = self._store.ledger(name) if known is None else known[0]
-            key = (epoch, account.budget.period_at(now()))
-            if known is None or known[1] != key:
-                self._accounts[number] = account, key, LedgerView.of(account.to_dict())
-        return names
 
     def _read_decisions(self, heads: Sequence[Head], until: float) -> bool:
         """First those that are nearly up to date, then the others as far as the time goes; whether it was too short."""
@@ -187,15 +195,99 @@ class Watch:
         latest = self._history.decision(head.number, head.rounds - 1) if head.rounds else None
         view = seen.about.view(head, ledger, seen.strip, latest)
         made = version if before is None else before.made
-        return Shown(view, html.now(view), seen.about.planned, made, version)
+        return Shown(view, render("now.html", view=view), seen.about.planned, made, version)
 
 
 def _changes(state: State, known: int) -> Iterator[Change]:
     """Learners that were made since, or what changed about them; and the ledgers."""
     for number, shown in state.learners.items():
         if shown.made > known:
-            yield Change("made", {"number": number, "html": html.card(shown.view, shown.now, opened=False)})
+            card = render("card.html", view=shown.view, now=shown.now, opened=False)
+            yield Change("made", {"number": number, "html": card})
         if shown.version > known:  # a page of an earlier service may have a row of an earlier state
             yield Change("learner", {"number": number, "html": shown.now, "problem": shown.view.problem})
     if state.ledgers_version > known:
-        yield Change("ledgers", {"html": html.ledger_bars(state.ledgers)})
+        yield Change("ledgers", {"html": render("ledgers.html", ledgers=state.ledgers)})
+
+
+class Events:
+    """The stream of changes.
+
+    Args:
+        watch: what is looked at.
+        each: how many viewers may have the same token.
+        tick: seconds between two looks.
+    """
+
+    def __init__(self, watch: Watch, each: int, tick: float = TICK) -> None:
+        self._watch = watch
+        self._each = each
+        self._tick = tick
+        self._viewers: dict[asyncio.Event, int] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._broken = False
+
+    def room(self, token: int) -> bool:
+        """Tell whether one more viewer can be served, whose token has this number."""
+        return len(self._viewers) < MOST and list(self._viewers.values()).count(token) < self._each
+
+    async def stream(
+        self, since: str, token: int, closing: threading.Event, check: Callable[[], Awaitable[object]]
+    ) -> AsyncIterator[str]:
+        """The events for one viewer, until the service ends or the viewer may not look any more.
+
+        Args:
+            since: the stamp up to which the viewer knows everything.
+            token: the number of the viewer's token.
+            closing: set when the service ends.
+            check: raises if the viewer may not look.
+        """
+        if not self.room(token):  # many came at once, when there was room for each of them
+            return
+        told = asyncio.Event()
+        self._viewers[told] = token
+        try:
+            checked = spoken = time.monotonic()
+            broken = False
+            yield "retry: 2000\n\n"
+            while not closing.is_set():
+                if time.monotonic() - checked > TRUST:
+                    await check()
+                    checked = time.monotonic()
+                self._start()
+                changes, stamp = self._watch.changes(since)
+                if broken != self._broken:
+                    broken = self._broken
+                    changes.append(Change("trouble" if broken else "fine"))
+                if changes or time.monotonic() - spoken > BEAT:
+                    since, spoken = stamp, time.monotonic()
+                    yield "".join(_text(change, stamp) for change in changes) or ": still here\n\n"
+                told.clear()
+                with suppress(TimeoutError):  # set at every look, so that the end of the service is noticed as well
+                    await asyncio.wait_for(told.wait(), BEAT)
+        except (Problem, TacitError):  # the browser comes again, and is told why
+            return
+        finally:
+            del self._viewers[told]
+
+    def _start(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look(self) -> None:
+        """Look into the store until nobody looks at the page."""
+        while self._viewers:
+            left = False
+            try:
+                left = await asyncio.to_thread(self._watch.look, WORK, plans=1)
+                self._broken = False
+            except TacitError:
+                self._broken = True
+            for told in self._viewers:
+                told.set()
+            await asyncio.sleep(min(WORK, self._tick) if left else self._tick)
+
+
+def _text(change: Change, stamp: str) -> str:
+    """One event; JSON has no line breaks, so that its text is one line."""
+    return f"id: {stamp}\nevent: {change.kind}\ndata: {json.dumps(change.content)}\n\n"

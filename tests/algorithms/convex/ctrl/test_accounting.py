@@ -6,20 +6,19 @@ import mpmath
 import numpy as np
 import pytest
 
-from tacit.errors import InvalidInput
-from tacit.learners.ctrl.accounting import (
+from tacit.accounting.curves import Curve
+from tacit.accounting.guarantee import REPLACE, ZERO_OUT
+from tacit.algorithms.convex.ctrl.certificate import (
     PerturbedMinimiser,
-    chi_mean,
-    chi_quantile,
     coin_range,
     ctrl_chain,
     directions,
     log_excess_moment,
     log_growth,
 )
-from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import REPLACE, ZERO_OUT
-from tacit.randomness import Randomness
+from tacit.errors import InvalidInput
+from tacit.noise.randomness import Randomness
+from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 
 
 def reference(a, d, c, s):
@@ -252,6 +251,10 @@ def test_zero_out_and_people_scale_as_they_should():
     two = ctrl_chain(**common, linear_model=True, relation=REPLACE, rounds_per_person=2)
     general = ctrl_chain(**common, linear_model=False, relation=REPLACE, rounds_per_person=1)
     assert zero.draw.slope == one.draw.slope / 2 == two.draw.slope / 4
+    assert one.draw.slope == pytest.approx(2 / 50)  # both versions of a round pull by at most G, against sigma
+    assert one.draw.offset == pytest.approx(np.log(1.01) + (2 / 50) ** 2 / 2)
+    assert one.bit == one.coin[1] == pytest.approx(2 * 0.2)
+    assert one.coin[0] == pytest.approx(-np.log(0.9))
     assert zero.epsilon(1e-6) < one.epsilon(1e-6) < two.epsilon(1e-6)
     assert one.epsilon(1e-6) < general.epsilon(1e-6)
     assert one.decisions == 99

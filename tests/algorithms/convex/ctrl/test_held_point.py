@@ -5,10 +5,10 @@ import pytest
 
 import tacit
 from losses.declared import log_cosh
+from tacit.algorithms.convex.ctrl.coupled import Coins, held_point
+from tacit.domains import Ball, Simplex
 from tacit.errors import PrivacyError
-from tacit.geometry import Ball, Simplex
-from tacit.learners.ctrl.held_point import Coins, held_point
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.minimum import perturbed_minimum
 
@@ -74,21 +74,29 @@ def log_ratio(loss, losses, domain, x, rows, sigma, following=None):
 def rounds_of(loss, vectors, generator):
     """Data of the loss made of these vectors."""
     count, n = vectors.shape
-    if isinstance(loss, tacit.SeveralLinks):
+    if isinstance(loss, tacit.losses.SeveralLinks):
         return generator.standard_normal((count, loss.count, n)), np.sign(
             generator.standard_normal((count, loss.count))
         )
-    if isinstance(loss, tacit.QuadraticFormLoss):
+    if isinstance(loss, tacit.losses.QuadraticFormLoss):
         return 2 * generator.standard_normal((count, n, n)), vectors
     return (vectors, np.sign(generator.standard_normal(count))) if loss.family == "glm" else vectors
 
 
-OWN = [tacit.SeveralLinks(tacit.LogisticLoss(), 2), tacit.QuadraticFormLoss(0.8), "log cosh"]
+OWN = [tacit.losses.SeveralLinks(tacit.losses.LogisticLoss(), 2), tacit.losses.QuadraticFormLoss(0.8), "log cosh"]
 
 
 @pytest.mark.parametrize("domain", [Ball(1), Ball(2), Simplex(3)], ids=repr)
 @pytest.mark.parametrize(
-    "loss", [tacit.LogisticLoss(), tacit.SquaredLoss(), tacit.LinearLoss(), tacit.QuadraticLoss(0.5), *OWN], ids=repr
+    "loss",
+    [
+        tacit.losses.LogisticLoss(),
+        tacit.losses.SquaredLoss(),
+        tacit.losses.LinearLoss(),
+        tacit.losses.QuadraticLoss(0.5),
+        *OWN,
+    ],
+    ids=repr,
 )
 def test_coins_know_the_density_ratio(loss, domain):
     generator = Randomness.replayable(3).stream("ratio")
@@ -108,7 +116,9 @@ def test_coins_know_the_density_ratio(loss, domain):
         assert abs(found) > 1e-3
 
 
-@pytest.mark.parametrize("loss", [tacit.LogisticLoss(), tacit.LinearLoss(), tacit.QuadraticLoss(), *OWN[:2]], ids=repr)
+@pytest.mark.parametrize(
+    "loss", [tacit.losses.LogisticLoss(), tacit.losses.LinearLoss(), tacit.losses.QuadraticLoss(), *OWN[:2]], ids=repr
+)
 def test_blocks_equal_single_rounds_to_the_bit(loss):
     generator = Randomness.replayable(4).stream("blocks")
     domain, d = Ball(7), 7
@@ -126,7 +136,7 @@ def test_blocks_equal_single_rounds_to_the_bit(loss):
 
 def test_inverse_stays_accurate():
     generator = Randomness.replayable(4).stream("inverse")
-    domain, loss, d = Ball(6), tacit.LogisticLoss(), 6
+    domain, loss, d = Ball(6), tacit.losses.LogisticLoss(), 6
     features = generator.standard_normal((2000, d))
     rows = hull_rows(loss, domain, loss.pack((features, np.sign(features[:, 0])), d, many=True))
     losses = loss_sum(loss, d)
@@ -142,4 +152,4 @@ def test_inverse_stays_accurate():
 
 def test_only_known_losses_can_be_held():
     with pytest.raises(PrivacyError, match="no known density"):
-        held_point(tacit.ConvexFamily(1.0, 1.0), 2)
+        held_point(tacit.losses.ConvexFamily(1.0, 1.0), 2)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit.algorithms.convex.ctrl import CTRL, LazyOCO
+from tacit.algorithms.convex.ctrl.certificate import most_switches, overrun
 from tacit.auditing import attacks
-from tacit.auditing.densities.integration import QUADRATURE_SLACK, interval_law
 from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.integration import QUADRATURE_SLACK, interval_law
+from tacit.domains import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball, Box, L1Ball, Polytope, Simplex
-from tacit.learners.ctrl import CTRL, LazyOCO
-from tacit.learners.ctrl.switching import most_switches, overrun
 from tacit.losses import ConvexFamily, LinearLoss, LogisticLoss, QuadraticLoss
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.randomness import Randomness
 
 LOUD = {"eta": 0.05, "sigma": 40.0, "force": 0.05, "log_phi": 0.1}
 
@@ -149,7 +149,7 @@ def test_growing_noise_on_every_set(domain):
 def test_lazy_plans_are_chosen_only_if_no_privacy_is_asked_for():
     problem = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=10_000)
     private = tacit.plan(problem, epsilon=1.0, delta=1e-6, max_switches=300)
-    assert private.algorithm == "CTRL"
+    assert private.algorithm == "PrivateFTRL"  # in batches; CTRL certifies 1,761 with 300 switches
     assert "LazyOCO      -                 -                  NOT PRIVATE" in private.explain()
     assert "LazyOCO is not private and meets no epsilon" in private.explain()
     assert "LazyOCO" not in tacit.plan(problem, epsilon=1.0, delta=1e-6).explain()
@@ -157,6 +157,8 @@ def test_lazy_plans_are_chosen_only_if_no_privacy_is_asked_for():
     assert lazy.algorithm == "LazyOCO"
     assert lazy.plan.max_switches == 300
     assert lazy.plan.overrun <= 1e-4
+    assert lazy.plan.batch == 34  # few switches: batches, 426 against the 1,305 that coins certify
+    assert LazyOCO.for_budget(problem, switches=3000).batch == 0  # many: coins
     assert float(lazy.regret_bound) < float(private.regret_bound)
     assert "chosen; NOT PRIVATE" in lazy.explain()
     assert lazy.to_dict()["candidates"][0]["epsilon"] is None

@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from tacit.algorithms.convex.l2p_convex.measure import sample_interval
+from tacit.algorithms.convex.l2p_convex.proximal import (
+    ProximalSampler,
+    _inside_probability,
+    certified_sampler,
+    truncated_normal,
+)
+from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.geometry import Ball, Box
-from tacit.learners.l2p_convex.interval import sample_interval
-from tacit.learners.l2p_convex.proximal import ProximalSampler, _inside_probability, certified_sampler, truncated_normal
-from tacit.randomness import Randomness
+from tacit.noise.randomness import Randomness
 
 RATE = 1e-6
 Z = 4.9  # two-sided normal quantile of that rate

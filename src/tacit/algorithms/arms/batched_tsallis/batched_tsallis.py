@@ -5,7 +5,7 @@ Tsallis-INF (Zimmert and Seldin, 2021) with any power q of the entropy, on batch
 
     A = q/(eta (1-q));  G = 0
     batch s: p_i = (A/(G_i - nu))^{1/(1-q)}, nu such that sum p = 1;  I ~ p;  play I for B rounds;  f = released mean
-        c_i = min(1/2, kappa A p_i^q - d/n)                 # as high as the stability of a small p_i allows
+        c_i = max(-d/n, min(1/2 - m/(A p_i^q), kappa A p_i^q - d/n))    # as high as the stability of a small p_i allows
         G_i += c_i - 1/2 for all i;  G_I += (f - c_I)/p_I   # unbiased for the batch mean minus 1/2, whatever c is
 """
 
@@ -18,13 +18,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.errors import PrivacyError
-from tacit.learners.arms.common import ArmLearner, ArmPlan, pure
-from tacit.learners.arms.draws import Draws
-from tacit.learners.arms.tsallis_batches import UNDECIDED, Batches, play_batches
-from tacit.learners.arms.tsallis_leader import FEW_ARMS, Rule, advance
-from tacit.learners.arms.tsallis_regret import (
+from tacit.algorithms.arms.arm_plan import WORST, ArmLearner, ArmPlan, pure, release_of
+from tacit.algorithms.arms.batched_tsallis.certificate import (
     KAPPAS,
+    LOWERINGS,
     MOST_DROP,
     POWERS,
     BatchLoss,
@@ -36,13 +33,15 @@ from tacit.learners.arms.tsallis_regret import (
     decreasing_regret,
     fixed_regret,
 )
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.target import RegretBound, Target
-from tacit.mechanisms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
-from tacit.numerics.digits import use_numba
+from tacit.algorithms.arms.batched_tsallis.leader import Rule, advance
+from tacit.algorithms.arms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
+from tacit.errors import PrivacyError
+from tacit.noise.discrete_gaussian import use_numba
+from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
-from tacit.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice, check_number, check_positive, invalid
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import RegretBound, Target
+from tacit.validation import FloatArray, check_choice, check_number, check_positive, check_table, invalid
 
 RATES = ("fixed", "decreasing")
 _COUNTED = 2**12  # batches from one look at how much a process has done to the next
@@ -54,9 +53,10 @@ class BatchedTsallis(ArmPlan):
     """Tsallis-INF on batches of `batch` rounds with bounded, unbiased releases.
 
     Privacy contract: every decision and every noisy batch mean, pure epsilon, one round's feedback, adaptive
-    adversaries. Enforced: losses in their range (others raise), missing feedback counts as the middle of the range.
+    adversaries. Enforced: losses in their range (others raise), missing feedback counts as the largest
+    loss, or as `missing` says.
     Assumed for the regret only: losses fixed in advance. Numerics: exact.
-    Regret: about sqrt(2 T B V (K - K^q)/(q (1-q))), B V = 1.039 at epsilon = 1.
+    Regret: about sqrt(2 T B V (K - K^q)(1 - 1/K)/(q (1-q))), B V = 1.039 at epsilon = 1.
 
     Reference: Zimmert and Seldin (2021), "Tsallis-INF: An Optimal Algorithm for Stochastic and Adversarial Bandits",
     https://www.jmlr.org/papers/v22/19-753.html, for the learner without noise and batches.
@@ -69,12 +69,13 @@ class BatchedTsallis(ArmPlan):
         power: q of the Tsallis entropy (0.5: Tsallis-INF; towards 1: EXP3).
         eta: learning rate, the first one if rates decrease.
         kappa: how far the baseline of an unlikely arm may rise.
+        lowering: how much of the skewness of a release the baseline makes up for, from 0 to 1.
         rates: "fixed", or "decreasing": eta/sqrt(s) in batch s, with a larger certificate, and far smaller regret
             when the losses are stochastic.
 
     >>> plan = BatchedTsallis.calibrate(Arms(n=20, horizon=100_000), epsilon=1.0, delta=0.0)
     >>> plan.batch, plan.power, round(float(plan.regret_bound), -1)
-    (2, 0.75, 3450.0)
+    (2, 0.75, 3330.0)
     """
 
     _no_delay: ClassVar[str] = ""
@@ -82,22 +83,26 @@ class BatchedTsallis(ArmPlan):
     power: float
     eta: float
     kappa: float
+    lowering: float = 0.0
     rates: str = "fixed"
 
     def _check_parameters(self) -> None:
         _check_power(self.power)
         _check_kappa(self.kappa)
+        _check_lowering(self.lowering)
         check_positive("BatchedTsallis", "eta", self.eta)
         check_choice("BatchedTsallis", "rates", self.rates, RATES)
-        if self.rates == "fixed" and not self.loss.admissible(self.eta):
+        loss = self.loss  # refuses a batch that cannot be released
+        if self.rates == "fixed" and not loss.admissible(self.eta):
             raise invalid(
                 "BatchedTsallis", "eta", "small enough for its regret to be certified at this kappa", self.eta
             )
+        check_table("BatchedTsallis", self.copies, self.problem.n)
 
     @cached_property
     def loss(self) -> BatchLoss:
         """What one batch costs in the analysis."""
-        return BatchLoss(self.problem.n, self.release(self.batch), self.power, self.kappa)
+        return BatchLoss(self.problem.n, self.release(self.batch), self.power, self.kappa, self.lowering)
 
     @property
     def batches(self) -> int:
@@ -123,10 +128,10 @@ class BatchedTsallis(ArmPlan):
         return RegretBound(
             self.problem.width * certified(self.loss, self.rounds, self.eta, self.problem.delay),
             f"B ({'C ' if self.copies > 1 else ''}(K^(1-q) - 1)/(eta (1-q)) + "
-            "sum over batches of min_l (l + K max_p (phi(p) - l p)))"
+            "sum over batches of (l + K sup_p (phi(p) - l p)))"
             + (f", C = ceil(D/B) + 1 = {self.copies} copies" if self.copies > 1 else ""),
-            ("oblivious adversary", "missing feedback counts as the middle of the loss range"),
-        )
+            ("oblivious adversary", self.missing_counts_as),
+        ).at_most(self.trivial_regret)
 
     @property
     def expected_switches(self) -> float:
@@ -143,7 +148,9 @@ class BatchedTsallis(ArmPlan):
         power: float | None = None,
         eta: float | None = None,
         kappa: float | None = None,
+        lowering: float | None = None,
         rates: str = "fixed",
+        missing: float | str = WORST,
     ) -> BatchedTsallis:
         check_choice("BatchedTsallis.calibrate", "rates", rates, RATES)
         if target.adversary == "adaptive":
@@ -154,22 +161,24 @@ class BatchedTsallis(ArmPlan):
             powers = (_check_power(power),)
         if kappa is not None:
             _check_kappa(kappa)
+        lowerings = LOWERINGS if lowering is None else (_check_lowering(lowering),)
 
         def kappas(power: float) -> tuple[float, ...]:
-            return tuple(unit * (1 - power) for unit in KAPPAS) if kappa is None else (kappa,)
+            return tuple(min(unit * (1 - power), MOST_DROP) for unit in KAPPAS) if kappa is None else (kappa,)
 
-        releases = _releases(target, rounds, batch, problem.delay)
-        loss, best = best_parameters(problem.n, rounds, releases, powers, kappas, problem.delay)
+        releases = _releases(problem, target, missing, batch)
+        loss, best = best_parameters(problem.n, rounds, releases, powers, kappas, lowerings, problem.delay)
         if rates == "decreasing":
             loss = loss if kappa is not None else replace(loss, kappa=0.7 * (1 - loss.power))
             best = best_decreasing(loss, rounds, problem.delay)
         rate = best if eta is None else check_positive("calibrate", "eta", eta)
-        return cls(problem, target.epsilon, loss.release.batch, loss.power, rate, loss.kappa, rates, **pure(target))
+        parameters = (loss.release.batch, loss.power, rate, loss.kappa, loss.lowering, rates)
+        return cls(problem, target.epsilon, *parameters, missing=missing, **pure(target))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two arms and batches of one round; the release of its own batches has no bias."""
-        loud = {"epsilon": 1.0, "batch": 1, "power": 0.5, "eta": 0.3, "kappa": 0.2, "rates": "fixed"}
-        own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "rates": "fixed"}
+        own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "lowering": 0.0, "rates": "fixed"}
+        loud = {**own, "epsilon": 1.0, "eta": 0.3, "kappa": 0.2}
         biased = SmallInstance("unbiased release", f"batches of {self.batch}", self)
         return (*self._enumerable(loud, own), biased)
 
@@ -203,7 +212,7 @@ class BatchedTsallisLearner(ArmLearner):
         self._arms = [self._draws.arm(weights) for weights in self._weights]
         self._action = self._arms[0]
         self._opens = self._copies > 1
-        self._rule = Rule(1 / (1 - plan.power), plan.kappa, self._mean.overshoot)
+        self._rule = Rule(1 / (1 - plan.power), plan.kappa, self._mean.overshoot, plan.loss.lowered)
         self._fast = use_numba()
 
     def _at_opening(self, number: int) -> None:
@@ -227,53 +236,6 @@ class BatchedTsallisLearner(ArmLearner):
         law = (np.array([[self._scale(turn)] for turn in turns]) / gaps) ** self._rule.exponent
         near = np.allclose(law, self._weights, rtol=1e-6, atol=1e-12)
         return bool(near and np.all(abs(self._weights.sum(axis=1) - 1) < 1e-9))
-
-    def _run_present(self, rows: FloatArray) -> IntArray:
-        """Whole batches in compiled passes where that is worth it; what is left of others as it comes."""
-        count = len(rows) // self._size
-        self._fast = use_numba(count * _WORDS)
-        if not (self._fast and self._n <= FEW_ARMS and type(self._draws) is Draws and self._copies == 1):
-            return super()._run_present(rows)
-        first = min(len(rows), -self._filled % self._size)
-        parts = [super()._run_present(rows[:first])]
-        count = (len(rows) - first) // self._size
-        if self._round + count * self._size == self._horizon:
-            count -= 1  # after the last batch nothing is decided: it is not released
-        last = first + max(0, count) * self._size
-        for start in range(first, last, _COUNTED * self._size):
-            parts.append(self._run_batches(rows[start : min(last, start + _COUNTED * self._size)]))
-        return np.concatenate([*parts, super()._run_present(rows[last:])])
-
-    def _run_batches(self, rows: FloatArray) -> IntArray:
-        """Whole batches of the only copy, all of which are released."""
-        actions, size, done = np.empty(len(rows), dtype=np.int64), self._size, 0
-        rows, count = np.ascontiguousarray(rows), len(rows) // size
-        scales = np.array([self._scale(self._batch + ahead) for ahead in range(count + 1)])
-        batches = Batches(size, self._steps, self._centred, self._mean.values)
-        index, tape = self._draws.tape(len(rows), count)
-        while done < count:
-            first = done * size
-            law = self._scores[0], self._weights[0], float(self._levels[0])
-            more, arm, self._levels[0], switches = play_batches(
-                rows[first:],
-                (self._low, self._high),
-                batches,
-                self._rule,
-                scales[done:],
-                law,
-                self._action,
-                tape.after(first, done),
-                actions[first:],
-            )
-            done, self._switches = done + more, self._switches + switches
-            if arm == UNDECIDED:
-                self._action = int(actions[done * size - 1])
-                self._move(self._draws.arm_of(index + done - 1, int(tape.arms[done - 1]), self._weights[0]))
-            else:
-                self._action = arm
-        self._arms[0] = self._action
-        self._round, self._batch, self._played = self._round + len(rows), self._batch + count, False
-        return actions
 
     def _release(self, total: int) -> None:
         copy, turn = self._batch % self._copies, self._batch // self._copies
@@ -301,18 +263,25 @@ class BatchedTsallisLearner(ArmLearner):
 
 
 def _check_power(power: object) -> float:
-    return check_number("BatchedTsallis", "power", power, above=0.05, below=0.95, closed_low=True, closed_high=True)
+    return check_number("BatchedTsallis", "power", power, above=0.05, below=0.99, closed_low=True, closed_high=True)
 
 
 def _check_kappa(kappa: object) -> float:
-    return check_number("BatchedTsallis", "kappa", kappa, above=1e-6, below=MOST_DROP, closed_low=True)
+    return check_number(
+        "BatchedTsallis", "kappa", kappa, above=1e-6, below=MOST_DROP, closed_low=True, closed_high=True
+    )
 
 
-def _releases(target: Target, rounds: int, batch: int | None, delay: int) -> list[ClippedGeometric]:
+def _check_lowering(lowering: object) -> float:
+    return check_number("BatchedTsallis", "lowering", lowering, above=0.0, below=1.0, closed_low=True, closed_high=True)
+
+
+def _releases(problem: Arms, target: Target, missing: float | str, batch: int | None) -> list[ClippedGeometric]:
     """The lengths worth trying, as few as the limit on switches allows."""
+    rounds, delay = problem.horizon or 1, problem.delay
 
     def make(length: int) -> ClippedGeometric:
-        return ClippedGeometric(length, target.epsilon, target.relation, target.rounds_per_person)
+        return release_of(problem, target, missing, length)
 
     if batch is not None:
         return [make(batch)]

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tacit.algorithms.arms.batched_tsallis.certificate import TOLERANCE
 from tacit.validation import FloatArray, require
 
 FEW_ARMS = 64
 MOST_STEPS = 100  # of Newton's method; it takes two or three
-TOLERANCE = 1e-10
+SMALLEST_SCALE = 1e-300  # of A p^q, by which m is divided
 _sum, _min = np.add.reduce, np.minimum.reduce  # the methods of arrays cost a microsecond more a call
 
 
@@ -30,11 +31,13 @@ class Rule(NamedTuple):
         exponent: 1/(1-q) of the Tsallis entropy of power q.
         kappa: how far the baseline of an unlikely arm may rise.
         overshoot: by how much the ends of a release lie outside [0, 1].
+        lowered: m, by which the baseline 1/2 - m/(A p^q) is lowered.
     """
 
     exponent: float
     kappa: float
     overshoot: float
+    lowered: float
 
 
 def advance(
@@ -81,22 +84,22 @@ def _advance_few(
     exponent: float,
     kappa: float,
     overshoot: float,
+    lowered: float,
 ) -> float:
-    """The loop, for lists or for the compiler."""
-    chance, apart = weights[arm], scores[arm] - level
-    baseline = min(0.5, kappa * chance * apart - overshoot)
-    slope, least = -chance * scale / apart, inf
+    """Take the step in one loop, for lists or for the compiler."""
+    chance = weights[arm]
+    slope, least = -chance * scale / (scores[arm] - level), inf
     for i in range(len(scores)):
         gap = scores[i] - level
         slope += weights[i] * scale / gap
-        shift = kappa * weights[i] * gap - overshoot - 0.5  # A p^q = p (G - nu)
-        if shift < 0.0:
-            scores[i] += shift
+        size = max(weights[i] * gap, SMALLEST_SCALE)  # A p^q = p (G - nu)
+        baseline = max(min(0.5 - lowered / size, kappa * size - overshoot), -overshoot)
+        scores[i] += baseline - 0.5
         if i == arm:
             scores[i] += (mean - baseline) / chance
         if scores[i] < least:
             least = scores[i]
-    top = least - following
+    bottom, top = least - following * float(len(scores)) ** (1.0 / exponent), least - following
     # Nearly all that has changed is the weight of the arm: a first step without a sum over all of them.
     ratio = following / (scores[arm] - level)
     weight = ratio**exponent
@@ -105,7 +108,7 @@ def _advance_few(
     if total > 0.0 and slope > 0.0:
         level += (1.0 - total ** (1.0 / exponent)) * total * following / slope
     for _ in range(MOST_STEPS):
-        level = min(level, top)
+        level = max(min(level, top), bottom)
         total = 0.0
         slope = 0.0
         for i in range(len(scores)):
@@ -124,7 +127,7 @@ def _advance_few(
 
 @cache
 def compiled_loop() -> Any:
-    """The loop compiled by numba, or an error that names the extra that installs it."""
+    """Compile the loop by numba, or raise an error that names the extra that installs it."""
     return require("numba", "fast").njit(_advance_few)
 
 
@@ -137,7 +140,9 @@ def _advance_many(
     mean: float,
     scales: tuple[float, float],
 ) -> float:
-    baseline = np.minimum(rule.kappa * weights * (scores - level) - rule.overshoot, 0.5)
+    size = np.maximum(weights * (scores - level), SMALLEST_SCALE)
+    baseline = np.minimum(0.5 - rule.lowered / size, rule.kappa * size - rule.overshoot)
+    baseline = np.maximum(baseline, -rule.overshoot)
     scores += baseline - 0.5
     scores[arm] += (mean - baseline[arm]) / weights[arm]
     weights[:], level = leader(scores, scales[1], rule.exponent, level)
@@ -145,17 +150,19 @@ def _advance_many(
 
 
 def leader(scores: FloatArray, scale: float, exponent: float, level: float) -> tuple[FloatArray, float]:
-    """The law p of these scores, and nu, by Newton's method from `level`.
+    """Find the law p of these scores, and nu, by Newton's method from `level`.
 
-    At min G - A one weight alone is 1: nu is not above it.
+    At min G - A one weight alone is 1, and at min G - A K^{1-q} all are 1/K at most: nu lies between.
     """
-    top = float(_min(scores)) - scale
-    nu = min(level, top)
+    least = float(_min(scores))
+    bottom, top = least - scale * float(scores.size) ** (1 / exponent), least - scale
+    nu = level
     for _ in range(MOST_STEPS):
+        nu = max(min(nu, top), bottom)
         ratios = scale / (scores - nu)
         weights = ratios**exponent
         total = float(_sum(weights))
         if abs(total - 1) <= TOLERANCE:
             break
-        nu = min(nu + (1 - total ** (1 / exponent)) * total * scale / float(weights @ ratios), top)
+        nu += (1 - total ** (1 / exponent)) * total * scale / float(weights @ ratios)
     return weights / total, nu

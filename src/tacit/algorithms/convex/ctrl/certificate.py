@@ -10,29 +10,221 @@ m the strong convexity, w the barrier's weight and u the unit roundoff:
 - rounding: nu_2 = u [(d + T + 2 + j)(sigma q + G T) G/sigma^2
   + k eta beta (8 d^2 eta H + 8 d^2 N j (1 + eta beta N)^3 + (200 + T/N)(1 + eta beta T))], where inverses are computed
   anew after N held rounds, H bounds the Hessian, q sigma the noise, and a round has j links (1 in most losses).
+
+Switches (Lemma 5). A coin is clipped inside the algorithm, so it redraws with probability at most q_t whatever happened
+before and whatever the data are. The redraws are then at most a sum of independent coins in law, and by Hoeffding
+(1956, Theorem 4) no sum of independent coins with mean m is more often above a whole number c >= m than the binomial
+law of that mean.
+
+A chain with a limit c tosses no coin after its c-th redraw and holds what it has. Its transcript is that of the chain
+without a limit, cut off at a time that the transcript itself shows: post-processing, against adaptive adversaries too
+(one who sees the cut transcript sees a function of the whole one). So the limit costs no privacy. Both chains play the
+same until the first redraw that is refused, and from there on a round costs at most G D more.
+
+Privacy: the curve of one draw, and the chain of coins and draws. The draw releases x = argmin J + <Z, x>, Z ~ N(0,
+sigma^2 I). By the change of variables its density is N(-grad J(x); 0, sigma^2) det(hess J(x)), so between neighbours
+the log ratio z satisfies |z| <= M with
+
+    M = offset + slope * chi,    offset = ld + k^2 G^2/(2 sigma^2),    slope = k G/sigma,
+
+where chi is the norm of a standard Gaussian vector (generalised linear losses: of a standard Gaussian number,
+by convexity over the feature vectors, however many a round has), ld bounds the log determinants, and k G is how far
+one person moves the gradient: k = 2m if m rounds are replaced, m if they are zeroed out. Since E[e^z] = 1, for a > 1
+
+    E[e^{az}] = 1 + E[phi(z)],   phi(z) = e^{az} - 1 - a(e^z - 1) >= 0,
+
+phi grows with |z|, and phi(M) >= phi(-M); hence E[e^{az}] <= 1 + E[phi(M)]: no event, no tail, no quantile.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import erfc, expm1, inf, log1p, sqrt
+from math import ceil, erfc, expm1, inf, log1p, sqrt
 
 import numpy as np
-from scipy.special import gammaincc
+from scipy.special import bdtrc, gammaincc, gammaln, ndtri
 
-from tacit.geometry.base import BarrierSet
-from tacit.learners.ctrl.accounting import chi_mean, coin_range, ctrl_chain, directions, log_growth
-from tacit.learners.ctrl.coupled import RENEWAL, barrier_domain, barrier_weight
-from tacit.learners.ctrl.switching import overrun
-from tacit.losses.linear_models import LinkLoss
-from tacit.losses.several import SeveralLinks
-from tacit.privacy.guarantee import Relation
-from tacit.privacy.lazy import LazyChain
+from tacit.accounting.curves import Curve
+from tacit.accounting.guarantee import Relation
+from tacit.accounting.lazy import LazyChain
+from tacit.algorithms.convex.ctrl.coupled import RENEWAL, barrier_domain, barrier_weight
+from tacit.domains.convex_set import BarrierSet
+from tacit.losses.loss import LinkLoss, SeveralLinks
+from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
 from tacit.solvers.loss_sums import UNIT
-from tacit.solvers.minimum import truncated_norm
-from tacit.solvers.objective import attainable_accuracy, largest_push
+from tacit.solvers.minimum import attainable_accuracy, largest_push, truncated_norm
+from tacit.validation import FloatArray, check_integer, check_number
+
+
+def most_switches(tosses: int, mean: float, confidence: float) -> int:
+    """The least whole number, at least the mean, that redraws exceed with probability at most 1 - confidence."""
+    check_number("most_switches", "confidence", confidence, above=0.0, below=1.0)
+    low, high = min(tosses, ceil(mean)), tosses
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if overrun(tosses, mean, middle) <= 1 - confidence else (middle + 1, high)
+    return low
+
+
+def overrun(tosses: int, mean: float, limit: int) -> float:
+    """A bound on the probability with which redraws of this mean exceed the limit."""
+    check_integer("overrun", "limit", limit, at_least=0)
+    if limit >= tosses:
+        return 0.0
+    return float(bdtrc(limit, tosses, mean / tosses)) if mean <= limit else 1.0
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
+# The quadrature is good to 1e-12 (tests compare it with 30 digits); this is on the private side.
+_QUADRATURE = 1.0 + 1e-9
+_SERIES = 14
+
+
+@dataclass(frozen=True)
+class PerturbedMinimiser(Curve):
+    """One draw of a perturbed minimiser: |log ratio| <= offset + slope chi, plus a Gaussian shift.
+
+    Attributes:
+        degrees: degrees of freedom of chi (1 for generalised linear losses).
+        offset: what the log ratio may reach without noise.
+        slope: what each unit of chi adds.
+        shift: Gaussian DP mu of the release noise that covers inexact minimisation.
+    """
+
+    degrees: int
+    offset: float
+    slope: float
+    shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_integer("PerturbedMinimiser", "degrees", self.degrees)
+        for name in ("offset", "slope", "shift"):
+            check_number("PerturbedMinimiser", name, getattr(self, name), above=0.0, closed_low=True)
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        orders = np.asarray(orders, dtype=np.float64)
+        log_excess = log_excess_moment(orders, self.degrees, self.offset, self.slope)
+        moment = np.logaddexp(0.0, log_excess) / (orders - 1)
+        return np.asarray((moment + orders * self.shift**2 / 2) * _QUADRATURE)
+
+
+def log_excess_moment(orders: FloatArray, degrees: int, offset: float, slope: float) -> FloatArray:
+    """The logarithm of E[phi(offset + slope chi)] at each order, by Gauss-Legendre where the integrand lives."""
+    a = orders[:, None]
+    # The integrand x^{d-1} e^{-x^2/2} phi peaks between sqrt(d-1) and the peak with phi replaced by M^2 e^{aM}
+    # (close to the latter once the tilt is large), and falls at least as fast as a Gaussian on both sides.
+    tilt = a * slope
+    high = (tilt + np.sqrt(tilt**2 + 4 * (degrees + 1.0))) / 2 + 13.0
+    low = np.where(tilt > 20.0, high - 27.0, max(0.0, np.sqrt(degrees - 1.0) - 13.0))
+    half = (high - low) / 2
+    x = low + half * (1 + _NODES)
+    log_density = (degrees - 1) * np.log(x) - x**2 / 2 - (degrees / 2 - 1) * np.log(2) - gammaln(degrees / 2)
+    terms = log_density + _log_phi(a, offset + slope * x) + np.log(half * _WEIGHTS)
+    top = np.max(terms, axis=1, keepdims=True)
+    with np.errstate(under="ignore"):
+        return np.asarray(top[:, 0] + np.log(np.sum(np.exp(terms - top), axis=1)))
+
+
+def ctrl_chain(
+    *,
+    rounds: int,
+    dimension: int,
+    linear_model: bool,
+    lipschitz: float,
+    smoothness: float,
+    eta: float,
+    sigma: float,
+    force: float,
+    log_phi: float,
+    shift: float,
+    relation: Relation,
+    rounds_per_person: int,
+    coin_error: float = 0.0,
+    terms: int = 1,
+) -> LazyChain:
+    """The chain of CTRL: coins in (1-p)[Phi^-2, 1]; later coins drift by the second-order bound.
+
+    The coin of a changed round may move over its whole range, 2 log Phi. Later coins see the change only in
+    grad J and hess J: by at most m s2 = m (k/m)(G/sigma)^2 + m eta^2 beta^2 d (d = 1 for linear models), and by
+    what is wrong with the two coins themselves, `coin_error` each. Linear models may sum several `terms` a round, whose
+    Hessians have a trace of at most beta together.
+    """
+    m = rounds_per_person
+    sides = relation.sides
+    move = sides * m * lipschitz / sigma
+    if linear_model:
+        degrees = 1
+        growth = m * log_growth(eta * smoothness, directions(dimension, terms))
+    else:
+        degrees = dimension
+        growth = dimension * float(np.log1p(m * eta * smoothness))
+    draw = PerturbedMinimiser(degrees, float(growth + move**2 / 2), move, shift)
+    drift = m * (sides * (lipschitz / sigma) ** 2 + (eta * smoothness) ** 2 * degrees)
+    return LazyChain.of_hazards(
+        decisions=rounds - 1,
+        least=-float(np.log1p(-force)),
+        spread=2 * log_phi,
+        bit=2 * log_phi,
+        draw=draw,
+        rounds_per_person=m,
+        drift=min(drift + 2 * coin_error, 2 * log_phi),
+    )
+
+
+def directions(dimension: int, terms: int) -> int:
+    """The rank of what one round of a linear model with so many terms adds to the Hessian."""
+    return min(dimension, terms)
+
+
+def log_growth(trace: float, rank: int) -> float:
+    """The most by which a matrix of this rank and trace (in units of the ridge) moves a log determinant.
+
+    Eigenvalues l_1, ..., l_r >= 0 with a sum of at most the trace: sum ln(1 + l_i) is largest if they are equal.
+    """
+    return float(rank * np.log1p(trace / rank))
+
+
+def coin_range(
+    *,
+    miss: float,
+    eta: float,
+    sigma: float,
+    dimension: int,
+    linear_model: bool,
+    lipschitz: float,
+    smoothness: float,
+    terms: int = 1,
+) -> float:
+    """A log Phi that the log ratio of consecutive laws exceeds with probability at most `miss`."""
+    rank = directions(dimension, terms) if linear_model else dimension
+    quantile = chi_quantile(rank, miss) if rank > 1 or not linear_model else -float(ndtri(miss / 2))
+    if linear_model:
+        growth = log_growth(eta * smoothness, rank)
+    else:
+        growth = dimension * float(np.log1p(eta * smoothness))
+    ratio = lipschitz / sigma
+    return float(growth + ratio**2 / 2 + ratio * quantile)
+
+
+def _log_phi(a: FloatArray, m: FloatArray) -> FloatArray:
+    """The logarithm of e^{am} - 1 - a(e^m - 1) for m > 0, without cancellation."""
+    am = a * m
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        small_am = np.minimum(am, 1.0)
+        # phi = sum_{k>=2} (a^k - a) m^k/k!, every term positive.
+        log_a = np.log1p(a - 1)
+        series = np.zeros_like(am)
+        term = small_am * np.minimum(m, 1.0)  # a m^k/k!, times a^{k-1} - 1 in the sum
+        for k in range(2, _SERIES):
+            term = term / k if k == 2 else term * m / k
+            series = series + term * np.expm1((k - 1) * log_a)
+        small = np.log(series)
+        # e^{am}(1 - e^{-am}(1 + a(e^m - 1)))
+        share = np.exp(-am) + a * (np.exp(m - am) - np.exp(-am))
+        large = am + np.log1p(-np.minimum(share, 1.0))
+    return np.where(am < 0.5, small, large)
 
 
 @dataclass(frozen=True)

@@ -3,40 +3,44 @@
 Paper: "Differentially Private and Lazy Online Convex Optimization" (COLT 2023), Algorithm 1, with these changes. The
 sign of 2<g, u> in the density ratio is minus; clipping the coin inside the algorithm replaces the conditioning
 on good events (which fails given the history) and with it the budget of switches and all extra delta terms; the
-draw is priced by a moment bound (`accounting`) instead of a tail quantile; drift and determinant bounds are the
+draw is priced by a moment bound (`certificate`) instead of a tail quantile; drift and determinant bounds are the
 corrected ones. Minimisation is certified, and what is left of it is covered by noise that is accounted for: y is the
 minimiser that was found, r the point of the domain nearest to y plus that noise, and r alone is released.
 
     J_t(x) = sum of losses + |x|^2/(2 eta) + barrier;   y = argmin J_0 + <Z, x>,  Z ~ N(0, sigma^2 I);   g = -Z
     each round: play r; observe; keep r with probability (1-p) exp(clip(log ratio - log Phi, -2 log Phi, 0)), where the
     log ratio takes g as it is, losses at r and the barrier at y; otherwise draw a fresh Z and y = argmin J_t + <Z, x>
+
+The search compares certificates, that is public numbers, over the regulariser, the noise, the forced redraws and the
+coins' range; the plan is made once, in the end. The printed parameters (Theorems 8 and 11)
+stay available for comparison; their constants of 1000 make the printed regret bound vacuous for every horizon up to a
+million.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log1p, sqrt
+from math import exp, inf, log, log1p, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy
 
+from tacit.accounting.calibration import largest
+from tacit.accounting.conversion import renyi_epsilon
+from tacit.accounting.curves import SamplerError
+from tacit.accounting.lazy import LazyChain
+from tacit.algorithms.convex.convex_plan import ConvexPlan
+from tacit.algorithms.convex.ctrl.certificate import Certificate, Facts, most_switches
+from tacit.algorithms.convex.ctrl.coupled import Coins, CoupledLearner, barrier_domain, refuse_unconstructed
+from tacit.domains.convex_set import BarrierSet
 from tacit.errors import PrivacyError
-from tacit.geometry.base import BarrierSet
-from tacit.learners.convex.common import ConvexPlan
-from tacit.learners.ctrl.certificate import Certificate, Facts
-from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, refuse_unconstructed
-from tacit.learners.ctrl.held_point import Coins
-from tacit.learners.ctrl.search import best_parameters, paper_parameters
-from tacit.learners.ctrl.switching import most_switches
-from tacit.learners.plan import PrivatePlan
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.small_problems import described, few_dimensions, on_interval
-from tacit.learners.target import RegretBound, Target
-from tacit.privacy.curves import SamplerError
-from tacit.privacy.lazy import LazyChain
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.randomness import Randomness
+from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.small_instances import SmallInstance, described, few_dimensions, on_interval
+from tacit.runtime.target import RegretBound, Target
 from tacit.solvers.minimum import TRUNCATION
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
 
@@ -69,7 +73,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         calibration: "numerical", or "paper" for the parameters and the regret bound as printed.
         max_switches: hard limit on redraws, hence on switches; after it the point is held.
 
-    >>> from tacit.geometry import Ball
+    >>> from tacit.domains import Ball
     >>> from tacit.losses import ConvexFamily
     >>> problem = Convex(domain=Ball(10), loss=ConvexFamily(1.0, 1.0, "glm"), horizon=100_000)
     >>> plan = CTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
@@ -248,3 +252,148 @@ class CTRLLearner(CoupledLearner):
             clocks, self._hazard, np.full(count, self.plan.log_phi),
             np.full(count, 1 / (2 * self.plan.sigma**2)), zeros, zeros,
         )  # fmt: skip
+
+
+# A calibrated epsilon stays this much below its target: conversions to and fro may differ in their last digits.
+_BELOW = 1 - 1e-7
+# The range of the force, and that of the probability with which a coin leaves its own range.
+_FORCE, _MISS = (1e-4, 0.7), (1e-8, 1e-4)
+_FIRST_FORCE = 0.03
+
+
+def best_parameters(facts: Facts, target: Target) -> Certificate:
+    """Minimise the certified regret over eta, force and clipping; the noise is the smallest that meets the target."""
+    search = _Search(facts, target)
+    widest = facts.domain.radius / (facts.lipschitz * sqrt(2 * facts.rounds))  # the best eta without privacy
+    first_force = min(_FIRST_FORCE, 0.3 * search.most_redraws / facts.rounds)
+    low = np.log([widest * 1e-4, min(_FORCE[0], first_force / 30), _MISS[0]])
+    high = np.log([widest, _FORCE[1], _MISS[1]])
+
+    def regret(logs: FloatArray) -> float:
+        eta, force, miss = np.exp(np.clip(logs, low, high)).tolist()
+        outside = float(np.sum(np.abs(logs - np.clip(logs, low, high))))  # leads back into the box
+        found = search.least_noise(eta, force, miss, 2e-3)
+        if found is not None and found.regret < inf:
+            return log(found.regret) + outside
+        # Without a limit on switches a wider eta may be of use, with one the way leads to fewer redraws.
+        return 100.0 + (search.excess(eta, force) or -log(eta)) + outside
+
+    starts = [np.log([widest * share, first_force, 1e-6]) for share in (0.3, 0.02)]
+    if search.most_redraws < facts.rounds and facts.smoothness > 0:
+        growth = 0.1 * search.most_redraws / facts.rounds / facts.degrees / facts.smoothness
+        starts.append(np.clip(np.log([growth, first_force, 1e-6]), low, high))
+    start = min(starts, key=regret)
+    simplex = np.vstack([start, start + np.diag([0.7, 0.7, 1.5])])
+    best = scipy.optimize.minimize(
+        regret,
+        start,
+        method="Nelder-Mead",
+        options={"initial_simplex": simplex, "xatol": 0.04, "fatol": 1e-4, "maxfev": 160},
+    ).x
+    eta, force, miss = np.exp(np.clip(best, low, high)).tolist()
+    rough = search.least_noise(eta, force, miss, 1e-3)
+    if rough is None:
+        raise PrivacyError(
+            f"CTRL finds no parameters for epsilon={target.epsilon:g}, delta={target.delta:g}, {facts.rounds} rounds"
+            f"{'' if target.max_switches is None else f' and at most {target.max_switches} switches'}."
+        )
+    return search.refined(rough, miss)
+
+
+def paper_parameters(facts: Facts, target: Target) -> Certificate:
+    """Theorems 8 and 11 as printed, run with this library's sound accounting."""
+    rounds, epsilon, delta = facts.rounds, target.epsilon, target.delta
+    if epsilon > 1 or delta > 0.5 or rounds < 12 * log(1 / delta):
+        raise PrivacyError(
+            "The paper's parameters need epsilon <= 1, delta <= 1/2 and T >= 12 ln(1/delta). "
+            f"Got epsilon={epsilon:g}, delta={delta:g}, T={rounds} instead."
+        )
+    if target.rounds_per_person > 1 or str(target.relation) != "replace":
+        raise PrivacyError("The paper's parameters are for one replaced round per person.")
+    d, g, big = facts.degrees, facts.lipschitz, facts.domain.diameter
+    beta = max(facts.smoothness, 1e-300)
+    spread = sqrt(log(rounds / delta))
+    eta = min(
+        big / (2 * g * sqrt(rounds)),
+        sqrt(epsilon) / (1e3 * rounds ** (5 / 12) * beta * sqrt(d) * spread),
+        epsilon / (1e3 * rounds ** (1 / 3) * beta * d * spread),
+    )
+    sigma = max(g * sqrt(rounds) / sqrt(d), 1e3 * g * rounds ** (1 / 3) * sqrt(d * log(120 * rounds / delta)) / epsilon)
+    # Theorem 6: Phi is the square of a ratio bound for differences that are 3G-Lipschitz and 2 beta-smooth.
+    miss = delta / rounds**2 / 60
+    tail = sqrt(2 * d * log(2 / miss))
+    log_phi = 2 * (2 * eta * beta * d + (9 * g**2 + 6 * g * sigma * tail) / (2 * sigma**2))
+    log_phi = max(log_phi, facts.log_range(eta, sigma, miss))
+    printed = Certificate(facts, eta, sigma, rounds ** (-1 / 3), log_phi, target.max_switches)
+    spent = printed.chain.epsilon(_Search(facts, target).delta)
+    if spent > epsilon:
+        raise PrivacyError(
+            f"The paper's parameters leak epsilon={spent:.3g} at delta={delta:g} by this library's accounting, above "
+            f"the target {epsilon:g}."
+        )
+    return printed
+
+
+class _Search:
+    """Finds the noise that meets a target, each time from where it was found before."""
+
+    def __init__(self, facts: Facts, target: Target) -> None:
+        self._facts, self._epsilon = facts, target.epsilon * _BELOW
+        self._limit = target.max_switches
+        self.most_redraws = facts.rounds if self._limit is None else min(self._limit, facts.rounds)
+        self.delta = target.delta - (1 + exp(min(target.epsilon, 700.0))) * facts.rounds * TRUNCATION * (1 + 1e-9)
+        if not self.delta > 0:
+            raise PrivacyError(
+                f"delta={target.delta:g} is less than CTRL needs to cut off its noise: (1 + e^epsilon) T 1e-30."
+            )
+        # Few orders around the one that the Gaussian part alone would choose: fewer orders only cost regret.
+        centre = 2 * log(1 / target.delta) / target.epsilon
+        self._orders = 1 + centre * np.geomspace(0.1, 4.0, 12)
+        self._start = 1e-3 / facts.lipschitz  # inverse noise at which the next search begins
+
+    def least_noise(self, eta: float, force: float, miss: float, tolerance: float) -> Certificate | None:
+        """The certificate with the least noise at these parameters (None: no noise is enough)."""
+
+        def cost(inverse: float) -> float:
+            tried = self._at(eta, 1 / inverse, force, miss)
+            if not self._allowed(tried):
+                return inf
+            return renyi_epsilon(tried.chain.renyi, self.delta, self._orders)
+
+        low, high = self._start / 1.2, self._start * 1.2
+        floor, ceiling = 1e-12 / self._facts.lipschitz, 10 / self._facts.lipschitz
+        while low > floor and cost(low) > self._epsilon:
+            low, high = low / 4, low
+        while high < ceiling and cost(high) <= self._epsilon:
+            low, high = high, high * 2
+        try:
+            inverse = largest(cost, self._epsilon, low, high, tolerance)
+        except PrivacyError:
+            return None
+        self._start = inverse
+        return self._at(eta, 1 / inverse, force, miss)
+
+    def refined(self, rough: Certificate, miss: float) -> Certificate:
+        """The same parameters with the noise that all orders together ask for."""
+
+        def price(inverse: float) -> float:
+            tried = self._at(rough.eta, 1 / inverse, rough.force, miss)
+            return tried.chain.epsilon(self.delta) if self._allowed(tried) else inf
+
+        around = 1 / rough.sigma
+        inverse = largest(price, self._epsilon, around * 0.99, around * 1.05, 1e-4)
+        return self._at(rough.eta, 1 / inverse, rough.force, miss)
+
+    def excess(self, eta: float, force: float) -> float:
+        """By how much redraws exceed their limit without any noise's help, in logarithm (0: they do not)."""
+        if self._limit is None:
+            return 0.0
+        least = force + 2 * self._facts.degrees * eta * self._facts.smoothness
+        return max(0.0, log(self._facts.rounds * least / self.most_redraws))
+
+    def _allowed(self, tried: Certificate) -> bool:
+        """Whether float64 holds its coins, and a limit on switches refuses a redraw in one of T runs at most."""
+        return tried.overrun <= 1 / self._facts.rounds and tried.representable
+
+    def _at(self, eta: float, sigma: float, force: float, miss: float) -> Certificate:
+        return Certificate(self._facts, eta, sigma, force, self._facts.log_range(eta, sigma, miss), self._limit)

@@ -17,27 +17,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, log, sqrt
+from math import ceil, floor, inf, log, sqrt
 from typing import ClassVar
 
 import numpy as np
 
+from tacit.accounting.calibration import minimise, smallest
+from tacit.accounting.curves import Curve
+from tacit.accounting.guarantee import REPLACE, Guarantee
+from tacit.accounting.rounding import rounded_up
+from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
+from tacit.algorithms.convex.ctrl.certificate import Facts, overrun
+from tacit.algorithms.convex.ctrl.coupled import (
+    Coins,
+    CoupledLearner,
+    barrier_domain,
+    barrier_weight,
+    refuse_unconstructed,
+)
 from tacit.errors import PrivacyError
-from tacit.learners.convex.common import ConvexPlan
-from tacit.learners.ctrl.accounting import chi_mean, chi_quantile
-from tacit.learners.ctrl.certificate import Facts
-from tacit.learners.ctrl.coupled import CoupledLearner, barrier_domain, barrier_weight, refuse_unconstructed
-from tacit.learners.ctrl.held_point import Coins
-from tacit.learners.ctrl.switching import overrun
-from tacit.learners.target import RegretBound, Target
-from tacit.privacy.calibration import minimise, smallest
-from tacit.privacy.curves import Curve
-from tacit.privacy.guarantee import REPLACE, Guarantee
-from tacit.privacy.rounding import rounded_up
+from tacit.losses.loss import RowLoss
+from tacit.noise.randomness import Randomness
+from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
-from tacit.randomness import Randomness
-from tacit.solvers.minimum import truncated_norm
-from tacit.solvers.objective import attainable_accuracy
+from tacit.runtime.rate_search import tosses
+from tacit.runtime.target import RegretBound, Target
+from tacit.solvers.minimum import attainable_accuracy, truncated_norm
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
 # Rounds up to which expected switches are summed one by one.
@@ -68,7 +73,9 @@ class LazyOCO(ConvexPlan):
 
     Made by `LazyOCO.for_budget(problem, switches=...)`, or by `tacit.plan` with `epsilon=math.inf` and `max_switches`;
     a finite epsilon is refused, because none is ever met.
-    Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses.
+    Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses; without coins, in batches of B
+    rounds that are decided alike by follow the regularised leader: R^2/(2 eta) + eta B G^2 T/2, for adaptive
+    adversaries too. Many switches speak for coins, few for batches.
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
@@ -80,8 +87,9 @@ class LazyOCO(ConvexPlan):
         eta: inverse strength of the quadratic regulariser (infinite: none, strongly convex losses).
         switches: the budget that the expected number of switches keeps.
         max_switches: hard limit on switches; after it the point is held (None: none).
+        batch: rounds that are decided alike, without noise and coins (0: coins decide).
 
-    >>> from tacit.geometry import Ball
+    >>> from tacit.domains import Ball
     >>> from tacit.losses import QuadraticLoss
     >>> plan = LazyOCO.for_budget(Convex(domain=Ball(2), loss=QuadraticLoss(), horizon=10_000), switches=2000)
     >>> plan.expected_switches <= 2000
@@ -94,10 +102,16 @@ class LazyOCO(ConvexPlan):
     eta: float
     switches: float
     max_switches: int | None = None
+    batch: int = 0
     private: ClassVar[bool] = False
 
     def _check_parameters(self) -> None:
-        check_positive("LazyOCO", "sigma", self.sigma)
+        check_integer("LazyOCO", "batch", self.batch, at_least=0, at_most=self.rounds)
+        if self.batch:
+            check_choice("LazyOCO", "sigma", self.sigma, (0.0,))
+            check_positive("LazyOCO", "eta", self.eta)
+        else:
+            check_positive("LazyOCO", "sigma", self.sigma)
         check_positive("LazyOCO", "switches", self.switches)
         if self.max_switches is not None:
             check_integer("LazyOCO", "max_switches", self.max_switches)
@@ -122,6 +136,11 @@ class LazyOCO(ConvexPlan):
         )  # fmt: skip
 
     @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Everyone, where there are no coins whose law a reaction could spoil."""
+        return ("oblivious", "adaptive") if self.batch else ("oblivious",)
+
+    @property
     def _log_phi(self) -> float:
         """The range that consecutive laws leave with probability at most 1/T^2."""
         facts = Facts(self.problem, REPLACE, 1)
@@ -143,11 +162,15 @@ class LazyOCO(ConvexPlan):
     @property
     def overrun(self) -> float:
         """A bound on the probability with which the limit refuses a redraw."""
-        return 0.0 if self.max_switches is None else overrun(self.rounds - 1, self.redraws, self.max_switches)
+        if self.max_switches is None or self.batch:
+            return 0.0
+        return overrun(self.rounds - 1, self.redraws, self.max_switches)
 
     @cached_property
     def redraws(self) -> float:
         """The sum over coins of 1 - 1/Phi^2, for growing noise rounded up by at most 0.1%."""
+        if self.batch:
+            return float(tosses(self.rounds, self.batch))
         decisions = max(self.rounds - 1, 0)
         if not self.grows:
             return float(-decisions * np.expm1(-2 * self._log_phi))
@@ -166,6 +189,9 @@ class LazyOCO(ConvexPlan):
         """The certified regret."""
         problem, t = self.problem, self.rounds
         g, d, domain = problem.lipschitz, problem.domain.hull_dimension, problem.domain
+        if self.batch:
+            value = domain.radius**2 / (2 * self.eta) + self.eta * self.batch * g**2 * t / 2
+            return RegretBound(value, "R^2/(2 eta) + eta B G^2 T/2", ("adaptive adversary allowed",))
         value = 3.5 * g * domain.diameter  # the barrier, and coins that clip with probability 1/T^2
         if self.grows:
             grown = (g**2 + d * self.sigma**2) * (1 + log(t))
@@ -181,21 +207,16 @@ class LazyOCO(ConvexPlan):
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @classmethod
-    def for_budget(
-        cls, problem: Convex, *, switches: float, hard: bool = False, calibration: str = "numerical"
-    ) -> LazyOCO:
+    def for_budget(cls, problem: Convex, *, switches: float, hard: bool = False) -> LazyOCO:
         """The plan of smallest certified regret whose expected number of switches is at most `switches`.
 
         Args:
             problem: what is to be decided.
             switches: the budget.
             hard: whether every run keeps it (a whole number then), not only their mean.
-            calibration: "numerical", "paper" for the regulariser of Theorems 9 and 12 (the noise is found by
-                bisection), or "theorem-13" for the noise of Theorem 13, with the ranges that are right.
         """
         check_positive("LazyOCO.for_budget", "switches", switches)
         limit = check_integer("LazyOCO.for_budget", "switches", switches) if hard else None
-        check_choice("LazyOCO.for_budget", "calibration", calibration, ("numerical", "paper", "theorem-13"))
         refuse_unconstructed(problem, "LazyOCO")
         barrier_domain(problem, "LazyOCO")
         g, rounds = problem.lipschitz, problem.horizon or 1
@@ -216,30 +237,24 @@ class LazyOCO(ConvexPlan):
             plan = fitted(eta)
             return float(plan.regret_bound) if plan else 1e300 * eta
 
-        candidates: list[LazyOCO | None] = []
-        if calibration == "theorem-13":
-            return _as_printed(cls(problem, _printed_noise(problem, switches), inf, switches, limit))
-        if calibration == "paper":
-            spread = problem.smoothness * (problem.domain.hull_dimension if problem.loss.family == "general" else 1)
-            eta = problem.domain.diameter / (2 * g * sqrt(rounds))
-            candidates.append(fitted(min(eta, switches / (6 * spread * rounds)) if spread > 0 else eta))
-        else:
-            widest = problem.domain.radius / (g * sqrt(rounds))
-            candidates.append(fitted(minimise(cost, widest * 1e-6, widest, 0.02)))
-            if problem.strong_convexity > 0:
-                candidates.append(fitted(inf))
+        def batched() -> LazyOCO:
+            size = max(1, ceil(rounds / (floor(switches) + 1)))
+            return cls(problem, 0.0, problem.domain.radius / (g * sqrt(size * rounds)), switches, limit, size)
+
+        widest = problem.domain.radius / (g * sqrt(rounds))
+        candidates = [fitted(minimise(cost, widest * 1e-6, widest, 0.02)), batched()]
+        if problem.strong_convexity > 0:
+            candidates.append(fitted(inf))
         plans = [plan for plan in candidates if plan is not None]
-        if not plans:
-            raise PrivacyError(f"LazyOCO cannot keep {switches:g} switches over {rounds} rounds of this problem.")
         return min(plans, key=lambda plan: float(plan.regret_bound))
 
     @classmethod
-    def _calibrate(cls, problem: Convex, target: Target, *, calibration: str = "numerical") -> LazyOCO:
+    def _calibrate(cls, problem: Convex, target: Target) -> LazyOCO:
         if target.max_switches is None:
             raise PrivacyError("LazyOCO is not private and meets no epsilon; without privacy it needs max_switches.")
         if target.max_switches == 0:
             raise PrivacyError("LazyOCO needs one switch at least to learn anything: max_switches=0 holds one point.")
-        made = cls.for_budget(problem, switches=target.max_switches, hard=True, calibration=calibration)
+        made = cls.for_budget(problem, switches=target.max_switches, hard=True)
         if target.private:
             raise PrivacyError(
                 "LazyOCO is not private and meets no epsilon; with epsilon=inf, no privacy at all, it would certify "
@@ -247,8 +262,39 @@ class LazyOCO(ConvexPlan):
             )
         return made
 
-    def _learner(self, randomness: Randomness) -> LazyOCOLearner:
-        return LazyOCOLearner(self, randomness)
+    def _learner(self, randomness: Randomness) -> ConvexLearner:
+        return (BatchedLearner if self.batch else LazyOCOLearner)(self, randomness)
+
+
+class BatchedLearner(ConvexLearner):
+    """Follows the regularised leader of the gradients of all whole batches."""
+
+    plan: LazyOCO
+    _state: ClassVar[tuple[str, ...]] = ("_total", "_summed")
+
+    def __init__(self, plan: LazyOCO, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._projection = barrier_domain(plan.problem, plan.algorithm)
+        self._total = np.zeros(self._domain.hull_dimension)  # of the gradients, the batch in hand included
+        self._summed = 0
+        self._action = np.array(self._domain.centre)
+
+    def _consistent(self) -> bool:
+        return self._summed == self._round
+
+    def _absorb_rows(self, rows: FloatArray, actions: FloatArray, first: int) -> None:
+        assert isinstance(self._loss, RowLoss)
+        size, done = self.plan.batch, 0
+        while done < len(rows):
+            following = min(len(rows), done + size - (first + done) % size)
+            actions[done:following] = self._action
+            for row in range(done, following):
+                gradient = self._loss.gradients(self._action, rows[row : row + 1])[0]
+                self._total = self._total + self._domain.restrict(gradient)
+            self._summed += following - done
+            done = following
+            if (first + done) % size == 0 and first + done < self.plan.rounds:
+                self._move(self._projection.project(self._domain.from_hull(-self.plan.eta * self._total)))
 
 
 class LazyOCOLearner(CoupledLearner):
@@ -306,22 +352,6 @@ class LazyOCOLearner(CoupledLearner):
         return Coins(
             clocks, 0.0, log_phi, 1 / (variance * t), (1 / before - 1 / t) / variance, d / 2 * np.log(t / before)
         )
-
-
-def _printed_noise(problem: Convex, switches: float) -> float:
-    """Theorem 13: sigma = 16 G sqrt(d T ln T)/S."""
-    rounds = problem.horizon or 1
-    return 16 * problem.lipschitz * sqrt(problem.domain.hull_dimension * rounds * log(max(rounds, 3))) / switches
-
-
-def _as_printed(plan: LazyOCO) -> LazyOCO:
-    """The plan with the printed noise, if its budget is kept once the coins' ranges are right."""
-    if plan.redraws > plan.switches:
-        raise PrivacyError(
-            f"Theorem 13's noise {plan.sigma:.3g} does not keep {plan.switches:g} switches: with the exponential that "
-            f"its ranges lack there are up to {plan.redraws:,.0f}. Use calibration='numerical'."
-        )
-    return plan
 
 
 def growing_ranges(problem: Convex, sigma: float, rounds: IntArray, decisions: int) -> FloatArray:

@@ -26,14 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv, log_ndtr, ndtri_exp
 
+from tacit.domains import Ball, Box
 from tacit.errors import PrivacyError
-from tacit.geometry import Ball, Box
 from tacit.validation import FloatArray, check_number, check_positive
 
 BoolArray = NDArray[np.bool_]
 
 # Proposals are evaluated in pairs: one pass over the history serves both.
 TOGETHER = 2
+_LAST_DIGITS = 1e-12  # of a logarithm: one step too many rather than one too few
 
 
 class Potential(Protocol):
@@ -135,7 +136,7 @@ def certified_sampler(
     for step in candidates:
         # Half of the distance for the divergence (Pinsker), half for the caps on rejections.
         decay = 2 * log1p(strength * step)
-        steps = max(1, ceil(max(0.0, log(divergence) - log(distance) * 2 + log(2.0)) / decay))
+        steps = max(1, ceil(max(0.0, log(2 * divergence) - 2 * log(distance) + _LAST_DIGITS) / decay))
         failure = distance / (4 * steps)
         farthest = sqrt(domain.dimension) + sqrt(2 * log(1 / failure))  # |z| exceeds it with less probability
         variance = 1 / (strength + 1 / step)

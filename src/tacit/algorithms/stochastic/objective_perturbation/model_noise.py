@@ -24,9 +24,11 @@ from math import sqrt
 
 import numpy as np
 
-from tacit.learners.stochastic.norms import Norm
-from tacit.mechanisms.running_sums.float_noise import FloatNoise
-from tacit.numerics.bounds import (
+from tacit.accounting.curves import ROUND_UP
+from tacit.algorithms.stochastic.online_to_batch.norms import Norm
+from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.running_sums.accumulators import FloatNoise
+from tacit.noise.sampler_bounds import (
     GAUSSIAN_SIGMA,
     WIDE_DISTANCE,
     WIDE_FAILURE,
@@ -34,9 +36,7 @@ from tacit.numerics.bounds import (
     gaussian_slack,
     wide_step,
 )
-from tacit.numerics.discrete_gaussian import DiscreteGaussian
-from tacit.numerics.source import Source, Streams
-from tacit.privacy.curves import ROUND_UP
+from tacit.noise.source import Source, Streams
 from tacit.solvers.loss_sums import SmoothSum
 from tacit.solvers.minimum import TRUNCATION, perturbed_minimum, truncated_norm, truncated_normal
 from tacit.validation import FloatArray

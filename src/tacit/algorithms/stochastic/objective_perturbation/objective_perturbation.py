@@ -2,7 +2,7 @@
 
 Chaudhuri, Monteleoni and Sarwate (2011); Kifer, Smith and Thakurta (2012); the law is that of one draw of CTRL. For
 generalised linear losses with clipped features the price is the Gaussian mechanism's own curve, moved by
-ln(1 + beta/lambda) (`objective_accounting` has the proof), and no dimension enters. Only the final model is released,
+ln(1 + beta/lambda) (`accounting` has the proof), and no dimension enters. Only the final model is released,
 so on small data this is far stronger than any pass that releases its iterates.
 
 Minimisers are private only if they are minimisers. The solver certifies its distance to the exact one, for every data
@@ -19,6 +19,9 @@ E[Z] = 0 give E[J(x)] <= J(u) + E|Z|^2/lambda; replacing a record moves x by at 
 at most 2 G^2/lambda more than old ones:
 
     E[F(x)] - F(u) <= (lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda.
+
+The model minimises over the whole space, so that it may leave the domain, and losses need one link a record and bounded
+slope and curvature everywhere.
 """
 
 from __future__ import annotations
@@ -30,35 +33,32 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import PrivacyError, ProtocolError
-from tacit.geometry import Ball
-from tacit.geometry.base import read_only
-from tacit.learners.learner import Learner
-from tacit.learners.plan import PrivatePlan
-from tacit.learners.small_instances import SmallInstance
-from tacit.learners.states import fitting
-from tacit.learners.stochastic.linked_accounting import LinkedReleases
-from tacit.learners.stochastic.model_accuracy import largest_model, least_accuracy
-from tacit.learners.stochastic.model_noise import (
+from tacit.accounting.calibration import smallest
+from tacit.accounting.curves import ROUND_UP, Curve, Pure, SamplerError
+from tacit.accounting.rounding import IDEALIZED, exact_up_to
+from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases, composed, release_curve
+from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
     SHRUNK,
     FloatModelNoise,
     LatticeModelNoise,
     ModelNoise,
     private_minimum,
 )
-from tacit.learners.stochastic.objective_accounting import composed, release_curve
-from tacit.learners.stochastic.objective_losses import check_loss, one_sided
-from tacit.learners.target import RegretBound, Target, refuse_many_rounds
-from tacit.losses.base import largest_norm
-from tacit.losses.linear_models import LinkLoss, LogisticLoss
-from tacit.numerics.bounds import GaussianSlack
-from tacit.privacy.calibration import smallest
-from tacit.privacy.curves import ROUND_UP, Curve, Pure, SamplerError
-from tacit.privacy.numerics import IDEALIZED, exact_up_to
+from tacit.domains import Ball
+from tacit.domains.convex_set import read_only
+from tacit.errors import PrivacyError, ProtocolError
+from tacit.losses.bent import QuadraticFormLoss, refuse_unchecked
+from tacit.losses.loss import LinkLoss, LogisticLoss, LossFamily, SmoothedHingeLoss, largest_norm
+from tacit.noise.randomness import Process, Randomness
+from tacit.noise.sampler_bounds import GaussianSlack
 from tacit.problems import Problem, Stochastic
-from tacit.randomness import Process, Randomness
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.state import fitting
+from tacit.runtime.target import RegretBound, Target, refuse_many_rounds
 from tacit.solvers.loss_sums import LinkSum, hull_rows
-from tacit.solvers.minimum import TRUNCATION
+from tacit.solvers.minimum import TRUNCATION, attainable_accuracy, truncated_norm
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, invalid
 
 RULES = ("certified", "practical")
@@ -74,7 +74,7 @@ MOST_RELEASES = 10**6
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(PrivatePlan):
-    """One private minimiser, for when only the final model is needed.
+    """One private minimiser, for when only the final model is needed. It may lie outside of the domain.
 
     Privacy contract: the model, and nothing else. Enforced: features and labels are clipped, so the loss's constants
     hold; the minimiser's distance is certified, never an iteration count. Assumed: nothing; for the excess risk,
@@ -91,7 +91,7 @@ class ObjectivePerturbation(PrivatePlan):
         releases: how many minimisers over the same records this contract covers (one per class).
         pure: whether the noise is of the exponential-norm kind.
 
-    >>> from tacit.geometry import Ball
+    >>> from tacit.domains import Ball
     >>> problem = Stochastic(domain=Ball(10, radius=3.0), loss=LogisticLoss(), horizon=10_000)
     >>> plan = ObjectivePerturbation.calibrate(problem, epsilon=1.0, delta=1e-6)
     >>> round(plan.noise_scale, 1)
@@ -185,7 +185,17 @@ class ObjectivePerturbation(PrivatePlan):
         value = excess_risk(self.problem, self.regularisation, self._square_noise)
         value += steep * (self.noise.cover + 2 * (1 - SHRUNK) * self.noise.reach)  # rows are shrunk a little
         formula = "(lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda + G E|protection|"
-        return RegretBound(value, formula, ("independent records", "against models in the domain", "expectation"))
+        return RegretBound(
+            value, formula, ("independent records", "comparators in the domain, the model anywhere", "expectation")
+        )
+
+    @property
+    def proper(self) -> bool:
+        """Never: the minimiser is one over the whole space, and the domain only says with whom it is compared.
+
+        A projection would be as private, but F(projection) may exceed F(minimiser), and the bound would not hold.
+        """
+        return False
 
     @property
     def trivial_regret(self) -> float:
@@ -282,7 +292,7 @@ class ObjectivePerturbationLearner(Learner):
         if not isinstance(loss, LinkLoss):
             raise PrivacyError(
                 f"ObjectivePerturbation cannot start from {loss!r}: it has constants only. Give the problem a loss, "
-                "for example tacit.LogisticLoss()."
+                "for example tacit.losses.LogisticLoss()."
             )
         self._loss = loss
         self._dimension = plan.problem.domain.dimension
@@ -387,3 +397,79 @@ def _regulariser(rule: float | str, problem: Stochastic, sigma: float, epsilon: 
 def practical_reach(n: int, size: float, noise: float) -> float:
     """The margin that a model may reach, from 1 to 8: 1.5 sqrt(n/(noise d)), found on synthetic mixtures."""
     return float(np.clip(1.5 * sqrt(n / (noise * size**2)), 1.0, 8.0))
+
+
+def check_loss(loss: LossFamily) -> None:
+    """Refuse losses without a bounded slope and curvature on the whole space, or with several links a record."""
+    constants = loss.constants(None)
+    if isinstance(loss, QuadraticFormLoss):
+        raise PrivacyError(
+            "ObjectivePerturbation minimises over the whole space, without a domain, and there the slope of a "
+            "QuadraticFormLoss has no bound: use OnlineToBatch or AveragedFTRL on a bounded domain."
+        )
+    if loss.family != "glm" or not np.isfinite([constants.lipschitz, constants.smoothness]).all():
+        raise PrivacyError(
+            "ObjectivePerturbation needs a generalised linear loss of bounded slope and curvature by construction "
+            f"(LogisticLoss, SmoothedHingeLoss, HuberLoss, TabulatedLoss). Got {loss!r} instead."
+        )
+    if loss.terms > 1:
+        raise PrivacyError(
+            f"ObjectivePerturbation is proved for one link a record, not for {loss.terms}: use OnlineToBatch or "
+            "AveragedFTRL."
+        )
+    refuse_unchecked(loss, "ObjectivePerturbation")
+
+
+def one_sided(loss: object) -> bool:
+    """Whether the label fixes the sign of the slope."""
+    return isinstance(loss, LogisticLoss | SmoothedHingeLoss)
+
+
+def largest_model(problem: Stochastic, ridge: float, sigma: float, pure: bool) -> float:
+    """A public bound on the norm of the minimiser, whatever the data.
+
+    At most (n G + |Z|)/lambda, by comparing gradients, and for losses that are never negative
+    |Z|/lambda + sqrt((|Z|/lambda)^2 + 2 n f(0)/lambda), by comparing values with those at 0.
+    """
+    loss, n = problem.loss, problem.records
+    noise = largest_noise(problem, sigma, pure)
+    reach = (loss.constants(None).lipschitz * n + noise) / ridge
+    if isinstance(loss, LinkLoss) and loss.never_negative:
+        labels = loss.clip_labels(np.array([-1e300, 1e300]))
+        at_zero = float(np.max(loss.link(np.zeros(2), labels)))
+        reach = min(reach, noise / ridge + sqrt((noise / ridge) ** 2 + 2 * n * at_zero / ridge))
+    return reach
+
+
+def largest_noise(problem: Stochastic, sigma: float, pure: bool) -> float:
+    """The largest norm of Z."""
+    d = problem.domain.dimension
+    return sigma * (longest_exponential(d) if pure else truncated_norm(d))
+
+
+def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) -> float:
+    """A public distance that the solver certifies whatever the data."""
+    constants = problem.loss.constants(None)
+    return attainable_accuracy(
+        rounds=problem.records,
+        dimension=problem.domain.dimension,
+        lipschitz=constants.lipschitz,
+        smoothness=constants.smoothness,
+        ridge=ridge,
+        noise=largest_noise(problem, sigma, pure),
+        domain=None,
+        reach=largest_model(problem, ridge, sigma, pure),
+        gradient_rounding=problem.loss.gradient_rounding(problem.domain.dimension),
+    )
+
+
+def longest_exponential(dimension: int) -> float:
+    """The largest norm of noise with density exp(-|z|) that float64 samplers produce: pure noise is not cut off.
+
+    Its norm is a Gamma(d) variable: in one dimension an exponential clock below 7.7 + 53 ln 2, in more
+    b (1 + N/sqrt(9 b))^3 with b = d - 1/3 and a normal number N, which the ziggurat keeps below 14.
+    """
+    if dimension == 1:
+        return 45.0
+    base = dimension - 1 / 3
+    return float(base * (1 + 14 / sqrt(9 * base)) ** 3)

@@ -14,8 +14,9 @@ from functools import partial
 import numpy as np
 from scipy.special import gammaln
 
-from tacit.geometry import Ball, Box, ConvexSet, L1Ball, Simplex
-from tacit.mechanisms.running_sums import NoiseSource
+from tacit.domains import Ball, Box, L1Ball, Simplex
+from tacit.domains.convex_set import ConvexSet
+from tacit.noise.running_sums import NoiseSource
 from tacit.validation import FloatArray, check_integer, check_number
 
 

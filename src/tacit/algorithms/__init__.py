@@ -1,0 +1,48 @@
+"""The algorithms: a folder for each problem, and in it a file or folder for each algorithm."""
+
+from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
+from tacit.algorithms.bandit import BanditFW, NoisyOCO, Rounds
+from tacit.algorithms.convex import CTRL, L2PConvex, LazyOCO, PrivateFTRL
+from tacit.algorithms.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
+from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
+from tacit.algorithms.measures import L2PMeasure, OwnMeasure
+from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
+from tacit.algorithms.tracking import (
+    LazyFixedShare,
+    LimitedUpdates,
+    NoisyMirrorDescent,
+    RecentLeader,
+    RestartOnShift,
+    TrackingOnSums,
+)
+
+__all__ = [
+    "CTRL",
+    "L2P",
+    "AveragedFTRL",
+    "BanditFW",
+    "BatchedTsallis",
+    "HedgeOnSums",
+    "L2PConvex",
+    "L2PMeasure",
+    "LazyExperts",
+    "LazyFixedShare",
+    "LazyOCO",
+    "LimitedUpdates",
+    "LipschitzGrid",
+    "LipschitzNet",
+    "LipschitzOnePass",
+    "LiveArms",
+    "NoisyMirrorDescent",
+    "NoisyOCO",
+    "ObjectivePerturbation",
+    "OnlineToBatch",
+    "OwnMeasure",
+    "PhasedArms",
+    "PrivateFTRL",
+    "RecentLeader",
+    "RestartOnShift",
+    "Rounds",
+    "ScheduledExperts",
+    "TrackingOnSums",
+]

@@ -1,0 +1,1 @@
+"""BatchedTsallis: Tsallis entropy on batches of arms."""

@@ -1,0 +1,485 @@
+"""Live arms: all arms at once, each in growing blocks of its own that are released once; shares by optimistic draws.
+
+Every arm has its own stack of blocks: block j is complete when the arm has n_j rounds, n_{j+1} = ceil(1.5 n_j). No arm
+waits for another, and no reply is thrown away.
+
+    first: all arms in turns, n_1 rounds each; go on in turns until all first blocks are back
+    then, each round: arm a with probability p_a, by a coin of that round; p changes only when a block comes back
+    a round closes D rounds later: its bit is added to the open block of its arm
+    when a block is complete: release its sum with fresh noise, once;  X_a = sum_j w_j Y_j;  recompute p
+    p_a = P[theta_a is the largest],  P[theta_a > x] = exp(-heat Lambda_j(X_a, x))                       # hopes.py
+
+It is Thompson sampling (Thompson 1933) whose posterior is a Chernoff tail that knows the noise. The horizon appears
+nowhere. The certificate is that of `certificate.py`; proofs: docs/algorithms/live-arms.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.algorithms.arms.arm_plan import NAN, WORST, BitLearner, SumPlan
+from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
+from tacit.algorithms.arms.live_arms.certificate import Certificate
+from tacit.algorithms.arms.live_arms.hopes import Blocks, Hope, Noise, shares
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.noise.randomness import Randomness
+from tacit.problems import Arms
+from tacit.runtime.doubling import REFERENCE_ROUNDS
+from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.target import RegretBound, Target
+from tacit.validation import FloatArray, IntArray, Rows, check_integer, check_number, invalid
+
+FIRST = 16  # times rounds_per_person / (epsilon mean_at_most): the rounds of an arm's first block
+MOST_DELAY = 2**24  # a learner keeps the arm of every open round
+MOST_ARMS = 10**4
+MOST_BLOCKS = 100  # of one arm: 1.5^100 rounds
+FEWEST, MOST = 256, 2**16  # rounds of an array that are decided ahead
+FAR = 4.0  # deviations by which an estimate refutes `mean_at_most`
+
+
+@dataclass(frozen=True)
+class LiveArms(SumPlan):
+    """Thompson sampling with tails that know the noise, on blocks that are released once: for live traffic.
+
+    Privacy contract: every decision, every share and every noisy block sum, pure epsilon (or Gaussian noise's curve),
+    one round's feedback, adaptive adversaries, any number of rounds. Enforced: losses in their range (others raise);
+    missing feedback counts as the largest loss, or as `missing` says. Assumed for the regret only: independent losses,
+    one law per arm; several rounds of one person are independent too. Numerics: exact (geometric noise) or idealized.
+    Regret, against the arm of smallest mean: Theorem 2 of its page, for every horizon at once.
+
+    Page: docs/algorithms/live-arms.md.
+
+    Attributes:
+        epsilon: of all releases together.
+        first: rounds of each arm's first block.
+        mean_at_most: no arm's mean reward (1 - loss, in units of the loss range) exceeds it; 1 declares nothing.
+        min_share: what every arm gets at least, of every round.
+        count_missing: whether the number of missing replies of each block is released too; the noise of an
+            arm's estimate then has twice the variance, unless missing feedback counts as the middle.
+
+    >>> plan = LiveArms.calibrate(Arms(n=20, horizon=None, adversary="stochastic"), epsilon=1.0, delta=0.0)
+    >>> plan.first, plan.guarantee.notion, float(plan.regret_bound_at(100_000)) < 15_000
+    (16, 'pure', True)
+    """
+
+    _no_delay: ClassVar[str] = ""
+    _any_horizon: ClassVar[bool] = True
+    released: ClassVar[str] = "every decision, every share and every noisy block sum"
+    first: int
+    mean_at_most: float = field(default=1.0, kw_only=True)
+    min_share: float = field(default=0.0, kw_only=True)
+    count_missing: bool = field(default=False, kw_only=True)
+
+    def _check_parameters(self) -> None:
+        owner, problem = self.algorithm, self.problem
+        check_integer(owner, "first", self.first)
+        check_number(owner, "mean_at_most", self.mean_at_most, above=0.0, below=1.0, closed_high=True)
+        check_number(owner, "min_share", self.min_share, above=0.0, below=1 / problem.n, closed_low=True)
+        if not isinstance(self.count_missing, bool):
+            raise invalid(owner, "count_missing", "True or False", self.count_missing)
+        if self.count_missing and self.noise != "geometric":
+            raise PrivacyError("LiveArms counts missing replies with noise='geometric' only.")
+        if problem.delay > MOST_DELAY or problem.n > MOST_ARMS:
+            raise PrivacyError(
+                f"LiveArms takes up to {MOST_ARMS:,} arms and a delay up to {MOST_DELAY:,}. Got {problem.n} arms and "
+                f"delay={problem.delay} instead."
+            )
+        if problem.horizon is not None and problem.n * self.first + problem.delay > problem.horizon:
+            raise invalid(owner, "first", "at most (horizon - delay) / n, so that first blocks come back", self.first)
+
+    @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Independent losses with one law per arm."""
+        return ("stochastic",)
+
+    def release(self, batch: int = 1) -> ClippedGeometric:
+        """The release of a block; with the count of missing replies a round moves two sums by two steps in all."""
+        if not self.count_missing:
+            return super().release(batch)
+        return ClippedGeometric(batch, self.epsilon, rounds_per_person=2 * self.rounds_per_person)
+
+    @cached_property
+    def block_noise(self) -> Noise:
+        """The noise of a block's sum of rewards."""
+        if self.noise == "gaussian":
+            return Noise(deviation=self.scale)
+        release = self.release()
+        if self.count_missing:  # (U + (2v - 1) M)/2 of two noisy counts
+            return Noise(((0.5, release.rate), (abs(self.fill - 0.5), release.rate)))
+        return Noise(((1 / release.steps_per_round, release.rate),))
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks of an arm, and what is known of them before any data."""
+        largest = min(self.mean_at_most, 0.5)
+        return Blocks(self.first, self.block_noise, largest * (1 - largest))
+
+    @property
+    def _reference(self) -> int:
+        return self.horizon or REFERENCE_ROUNDS
+
+    @cached_property
+    def regret_bound(self) -> RegretBound:
+        """The certified regret for any means; for an unknown horizon `regret_bound_at` gives that of any length."""
+        return self.regret_bound_at(self._reference)
+
+    def regret_bound_at(self, rounds: int) -> RegretBound:
+        """The certified regret after `rounds` rounds."""
+        return self._bound(check_integer("regret_bound_at", "rounds", rounds), 0.0)
+
+    def regret_if(self, gap: float) -> RegretBound:
+        """The certified regret if every other arm's mean loss exceeds the smallest by at least `gap`.
+
+        Args:
+            gap: in units of loss.
+        """
+        width = self.problem.width
+        found = check_number("regret_if", "gap", gap, above=0.0, below=width, closed_high=True)
+        return self._bound(self._reference, found / width)
+
+    def _bound(self, rounds: int, gap: float) -> RegretBound:
+        means = "whatever the means" if not gap else f"every other arm worse by {gap * self.problem.width:g} at least"
+        value = min(self.certificate.regret(rounds, gap), rounds * self.mean_at_most)
+        at = () if self.horizon is not None else (f"at {rounds} rounds; regret_bound_at(T) gives any other",)
+        return RegretBound(
+            self.problem.width * value,
+            "min_l (l T + int_l min(T, R(x)) dx + sum over arms of max_x (x - l)^+ h(x)) + g T sum of gaps",
+            (
+                *at,
+                f"stochastic adversary, {means}",
+                *(() if self.mean_at_most == 1 else (f"mean rewards at most {self.mean_at_most:g}",)),
+                "against the arm of smallest mean (the best arm in hindsight: sqrt(T ln(K)/2) more at most)",
+                self.missing_counts_as,
+            ),
+        )
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """The numbers of Theorem 2."""
+        return Certificate(self.problem.n, self.blocks, self.mean_at_most, self.problem.delay, self.min_share)
+
+    @property
+    def trivial_regret(self) -> float:
+        """Every round the whole range; for an unknown horizon as for the reference one."""
+        return self._reference * self.problem.width
+
+    @classmethod
+    def _calibrate(
+        cls,
+        problem: Arms,
+        target: Target,
+        *,
+        first: int | None = None,
+        noise: str = "geometric",
+        missing: float | str = WORST,
+        mean_at_most: float = 1.0,
+        min_share: float = 0.0,
+        count_missing: bool = False,
+    ) -> LiveArms:
+        if target.adversary != "stochastic" and problem.adversary != "stochastic":
+            raise PrivacyError(
+                "LiveArms has certified regret for stochastic losses only: say so with adversary='stochastic'."
+            )
+        if target.max_switches is not None:
+            raise PrivacyError(
+                f"LiveArms draws an arm every round and cannot promise max_switches={target.max_switches}."
+            )
+        if target.confidence is not None:
+            raise PrivacyError("LiveArms has no bound for a single run: leave 'confidence' out.")
+        options = {"missing": missing, "mean_at_most": mean_at_most, "min_share": min_share}
+        contract = {**cls._contract_of(target, noise), **options, "count_missing": count_missing}
+        if first is None:
+            unit = cls(problem if problem.horizon is None else _endless(problem), target.epsilon, 1, **contract).scale
+            first = ceil(FIRST * unit / mean_at_most)
+            if problem.horizon is not None:
+                most = (problem.horizon - problem.delay) // problem.n
+                if most < 1:
+                    raise PrivacyError(
+                        f"LiveArms plays each of its {problem.n} arms once at least before feedback comes back. Got "
+                        f"{problem.horizon} rounds and delay={problem.delay} instead."
+                    )
+                first = min(first, max(1, most // 2))
+        return cls(problem, target.epsilon, first, **contract)
+
+    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+        """Two arms with first blocks of one round; normal noise has no finite law, but hides the same sums."""
+        counted = {"first": 1, "noise": "geometric", "delta": 0.0, "min_share": 0.0}
+        return self._enumerable({**counted, "epsilon": 1.0}, counted, rounds=3 + min(self.problem.delay, 1))
+
+    def _learner(self, randomness: Randomness) -> LiveArmsLearner:
+        return LiveArmsLearner(self, randomness)
+
+
+def _endless(problem: Arms) -> Arms:
+    return Arms(n=problem.n, horizon=None, delay=problem.delay, loss_range=problem.loss_range, adversary="stochastic")
+
+
+class LiveArmsLearner(BitLearner):
+    """Draws an arm every round; everything it keeps besides open blocks and open rounds is a function of releases."""
+
+    plan: LiveArms
+    _stream_names = ("gaussian",)
+    _runs_all = True
+    _state = (*BitLearner._state, "_recent", "_done", "_counts", "_totals", "_absences", "_sums", "_unanswered")
+    _any_shape = ("_done", "_counts", "_totals", "_absences", "_sums", "_unanswered")
+
+    def __init__(self, plan: LiveArms, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._blocks = plan.blocks
+        self._recent = np.zeros(self._delay + 1, dtype=np.int64)  # the arm of each round that is not closed
+        self._done = np.zeros(self._n, dtype=np.int64)  # released blocks of each arm
+        self._counts = np.zeros(self._n, dtype=np.int64)  # closed rounds of its open block
+        self._totals = np.zeros(self._n, dtype=np.int64)  # their steps
+        self._absences = np.zeros(self._n, dtype=np.int64)  # how many of them were missing, if that is counted
+        self._sums = np.zeros(self._n)  # of the released mean rewards, times their precisions
+        self._unanswered = np.zeros(self._n)  # the released numbers of missing replies
+        self._opens = True
+        self._action = 0
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """What follows from the state: the blocks in hand, the draws of each arm, and the shares."""
+        self._sizes = np.array([self._blocks.length(int(done) + 1) for done in self._done])
+        self._hopes: dict[int, Hope] = {}
+        self._in_turns = not self._done.all() and not self._turned
+        self._shares = self._current_shares()
+
+    @property
+    def _turned(self) -> bool:
+        """Whether the first turns are over: an arm that was added later does not begin them again."""
+        return bool(self._done[: self.plan.problem.n].all())
+
+    # --- What was released, for everybody to see.
+
+    @property
+    def arms(self) -> int:
+        """How many arms there are now."""
+        with self._looking("arms"):
+            return self._n
+
+    @property
+    def shares(self) -> FloatArray:
+        """The probability of each arm in the next round; while arms take turns, those of the turns."""
+        with self._looking("shares"):
+            return np.full(self._n, 1 / self._n) if self._in_turns else self._shares.copy()
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The released estimate of each arm's mean loss, NaN before its first; a function of what was released."""
+        with self._looking("estimates"):
+            return self._low + (self._high - self._low) * (1 - self._rewards())
+
+    @property
+    def missing_rates(self) -> FloatArray:
+        """The released share of missing replies of each arm, NaN before its first block; only if they are counted."""
+        with self._looking("missing_rates"):
+            if not self.plan.count_missing:
+                raise InvalidInput("This LiveArms learner counts no missing replies: calibrate count_missing=True.")
+            rounds = np.array([self._blocks.end(int(done)) for done in self._done])
+            return np.where(rounds > 0, self._unanswered / np.maximum(rounds, 1), np.nan)
+
+    @property
+    def refuted(self) -> tuple[int, ...]:
+        """The arms whose released estimate exceeds `mean_at_most` by four deviations: the certificate is void then."""
+        with self._looking("refuted"):
+            rewards = self._rewards()
+            seen = [arm for arm in range(self._n) if self._done[arm]]
+            spread = {arm: FAR * self._blocks.stage(int(self._done[arm])).deviation for arm in seen}
+            return tuple(arm for arm in seen if rewards[arm] > self.plan.mean_at_most + spread[arm])
+
+    def add_arm(self) -> int:
+        """Add an arm and return its number; it gets an equal share until its first block is back. Atomic.
+
+        That an arm is added, and when, must not depend on feedback that was not released.
+        """
+        with self._looking("arms"):
+            if self._n == MOST_ARMS:
+                raise InvalidInput(f"LiveArms takes up to {MOST_ARMS:,} arms.")
+            if (self._n + 1) * self.plan.min_share >= 1:
+                raise InvalidInput(f"With min_share={self.plan.min_share:g} LiveArms takes {self._n} arms at most.")
+            self._n += 1
+            for name in self._any_shape:
+                values = getattr(self, name)
+                setattr(self, name, np.append(values, np.zeros(1, dtype=values.dtype)))
+            self._sizes = np.append(self._sizes, self._blocks.length(1))
+            self._shares = self._current_shares()
+            return self._n - 1
+
+    # --- Rounds.
+
+    def _at_opening(self, number: int) -> None:
+        arm = self._draws.arm(self._law(number))
+        self._recent[number % len(self._recent)] = arm
+        self._move(arm)
+
+    def _law(self, number: int) -> FloatArray:
+        if not self._in_turns:
+            return self._shares
+        law = np.zeros(self._n)
+        law[number % self._n] = 1.0
+        return law
+
+    def _absorb(self, loss: float | None) -> None:
+        arm = int(self._recent[self._round % len(self._recent)])
+        step = self._step(NAN if loss is None else loss)
+        self._add(arm, self._counted(step, loss is None), loss is None)
+        if self._counts[arm] == self._sizes[arm] and self._round + 1 + len(self._slots) != self._horizon:
+            self._release(arm)  # unless nothing is decided after it
+
+    def _counted(self, steps: Any, missing: Any) -> Any:
+        """The steps of a round in the sum U: where missing replies are counted a loss is two, no reply one."""
+        return np.where(missing, 1, 2 * steps) if self.plan.count_missing else steps
+
+    def _add(self, arm: Any, steps: Any, missing: Any) -> None:
+        self._counts[arm] += 1
+        self._totals[arm] += int(steps)
+        if self.plan.count_missing:
+            self._absences[arm] += int(missing)
+
+    @np.errstate(all="ignore")
+    def _release(self, arm: int) -> None:
+        """Release the open block of an arm, which is complete, and begin its next one."""
+        total, absences = int(self._totals[arm]), int(self._absences[arm])
+        self._counts[arm] = self._totals[arm] = self._absences[arm] = 0
+        self._done[arm] += 1
+        done = int(self._done[arm])
+        rounds = self._blocks.length(done)
+        losses = self._noisy(total) / self._steps
+        if self.plan.count_missing:
+            missed = self._noisy(absences)
+            losses = (losses + (2 * self._missing - 1) * missed) / 2
+            self._unanswered[arm] += missed
+        self._sums[arm] += self._blocks.precision(done) * (1 - losses / rounds)
+        self._sizes[arm] = self._blocks.length(done + 1)
+        self._hopes.pop(arm, None)
+        self._in_turns = not self._turned
+        self._shares = self._current_shares()
+
+    def _rewards(self) -> FloatArray:
+        """X of each arm."""
+        weights = np.array([self._weight(int(done)) for done in self._done])
+        return np.where(weights > 0, self._sums / np.maximum(weights, 1e-300), np.nan)
+
+    def _weight(self, done: int) -> float:
+        return self._blocks.stage(done).deviation ** -2 if done else 0.0
+
+    def _current_shares(self) -> FloatArray:
+        """p: who has the largest draw; an arm without a released block gets an equal share, all get `min_share`."""
+        if self._in_turns:
+            return np.full(self._n, 1 / self._n)
+        known = np.flatnonzero(self._done)
+        rewards = self._rewards()
+        for arm in known:
+            if int(arm) not in self._hopes:
+                self._hopes[int(arm)] = self._blocks.stage(int(self._done[arm])).hope(float(rewards[arm]))
+        found = np.full(self._n, 1 / self._n)
+        found[known] = len(known) / self._n * shares([self._hopes[int(arm)] for arm in known])
+        least = self.plan.min_share
+        return (1 - self._n * least) * found + least
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter(content)
+        self._n = len(self._done)
+        alike = all(len(getattr(self, name)) == self._n for name in self._any_shape)
+        if not (alike and self._n >= self.plan.problem.n and np.all((self._done >= 0) & (self._done < MOST_BLOCKS))):
+            raise TypeError("as many arms as there are, and blocks that can be complete, expected")
+        self._prepare()
+
+    def _consistent(self) -> bool:
+        counts = np.all((self._counts >= 0) & (self._counts <= self._sizes))
+        most = self._counts * self._steps * (2 if self.plan.count_missing else 1)
+        sums = np.all((self._totals >= 0) & (self._totals <= most) & (self._absences <= self._counts))
+        recent = np.all((self._recent >= 0) & (self._recent < self._n))
+        closed = sum(self._blocks.end(int(done)) for done in self._done) + int(self._counts.sum())
+        return super()._consistent() and bool(counts and sums and recent) and closed == self._round
+
+    # --- Arrays of rounds.
+
+    def _run(self, rows: Rows | list[None]) -> IntArray:
+        """Play rows in stretches between two releases: the same coins and bits as round by round."""
+        blocks = self._read(rows) if isinstance(rows, Rows) else [np.full((len(rows), self._n), NAN)]
+        parts = [self._play_rows(block) for block in blocks if len(block)]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+    def _play_rows(self, rows: FloatArray) -> IntArray:
+        """Decisions are made ahead with the shares in hand, and kept up to the one that the next release precedes.
+
+        Rounds are numbered from the oldest open one. Round `waiting + i` of the array may be decided when
+        `waiting + i - delay` of them are closed; without a delay each is closed at once.
+        """
+        waiting, count, started = len(self._slots), len(rows), self._round
+        arms = np.concatenate([self._recent[(started + np.arange(waiting)) % len(self._recent)], np.zeros(count, int)])
+        kept = [self._recalled(slot) for slot in self._slots.values()]
+        losses = np.concatenate([np.array([NAN if loss is None else loss for loss in kept]), np.full(count, NAN)])
+        decided, closed, last = 0, 0, self._action
+        closings = waiting + count if not self._delay else max(0, waiting + count - 1 - self._delay)
+        if self._played:
+            arms[waiting], decided = last, 1
+            losses[waiting] = self._scaled(rows[0, last])
+        index, words = self._draws.arm_words(count - decided)
+        before = decided
+        while decided < count or closed < closings:
+            ahead = min(count, decided + self._stretch)
+            new = slice(waiting + decided, waiting + ahead)
+            if self._in_turns:
+                arms[new] = np.arange(started + new.start, started + new.stop) % self._n
+            else:
+                coins = slice(decided - before, ahead - before)
+                arms[new] = self._draws.arms_of(index + coins.start, words[coins], self._shares)
+            losses[new] = self._scaled(rows[np.arange(decided, ahead), arms[new]])
+            due = min(closings, max(closed, waiting + ahead - self._delay))
+            full = self._first_full(arms[closed:due])
+            if full is not None:
+                due = closed + full + 1
+                ahead = min(ahead, max(decided, due + self._delay - waiting))
+            self._close(arms[closed:due], losses[closed:due])
+            decided, closed = ahead, due
+            if full is not None and started + closed != self._horizon:
+                self._release(int(arms[closed - 1]))
+        self._switches += int(np.count_nonzero(np.diff(arms[waiting + before :], prepend=last)))
+        self._keep_open(arms, losses, started, closed)
+        return arms[waiting:]
+
+    @property
+    def _stretch(self) -> int:
+        """How many rounds are decided ahead: about as many as come before the next release."""
+        return max(FEWEST, min(MOST, int((self._sizes - self._counts).sum())))
+
+    def _scaled(self, losses: Any) -> Any:
+        return (losses - self._low) / (self._high - self._low)
+
+    def _first_full(self, arms: IntArray) -> int | None:
+        """Which of the rounds that close next, in this order, is the first to complete a block."""
+        found = None
+        for arm, left in enumerate((self._sizes - self._counts).tolist()):
+            if left <= len(arms) and left > 0:
+                places = np.flatnonzero(arms[:found] == arm)
+                found = int(places[left - 1]) if len(places) >= left else found
+        return found
+
+    def _close(self, arms: IntArray, losses: FloatArray) -> None:
+        """Add closed rounds to the open blocks of their arms."""
+        missing = np.isnan(losses)
+        steps = self._counted(self._bits(losses), missing)
+        self._counts += np.bincount(arms, minlength=self._n)
+        self._totals += np.bincount(arms, weights=steps, minlength=self._n).astype(np.int64)
+        if self.plan.count_missing:
+            self._absences += np.bincount(arms[missing], minlength=self._n)
+        self._round += len(arms)
+
+    def _keep_open(self, arms: IntArray, losses: FloatArray, started: int, closed: int) -> None:
+        """Leave rounds whose window is not over in their slots."""
+        held = dict(self._slots)
+        for place in range(closed, len(arms)):
+            number, loss = started + place, losses.item(place)
+            self._slots[number] = held.get(number, None if loss != loss else loss)
+        for number in range(started, started + closed):
+            self._slots.pop(number, None)
+        recent = np.arange(max(0, len(arms) - len(self._recent)), len(arms))
+        self._recent[(started + recent) % len(self._recent)] = arms[recent]
+        self._action, self._played = int(arms[-1]), False

@@ -1,0 +1,7 @@
+"""Learners that see one number a round: the loss at the point they played."""
+
+from tacit.algorithms.bandit.bandit_fw import BanditFW
+from tacit.algorithms.bandit.bandit_plan import Rounds
+from tacit.algorithms.bandit.noisy_oco import EntropicMap, NoisyOCO
+
+__all__ = ["BanditFW", "EntropicMap", "NoisyOCO", "Rounds"]

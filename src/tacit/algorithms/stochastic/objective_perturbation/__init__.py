@@ -1,0 +1,1 @@
+"""ObjectivePerturbation: the minimiser of a noisy objective."""

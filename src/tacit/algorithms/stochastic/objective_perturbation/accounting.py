@@ -1,0 +1,357 @@
+"""What one perturbed minimiser of generalised linear losses leaks: Gaussian curves, not tail quantiles.
+
+*The logistic loss* (`LinkedReleases`): where it is steep it is flat, and the accounting knows. It has slope f' = -a and
+curvature f'' = a (1 - a), a in [0, 1] (times the label, and in units of G and 4 beta). `GaussianAlternatives` charges
+the largest slope and the largest curvature together, ln(1+c) + max(0, s^2/2 + s n) with s = G/sigma, c = beta/lambda, n
+standard normal. They never meet: removing a record with u = a G v/|v| has log ratio at most
+
+    Lam(n) = max over a in [0, 1] of  ln(1 + 4 a (1-a) c) + a^2 s^2/2 + a s n        n = -<g, v>/(sigma |v|)
+
+(shorter rows, |v| = rho: with b = a rho the curvature 4 b^2 (1/a - 1) c is largest at a = b, so rho = 1 is the worst
+for every n). Adding a record: the determinant helps. Hence
+
+    zero-out  delta(eps) = E(1 - e^{eps - Lam(n)})_+
+    replace   delta(eps) = E(1 - e^{eps - Lam(n)})_+ + E(1 - e^{eps - s^2/2 - s n - Lam(n+s)})_+
+
+Replacing u_1 by u_2 = a_2 G w_2: the log ratio is convex in a_2, so a_2 is 0 (the first term) or 1. Then it is A(n')
++ Lam(tau (n'+s) + sqrt(1-tau^2) n''), A(n') = s^2/2 + s n', tau = -<w_1, w_2>, and by Gaussian integration by parts
+d/dtau E(1 - e^{eps - .})_+ = s E[Lam' on the boundary {log ratio = eps}] >= 0: tau = 1 is the worst; in the same way
+it grows with |w_2|.
+
+Several releases: of each the survival function min(1, sum of the two) is a privacy loss whose profile lies above
+(below the crossing it is the chord in e^eps from (0, 1), above every convex profile); these compose adaptively,
+convolved. The noise that covers inexact minimisation is one more Gaussian.
+
+Numerics: Lam is convex and increasing in n. It is computed on a grid of a, where the grid misses at most
+(8c + 16c^2 + s^2) h^2/8, and of n, with chords between (above a convex function). Losses are rounded up to a grid.
+
+*All generalised linear losses* (`GaussianAlternatives`). The release is x = argmin J + <Z, x>, J = sum of f_i(<v_i, x>)
++ (lambda/2)|x|^2, Z ~ N(0, sigma^2 I), with |f_i' v_i| <= G and f_i'' |v_i|^2 <= beta. Write g = grad J(x); under the
+data at hand g = -Z is N(0, sigma^2 I), and by the change of variables the density of x is N(g; 0, sigma^2 I) det(hess
+J(x)).
+
+Zero-out. Take the record u = f'(<v, x>) v away: grad becomes g - u, and the determinant, a rank-one update, moves
+its logarithm by l in [0, ln(1 + beta/lambda)]. The log ratio is l + (|u|^2 - 2<g, u>)/(2 sigma^2). With
+u = a G v/|v|, a = a(x), it is convex in a, so the ends decide. Losses that only fall or only rise along the margin
+(logistic, hinge: the label fixes the sign) have a in [0, 1] or [-1, 0]: at most l + max(0, A), where
+A = s^2/2 + s N, s = G/sigma, N standard normal, is the log ratio of the Gaussian mechanism with mu = s. Hence
+
+    delta(eps) <= E(1 - e^{eps - l - max(0, A)})_+ = delta_s(eps - l)     for eps >= l:
+
+exactly the Gaussian curve, shifted by l = ln(1 + beta/lambda). In the other direction (the record is added) the
+determinant helps, and the same bound holds without l. With both signs, a in [-1, 1], the two ends +-s add:
+2 delta_s(eps - l), the tight form of Redberg, Koskela and Wang (2023).
+
+Replacement of u_1 by u_2. The log ratio is l_1 - l_2 + (|u_2 - u_1|^2 + 2<g, u_2 - u_1>)/(2 sigma^2), convex in
+(a_1, a_2); its largest value is at a vertex of the square, each a Gaussian mechanism with mu = |difference|/sigma.
+One sign: vertices 0, s, s and |v_1 - v_2| s <= 2s, so delta_{2s} + 2 delta_s. Both signs: +-(v_1 + v_2) and
++-(v_1 - v_2) with squared lengths that sum to at most 4: 2 delta_{2s} + 2 delta_{sqrt 2 s}. Each term grows with mu.
+
+Composition. A release whose log ratio is at most l + max of alternatives A_i, followed by one with l' and A'_j, has
+at most l + l' + max(A_i + A'_j): offsets add, alternatives multiply, squared shifts add. That is adaptive, since
+each A'_j is conditionally Gaussian whatever came before. The noise that covers inexact minimisation is one more
+Gaussian mechanism, {m} with m = 2 accuracy/scale.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from math import ceil, hypot, log1p, sqrt
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from tacit.accounting.calibration import smallest
+from tacit.accounting.curves import ROUND_UP, Curve, Gaussian
+from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Relation
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.validation import LARGEST, LARGEST_INTEGER, FloatArray, check_flag, check_integer, check_number
+
+# Alternatives multiply with every release: beyond this many they are added as Renyi curves.
+_MOST_RELEASES = 64
+
+
+@dataclass(frozen=True)
+class GaussianAlternatives(Curve):
+    """A log ratio of at most `offset` plus the largest of several Gaussian mechanisms' log ratios.
+
+    Attributes:
+        offset: what the log ratio may reach without noise.
+        shifts: the mu of each alternative; 0 stands for "nothing happened".
+        counts: how many alternatives have that mu.
+
+    >>> curve = GaussianAlternatives(0.1, (0.0, 0.5), (1, 1))
+    >>> round(curve.epsilon(1e-6) - Gaussian(0.5).epsilon(1e-6), 6)
+    0.1
+    """
+
+    offset: float
+    shifts: Sequence[float]
+    counts: Sequence[int]
+    notion: ClassVar[str] = "Gaussian alternatives"
+
+    def __post_init__(self) -> None:
+        owner = "GaussianAlternatives"
+        check_number(owner, "offset", self.offset, above=0.0, closed_low=True)
+        if len(self.shifts) != len(self.counts) or not len(self.shifts):
+            raise InvalidInput("The 'shifts' and 'counts' of GaussianAlternatives must be two lists of one length.")
+        shifts = (check_number(owner, "shifts", shift, above=0.0, closed_low=True) for shift in self.shifts)
+        object.__setattr__(self, "shifts", tuple(shifts))
+        object.__setattr__(self, "counts", tuple(check_integer(owner, "counts", count) for count in self.counts))
+
+    def delta(self, epsilon: float) -> float:
+        epsilon = check_number("GaussianAlternatives", "epsilon", epsilon, above=0.0, closed_low=True)
+        beyond = epsilon - self.offset
+        if beyond < 0:
+            # Every log ratio is at least 0 in the bound, so below the offset 1 - e^{eps - z} is linear in e^{-z}.
+            return min(1.0, (1 - float(np.exp(beyond)) * (1 - self.delta(self.offset))) * ROUND_UP)
+        terms = (count * Gaussian(shift).delta(beyond) for shift, count in zip(self.shifts, self.counts, strict=True))
+        return min(1.0, sum(terms) * ROUND_UP)
+
+    def epsilon(self, delta: float) -> float:
+        delta = check_number("GaussianAlternatives", "delta", delta, above=0.0, below=1.0, closed_low=True)
+        if self.delta(0.0) <= delta:
+            return 0.0
+        if delta == 0:
+            return self.pure()
+        high = self.offset + Gaussian(max(self.shifts)).epsilon(delta / sum(self.counts)) + 1e-9
+        return smallest(lambda epsilon: self.delta(epsilon) <= delta, 0.0, high * (1 + 1e-6), 1e-10)
+
+    def merged(self, others: Sequence[Curve]) -> Curve | None:
+        known = [other for other in others if isinstance(other, GaussianAlternatives | Gaussian)]
+        if len(known) < len(others) or len(others) >= _MOST_RELEASES:
+            return None
+        try:
+            return composed([self, *known])
+        except PrivacyError:  # more alternatives than can be counted
+            return None
+
+    def pure(self) -> float:
+        return self.offset if max(self.shifts) == 0 else float("inf")
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        # E max(1, e^{(alpha-1) A_i}) <= 1 + sum_i E(e^{(alpha-1) A_i} - 1)_+, in closed form.
+        orders = np.asarray(orders, dtype=np.float64)
+        total = np.zeros_like(orders)  # logarithm of the bound, from ln 1
+        for shift, count in zip(self.shifts, self.counts, strict=True):
+            if shift == 0:
+                continue
+            grown = orders * (orders - 1) * shift**2 / 2 + log_ndtr((orders - 0.5) * shift)
+            # e^grown - Phi(shift/2) >= 0: the first term grows with the order and equals the second at order 1.
+            excess = -np.expm1(np.minimum(log_ndtr(shift / 2) - grown, -1e-18))
+            total = np.logaddexp(total, np.log(count) + grown + np.log(excess))
+        return np.asarray((self.offset + total / (orders - 1)) * ROUND_UP)
+
+
+def release_curve(
+    *, move: float, growth: float, one_sided: bool, relation: Relation, protection: float
+) -> GaussianAlternatives:
+    """The curve of one release.
+
+    Args:
+        move: s = G/sigma.
+        growth: beta/lambda.
+        one_sided: whether the label fixes the sign of the loss's slope.
+        relation: zero-out or replacement.
+        protection: mu of the noise that covers inexact minimisation.
+    """
+    if relation is ZERO_OUT:
+        alternatives = {0.0: 1, move: 1 if one_sided else 2}
+    elif one_sided:
+        alternatives = {0.0: 1, move: 2, 2 * move: 1}
+    else:
+        alternatives = {0.0: 1, float(np.sqrt(2)) * move: 2, 2 * move: 2}
+    release = GaussianAlternatives(float(np.log1p(growth)), tuple(alternatives), tuple(alternatives.values()))
+    return composed([release, Gaussian(protection)])
+
+
+def composed(curves: Iterable[GaussianAlternatives | Gaussian]) -> GaussianAlternatives:
+    """The composition of releases and Gaussian mechanisms: offsets add, alternatives multiply."""
+    return reduce(_product, (_as_alternatives(curve) for curve in curves))
+
+
+def _as_alternatives(curve: GaussianAlternatives | Gaussian) -> GaussianAlternatives:
+    return curve if isinstance(curve, GaussianAlternatives) else GaussianAlternatives(0.0, (curve.mu,), (1,))
+
+
+def _product(first: GaussianAlternatives, second: GaussianAlternatives) -> GaussianAlternatives:
+    found: Counter[float] = Counter()
+    for a, m in zip(first.shifts, first.counts, strict=True):
+        for b, n in zip(second.shifts, second.counts, strict=True):
+            found[float(np.hypot(a, b)) * ROUND_UP] += m * n
+    # Shifts that differ by rounding only are merged into the largest of them: the list stays short.
+    merged: dict[float, int] = {}
+    above = float("inf")
+    for shift in sorted(found, reverse=True):
+        above = above if shift >= above * (1 - 1e-8) else shift
+        merged[above] = merged.get(above, 0) + found[shift]
+    if max(merged.values()) > LARGEST_INTEGER:
+        raise PrivacyError(
+            "So many releases have more alternatives than can be counted (2**63): make fewer of them, or use delta=0."
+        )
+    offset = (first.offset + second.offset) * ROUND_UP
+    return GaussianAlternatives(offset, tuple(merged), tuple(merged.values()))
+
+
+# Normal variables beyond this count as lost: probability 2e-33.
+_FAR = 12.0
+_STEP = 0.1
+# Below this delta the transform's floats end; the Gaussian alternatives go on.
+_LEAST = 1e-10
+_POINTS = 2**14
+# Releases together louder than this hide nothing that anyone would ask for.
+_LOUDEST = 8.0
+
+
+@dataclass(frozen=True)
+class LinkedReleases(Curve):
+    """Minimisers of logistic losses on the same records, each behind Gaussian noise.
+
+    Attributes:
+        move: s = G/sigma.
+        growth: c = beta/lambda.
+        replacement: whether neighbours replace a record (else they zero it out).
+        protection: mu of the noise that covers inexact minimisation, of one release.
+        releases: how many minimisers.
+
+    >>> curve = LinkedReleases(0.236, 0.284, False, 0.0, 1)
+    >>> round(curve.epsilon(1e-6), 2)
+    1.0
+    """
+
+    move: float
+    growth: float
+    replacement: bool
+    protection: float
+    releases: int = 1
+    notion: ClassVar[str] = "linked slope and curvature"
+
+    def __post_init__(self) -> None:
+        for name in ("move", "growth", "protection"):
+            check_number("LinkedReleases", name, getattr(self, name), above=0.0, below=LARGEST, closed_low=True)
+        check_flag("LinkedReleases", "replacement", self.replacement)
+        check_integer("LinkedReleases", "releases", self.releases)
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return self.apart.renyi(orders)
+
+    def pure(self) -> float:
+        return self.apart.pure()
+
+    def merged(self, others: Sequence[Curve]) -> Curve | None:
+        linked = [other for other in others if isinstance(other, LinkedReleases)]
+        if len(linked) == len(others) and all(other._one == self._one for other in linked):
+            return replace(self, releases=self.releases + sum(other.releases for other in linked))
+        mus = [other.mu for other in others if isinstance(other, Gaussian)]
+        if len(mus) == len(others):  # a Gaussian release beside these is as if their cover were that much thinner
+            return replace(
+                self, protection=hypot(self.protection, *(mu / sqrt(self.releases) for mu in mus)) * ROUND_UP
+            )
+        apart = (other.apart if isinstance(other, LinkedReleases) else other for other in others)
+        return self.apart.merged(list(apart))
+
+    @property
+    def _quiet(self) -> bool:
+        """Whether the losses have room on a grid."""
+        return max(self.move, self.protection) * sqrt(self.releases) <= _LOUDEST
+
+    @property
+    def _one(self) -> LinkedReleases:
+        return replace(self, releases=1)
+
+    def delta(self, epsilon: float) -> float:
+        known = self.apart.delta(epsilon)
+        return min(known, self._convolved(epsilon)) if known > _LEAST and self._quiet else known
+
+    def epsilon(self, delta: float) -> float:
+        known = self.apart.epsilon(delta)
+        if not (delta > _LEAST and self._quiet and 0 < known < np.inf and self._convolved(known) <= delta):
+            return known
+        return smallest(lambda epsilon: self._convolved(epsilon) <= delta, 0.0, known, 1e-10)
+
+    @cached_property
+    def apart(self) -> GaussianAlternatives:
+        """The same releases with the largest slope and the largest curvature together."""
+        one = release_curve(
+            move=self.move,
+            growth=self.growth,
+            one_sided=True,
+            relation=REPLACE if self.replacement else ZERO_OUT,
+            protection=self.protection,
+        )
+        return composed([one] * self.releases)
+
+    def _convolved(self, epsilon: float) -> float:
+        law = self._law
+        first = int(np.searchsorted(law.places, epsilon, side="right"))
+        beyond = float(law.chances[first] - np.exp(epsilon) * law.discounted[first])
+        return min(1.0, max(0.0, beyond) * ROUND_UP + law.lost)
+
+    @cached_property
+    def _law(self) -> _Law:
+        """All releases and their protections, convolved."""
+        s, c, count = self.move, self.growth, self.releases
+        cover = self.protection * sqrt(count)
+        largest = log1p(c) + (1 + self.replacement) * s * (_FAR + 2 * s)
+        step = (count * largest + (2 * _FAR + cover) * cover) / _POINTS
+        survival = self._survival(np.arange(ceil(largest / step) + 2.0) * step)
+        release = -np.diff(survival, prepend=1.0)
+        low, normal = _normal_losses(cover, step)
+        size = 2 ** (count * len(release) + len(normal)).bit_length()
+        law = np.fft.irfft(np.fft.rfft(release, size) ** count * np.fft.rfft(normal, size), size)
+        law = np.maximum(law, 0.0)
+        # Errors of the transforms, summed up at the worst; what lies above the grids is lost.
+        error = 8 * 2.0**-52 * size.bit_length() * (count + 1) * float(np.sqrt(size * np.add.reduce(law * law)))
+        places = (np.arange(size) + low) * step
+        with np.errstate(over="ignore", under="ignore"):
+            discounted = _suffixes(law * np.exp(-places))
+        return _Law(places, _suffixes(law), discounted, error + count * float(survival[-1]) + float(ndtr(-_FAR)))
+
+    def _survival(self, losses: FloatArray) -> FloatArray:
+        """P[loss of one release > x], rounded up, at each of these x >= 0."""
+        s = self.move
+        normal = np.arange(-_FAR, _FAR + s + _STEP, _STEP)
+        linked = self._linked(normal)
+        total = ndtr(-np.interp(losses, linked, normal))
+        total[losses < linked[0]] = 1.0
+        if self.replacement:
+            both = s * s / 2 + s * normal + np.interp(normal + s, normal, linked)
+            inside = normal <= _FAR
+            total = total + ndtr(-np.interp(losses, both[inside], normal[inside]))
+        return np.asarray(np.minimum(total, 1.0))
+
+    def _linked(self, normal: FloatArray) -> FloatArray:
+        """Lam(n), rounded up."""
+        s, c = self.move, self.growth
+        bend = 8 * c + 16 * c * c + s * s
+        cells = min(4096, 128 * ceil(sqrt(1 + bend)))
+        a = np.linspace(0.0, 1.0, cells + 1)
+        curved = np.log1p(4 * c * a * (1 - a)) + a * a * (s * s / 2)
+        found = np.max(curved + np.multiply.outer(normal, a * s), axis=1)
+        return np.asarray(found + bend / cells**2 / 8 * ROUND_UP + 1e-14)
+
+
+class _Law(NamedTuple):
+    """Losses on a grid; from each of them on, the sum of the probabilities p and that of p e^-loss; what is lost."""
+
+    places: FloatArray
+    chances: FloatArray
+    discounted: FloatArray
+    lost: float
+
+
+def _normal_losses(mu: float, step: float) -> tuple[int, FloatArray]:
+    """The losses of N(0,1) against N(mu,1), rounded up to multiples of `step`: the first, and their probabilities."""
+    if mu == 0:
+        return 0, np.ones(1)
+    low, high = -ceil(_FAR * mu / step), ceil((mu * mu / 2 + _FAR * mu) / step)
+    ends = np.arange(low, high + 1) * step
+    return low, np.diff(ndtr((ends - mu * mu / 2) / mu), prepend=0.0)
+
+
+def _suffixes(values: FloatArray) -> FloatArray:
+    return np.append(np.cumsum(values[::-1])[::-1], 0.0)

@@ -1,0 +1,1 @@
+"""OnlineToBatch: anytime conversion of online learners, with private running sums."""

@@ -1,1 +1,0 @@
-"""Noise tapes: what the mechanisms released is frozen, and the learner runs again on a neighbour."""

@@ -1,0 +1,646 @@
+"""Convex losses: public constants on a domain, values and gradients; linear and generalised linear losses.
+
+A method that clips gradients may be given any loss. Methods that minimise or sample need losses whose
+convexity, Lipschitz and smoothness constants hold by construction: those have the family "linear", "glm"
+(one feature vector and a fixed link) or "general"; a loss made of callables has the family "custom".
+
+The data of a `RowLoss` are rows of numbers, which are checked and clipped once. Those of a generalised linear loss
+f(<v, x>, y) are one feature vector v and one label y; f is a fixed convex link. Feature vectors are clipped to a public
+norm B and labels to a public range, so the constants hold for every data set: |gradient| <= B sup|f'| and
+curvature <= B^2 sup f'', the suprema over |<v, x>| <= B max|x|.
+
+`SeveralLinks` sums f(<v_i, x>, y_i) over a few feature vectors a round, such as all rows of one person. They are scaled
+down together, to sum |v_i|^2 <= B^2. Then |gradient| <= sqrt(j) B sup|f'| for j links, and the Hessian has rank at most
+j and trace at most beta = B^2 sup f''. That trace, and not j times the curvature of one link, is what a round costs in
+methods that minimise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from tacit.domains.convex_set import ConvexSet
+from tacit.errors import InvalidInput
+from tacit.validation import (
+    LARGEST,
+    FloatArray,
+    check_choice,
+    check_integer,
+    check_level,
+    check_number,
+    check_positive,
+    invalid,
+    real_array,
+    without_caches,
+)
+
+CONSTRUCTED = ("linear", "glm", "general")
+"""Families whose convexity and constants hold by construction."""
+
+DECLARED = "convex, G, beta as declared by you"
+"""What is assumed of a loss whose constants nobody can check."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Bounds that hold for every admissible round on the whole domain.
+
+    Attributes:
+        lipschitz: largest norm of a gradient.
+        smoothness: largest curvature (infinite if the loss has kinks).
+        strong_convexity: smallest curvature.
+    """
+
+    lipschitz: float
+    smoothness: float
+    strong_convexity: float = 0.0
+
+
+class LossFamily(ABC):
+    """A set of losses known by its constants: enough to plan.
+
+    Attributes:
+        bend: how fast curvature changes: c with |f'''| <= c f'' along the margin (None: it may jump, or nobody knows).
+    """
+
+    bend: ClassVar[float | None] = None
+
+    @property
+    @abstractmethod
+    def family(self) -> str:
+        """One of "linear", "glm", "general" and "custom"."""
+
+    @abstractmethod
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """The constants on a domain (None: on the whole space, where they may be infinite)."""
+
+    def height(self, domain: ConvexSet) -> float:
+        """How far a loss on the domain may lie above its smallest value anywhere (infinite: nobody knows)."""
+        return float("inf")
+
+    def gradient_rounding(self, dimension: int) -> float:
+        """By how much a computed gradient may be off beyond 8 units in its own last place and in that of its margin."""
+        return 0.0
+
+    @property
+    def terms(self) -> int:
+        """How many links one round of a generalised linear loss sums."""
+        return 1
+
+    @property
+    def assumed(self) -> str:
+        """What a method that minimises or samples must believe of this loss (empty: all of it holds by construction).
+
+        Nobody checked a class from outside of tacit, nor what it overrides.
+        """
+        return "" if type(self).__module__.startswith("tacit.") else DECLARED
+
+
+@dataclass(frozen=True)
+class ConvexFamily(LossFamily):
+    """All convex losses with these constants: for planning before the loss is chosen.
+
+    Attributes:
+        lipschitz: largest norm of a gradient.
+        smoothness: largest curvature (infinite if the losses may have kinks).
+        family: "general", "glm" (generalised linear) or "linear".
+        strong_convexity: smallest curvature.
+
+    >>> ConvexFamily(lipschitz=1.0, smoothness=1.0, family="glm").constants(None).lipschitz
+    1.0
+    """
+
+    lipschitz: float
+    smoothness: float = float("inf")
+    family: str = "general"
+    strong_convexity: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("ConvexFamily", "lipschitz", self.lipschitz)
+        check_choice("ConvexFamily", "family", self.family, CONSTRUCTED)
+        if self.smoothness != float("inf"):
+            check_level("ConvexFamily", "smoothness", self.smoothness, at_least=0.0)
+        check_number(
+            "ConvexFamily",
+            "strong_convexity",
+            self.strong_convexity,
+            above=0.0,
+            closed_low=True,
+            below=self.smoothness,
+            closed_high=True,
+        )
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """The constants as they were given."""
+        return Constants(self.lipschitz, self.smoothness, self.strong_convexity)
+
+
+class Loss(LossFamily):
+    """A loss l(x, data) of a decision x and one round's data."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_caches(self)
+
+    @abstractmethod
+    def value(self, x: ArrayLike, data: Any) -> Any:
+        """The loss: a float for one round, an array for several rounds."""
+
+    @abstractmethod
+    def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
+        """The gradient in x: one vector for one round, one row for each of several rounds."""
+
+
+class RowLoss(Loss):
+    """A loss whose round is a row of numbers, checked and clipped by `pack`.
+
+    `x` may be one point, or one point for each round. Subclasses give `pack`, `values` and `gradients`.
+    """
+
+    @property
+    def asks(self) -> bool:
+        """Whether functions of the user's are asked about points."""
+        return False
+
+    @abstractmethod
+    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
+        """Rows of checked and clipped data, of shape (rounds, width); bad data raise."""
+
+    @abstractmethod
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The loss of each packed row."""
+
+    @abstractmethod
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The gradient of each packed row."""
+
+    def neutral(self, dimension: int) -> FloatArray:
+        """One packed row of public data that stands for a round without any: all zeros."""
+        return self.pack(np.zeros(dimension), dimension, many=False)
+
+    def value(self, x: ArrayLike, data: Any) -> Any:
+        """The loss of one round as a float, or of several rounds as an array."""
+        point, rows, many = self._packed(x, data)
+        values = self.values(point, rows)
+        return values if many else float(values[0])
+
+    def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
+        """The gradient of one round, or one row for each of several rounds."""
+        point, rows, many = self._packed(x, data)
+        gradients = self.gradients(point, rows)
+        return gradients if many else gradients[0]
+
+    def _packed(self, x: ArrayLike, data: Any) -> tuple[FloatArray, FloatArray, bool]:
+        owner = type(self).__name__
+        point = real_array(owner, "x", x, None)
+        if point.ndim not in (1, 2) or not point.shape[-1] or not np.abs(point).max(initial=0.0) <= LARGEST:
+            raise InvalidInput(
+                f"The 'x' of {owner} must be a point, or one for each round, with coordinates of at most {LARGEST:g}. "
+                f"Got {'an array of shape ' + str(point.shape) if point.size != 1 else point.tolist()} instead."
+            )
+        many = self._holds_many(data)
+        rows = self.pack(data, point.shape[-1], many=many)
+        if point.ndim == 2 and not (many and len(point) == len(rows)):
+            raise InvalidInput(f"The 'x' of {owner} has {len(point)} points for {len(rows)} rounds: give one for each.")
+        return point, rows, many
+
+    def _holds_many(self, data: Any) -> bool:
+        return depth(data) == 2
+
+
+def asks_user(loss: object) -> bool:
+    """Whether functions of the user's see the points at which this loss is taken."""
+    return not isinstance(loss, RowLoss) or loss.asks
+
+
+def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: bool) -> FloatArray:
+    """A (rounds, width) array of finite numbers; one round may be given as a vector."""
+    if not many and type(values) is np.ndarray and values.dtype == np.float64 and values.shape == (width,):
+        array = values.copy()  # what `real_array` does, without the call: this is the hot path
+    else:
+        array = real_array(owner, name, values, (None, width) if many else (width,))
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.add.reduce(array, axis=None)
+    if not np.isfinite(total):  # one sum decides, unless it overflows
+        bad = np.argwhere(~np.isfinite(array))
+        if bad.size:
+            where = f"; those of round {bad[0][0]} are not" if many else ""
+            raise InvalidInput(f"The '{name}' of {owner} must be finite numbers{where}.")
+    return array if many else array[None, :]
+
+
+def depth(data: Any) -> int:
+    """The number of axes of array data; 0 for what is no array, which `pack` then refuses in a sentence."""
+    try:
+        return np.ndim(data)
+    except ValueError:
+        return 0
+
+
+def row_norms(rows: FloatArray) -> FloatArray:
+    """The l2 norm of each row, the same bits however many rows there are."""
+    # Scaled by the largest entry, so that no square overflows; a norm may, and is infinite then. No warnings: whoever
+    # turned them into errors would see them raised by some rows and not by others.
+    with np.errstate(all="ignore"):
+        size = np.maximum.reduce(np.abs(rows), axis=1, initial=1e-150)
+        # In the order of rows: where columns lie one after the other in memory, they are not added up in pairs.
+        squares = np.ascontiguousarray((rows / size[:, None]) ** 2)
+        return np.asarray(np.sqrt(np.add.reduce(squares, axis=1)) * size)
+
+
+@np.errstate(all="ignore")  # whether something underflows depends on the data
+def clip_rows(rows: FloatArray, norm: float) -> FloatArray:
+    """Rows scaled down to at most this norm; shorter rows are unchanged."""
+    norms = row_norms(rows)
+    if not np.any(norms > norm):
+        return rows
+    factors = np.minimum(1.0, norm * (1 - 1e-15) / np.maximum(norms, norm * 1e-300))
+    return np.asarray(rows * np.where(norms > norm, factors, 1.0)[:, None])
+
+
+def largest_norm(domain: ConvexSet | None) -> float:
+    """A bound on |x| over the domain (infinite without one)."""
+    return float("inf") if domain is None else float(np.linalg.norm(domain.centre)) + domain.radius
+
+
+@dataclass(frozen=True)
+class LinearLoss(RowLoss):
+    """<g, x>: a round's data is the gradient g itself, clipped to the norm `lipschitz`.
+
+    >>> round(LinearLoss(lipschitz=1.0).value([0.5, 0.0], [3.0, 4.0]), 9)
+    0.3
+    """
+
+    lipschitz: float = 1.0
+    family: ClassVar[str] = "linear"
+    bend: ClassVar[float | None] = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("LinearLoss", "lipschitz", self.lipschitz)
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """The clipping norm; no curvature."""
+        return Constants(self.lipschitz, 0.0)
+
+    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
+        """Gradients, clipped."""
+        return clip_rows(finite_rows("LinearLoss", "gradients", data, dimension, many=many), self.lipschitz)
+
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """<g, x> for each row."""
+        return np.asarray(np.add.reduce(rows * x, axis=1))
+
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The rows themselves."""
+        return rows
+
+
+@dataclass(frozen=True)
+class LinkLoss(RowLoss):
+    """A generalised linear loss: data are pairs (features, label), or arrays of both.
+
+    For a link of your own give `link`, `slope`, `curvature`, `link_constants` and a `label_range`. Methods that clip
+    gradients take it as it is; for those that minimise or sample make a `TabulatedLoss` of it, which is checked.
+
+    Attributes:
+        data_norm: public bound on the norm of a feature vector; longer ones are scaled down.
+    """
+
+    data_norm: float = 1.0
+    family: ClassVar[str] = "glm"
+    label_range: ClassVar[tuple[float, float]]
+    never_negative: ClassVar[bool] = False
+    """Whether f is never negative, and convex in the label as well."""
+
+    def __post_init__(self) -> None:
+        check_positive(type(self).__name__, "data_norm", self.data_norm)
+
+    @abstractmethod
+    def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """f(s, y)."""
+
+    @abstractmethod
+    def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """f'(s, y)."""
+
+    @abstractmethod
+    def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """f''(s, y)."""
+
+    @abstractmethod
+    def link_constants(self, largest_margin: float) -> tuple[float, float]:
+        """(sup|f'|, sup f'') over margins up to `largest_margin` and all labels."""
+
+    @property
+    def slope_rounding(self) -> float:
+        """By how much a computed slope may be off beyond 8 units in its own last place."""
+        return 0.0
+
+    def gradient_rounding(self, dimension: int) -> float:
+        """That of the slope, times the features."""
+        return self.data_norm * self.slope_rounding
+
+    def clip_labels(self, labels: FloatArray) -> FloatArray:
+        """Labels pulled into their public range."""
+        return np.clip(labels, *self.label_range)
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """B sup|f'| and B^2 sup f''."""
+        slope, curvature = self.link_constants(self.data_norm * largest_norm(domain))
+        return Constants(self.data_norm * slope, self.data_norm**2 * curvature)
+
+    def height(self, domain: ConvexSet) -> float:
+        """The largest value at the ends of margins and labels, if values are never negative."""
+        if not self.never_negative:
+            return super().height(domain)
+        margin = self.data_norm * largest_norm(domain)
+        margins, labels = np.meshgrid([-margin, margin], self.clip_labels(np.array([-1e300, 1e300])))
+        return float(self.link(margins, labels).max()) * (1 + 1e-12)
+
+    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
+        """Rows (features, label), both clipped."""
+        owner = type(self).__name__
+        if not isinstance(data, tuple | list) or len(data) != 2:
+            raise InvalidInput(f"The data of {owner} must be a pair (features, label). Got {_short(data)} instead.")
+        features = finite_rows(owner, "features", data[0], dimension, many=many)
+        labels = finite_rows(owner, "labels", np.reshape(data[1], (-1, 1) if many else -1), 1, many=many)[:, 0]
+        if len(labels) != len(features):
+            raise InvalidInput(
+                f"The data of {owner} must have a label for each row of features. Got {len(labels)} for "
+                f"{len(features)} instead."
+            )
+        rows = np.empty((len(features), dimension + 1))
+        rows[:, :-1] = clip_rows(features, self.data_norm)
+        rows[:, -1] = self.clip_labels(labels)
+        return rows
+
+    def neutral(self, dimension: int) -> FloatArray:
+        """No features: the same loss everywhere."""
+        return self.pack((np.zeros(dimension), 0.0), dimension, many=False)
+
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """f(<v, x>, y) for each row."""
+        return self.link(np.add.reduce(rows[:, :-1] * x, axis=1), rows[:, -1])
+
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """f'(<v, x>, y) v for each row."""
+        features = rows[:, :-1]
+        return np.asarray(self.slope(np.add.reduce(features * x, axis=1), rows[:, -1])[:, None] * features)
+
+    def _holds_many(self, data: Any) -> bool:
+        return isinstance(data, tuple | list) and len(data) == 2 and depth(data[0]) == 2
+
+
+class NumberLoss(LinkLoss):
+    """A loss whose labels are numbers, pulled into [-label_bound, label_bound]."""
+
+    label_bound: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(type(self).__name__, "label_bound", self.label_bound)
+
+    def clip_labels(self, labels: FloatArray) -> FloatArray:
+        """Labels pulled into [-label_bound, label_bound]."""
+        return np.clip(labels, -self.label_bound, self.label_bound)
+
+
+@dataclass(frozen=True)
+class SquaredLoss(NumberLoss):
+    """(<v, x> - y)^2/2 with labels clipped to [-label_bound, label_bound].
+
+    >>> from tacit.domains import Ball
+    >>> SquaredLoss().constants(Ball(2))
+    Constants(lipschitz=2.0, smoothness=1.0, strong_convexity=0.0)
+    """
+
+    label_bound: float = 1.0
+    never_negative: ClassVar[bool] = True
+    bend: ClassVar[float | None] = 0.0
+
+    def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """(s - y)^2/2."""
+        return np.asarray((margins - labels) ** 2 / 2)
+
+    def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """The residual s - y."""
+        return margins - labels
+
+    def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """1."""
+        return np.ones_like(margins)
+
+    def link_constants(self, largest_margin: float) -> tuple[float, float]:
+        """The residual is at most the largest margin plus the largest label."""
+        return largest_margin + self.label_bound, 1.0
+
+
+@dataclass(frozen=True)
+class HuberLoss(SquaredLoss):
+    """The squared loss up to residuals of `transition`, linear beyond.
+
+    >>> HuberLoss(transition=0.5).value([0.0], ([1.0], 1.0))
+    0.375
+    """
+
+    transition: float = 1.0
+    bend: ClassVar[float | None] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("HuberLoss", "transition", self.transition)
+
+    def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """r^2/2 up to the transition h, h(|r| - h/2) beyond, r = s - y."""
+        size = np.abs(margins - labels)
+        inner = np.minimum(size, self.transition)
+        return np.asarray(inner * (size - inner / 2))
+
+    def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """The residual, clipped at the transition."""
+        return np.clip(margins - labels, -self.transition, self.transition)
+
+    def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """1 inside the transition, 0 outside."""
+        return np.asarray(np.abs(margins - labels) <= self.transition, dtype=np.float64)
+
+    def link_constants(self, largest_margin: float) -> tuple[float, float]:
+        """The slope never exceeds the transition."""
+        return min(self.transition, largest_margin + self.label_bound), 1.0
+
+
+@dataclass(frozen=True)
+class LogisticLoss(LinkLoss):
+    """ln(1 + exp(-y <v, x>)) with labels -1 and 1 (numbers between them interpolate).
+
+    >>> round(LogisticLoss().value([0.0, 0.0], ([0.6, 0.8], 1.0)), 4)
+    0.6931
+    """
+
+    bend: ClassVar[float | None] = 1.0
+    never_negative: ClassVar[bool] = True
+    label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """ln(1 + e^{-y s})."""
+        return np.logaddexp(0.0, -labels * margins)
+
+    def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """-y/(1 + e^{y s})."""
+        return np.asarray(-labels * expit(-labels * margins))
+
+    def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """y^2 p (1 - p)."""
+        probability = expit(-labels * margins)
+        return np.asarray(labels**2 * probability * (1 - probability))
+
+    def link_constants(self, largest_margin: float) -> tuple[float, float]:
+        """The slope is largest at the most wrong margin, the curvature at 0."""
+        return float(expit(min(largest_margin, 700.0))), 0.25
+
+
+@dataclass(frozen=True)
+class SmoothedHingeLoss(LinkLoss):
+    """The hinge (1 - y <v, x>)_+ with its kink rounded off over a width `smoothing`.
+
+    >>> SmoothedHingeLoss(smoothing=0.5).value([0.0], ([1.0], 1.0))
+    0.75
+    """
+
+    smoothing: float = 1.0
+    never_negative: ClassVar[bool] = True
+    label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("SmoothedHingeLoss", "smoothing", self.smoothing)
+
+    def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """z^2/(2 w) for z = 1 - y s in [0, w], z - w/2 beyond, 0 before."""
+        inner = np.clip(1 - labels * margins, 0.0, self.smoothing)
+        return np.asarray(inner**2 / (2 * self.smoothing) + np.maximum(1 - labels * margins - self.smoothing, 0.0))
+
+    def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """-y min(1, z_+/w)."""
+        return np.asarray(-labels * np.clip((1 - labels * margins) / self.smoothing, 0.0, 1.0))
+
+    def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
+        """y^2/w inside the rounded part."""
+        gap = 1 - labels * margins
+        return np.asarray(labels**2 / self.smoothing * ((gap >= 0) & (gap <= self.smoothing)))
+
+    def link_constants(self, largest_margin: float) -> tuple[float, float]:
+        """The hinge's slope, reached if margins go far enough."""
+        return min(1.0, (1 + largest_margin) / self.smoothing), 1 / self.smoothing
+
+
+@dataclass(frozen=True)
+class SeveralLinks(RowLoss):
+    """A sum of up to `count` generalised linear losses a round: data are pairs (rows of features, labels).
+
+    Attributes:
+        link: the loss of one row; its `data_norm` bounds the root of the summed squared norms of a round's rows.
+        count: j, the most rows that a round may have; shorter rounds are filled up with rows of zeros.
+
+    >>> from tacit.losses.loss import LogisticLoss
+    >>> loss = SeveralLinks(LogisticLoss(), count=2)
+    >>> round(loss.value([0.0, 0.0], ([[0.6, 0.0], [0.0, 0.8]], [1.0, -1.0])), 4)
+    1.3863
+    """
+
+    link: LinkLoss
+    count: int = 2
+    family: ClassVar[str] = "glm"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.link, LinkLoss):
+            raise invalid("SeveralLinks", "link", "a generalised linear loss such as LogisticLoss()", self.link)
+        check_integer("SeveralLinks", "count", self.count)
+        object.__setattr__(self, "bend", self.link.bend)
+
+    @property
+    def terms(self) -> int:
+        """How many links a round sums."""
+        return self.count
+
+    @property
+    def assumed(self) -> str:
+        """What is assumed of the link."""
+        return self.link.assumed or super().assumed
+
+    @property
+    def data_norm(self) -> float:
+        """B: public bound on the root of the summed squared norms of a round's rows."""
+        return self.link.data_norm
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """sqrt(j) B sup|f'| by Cauchy and Schwarz, and the trace B^2 sup f''."""
+        one = self.link.constants(domain)
+        return Constants(sqrt(self.count) * one.lipschitz * (1 + 1e-15), one.smoothness)
+
+    def gradient_rounding(self, dimension: int) -> float:
+        """That of every link together."""
+        return sqrt(self.count) * self.link.gradient_rounding(dimension)
+
+    def height(self, domain: ConvexSet) -> float:
+        """That of every link together."""
+        return self.count * self.link.height(domain)
+
+    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
+        """Rows (features, label, features, label, ...), features clipped together, labels one by one."""
+        if not isinstance(data, tuple | list) or len(data) != 2:
+            raise InvalidInput("The data of SeveralLinks must be a pair (rows of features, labels).")
+        features = real_array("SeveralLinks", "features", data[0], (None, None, dimension)[not many :])
+        labels = real_array("SeveralLinks", "labels", data[1], (None, None)[not many :])
+        features, labels = (features, labels) if many else (features[None], labels[None])
+        rounds, rows = labels.shape
+        if features.shape[:2] != (rounds, rows) or rows > self.count:
+            raise InvalidInput(
+                f"The data of SeveralLinks must have a label for each row of features, and at most {self.count} rows a "
+                f"round. Got {labels.shape[-1]} labels for {features.shape[1]} rows instead."
+            )
+        if not (np.isfinite(features).all() and np.isfinite(labels).all()):
+            raise InvalidInput("The features and labels of SeveralLinks must be finite numbers.")
+        packed = np.zeros((rounds, self.count, dimension + 1))
+        packed[:, :rows, :-1] = clip_rows(features.reshape(rounds, rows * dimension), self.data_norm).reshape(
+            features.shape
+        )
+        packed[:, :rows, -1] = labels
+        packed[:, :, -1] = self.link.clip_labels(packed[:, :, -1])
+        return packed.reshape(rounds, self.count * (dimension + 1))
+
+    def neutral(self, dimension: int) -> FloatArray:
+        """No features: the same loss everywhere."""
+        return self.pack((np.zeros((1, dimension)), np.zeros(1)), dimension, many=False)
+
+    def single(self, rows: FloatArray) -> FloatArray:
+        """One row (features, label) for each link, of shape (rounds * count, dimension + 1)."""
+        return rows.reshape(len(rows) * self.count, rows.shape[1] // self.count)
+
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The sum of f(<v, x>, y) for each round."""
+        margins, labels, _ = self._margins(x, rows)
+        return np.asarray(np.add.reduce(self.link.link(margins, labels), axis=1))
+
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """The sum of f'(<v, x>, y) v for each round."""
+        margins, labels, features = self._margins(x, rows)
+        return np.asarray(np.add.reduce(self.link.slope(margins, labels)[:, :, None] * features, axis=1))
+
+    def _margins(self, x: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        split = rows.reshape(len(rows), self.count, rows.shape[1] // self.count)
+        features = split[:, :, :-1]
+        return np.add.reduce(features * x[..., None, :], axis=2), split[:, :, -1], features
+
+    def _holds_many(self, data: Any) -> bool:
+        return isinstance(data, tuple | list) and len(data) == 2 and depth(data[0]) == 3
+
+
+def _short(data: Any) -> str:
+    return f"an array of shape {np.shape(data)}" if isinstance(data, np.ndarray) else f"a {type(data).__name__}"

@@ -1,1 +1,0 @@
-"""Building blocks whose outputs are private: running sums, selection, above threshold."""

@@ -1,0 +1,293 @@
+"""The discrete Gaussian: integers whose law is within e^{+-2^-110.3} of D(Z, sigma), sigma = 2^29.00004.
+
+Four base draws a, b, c, d of D(Z, 256) give z = a + 128 b + 16384 (c + 128 d), of variance
+sigma^2 = 256^2 (1 + 128^2)(1 + 16384^2) (docs/numerics.md, Lemma 2). Their uniform bits are read only as far as
+they are needed, from three streams: `name` (one word a draw, 16 bits for each digit), `name/48` (one word for
+each digit that 16 bits leave undecided, in the order of draws and digits), `name/128` (two words, the high one
+first, for each digit that is still undecided: one in 2^51.9). No logarithm or exponential is computed.
+
+The cumulative table of the discrete Gaussian D(Z, 256), in integers.
+
+D(Z, s) has P[k] proportional to e^{-k^2/(2 s^2)} on the integers. With s = 256 the weights are
+e^{-k^2/131072}, k = -4224..4224 (beyond lies less than 2^-195), and the table holds
+
+    C_k = floor(2^192 P[X <= k]),   C_4224 = 2^192.
+
+A base draw is -4224 plus the number of thresholds C_k <= U, U a uniform integer of 192 bits. Its law differs
+from D(Z, 256) by at most 2^-181.6 in total variation. Only integers are used: q = e^{-2^-17} by its series with
+400 fractional bits, then w_{k+1} = w_k q^{2k+1}.
+
+Four base draws from each 64-bit word, added up with their weights: in numpy, or compiled by numba.
+
+A word's 16-bit digits, lowest first, give base draws a, b, c, d, and z = a + 128 b + 16384 (c + 128 d). Whether a
+digit is decided by 16 bits, and by 48 more, is a fact about integers, so both ways give the same z bit for bit.
+
+numba is optional. Importing and compiling it takes a second or two, so it takes over only after a process has
+decoded `WARM_UP` words; the environment variable TACIT_NUMBA says "always" or "never" instead.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.noise.randomness import Stream
+from tacit.noise.source import OnStreams, PooledNoise, Streams, Words, raw_words
+from tacit.validation import IntArray, check_choice, require
+
+LARGEST = 4224
+TABLE_BITS = 192
+UNDECIDED = -(2**15)  # what the guide says if 16 bits do not decide
+_FRACTION = 400
+
+
+@dataclass(frozen=True)
+class GaussianTable:
+    """The thresholds, and arrays that find most base draws from the first 16 or 64 bits of U.
+
+    Attributes:
+        thresholds: C_k for k = -4224..4224, as Python integers.
+        guide: the base draw for each value of the first 16 bits, or `UNDECIDED`.
+        first: how many thresholds are at most g 2^176, for g = 0..65536: where a search starts.
+        high: the first 64 bits of each threshold but the last.
+    """
+
+    thresholds: tuple[int, ...]
+    guide: NDArray[np.int16]
+    first: NDArray[np.int16]
+    high: NDArray[np.uint64]
+
+    def base_draw(self, uniform: int) -> int:
+        """The base draw of 192 uniform bits."""
+        return bisect_right(self.thresholds, uniform) - LARGEST
+
+
+def gaussian_thresholds() -> tuple[int, ...]:
+    """C_k for k = -4224..4224."""
+    one = 1 << _FRACTION
+    q = term = one
+    power = 0
+    while term:
+        power += 1
+        term = (term >> 17) // power
+        q += -term if power % 2 else term
+    square = q * q >> _FRACTION
+    half, ratio = [one], q
+    for _ in range(LARGEST):
+        half.append(half[-1] * ratio >> _FRACTION)
+        ratio = ratio * square >> _FRACTION
+    weights = half[:0:-1] + half
+    total, running, thresholds = sum(weights), 0, []
+    for weight in weights:
+        running += weight
+        thresholds.append((running << TABLE_BITS) // total)
+    return tuple(thresholds)
+
+
+@cache
+def gaussian_table() -> GaussianTable:
+    """The table, made at its first use (a tenth of a second)."""
+    thresholds = gaussian_thresholds()
+    edges = [g << (TABLE_BITS - 16) for g in range(2**16 + 1)]
+    first = np.array([bisect_right(thresholds, edge) for edge in edges])
+    last = np.array([bisect_right(thresholds, edge - 1) for edge in edges[1:]])
+    guide = np.where(first[:-1] == last, last - LARGEST, UNDECIDED)
+    high = [threshold >> (TABLE_BITS - 64) for threshold in thresholds[:-1]]
+    return GaussianTable(
+        thresholds,
+        _frozen(guide.astype(np.int16)),
+        _frozen(first.astype(np.int16)),
+        _frozen(np.array(high, dtype=np.uint64)),
+    )
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+WEIGHTS = (1, 128, 16384, 16384 * 128)
+WARM_UP = 2**24
+SWITCH = "TACIT_NUMBA"
+
+
+class Kernels(NamedTuple):
+    """The two passes over a block of words.
+
+    Attributes:
+        decode: words -> the sums of the decided digits, and the places (4 word + digit) of the others, in order.
+        resolve: (words, places, 48 more bits each, sums to add to) -> the indices among `places` still undecided.
+    """
+
+    decode: Callable[[Words], tuple[IntArray, IntArray]]
+    resolve: Callable[[Words, IntArray, Words, IntArray], IntArray]
+
+
+_decoded = 0
+
+
+def kernels(count: int) -> Kernels:
+    """The kernels for the next `count` words of this process."""
+    return compiled() if use_numba(count) else PLAIN
+
+
+def use_numba(count: int = 0) -> bool:
+    """Whether this process compiles its loops by now, after work that is worth `count` more words."""
+    global _decoded
+    _decoded += count
+    wish = check_choice("the environment", SWITCH, os.environ.get(SWITCH, "auto"), ("auto", "always", "never"))
+    return wish == "always" or (wish == "auto" and _decoded > WARM_UP and find_spec("numba") is not None)
+
+
+def digit_of(words: Words, places: IntArray) -> Words:
+    """The 16-bit digits at these places."""
+    shift = (places % 4 * 16).astype(np.uint64)
+    return (words[places // 4] >> shift) & np.uint64(0xFFFF)
+
+
+def _decode(words: Words) -> tuple[IntArray, IntArray]:
+    digits = np.ascontiguousarray(words, dtype="<u8").view("<u2")
+    draws = gaussian_table().guide.take(digits)
+    places = np.flatnonzero(draws == UNDECIDED)
+    draws[places] = 0
+    sums: IntArray = np.matmul(draws.reshape(-1, 4), np.array(WEIGHTS, dtype=np.int64), dtype=np.int64)
+    return sums, places
+
+
+def _resolve(words: Words, places: IntArray, more: Words, sums: IntArray) -> IntArray:
+    high = gaussian_table().high
+    uniform = (digit_of(words, places) << np.uint64(48)) | (more >> np.uint64(16))
+    index = high.searchsorted(uniform)
+    open_ = high.take(index, mode="clip") == uniform
+    draws = np.where(open_, 0, index - LARGEST)
+    np.add.at(sums, places // 4, draws * np.array(WEIGHTS)[places % 4])
+    return np.flatnonzero(open_)
+
+
+PLAIN = Kernels(_decode, _resolve)
+
+
+def _decode_loop(words: Any, guide: Any, weights: Any, sums: Any, places: Any) -> int:
+    """`_decode` word by word, for the compiler; `sums` and `places` are written to, the number of places returned."""
+    mask, step = np.uint64(0xFFFF), np.uint64(16)
+    count = 0
+    for i in range(words.size):
+        word, total = words[i], 0
+        for j in range(4):
+            draw = np.int64(guide[np.int64(word & mask)])
+            word = word >> step
+            if draw == UNDECIDED:
+                places[count] = 4 * i + j
+                count += 1
+            else:
+                total += draw * weights[j]
+        sums[i] = total
+    return count
+
+
+def _resolve_loop(
+    words: Any, places: Any, more: Any, high: Any, first: Any, weights: Any, sums: Any, undecided: Any
+) -> int:
+    """`_resolve` digit by digit, for the compiler."""
+    below: Any
+    mask, shift, low = np.uint64(0xFFFF), np.uint64(48), np.uint64(16)
+    count = 0
+    for n in range(places.size):
+        i, j = places[n] // 4, places[n] % 4
+        digit = (words[i] >> np.uint64(16 * j)) & mask
+        uniform = (digit << shift) | (more[n] >> low)
+        # The first threshold whose 64 bits are not below `uniform`; that of the digit's own edge may equal it.
+        below = max(np.int64(first[np.int64(digit)]) - 1, 0)
+        above = min(np.int64(first[np.int64(digit) + 1]), high.size)
+        while below < above:
+            middle = (below + above) // 2
+            if high[middle] < uniform:
+                below = middle + 1
+            else:
+                above = middle
+        if below < high.size and high[below] == uniform:
+            undecided[count] = n
+            count += 1
+        else:
+            sums[i] += (below - LARGEST) * weights[j]
+    return count
+
+
+@cache
+def compiled() -> Kernels:
+    """The loops compiled by numba, or an error that names the extra that installs it."""
+    numba = require("numba", "fast")
+    decode_loop, resolve_loop = numba.njit(_decode_loop), numba.njit(_resolve_loop)
+    table, weights = gaussian_table(), np.array(WEIGHTS, dtype=np.int64)
+
+    def decode(words: Words) -> tuple[IntArray, IntArray]:
+        sums = np.empty(words.size, dtype=np.int64)
+        places = np.empty(4 * words.size, dtype=np.int64)
+        count = decode_loop(words, table.guide, weights, sums, places)
+        return sums, places[:count]
+
+    def resolve(words: Words, places: IntArray, more: Words, sums: IntArray) -> IntArray:
+        undecided = np.empty(places.size, dtype=np.int64)
+        count = resolve_loop(words, places, more, table.high, table.first, weights, sums, undecided)
+        return undecided[:count]
+
+    return Kernels(decode, resolve)
+
+
+SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2)
+LARGEST_DRAW = LARGEST * sum(WEIGHTS)
+WIDE_FACTOR = 2**28
+
+
+class DiscreteGaussian(OnStreams, PooledNoise):
+    """Independent draws of the discrete Gaussian.
+
+    Adding one to an integer that two neighbours move by at most D hides it like Gaussian noise of standard
+    deviation `bounds.GAUSSIAN_SIGMA` hides D, up to the terms of `bounds.gaussian_slack`.
+
+    >>> from tacit.noise.randomness import Randomness
+    >>> noise = DiscreteGaussian.from_streams(Randomness.replayable(7), "noise")
+    >>> noise.draw(3).dtype, bool(abs(noise.draw(1000)).max() <= LARGEST_DRAW)
+    (dtype('int64'), True)
+    """
+
+    def __init__(self, words: Stream, more: Stream, most: Stream) -> None:
+        super().__init__(words, more, most)
+
+    @classmethod
+    def from_streams(cls, streams: Streams, name: str) -> Self:
+        """The source on the streams `name`, `name/48` and `name/128`."""
+        return cls(streams.stream(name), streams.stream(f"{name}/48"), streams.stream(f"{name}/128"))
+
+    def draw_wide(self, count: int) -> IntArray:
+        """`count` integers z + 2^28 z', each of two draws: standard deviation 2^57.00004, at most 2^61.06."""
+        pairs = self.draw(2 * count).reshape(-1, 2)
+        return pairs[:, 0] + WIDE_FACTOR * pairs[:, 1]
+
+    def _produce(self, count: int) -> IntArray:
+        words = raw_words(self._streams[0], count)
+        kernel = kernels(count)
+        sums, places = kernel.decode(words)
+        if places.size:
+            more = raw_words(self._streams[1], places.size)
+            undecided = kernel.resolve(words, places, more, sums)
+            if undecided.size:
+                self._settle(words, places[undecided], more[undecided], sums)
+        return sums
+
+    def _settle(self, words: Words, places: IntArray, more: Words, sums: IntArray) -> None:
+        """Decide by all 192 bits the digits whose first 64 are those of a threshold."""
+        table = gaussian_table()
+        most = raw_words(self._streams[2], 2 * places.size).reshape(-1, 2)
+        for place, digit, middle, low in zip(places, digit_of(words, places), more, most, strict=True):
+            high = int(digit) << 48 | int(middle) >> 16
+            draw = table.base_draw(high << 128 | int(low[0]) << 64 | int(low[1]))
+            sums[place // 4] += draw * WEIGHTS[place % 4]

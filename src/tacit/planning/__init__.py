@@ -1,0 +1,1 @@
+"""Catalogue, comparison, lower bounds, contracts and the planner."""

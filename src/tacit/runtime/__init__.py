@@ -1,0 +1,1 @@
+"""What every algorithm stands on: plan, learner, state, late feedback, array runs."""

@@ -1,0 +1,648 @@
+"""The running algorithm: decide and settle, or play and observe; its state, and the array form of the same rounds.
+
+Every round has a slot for its feedback (`rounds.py`). Noise is used once. A secret learner cannot be copied or pickled,
+and is used in the process that started it; its state (`state.py`) holds no keys, so that whoever restores it goes on
+with fresh noise; a round that was interrupted is never continued; and where a function of the user's has seen
+decisions, they are not taken back. A learner may be used by several threads: each call is atomic.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from threading import RLock
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
+import numpy as np
+
+from tacit.accounting.guarantee import Guarantee
+from tacit.accounting.rounding import rounded_up
+from tacit.decisions import Decision
+from tacit.errors import InvalidInput, ProtocolError, TacitError
+from tacit.markup import card
+from tacit.noise.randomness import COMPUTATIONAL, REPLAYABLE, Process, Randomness
+from tacit.runtime.rounds import (
+    OPEN,
+    Absent,
+    absent_rows,
+    loaded,
+    owned,
+    patched,
+    refuse,
+    reported_otherwise,
+    same,
+    saved,
+)
+from tacit.runtime.state import State, alike, fitting
+from tacit.validation import MALFORMED, IntArray, check_integer
+
+if TYPE_CHECKING:
+    from tacit.runtime.plan import OptionPlan, Plan
+
+
+class Learner(ABC):
+    """A running algorithm: decide, settle; or, one round after the other, play, observe, play, observe.
+
+    `decide()` opens a round whatever is still open, and `settle(round, feedback)` reports its feedback, up to `delay`
+    rounds later and in any order, or never. `play()` and `observe(feedback)` are the same for programs that finish a
+    round before they begin the next one. Threads may share a learner: every call is atomic.
+
+    Subclasses name their state in `_state`, draw from `self._streams[name]`, keep the next decision in
+    `self._action`, and give `_check` (feedback -> checked feedback, raising before anything changes; the only place
+    where functions of the user's are called), `_absorb` (the checked feedback of the oldest open round) and `_nothing`
+    (the checked feedback that contributes nothing: that of a round without feedback). With `_opens` set, `_at_opening`
+    is told of every round before it is decided.
+    """
+
+    _state: ClassVar[tuple[str, ...]] = ()
+    _any_shape: ClassVar[tuple[str, ...]] = ()  # arrays of the state whose length changes from round to round
+    _stream_names: ClassVar[tuple[str, ...]] = ()
+    _plain: ClassVar[bool] = True  # whether `_action` is what `play` returns
+    _reacts: ClassVar[bool] = False  # whether what feedback means depends on the decision
+    _skips: bool = False  # whether `_run` looks at `_absent`
+    _runs_all: ClassVar[bool] = False  # whether `_run` opens and closes its rounds itself, late or missing ones too
+    _absent: Absent | None = None  # the rows without feedback, while `run` goes on
+    _first_row = 0  # what errors add to a row number when a longer run hands over a part of its rows
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._plain = cls._decision is Learner._decision
+
+    def __init__(self, plan: Plan, randomness: Randomness) -> None:
+        self.plan = plan
+        self._private = randomness.private
+        self._label = randomness.label if self._private else COMPUTATIONAL  # what it says of itself while private
+        self._streams = {name: randomness.stream(name) for name in self._stream_names}
+        self._horizon = plan.horizon
+        # No window is longer than the run.
+        self._delay = plan.problem.delay if plan.horizon is None else min(plan.problem.delay, plan.horizon)
+        self._lock = RLock()
+        self._round = 0  # how many are closed
+        self._slots: dict[int, Any] = {}  # those after them that are open, without the one in the hand of play
+        self._played = False
+        self._opens = False
+        self._switches = 0
+        self._action: Any = None
+        self._process: int | None = Process.number  # None while a round is being absorbed
+        self._saved_round: int | None = None
+        self._unseen = False  # while `run` goes on, which may be taken back
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The contract, stamped with the source of randomness that was really used."""
+        return self.plan.guarantee.with_randomness(self._label if self._private else REPLAYABLE)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds are closed: their feedback is counted, or will never be."""
+        with self._looking("rounds"):
+            return self._round
+
+    @property
+    def decided(self) -> int:
+        """How many rounds were decided: the closed ones, and those that still take feedback."""
+        with self._looking("decided"):
+            return self._decided
+
+    @property
+    def _decided(self) -> int:
+        return self._round + len(self._slots) + self._played
+
+    def _repr_html_(self) -> str:
+        """The learner in a notebook: public facts only."""
+        plan, first = self.plan, str(self.guarantee).splitlines()[0]
+        facts = [
+            ("problem", str(plan.problem)),
+            ("rounds decided", f"{self.decided:,}"),
+            (f"certified {plan.problem.criterion}", rounded_up(float(plan.regret_bound), thousands=True)),
+            ("contract", first),
+            ("released", self.guarantee.released),
+        ]
+        warning = "" if self.guarantee.private else "Its noise can be replayed by whoever knows the seed: NOT private."
+        return card(f"{plan.algorithm} learner", facts, warning=warning, note="Its state is private and not shown.")
+
+    @property
+    def shows_decisions(self) -> bool:
+        """Whether functions of the user's see decisions while `run` goes on."""
+        return self._shows
+
+    @property
+    def switches(self) -> int:
+        """How often the decision has changed so far."""
+        with self._looking("switches"):
+            return self._switches
+
+    def decide(self) -> Decision:
+        """Open the next round, whatever is still open: its number and its decision.
+
+        At most `delay` earlier rounds stay open; the one before them closes, with its feedback or without. Atomic.
+        """
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            if self._played and self._decided != self._horizon:  # the round in hand stays open like any other
+                self._put_back(OPEN)
+            number = self._open_round()
+            self._slots[number] = OPEN
+            return Decision(number, self._action if self._plain else self._decision())
+
+    def settle(self, round: int, feedback: Any) -> None:
+        """Report the feedback of an open round (None: there is none). Atomic.
+
+        Bad feedback raises and changes nothing, and the round stays open. The same feedback again is accepted; another
+        one is refused, as is any for a round that is closed or was not decided.
+        """
+        with self._lock:
+            checked, number = self.checked(round, feedback), int(round)
+            if self._slots[number] is OPEN:
+                self._slots[number] = owned(checked)
+            elif not same(self._slots[number], checked):
+                raise reported_otherwise(number)
+
+    def checked(self, round: int, feedback: Any) -> Any:
+        """Check feedback of an open round as `settle` does, and give what would be kept; nothing changes. Atomic."""
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            slots = self._slots
+            number = round if type(round) is int else check_integer("settle", "round", round, at_least=0)
+            if number not in slots:
+                refuse(self.plan.algorithm, number, self._decided, self._delay, self._played)
+            checked = None if feedback is None else self._check_at(number, feedback)
+            if slots is not self._slots or number not in slots:
+                self._refuse_nested(number)
+            return checked
+
+    def play(self) -> Any:
+        """The decision of this round; the same one until `observe` ends the round."""
+        with self._lock:
+            if self._process is None:
+                self._admit()
+            if not self._played:
+                if self._slots or self._opens or self._round == self._horizon:  # otherwise nothing is to be done
+                    self._open_round()
+                self._played = True
+            return self._action if self._plain else self._decision()
+
+    def _open_round(self) -> int:
+        """Close the round whose window is over, and say which one is decided next."""
+        number = self._decided
+        if number == self._horizon:
+            raise ProtocolError(
+                f"{self.plan.algorithm} was planned for {self._horizon} rounds and has played them all: "
+                "plan a longer horizon, or horizon=None."
+            )
+        if len(self._slots) > self._delay:
+            self._close_round()
+        if self._opens:
+            process, self._process = self._process, None
+            self._at_opening(number)
+            self._process = process
+        return number
+
+    def _close_round(self) -> None:
+        """Absorb the feedback of the oldest open round, or that there is none."""
+        if self._process not in (None, Process.number):
+            self._admit()
+        checked = self._recalled(self._slots[self._round])
+        process, self._process = self._process, None
+        del self._slots[self._round]
+        self._absorb(checked)
+        self._round += 1
+        self._process = process
+
+    def _recalled(self, kept: Any) -> Any:
+        """What `_absorb` takes, from what stood in a slot."""
+        return self._nothing() if kept is OPEN or kept is None else kept
+
+    def _at_opening(self, number: int) -> None:
+        """A round is about to be decided; all that closes before it is closed."""
+        raise NotImplementedError(f"{self.plan.algorithm} sets `_opens` but does not implement `_at_opening()`.")
+
+    def _decision(self) -> Any:
+        """What `play` returns: the decision of the round in hand, as a value of its own."""
+        return self._action
+
+    def _move(self, decision: Any) -> None:
+        """Change the decision from the next round on, and count whether it is another one."""
+        if self._action is not None and not np.array_equal(decision, self._action):
+            self._switches += 1
+        self._action = decision
+
+    def observe(self, feedback: Any) -> None:
+        """End the round with its feedback (None: there is none). Bad feedback raises and changes nothing."""
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            if not self._played:
+                raise ProtocolError("observe() came before play(): play a round first, then observe its feedback.")
+            if self._delay or feedback is None:
+                self._observe_late(feedback)
+                return
+            number = self._round
+            checked = self._check(feedback)
+            if not self._played or self._round != number:
+                self._refuse_nested(number)
+            process, self._process = self._process, None  # whoever finds None knows that a round was left half done
+            self._absorb(checked)  # as `_finish`, without the call: this is the hot path
+            self._round += 1
+            self._played = False
+            self._process = process
+
+    def _observe_late(self, feedback: Any) -> None:
+        """Put the feedback of the round in hand into its slot, and close it at once if its window is over."""
+        number = self._round + len(self._slots)
+        checked = None if feedback is None else owned(self._check_at(number, feedback))
+        if not self._played or self._round + len(self._slots) != number:
+            self._refuse_nested(number)
+        self._put_back(checked)
+        if not self._delay:
+            self._close_round()
+
+    def _refuse_nested(self, number: int) -> NoReturn:
+        raise ProtocolError(
+            f"A function that {self.plan.algorithm} asked about round {number} has gone on with the learner itself: "
+            "this feedback is not counted."
+        )
+
+    def _put_back(self, kept: Any) -> None:
+        """Give the round in the hand of play a slot."""
+        process, self._process = self._process, None
+        self._slots[self._round + len(self._slots)] = kept
+        self._played = False
+        self._process = process
+
+    def _finish(self, checked: Any) -> None:
+        """End the round in hand with feedback that was checked."""
+        self._absorb(checked)
+        self._round += 1
+        self._played = False
+
+    def run(self, feedback: Any, mask: Any = None) -> Any:
+        """Play a whole array of rounds: the same decisions as play/observe, returned as an array.
+
+        If any row is bad, nothing has happened: no decision was shown, and the learner is where it was before the
+        call. Only where a function of yours is asked about the decisions (a `CustomLoss`, the values of a bandit) are
+        they shown at once and never taken back: if it raises, the learner stands at the last complete round, and the
+        round in hand is played.
+
+        Args:
+            feedback: one row a round; in a list, None where a round has no feedback.
+            mask: one truth value a round, False where a round has no feedback; its row is not looked at.
+        """
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            rows, absent = self._with_missing(feedback, mask)
+            if self._horizon is not None and self._round + len(self._slots) + len(rows) > self._horizon:
+                raise ProtocolError(
+                    f"{self.plan.algorithm} was planned for {self._horizon} rounds: "
+                    f"{self._horizon - self._round - len(self._slots)} are left, got {len(rows)}."
+                )
+            if self._shows:
+                return self._run_openly(rows)
+            before = self._remembered()
+            self._process, self._unseen = None, True
+            try:
+                with np.errstate(all="ignore"):  # whether something underflows depends on the data
+                    actions = self._run_rows(rows, absent)
+            except BaseException:
+                self._scatter(before)  # a secret learner goes on under fresh keys: what was drawn is not drawn again
+                self._process, self._unseen = Process.number, False
+                raise
+            self._process, self._unseen = Process.number, False
+            return actions
+
+    def _with_missing(self, feedback: Any, mask: Any) -> tuple[Any, Absent | None]:
+        """Give the rows as `_run` takes them, and which of them have no feedback (None: all have)."""
+        absent = absent_rows(self.plan.algorithm, feedback, mask)
+        if absent is None or not absent.any():
+            return self._check_many(feedback), None
+        if self._shows:
+            return self._check_many(patched(feedback, absent, None)), absent
+        if absent.all():
+            return [None] * len(absent), absent
+        if self._skips and not isinstance(feedback, list | tuple):
+            return self._check_many(feedback), absent
+        return self._check_many(patched(feedback, absent, int(np.argmin(absent)))), absent
+
+    def _run_rows(self, rows: Any, absent: Absent | None) -> Any:
+        """Play checked rows while nobody looks, whatever was open before."""
+        self._absent = absent
+        try:
+            if self._runs_all:
+                return self._run(rows)
+            if not self._delay:
+                while self._slots:
+                    self._close_round()
+                return self._run_now(rows, absent)
+            if not len(rows):
+                return self._run(rows)
+            one_by_one = self._opens or self._reacts
+            return (self._run_one_by_one if one_by_one else self._run_behind)(rows, absent)
+        finally:
+            self._absent = None
+
+    def _run_now(self, rows: Any, absent: Absent | None) -> Any:
+        """Play without delay: stretches with feedback as arrays, the others round by round."""
+        if absent is None or not absent.any() or (self._skips and not absent.all()):
+            return self._run(rows)
+        borders = [0, *(np.flatnonzero(np.diff(absent)) + 1).tolist(), len(absent)]
+        parts = []
+        for first, last in pairwise(borders):
+            if absent[first]:
+                parts += [self._missed() for _ in range(first, last)]
+            else:
+                self._first_row, self._absent = first, None
+                parts.append(self._run(rows[first:last]))
+        self._first_row = 0
+        return np.concatenate(parts)
+
+    def _missed(self) -> Any:
+        action = np.asarray(self._decision())[None]
+        self._finish(self._nothing())
+        return action
+
+    def _run_behind(self, rows: Any, absent: Absent | None) -> Any:
+        """Play with a delay where decisions depend on feedback only: as without delay, some rounds behind.
+
+        Of what waits and the new rows all but the last `delay` + 1 are absorbed; each decision is the one that was due
+        when `delay` rounds before it, and no more, were still open.
+        """
+        waiting, count = len(self._slots), len(rows)
+        self._played = False
+        absorbed = max(0, waiting + count - self._delay - 1)
+        parts = []
+        for _ in range(min(waiting, absorbed)):
+            parts.append(np.asarray(self._decision())[None])
+            self._close_round()
+        direct = absorbed - len(parts)
+        if direct:
+            parts.append(self._run_now(rows[:direct], None if absent is None else absent[:direct]))
+        parts.append(np.asarray(self._decision())[None])
+        behind: IntArray = np.maximum(0, waiting + np.arange(count) - self._delay)
+        self._absent = absent
+        silent = absent is not None and absent[direct:].all()
+        tail = rows[direct:] if silent else self._check_rows(rows[direct:], direct)
+        for index, checked in enumerate(tail, direct):
+            missing = absent is not None and absent[index]
+            self._slots[self._round + len(self._slots)] = None if missing else owned(checked)
+        return np.concatenate(parts)[behind]
+
+    def _run_one_by_one(self, rows: Any, absent: Absent | None) -> Any:
+        """Decide, then settle: where feedback depends on the decision, or decisions on more than feedback."""
+        actions = []
+        blocks = (rows,) if absent is not None and absent.all() else self._read(rows)
+        for index, row in enumerate(row for block in blocks for row in block):
+            number = self._round + len(self._slots) if self._played else self._open_round()
+            self._played = False
+            actions.append(self._decision())
+            missing = absent is not None and absent[index]
+            self._slots[number] = None if missing else owned(self._check_row(number, row))
+        return np.asarray(actions)
+
+    @property
+    def _shows(self) -> bool:
+        """Whether functions of the user's see decisions while `run` goes on."""
+        return False
+
+    def _run(self, rows: Any) -> Any:
+        """Play checked rows while nobody looks."""
+        actions = []
+        for row in rows:
+            checked = self._check(row)
+            actions.append(self._decision())
+            self._finish(checked)
+        return np.asarray(actions)
+
+    def _run_openly(self, rows: Any) -> Any:
+        """Play rows round by round, each shown and then ended for good."""
+        actions = []
+        for row in rows:
+            actions.append(self.play())
+            self.observe(row)
+        return np.asarray(actions)
+
+    @abstractmethod
+    def _check(self, feedback: Any) -> Any: ...
+
+    def _check_at(self, number: int, feedback: Any) -> Any:
+        """As `_check`, for feedback of this open round."""
+        return self._check(feedback)
+
+    def _check_many(self, feedback: Any) -> Any:
+        """The rows of an array of feedback; each row is checked when its turn comes."""
+        return feedback
+
+    def _read(self, rows: Any) -> Iterable[Any]:
+        """The rows of `run` in blocks, each checked after it was read."""
+        return (rows,)
+
+    @abstractmethod
+    def _absorb(self, feedback: Any) -> None: ...
+
+    def _nothing(self) -> Any:
+        """Checked feedback of a round without any: a public constant that contributes nothing."""
+        return self._check(None)
+
+    def _close_last(self) -> None:
+        """No decision follows: close the rounds that have their feedback. Atomic."""
+        with self._lock:
+            if self._slots and self._process != Process.number:
+                self._admit()
+            while self._slots and self._slots[self._round] is not OPEN:
+                self._close_round()
+
+    def _check_row(self, number: int, row: Any) -> Any:
+        """As `_check_at`, for a row of `run` (None: it tells that there is no feedback)."""
+        return self._check_at(number, row)
+
+    def _check_rows(self, rows: Any, first: int) -> Any:
+        """The rows of `run` from number `first` on, each checked."""
+        absent = self._absent
+        return [None if absent is not None and absent[at] else self._check(row) for at, row in enumerate(rows, first)]
+
+    @contextmanager
+    def _looking(self, name: str) -> Iterator[None]:
+        """While somebody reads how far the learner has come: never in rounds that may still be taken back.
+
+        `run` takes back what nobody saw. A function of the user's that looked in the middle of it would have seen
+        decisions that are then drawn anew; another thread waits until the run is over.
+        """
+        with self._lock:
+            if self._unseen:
+                raise ProtocolError(
+                    f"This {self.plan.algorithm} learner is in the middle of run(), which is taken back if a row is "
+                    f"bad: its '{name}' is not shown there. Where a function looks, play and observe round by round."
+                )
+            yield
+
+    def _admit(self) -> None:
+        """Refuse half rounds, and secret noise in a second process; replayable noise may go anywhere."""
+        if self._process is None:
+            saved = "none was saved" if self._saved_round is None else f"the last one is of round {self._saved_round}"
+            raise ProtocolError(
+                f"This {self.plan.algorithm} learner was interrupted in the middle of round {self._round}, whose "
+                f"feedback may or may not be counted, and cannot go on: restore a saved state_dict ({saved})."
+            )
+        if self._private:
+            raise ProtocolError(
+                f"This {self.plan.algorithm} learner was started in another process, and in two processes its secret "
+                "noise would be used twice: send its state_dict() there instead and continue with plan.restore(state)."
+            )
+        self._process = Process.number
+
+    def state(self, *, waiting: bool = True, interrupted: bool = False) -> State:
+        """Give everything needed to continue, as `state_dict` and `state_text` write it. PRIVATE.
+
+        Args:
+            waiting: with the feedback that waits in open rounds; whoever keeps that elsewhere settles it again.
+            interrupted: also of a learner that cannot go on, for comparison.
+        """
+        with self._lock:
+            if not interrupted and self._process != Process.number:
+                self._admit()
+            content = self._remembered(waiting)
+            if not interrupted:
+                self._saved_round = self._round + len(self._slots)
+            return State(self.plan.signature, content)
+
+    def state_dict(self, *, waiting: bool = True) -> dict[str, Any]:
+        """Everything needed to continue, as text and numbers that JSON can hold. PRIVATE: keep it as safe as the data.
+
+        A secret learner's state holds no keys: see `Plan.restore`. A replayable learner's state holds the positions
+        of its streams, and continues bit for bit.
+
+        Args:
+            waiting: with the feedback that waits in open rounds; whoever keeps that elsewhere settles it again.
+        """
+        return self.state(waiting=waiting).entries()
+
+    def state_text(self, *, waiting: bool = True) -> str:
+        """What `state_dict` gives, as JSON."""
+        return self.state(waiting=waiting).text()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a state saved by a learner of the same plan, as `Plan.restore` does."""
+        with self._looking("state"):
+            needed = set(self._remembered(waiting=False)) - {"streams"}
+            self.load(State.read(self.plan.algorithm, self.plan.signature, state, needed))
+
+    def load(self, state: State) -> None:
+        """Continue from a state of the same plan that was read; one that contradicts itself changes nothing."""
+        with self._looking("state"):
+            algorithm, process, before = self.plan.algorithm, self._process, self._remembered()
+            if state.plan != self.plan.signature:
+                raise InvalidInput(f"This state was saved by another plan than this {algorithm} learner's.")
+            self._process = None
+            try:
+                self._scatter(state.content)
+                if not self._consistent():
+                    raise InvalidInput(
+                        f"This state of a {algorithm} learner contradicts itself: its counts do not agree."
+                    )
+            except MALFORMED as error:
+                self._scatter(before)
+                self._process = process
+                if isinstance(error, TacitError):
+                    raise
+                raise InvalidInput(f"This is not the state of a {algorithm} learner ({error!r}).") from None
+            self._saved_round = self._round + len(self._slots)
+            self._process = Process.number
+
+    def _remembered(self, waiting: bool = True) -> dict[str, Any]:
+        """Give the whole state as copies; of open rounds the feedback, or only their number."""
+        return {**self._gather(), "open": saved(self._slots) if waiting else len(self._slots)}
+
+    def _gather(self) -> dict[str, Any]:
+        """Give the state without its open rounds; positions of streams only if they may be replayed."""
+        content: dict[str, Any] = {
+            "round": self._round,
+            "played": self._played,
+            "switches": self._switches,
+            "action": copy.deepcopy(self._action),
+            **{name: _saved(getattr(self, name)) for name in self._state},
+        }
+        if not self._private:
+            content["streams"] = {name: stream.position() for name, stream in self._streams.items()}
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        """Take over gathered values; without positions the streams continue under fresh keys."""
+        self._round = check_integer("load_state_dict", "round", content["round"], at_least=0, at_most=self._horizon)
+        self._slots = loaded(self._round, content["open"], self._delay + 1)
+        self._played = fitting(True, content["played"])
+        decided = self._round + len(self._slots) + self._played
+        if decided - self._round > self._delay + 1 or (self._horizon is not None and decided > self._horizon):
+            raise TypeError("fewer open rounds expected")
+        self._switches = fitting(0, content["switches"])
+        self._action = copy.deepcopy(fitting(self._action, content["action"]))
+        self._private = "streams" not in content
+        for name, stream in self._streams.items():  # in place: mechanisms hold these generators
+            if self._private:
+                stream.renew()
+            else:
+                stream.move_to(content["streams"][name])
+        for name in self._state:
+            setattr(self, name, self._loaded(name, content[name]))
+
+    def _loaded(self, name: str, saved: Any) -> Any:
+        current = getattr(self, name)
+        if isinstance(current, Learner):
+            current._scatter(saved)
+            if current._private != self._private:
+                raise InvalidInput("One part of this state is replayable and another is not.")
+        elif hasattr(current, "load_state_dict"):
+            alike(current.state_dict(), saved)
+            current.load_state_dict(saved)
+            if getattr(current, "private", None) not in (None, self._private):
+                raise InvalidInput("One part of this state is replayable and another is not.")
+        else:
+            return copy.deepcopy(fitting(current, saved, any_shape=name in self._any_shape))
+        return current
+
+    def _consistent(self) -> bool:
+        """Whether the state that was just loaded can be that of a learner after so many rounds."""
+        return True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self._private:
+            self._refuse_copies()
+        return super().__reduce_ex__(protocol)
+
+    def _refuse_copies(self) -> NoReturn:
+        raise ProtocolError(
+            f"A secret {self.plan.algorithm} learner cannot be copied or pickled, because its noise would be used "
+            "twice: save its state_dict() and continue with plan.restore(state), which draws fresh noise."
+        )
+
+
+class OptionLearner(Learner):
+    """Plays one of the options, and counts how often it changes."""
+
+    plan: OptionPlan
+    _action: int
+
+    def _move(self, option: int) -> None:
+        """Change the decision from the next round on."""
+        if option != self._action:
+            self._switches += 1
+        self._action = option
+
+
+def _saved(value: Any) -> Any:
+    if isinstance(value, Learner):
+        return value._remembered()
+    return value.state_dict() if hasattr(value, "state_dict") else copy.deepcopy(value)

@@ -1,0 +1,108 @@
+"""The service as an ASGI application: every answer over a store that keeps its promises.
+
+What is shown was durable before, because the store answers only then; and what is asked twice under one key is answered
+once. The application adds who may ask (tokens), how much (limits), and that nothing private leaves by an error, a
+log line or a metric.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import HTMLResponse, Response
+
+from tacit.errors import TacitError
+from tacit.server import page
+from tacit.server.http import SCHEME, Access, Direct, Gate, Limits, Metrics, Problem, check_json, misfit, refusal
+from tacit.server.learners import Accounts, Learners, Work
+from tacit.server.routes import Parts, add_routes
+from tacit.server.tokens import Tokens
+from tacit.store.store import Store
+from tacit.version import __version__
+
+SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
+"""FastAPI's own telemetry would count and time feedback, and hold what was sent."""
+
+
+class Described(FastAPI):
+    """An application whose description says that tokens are needed."""
+
+    def openapi(self) -> dict[str, Any]:
+        schema = super().openapi()
+        schema.setdefault("components", {})["securitySchemes"] = {SCHEME: {"type": "http", "scheme": "bearer"}}
+        return schema
+
+
+def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
+    """Make the service of a store; whoever runs it closes the store afterwards.
+
+    Args:
+        store: where learners, ledgers and tokens are.
+        limits: what a request may take.
+    """
+    allowed = Limits() if limits is None else limits
+    work, metrics, hot = Work(allowed.threads), Metrics(), list[Direct]()
+    access, accounts = Access(Tokens(store), work.do), Accounts(store)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        work.close()
+
+    app = Described(
+        title="tacit",
+        version=__version__,
+        description="Private decisions: nothing is shown before it is durable, and the same key gives the same answer.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # an address that is not there leads nowhere else
+        lifespan=lifespan,
+        telemetry=SILENT,
+        middleware=[Middleware(Gate, limits=allowed, metrics=metrics, routes=hot)],
+        exception_handlers={
+            Problem: _refused,
+            TacitError: _refused,
+            RequestValidationError: _invalid,
+            HTTPException: _unknown,
+        },
+    )
+    app.state.closing = threading.Event()  # set when the service is asked to end: answers without an end shall end
+    hot += add_routes(app, Parts(store, work, access, Learners(store), accounts, metrics, allowed))
+    app.include_router(page.router(page.Watch(store, accounts), access, allowed.viewers))
+
+    @app.get("/docs", include_in_schema=False)
+    async def documentation() -> HTMLResponse:
+        return HTMLResponse(page.render("docs.html", interface=app.openapi(), scheme=SCHEME))
+
+    return app
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem | TacitError)
+    return refusal(request.scope, error)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """Answer a request that does not fit."""
+    assert isinstance(error, RequestValidationError)
+    try:
+        if request.method == "POST":
+            check_json(request.headers.get("content-type", ""))
+        raise misfit(error.errors())
+    except Problem as problem:
+        return problem.response()
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """Answer what the router refuses: no such page, no such method."""
+    assert isinstance(error, HTTPException)
+    details = {404: "There is nothing at this address.", 405: "This address knows other methods."}
+    detail = details.get(error.status_code, "The request could not be read.")
+    return Problem(error.status_code, detail, dict(error.headers or {})).response()

@@ -1,0 +1,359 @@
+"""The routes: learners and ledgers, a decision out and its feedback in, and whether the service works."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, FastAPI, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import JSONResponse, Response
+
+from tacit import problems
+from tacit.errors import Conflict, InvalidInput, PrivacyError
+from tacit.noise.randomness import Randomness
+from tacit.planning.comparison import Comparison
+from tacit.server.http import Access, Direct, Limits, Metrics, Problem, answers, guarded
+from tacit.server.learners import Accounts, Learners, Work
+from tacit.store.live import LONGEST_KEY, LONGEST_PERSON, Live
+from tacit.store.plans import KINDS, problem_from_dict
+from tacit.store.store import LONGEST_NAME, Store
+
+REACHED = r"^([^/\\.][^/\\]*|\.[^/\\.][^/\\]*|\.\.[^/\\]+)$"  # . and .. are no part of an address for those who ask
+OTHER = "A learner of this name has another contract, or another ledger: GET /v1/learners/{name} shows which."
+MOST_SHOWN = 10_000
+REFUSED = answers(400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
+PROBLEM = {
+    "type": "object",
+    "required": ["kind"],
+    "properties": {"kind": {"enum": list(KINDS)}},
+    "description": "The kind, and the fields of that problem: "
+    + "; ".join(f"{kind}: {', '.join(made.__dataclass_fields__)}" for kind, made in KINDS.items()),
+    "examples": [{"kind": "experts", "n": 3, "horizon": 10000, "delay": 50}],
+}
+NUMBERS: list[Any] = [{"type": "array", "items": {"type": "number"}}, {"type": "number"}]
+Round = Annotated[int, Path(ge=0, lt=2**63, description="The round that the feedback is about.")]
+
+
+class NewLearner(BaseModel):
+    """What is to be decided, and how privately."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME, pattern=REACHED, description="Its name, without / and \\.")
+    problem: Annotated[dict[str, Any], Field(json_schema_extra=PROBLEM)]
+    epsilon: float = Field(description="Privacy budget of the whole run: smaller is more private.")
+    delta: float = Field(default=1e-6, description="Failure probability; 0 asks for pure differential privacy.")
+    ledger: str | None = Field(default=None, description="A ledger of the store, which is charged.")
+    adversary: Literal["oblivious", "adaptive", "stochastic"] | None = None
+    relation: Literal["replace", "zero-out"] | None = None
+    rounds_per_person: int | None = None
+    persons: bool | None = Field(default=None, description="Whether feedback names its person, who is counted.")
+    max_switches: int | None = None
+    confidence: float | None = None
+
+    @property
+    def target(self) -> dict[str, Any]:
+        """Give the arguments of `tacit.plan`; what was left out has its default there."""
+        return self.model_dump(exclude={"name", "problem", "ledger", "adversary", "persons"}, exclude_none=True)
+
+
+class Made(BaseModel):
+    """A learner as it was planned."""
+
+    name: str
+    plan: dict[str, Any] = Field(description="The algorithm that was chosen, its regret bound and its parameters.")
+    contract: str
+    comparison: dict[str, Any] = Field(description="Every algorithm that was compared, as `tacit plan --json`.")
+
+
+class Asked(BaseModel):
+    """A request for a decision."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    key: str = Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        description="A name for this request: the same key gives the same answer, so that a lost one can be had again.",
+    )
+
+
+class Decision(BaseModel):
+    """A decision."""
+
+    round: int = Field(description="The round, under which feedback is reported.")
+    action: Any = Field(json_schema_extra={"anyOf": NUMBERS}, description="What to do: a number, or a list of them.")
+
+
+class Told(BaseModel):
+    """The feedback of a round."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    feedback: Any = Field(
+        json_schema_extra={"anyOf": [*NUMBERS, {"type": "null"}]},
+        description="A list of numbers, a number, or null if there is none.",
+    )
+    person: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=LONGEST_PERSON,
+        description="Whose feedback it is, for learners that count persons; only a keyed hash is kept.",
+    )
+
+
+class Learner(BaseModel):
+    """What is public of a learner."""
+
+    name: str
+    algorithm: str
+    problem: str
+    contract: str
+    epsilon: float
+    delta: float
+    certified_regret: float | None = Field(description="For the whole horizon; null if there is no bound.")
+    horizon: int | None
+    delay: int
+    rounds: int = Field(description="How many rounds were decided.")
+    switches: int = Field(description="How often the decision has changed.")
+    ledger: str | None
+    decisions: list[Decision]
+
+
+class Charge(BaseModel):
+    """A charge of a ledger."""
+
+    when: str
+    period: str
+    name: str
+    epsilon: float | None
+    delta: float
+    contract: str
+
+
+class Account(BaseModel):
+    """A budget, and what was spent of it."""
+
+    name: str
+    epsilon: float | None = Field(description="The budget; null if there is no limit.")
+    delta: float
+    renews: str | None
+    period: str
+    spent: float | None = Field(description="In the period that runs now; null if it has no limit.")
+    spent_ever: float | None
+    private: bool
+    entries: list[Charge]
+
+
+class Budgets(BaseModel):
+    """Every budget."""
+
+    ledgers: list[Account]
+
+
+class Health(BaseModel):
+    """Whether the service works."""
+
+    status: Literal["ok"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the routes work with."""
+
+    store: Store
+    work: Work
+    access: Access
+    learners: Learners
+    accounts: Accounts
+    metrics: Metrics
+    limits: Limits
+
+    def router(self, tag: str, scope: str, kind: Any = None, **options: Any) -> APIRouter:
+        """Start routes for those whose token has a scope."""
+        made = guarded(self.access, scope) if kind is None else guarded(self.access, scope, kind)
+        return APIRouter(prefix="/v1", tags=[tag], route_class=made, responses=REFUSED, **options)
+
+
+def add_routes(app: FastAPI, parts: Parts) -> list[Direct]:
+    """Add all routes; those that are asked in every round are returned, for the gate."""
+    hot = rounds(parts)
+    for router in (*learners(parts), *hot, ledgers(parts), status(parts)):
+        app.include_router(router)
+    return [route for router in hot for route in router.routes if isinstance(route, Direct)]
+
+
+def learners(parts: Parts) -> list[APIRouter]:
+    """Routes that make learners, and show what is public of them."""
+    made, shown = parts.router("learners", "admin"), parts.router("learners", "read")
+    store, work = parts.store, parts.work
+
+    def make(body: NewLearner) -> Response:
+        if body.ledger is not None and body.ledger not in store.ledgers:
+            raise Problem(422, "There is no ledger of this name in the store: make it first, by store.ledger(...).")
+        asked = {} if body.adversary is None else {"adversary": body.adversary}
+        problem = problem_from_dict(asked | body.problem)
+        check_size(problem, parts.limits)
+        try:
+            secret = Randomness.secret()  # a seeded one is no private learner
+            own: dict[str, Any] = {"ledger": body.ledger, "randomness": secret, "largest": parts.limits.state}
+            live, new = store.make(body.name, problem, persons=body.persons, **own, **body.target)
+        except Conflict:
+            raise Problem(409, OTHER) from None
+        parts.learners.keep(live)
+        if new:
+            parts.metrics.learners.inc()
+        return JSONResponse(described(live), 201 if new else 200)
+
+    @made.post("/learners", status_code=201, response_model=Made, responses={200: {"model": Made}})
+    async def create(body: NewLearner) -> Response:
+        """Plan and make a learner: 201. The same again: 200. Another contract under the same name: 409."""
+        return await work.plan(make, body)
+
+    @made.delete("/learners/{name}", status_code=204, response_class=Response)
+    async def end(name: str) -> Response:
+        """End a learner for good: its state and feedback are deleted; contract, decisions and charges are kept."""
+        await work.do(parts.learners.end, name)
+        return Response(status_code=204)
+
+    def read(live: Live, switches: int, first: int | None, limit: int) -> Response:
+        return JSONResponse({**public(live, switches), "decisions": live.decisions(first, limit)})
+
+    @shown.get("/learners/{name}", response_model=Learner)
+    async def learner(
+        name: str,
+        first: Annotated[int | None, Query(ge=0, lt=2**63, description="The first round to show.")] = None,
+        limit: Annotated[int, Query(ge=0, le=MOST_SHOWN, description="How many rounds to show.")] = 1000,
+    ) -> Response:
+        """Show what is public of a learner: contract, certified regret, rounds, switches and (the latest) decisions."""
+        live = await parts.learners.opened(name, work)
+        # A thread that waited for its turn here could keep the one from running whose turn it is.
+        switches = await asyncio.wrap_future(live.switches_later(work.run))
+        return await work.do(read, live, switches, first, limit)
+
+    return [made, shown]
+
+
+def rounds(parts: Parts) -> list[APIRouter]:
+    """Routes that are asked in every round."""
+    decisions, feedback = parts.router("rounds", "decide", Direct), parts.router("rounds", "feedback", Direct)
+    opened, work = parts.learners.opened, parts.work
+
+    @decisions.post("/learners/{name}/decisions", response_model=Decision)
+    async def decide(name: str, body: Asked) -> Response:
+        """Give the decision of the next round, once it is durable; the same key gives the same one."""
+        live = await opened(name, work)
+        try:
+            decision = await asyncio.wrap_future(live.decide_later(body.key, work.run))
+        except PrivacyError as error:  # the ledger cannot afford it
+            raise Problem(409, str(error)) from None
+        except InvalidInput:
+            raise Problem(422, f"A key is a printable text of 1 to {LONGEST_KEY} characters.") from None
+        parts.metrics.decisions.inc()
+        action = decision.action
+        return JSONResponse({"round": decision.round, "action": getattr(action, "tolist", lambda: action)()})
+
+    @feedback.post("/learners/{name}/rounds/{round}/feedback", status_code=204, response_class=Response)
+    async def settle(name: str, round: Round, body: Told) -> Response:
+        """Keep the feedback of a round, once it is durable. The same again: 204. Another one, or too late: 409."""
+        live = await opened(name, work)
+        try:
+            await asyncio.wrap_future(live.settle_later(round, body.feedback, work.run, person=body.person))
+        except InvalidInput:  # its sentence could name a part of the feedback
+            named = "a person" if live.persons else "no person"
+            raise Problem(
+                422, f"The feedback must be {wanted(live)}, or null, and name {named}: nothing was changed."
+            ) from None
+        return Response(status_code=204)
+
+    return [decisions, feedback]
+
+
+def ledgers(parts: Parts) -> APIRouter:
+    """The route of the budgets."""
+    routes = parts.router("ledgers", "read")
+
+    @routes.get("/ledger", response_model=Budgets)
+    async def ledger() -> Response:
+        """Show every budget: what it allows, what was spent in this period and ever, and who spent it."""
+        accounts = await parts.work.do(parts.accounts.read)
+        return JSONResponse({"ledgers": sorted(accounts.values(), key=lambda account: str(account["name"]))})
+
+    return routes
+
+
+def status(parts: Parts) -> APIRouter:
+    """Routes for machines, without a token."""
+    routes = APIRouter(tags=["status"], responses=answers(503))
+
+    def check() -> None:
+        with parts.store.database.reading() as transaction:
+            transaction.row("SELECT version FROM tacit_store")
+
+    @routes.get("/healthz", response_model=Health)
+    async def health() -> Response:
+        """Tell whether the service answers and its database does."""
+        await parts.work.do(check)
+        return JSONResponse({"status": "ok"})
+
+    text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+
+    @routes.get("/metrics", response_class=Response, responses={200: text})
+    async def count() -> Response:
+        """Give counters and latencies for Prometheus: of public things only."""
+        return parts.metrics.page()
+
+    return routes
+
+
+def check_size(problem: problems.Problem, limits: Limits) -> None:
+    """Refuse a problem whose learner would keep so much that others had to wait for it."""
+    numbers = getattr(problem, "n", 1) * (1 + problem.delay)
+    if numbers > limits.numbers:
+        raise Problem(
+            422,
+            f"A learner of this service may keep {limits.numbers:,} numbers: n options for each of delay + 1 rounds, "
+            "whose feedback may be waited for. `tacit serve --numbers` sets another limit.",
+        )
+
+
+def wanted(live: Live) -> str:
+    """Say what feedback looks like."""
+    problem = live.plan.problem
+    if isinstance(problem, problems.Arms):
+        return "a number from {:g} to {:g}, the loss of the arm that was chosen".format(*problem.loss_range)
+    if isinstance(problem, problems.Experts | problems.Tracking):
+        return "a list of {} numbers from {:g} to {:g}, one for each expert".format(problem.n, *problem.loss_range)
+    return "a list of numbers that fits the problem"
+
+
+def described(live: Live) -> dict[str, Any]:
+    """Describe a learner as it was planned."""
+    comparison: Comparison = live.plan
+    return {
+        "name": live.name,
+        "plan": comparison.candidates[0].to_dict(),
+        "contract": str(live.guarantee),
+        "comparison": comparison.to_dict(),
+    }
+
+
+def public(live: Live, switches: int) -> dict[str, Any]:
+    """Describe how far a learner is, whose decision has changed so often."""
+    bound = float(live.plan.regret_bound)
+    return {
+        "name": live.name,
+        "algorithm": live.plan.algorithm,
+        "problem": str(live.plan.problem),
+        "contract": str(live.guarantee),
+        "epsilon": live.guarantee.epsilon(),
+        "delta": live.guarantee.at_delta,
+        "certified_regret": bound if bound < float("inf") else None,
+        "horizon": live.plan.problem.horizon,
+        "delay": live.plan.problem.delay,
+        "rounds": live.rounds,
+        "switches": switches,
+        "ledger": None if live.ledger is None else live.ledger.name,
+    }

@@ -1,0 +1,1 @@
+"""Grids of plans and simulations, and the table of their results."""

@@ -1,0 +1,270 @@
+"""Live arms: the draws and their bounds, shares, certificates, late rounds, missing replies, new arms, regret."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tacit.algorithms.arms import LiveArms, PhasedArms
+from tacit.algorithms.arms.live_arms.certificate import Rates, _kappa
+from tacit.algorithms.arms.live_arms.hopes import SPACING, Blocks, Noise, shares
+from tacit.environments.arms import ClickArms
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.noise.randomness import Randomness
+from tacit.problems import Arms
+
+GEOMETRIC = Noise(((1.0, 1.0),))
+
+
+def problem(n: int = 20, horizon: int | None = 100_000, delay: int = 0) -> Arms:
+    return Arms(n=n, horizon=horizon, delay=delay, adversary="stochastic")
+
+
+@cache
+def calibrated(n: int = 20, horizon: int | None = 100_000, delay: int = 0, **options) -> LiveArms:
+    plan = LiveArms.calibrate(problem(n, horizon, delay), epsilon=1.0, delta=0.0, **options)
+    assert isinstance(plan, LiveArms)
+    return plan
+
+
+def test_the_noise_has_these_moments() -> None:
+    """By enumeration of two-sided geometric noise; that of the count of missing replies is the sum of two."""
+    z = np.arange(-200, 201)
+    for noise, rate, factor in ((GEOMETRIC, 1.0, 1.0), (Noise(((0.5, 0.5), (0.5, 0.5))), 0.5, 0.5)):
+        law = np.tanh(rate / 2) * np.exp(-rate * abs(z))
+        copies = len(noise.geometric)
+        assert noise.variance == pytest.approx(copies * factor**2 * float(law @ z**2), rel=1e-9)
+        for slope in (0.1, 0.5, 0.8):
+            wanted = copies * np.log(float(law @ np.exp(slope * factor * z)))
+            assert float(noise.exponent(np.array([slope]))[0]) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [GEOMETRIC, Noise(deviation=3.0)], ids=["geometric", "gaussian"])
+@pytest.mark.parametrize("stage", [1, 4, 12])
+@pytest.mark.parametrize("estimate", [-0.1, 0.03, 0.5, 0.97, 1.2])
+def test_draws_lie_between_their_bounds(noise: Noise, stage: int, estimate: float) -> None:
+    """Never less hopeful than the Chernoff rate; never more than the rate at a point SPACING nearer."""
+    known = Blocks(16, noise, 0.25).stage(stage)
+    hope = known.hope(estimate)
+    assert np.all(np.diff(hope.kinks) >= 0)
+    assert np.all(np.diff(hope.rates) >= 0)
+    means = np.linspace(estimate, 1.0, 400)[1:] if estimate < 1 else np.empty(0)
+    if means.size:
+        drawn = hope.exponent(means) / known.heat
+        exact = np.maximum(known.rates(estimate, means)[0], 0.0)
+        assert np.all(drawn <= exact + 1e-9)
+        nearer = known.rates(estimate, estimate + (means - estimate) / SPACING)[0]
+        told = (drawn < hope.rates[-1] / known.heat) & (means - estimate > known.deviation / 10)
+        assert np.all(drawn[told] >= nearer[told] - 1e-9)
+
+
+def test_chernoff_rates_bound_the_law_of_an_estimate() -> None:
+    """P[X <= x] of 60,000 estimates lies below exp(-Lambda(x, mean)) at each x."""
+    blocks = Blocks(16, GEOMETRIC, 0.25)
+    stage, generator, runs = blocks.stage(3), np.random.default_rng(5), 60_000
+    weights = stage.tilts * stage.lengths
+    for mean in (0.05, 0.5, 0.95):
+        sums = generator.binomial(stage.lengths.astype(int), mean, (runs, 3)).astype(float)
+        sums += generator.geometric(1 - np.exp(-1), (runs, 3)) - generator.geometric(1 - np.exp(-1), (runs, 3))
+        estimates = (sums / stage.lengths) @ weights
+        for low in np.quantile(estimates, (0.001, 0.01, 0.1, 0.4)):
+            rate = stage.rates(float(low), np.array([mean]))[0][0]
+            assert (estimates <= low).mean() <= np.exp(-max(rate, 0.0)) + 5.5 * np.sqrt(0.25 / runs)
+
+
+def test_kappa_is_the_largest_over_all_means() -> None:
+    q = np.linspace(0, 1, 20_001)
+    for largest in (1.0, 0.05):
+        for u in (-3.0, -0.1, 1e-6, 0.2, 2.5):
+            allowed = q[q <= largest]
+            wanted = (np.log1p(allowed * np.expm1(u)) - allowed * u).max()
+            assert float(_kappa(np.array([u]), largest)[0]) >= wanted - 1e-15
+            assert float(_kappa(np.array([u]), largest)[0]) == pytest.approx(wanted, rel=1e-6, abs=1e-14)
+
+
+def test_rates_of_the_certificate_are_below_those_of_draws() -> None:
+    stage = Blocks(16, GEOMETRIC, 0.25).stage(5)
+    rates = Rates(stage, 1.0)
+    for estimate in (0.05, 0.4, 0.8):
+        means = np.linspace(estimate, 1.0, 100)[1:]
+        assert np.all(rates.low(means - estimate) <= np.maximum(stage.rates(estimate, means)[0], 0.0) + 1e-9)
+    points, mass = rates.upward
+    assert mass.sum() == pytest.approx(1.0)
+    assert np.all(np.diff(points) > 0)
+
+
+def test_shares_are_the_chances_of_the_largest_draw() -> None:
+    """To five digits, against a grid of 400,000 points."""
+    generator, blocks = np.random.default_rng(1), Blocks(16, GEOMETRIC, 0.25)
+    for count in (2, 6):
+        hopes = [blocks.stage(int(generator.integers(1, 9))).hope(float(x)) for x in generator.random(count)]
+        found = shares(hopes)
+        assert found.sum() == pytest.approx(1.0)
+        x = np.linspace(max(h.kinks[0] for h in hopes), max(h.kinks[-1] for h in hopes), 400_001)
+        below = np.array([-np.expm1(-h.exponent(x)) for h in hopes])
+        for arm in range(count):
+            others = np.prod(np.delete(below, arm, axis=0), axis=0)
+            wanted = float(((others[1:] + others[:-1]) / 2) @ np.diff(below[arm]))
+            assert found[arm] == pytest.approx(wanted, abs=2e-6)
+    assert shares([blocks.stage(1).hope(0.3)]) == [1.0]
+
+
+def test_certified_regret() -> None:
+    plan = calibrated()
+    assert plan.first == 16
+    assert 13_000 < float(plan.regret_bound) < 15_000
+    assert float(plan.regret_if(0.2)) < float(plan.regret_if(0.05)) <= float(plan.regret_bound)
+    unknown = calibrated(horizon=None)
+    assert float(unknown.regret_bound_at(100_000)) == pytest.approx(float(plan.regret_bound))
+    assert "any other" in unknown.explain()
+    late = calibrated(delay=1000)
+    assert float(plan.regret_bound) < float(late.regret_bound) < 0.5 * late.trivial_regret
+    small = calibrated(n=6, mean_at_most=0.05)
+    assert small.first == 320
+    assert float(small.regret_bound) < float(calibrated(n=6).regret_bound)
+    assert float(calibrated(n=1, horizon=1000).regret_bound) == 0
+    with pytest.raises(InvalidInput, match="gap"):
+        plan.regret_if(1.5)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(PrivacyError, match="stochastic losses only"):
+        LiveArms.calibrate(Arms(n=3, horizon=100, adversary="oblivious"), epsilon=1.0, delta=0.0)
+    with pytest.raises(PrivacyError, match="max_switches"):
+        LiveArms.calibrate(problem(), epsilon=1.0, delta=0.0, max_switches=5)
+    with pytest.raises(PrivacyError, match="once at least"):
+        LiveArms.calibrate(problem(3, 10, 8), epsilon=1.0, delta=0.0)
+    with pytest.raises(PrivacyError, match="geometric"):
+        LiveArms(problem(), 1.0, 8, noise="gaussian", delta=1e-6, count_missing=True)
+    with pytest.raises(PrivacyError, match="delay up to"):
+        LiveArms(problem(3, None, 10**9), 1.0, 8)
+    for name, bad in (("min_share", 0.5), ("mean_at_most", 0.0), ("first", 0), ("count_missing", 1), ("first", 10**5)):
+        with pytest.raises(InvalidInput, match=name):
+            LiveArms(problem(), 1.0, **{"first": 4, name: bad})
+    with pytest.raises(InvalidInput, match="count_missing"):
+        _ = calibrated().start().missing_rates
+
+
+@pytest.mark.parametrize("delay", [0, 1, 40])
+def test_all_ways_to_play_are_one_way(delay: int) -> None:
+    """Play and observe, decide and settle out of order, and arrays: the same decisions, the same state."""
+    plan = LiveArms.calibrate(problem(4, 900, delay), epsilon=1.0, delta=0.0)
+    generator = np.random.default_rng(3)
+    rows = generator.random((900, 4))
+    rows[generator.random(rows.shape) < 0.1] = np.nan
+    played, decided, array = (plan.start(Randomness.replayable(2)) for _ in range(3))
+    one, two, waiting = [], [], []
+    for row in rows:
+        one.append(played.play())
+        played.observe(None if np.isnan(row[one[-1]]) else float(row[one[-1]]))
+        decision = decided.decide()
+        two.append(decision.action)
+        waiting.append((decision.round, float(row[decision.action])))
+        if len(waiting) > delay:  # the newest first, all of them in time
+            for number, loss in reversed(waiting):
+                if loss == loss:
+                    decided.settle(number, loss)
+            waiting.clear()
+    assert one == two
+    np.testing.assert_array_equal(array.run(rows), one)
+    assert repr(array.state_dict()) == repr(played.state_dict())
+
+
+def test_a_late_reply_counts_in_the_block_of_its_round() -> None:
+    plan = LiveArms(problem(2, 100, 3), 1.0, 2)
+    learner = plan.start(Randomness.replayable(1))
+    rounds = [learner.decide() for _ in range(4)]
+    assert [decision.action for decision in rounds] == [0, 1, 0, 1]
+    for decision in reversed(rounds):
+        learner.settle(decision.round, 1.0)
+    for closed in range(3):
+        learner.decide()
+        assert learner.rounds == closed + 1
+    assert learner._done.tolist() == [1, 0]
+    assert learner._counts.tolist() == [0, 1]
+    assert learner.shares.tolist() == [0.5, 0.5]
+
+
+def test_a_bit_is_drawn_whether_or_not_somebody_replies() -> None:
+    """Coins are those of a round and a purpose: who replied moves no later coin."""
+    plan = LiveArms(problem(2, 200), 1.0, 90)
+    replies, silence = np.full((170, 2), 0.5), np.full((170, 2), np.nan)
+    learners = [plan.start(Randomness.replayable(6)) for _ in range(2)]
+    for learner, rows in zip(learners, (replies, silence), strict=True):
+        learner.run(rows)
+    states = [learner.state_dict()["_draws"] for learner in learners]
+    assert states[0] == states[1]
+
+
+def test_arms_that_are_added() -> None:
+    """A better arm gets an equal share until its first block is back, and then most of the traffic."""
+    plan = LiveArms.calibrate(problem(3, None), epsilon=1.0, delta=0.0)
+    learner = plan.start(Randomness.replayable(4))
+    generator = np.random.default_rng(8)
+    learner.run((generator.random((3000, 3)) < [0.5, 0.6, 0.6]).astype(float))
+    assert learner.add_arm() == 3
+    assert learner.shares[3] == 0.25
+    assert learner.arms == 4
+    actions = learner.run((generator.random((6000, 4)) < [0.5, 0.6, 0.6, 0.2]).astype(float))
+    assert (actions[-1000:] == 3).mean() > 0.95
+    again = plan.restore(learner.state_dict())
+    np.testing.assert_array_equal(again.shares, learner.shares)
+    assert learner.estimates[3] == pytest.approx(0.2, abs=0.05)
+    full = LiveArms(problem(2, None), 1.0, 4, min_share=0.3).start()
+    full.add_arm()
+    with pytest.raises(InvalidInput, match="3 arms at most"):
+        full.add_arm()
+
+
+def test_missing_replies_are_counted_in_private() -> None:
+    world = ClickArms((0.5, 0.5), 20_000, lost=(0.0, 0.3))
+    plan = LiveArms.calibrate(problem(2, 20_000), epsilon=1.0, delta=0.0, count_missing=True, min_share=0.2)
+    learner = plan.start(Randomness.replayable(3))
+    actions = learner.run(world.losses(np.random.default_rng(2)))
+    np.testing.assert_allclose(learner.missing_rates, [0.0, 0.3], atol=0.05)
+    np.testing.assert_allclose(learner.estimates, [0.5, 0.65], atol=0.05)
+    assert plan.block_noise.variance == pytest.approx(2 * 2.0, rel=0.05)  # twice the price of none counted
+    assert (actions == 1).mean() < 0.25
+
+
+@pytest.mark.parametrize("algorithm", [LiveArms, PhasedArms])
+def test_an_arm_that_loses_replies_does_not_win(algorithm: type[LiveArms]) -> None:
+    """With the middle filled in a broken arm looked better than any working one."""
+    world = ClickArms((0.06, 0.10, 0.08), 60_000, lost=(0.12, 0.0, 0.0))
+    rows = world.losses(np.random.default_rng(4))
+
+    def share(**options) -> float:
+        plan = algorithm.calibrate(problem(3, 60_000), epsilon=1.0, delta=0.0, **options)
+        return float((plan.run(rows, Randomness.replayable(5)) == 0).mean())
+
+    assert share() < 0.05
+    assert share(missing=0.5) > 0.5
+
+
+def test_an_estimate_refutes_what_was_declared() -> None:
+    plan = LiveArms.calibrate(problem(2, 40_000), epsilon=1.0, delta=0.0, mean_at_most=0.05)
+    learner = plan.start(Randomness.replayable(2))
+    learner.run(1.0 - (np.random.default_rng(3).random((40_000, 2)) < [0.04, 0.3]))
+    assert learner.refuted == (1,)
+
+
+@pytest.mark.parametrize("gap", [0.05, 0.2, 0.4])
+def test_measured_regret_is_far_below_the_certificate(gap: float) -> None:
+    plan, rounds = calibrated(5, 10_000), 10_000
+    means = np.array([0.5 - gap / 2] + [0.5 + gap / 2] * 4)
+    lost = []
+    for run in range(6):
+        rows = (np.random.default_rng([7, run]).random((rounds, 5)) < means).astype(float)
+        lost.append(gap * float((plan.run(rows, Randomness.replayable(run)) != 0).sum()))
+    assert np.mean(lost) < 0.7 * min(float(plan.regret_bound), float(plan.regret_if(gap)))
+    assert max(lost) < 0.8 * gap * rounds  # less than a learner that draws without data
+
+
+def test_minimum_shares() -> None:
+    plan = LiveArms(problem(3, 30_000), 1.0, 16, min_share=0.05)
+    means = np.array([0.2, 0.6, 0.6])
+    rows = (np.random.default_rng(1).random((30_000, 3)) < means).astype(float)
+    learner = plan.start(Randomness.replayable(1))
+    actions = learner.run(rows)
+    assert learner.shares.min() >= 0.05
+    assert (actions[-10_000:] == 1).mean() == pytest.approx(0.05, abs=0.01)

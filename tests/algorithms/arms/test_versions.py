@@ -1,0 +1,212 @@
+"""The learner for versions: the fit, shares, results, checks; and the certified mode."""
+
+import numpy as np
+import pytest
+
+from tacit.algorithms.arms.versions import (
+    LENGTHS,
+    WHOLE,
+    PairedArms,
+    Releases,
+    best,
+    fit,
+    loss_so_far,
+    next_shares,
+    noise_deviation,
+    policy,
+    result,
+    sample_ratio,
+    version_length,
+)
+from tacit.errors import InvalidInput
+
+RATES = np.array([0.028, 0.030, 0.031, 0.033, 0.034, 0.040])
+
+
+def releases(sums, shares, people, deviation=0.0) -> Releases:
+    sums = np.asarray(sums, dtype=float)
+    return Releases(sums, shares, np.ones(sums.shape, bool), np.full(len(sums), deviation**2), people)
+
+
+def month(rates, people, seed, *, days=30, deviation=42.43, levels=0.0, lag=1, lost=0.0, traffic=None, **options):
+    """One month of daily versions: share of the gap closed, the last shares, whether anything was declared."""
+    generator, k = np.random.default_rng(seed), len(rates)
+    sums, served, p = np.zeros((0, k)), np.zeros((0, k)), np.full(k, 1 / k)
+    got = most = even = 0.0
+    beaten = declared = False
+    paired = options.pop("paired", None)
+    for day in range(days):
+        known = max(0, day + 1 - lag)
+        seen = releases(sums[:known], served[:known], people, deviation)
+        if paired is not None:
+            p = paired.shares(seen)
+        else:
+            p = next_shares(seen, active=np.ones(k, bool), served=p, beaten=beaten, **options)
+        present = int(people * (1.0 if traffic is None else traffic[day]))
+        means = np.minimum(1.0, rates * np.exp(levels * generator.standard_normal() - levels**2 / 2))
+        counts = generator.multinomial(present, p)
+        scores = generator.binomial(counts, means * (1 - lost))
+        got, most, even = got + counts @ means, most + present * means.max(), even + present * means.mean()
+        sums = np.vstack([sums, scores + generator.laplace(size=k) * deviation / np.sqrt(2)])
+        served = np.vstack([served, p])
+        verdicts = {
+            result(releases(sums, served, people, deviation), arm, level=0.05 / (k - 1)).verdict for arm in range(1, k)
+        }
+        beaten, declared = beaten or "better" in verdicts, declared or verdicts != {"open"}
+    return (got - even) / max(most - even, 1e-9), p, declared, releases(sums, served, people, deviation), most - got
+
+
+def test_the_fit_removes_levels_that_are_common() -> None:
+    """Without noise the differences of means are exact, however levels and shares move."""
+    shares = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]])
+    means = np.array([0.02, 0.05, 0.03]) + np.array([[0.0], [0.3], [0.1]])
+    found = fit(releases(means * shares * 1e9, shares, 1e9))
+    np.testing.assert_allclose(found.means - found.means[0], [0.0, 0.03, 0.01], atol=1e-6)
+    assert best(found, [0, 1, 2]) == {0: 0.0, 1: 1.0, 2: 0.0}
+    assert best(found, [0, 2]) == {0: 0.0, 2: 1.0}
+
+
+def test_shares() -> None:
+    active, served = np.ones(4, bool), np.full(4, 0.25)
+    nothing = Releases(np.zeros((0, 4)), np.zeros((0, 4)), np.zeros((0, 4), bool), np.zeros(0), 100.0)
+    np.testing.assert_allclose(next_shares(nothing, active=active, served=served), 0.25)
+    sums = np.array([[100.0, 900.0, 100.0, 100.0]])
+    seen = releases(sums, served[None], 10_000)
+    p = next_shares(seen, active=active, served=served)
+    assert p.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(p[[0, 2, 3]], [0.2, 0.0625, 0.0625], atol=1e-9)  # held; a quarter is kept
+    p = next_shares(seen, active=active, served=served, beaten=True, kept=0.0)
+    np.testing.assert_allclose(p[[0, 2, 3]], 0.0025, atol=1e-9)
+    five = Releases(
+        np.append(sums, [[0.0]], axis=1), np.append(served[None], [[0.0]], axis=1), np.ones((1, 5), bool), [0.0], 1e4
+    )
+    p = next_shares(five, active=np.ones(5, bool), served=np.append(served, 0.0), beaten=True, kept=0.0)
+    assert p[4] == pytest.approx(0.2, abs=0.01)
+    ends = policy(p)
+    assert ends[-1] == WHOLE
+    np.testing.assert_allclose(np.diff(ends, prepend=0) / WHOLE, p, atol=1e-9)
+    killed = np.array([True, True, False, True])
+    assert next_shares(seen, active=killed, served=served)[2] == 0
+
+
+def test_results() -> None:
+    shares = np.full((5, 2), 0.5)
+    clear = result(releases(np.tile([300.0, 400.0], (5, 1)), shares, 20_000, 5.0), 1)
+    assert clear.verdict == "better"
+    assert clear.effect == pytest.approx(0.01)
+    assert clear.low < clear.effect < clear.high
+    assert clear.lift is not None
+    assert clear.lift[0] < 1 / 3 < clear.lift[1]
+    assert result(releases(np.tile([400.0, 300.0], (5, 1)), shares, 20_000, 5.0), 1).verdict == "worse"
+    assert result(releases(np.tile([300.0, 305.0], (5, 1)), shares, 20_000, 5.0), 1).verdict == "open"
+    assert result(releases(np.tile([3.0, 1.0], (1, 1)), shares[:1], 200, 50.0), 1).lift is None
+    nothing = Releases(np.zeros((1, 2)), np.array([[1.0, 0.0]]), np.ones((1, 2), bool), [1.0], 100.0)
+    assert result(nothing, 1).verdict == "open"
+
+
+def test_sample_ratios() -> None:
+    shares = np.full((20, 2), 0.5)
+    right = np.random.default_rng(1).binomial(10_000, 0.5, 20)
+    counts = np.stack([right, 10_000 - right], axis=1)
+    assert not sample_ratio(counts, shares).any()
+    counts[:, 1] = (0.95 * counts[:, 1]).astype(int)
+    assert sample_ratio(counts, shares).all()
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "versions", "laplace", "gauss"),
+    [(0.5, 5, 14.1, 18.0), (1.0, 5, 7.07, 9.45), (1.0, 30, 42.4, 23.1), (2.0, 30, 21.2, 12.2), (1.0, 31, 43.8, 23.5)],
+)
+def test_noise(epsilon: float, versions: int, laplace: float, gauss: float) -> None:
+    kind, deviation = noise_deviation(versions, epsilon, 1e-6)
+    assert deviation == pytest.approx(min(laplace, gauss), rel=0.01)
+    assert kind == ("laplace" if laplace < gauss else "gaussian")
+    assert noise_deviation(versions, epsilon, 0.0)[1] == pytest.approx(laplace, rel=0.01)
+
+
+def test_lengths() -> None:
+    assert version_length(3, 2_000_000, 0.03, 1.0) == 1
+    assert version_length(3, 20_000, 0.03, 1.0) == 3
+    assert version_length(3, 200, 0.005, 1.0) == max(LENGTHS)
+
+
+def test_bad_releases_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="truth value"):
+        Releases(np.zeros((1, 2)), np.zeros((1, 2)), np.ones((1, 3), bool), np.zeros(1), 1.0)
+    with pytest.raises(InvalidInput):
+        Releases(np.zeros((1, 2)), np.zeros((1, 2)), np.ones((1, 2), bool), np.zeros(1), 0.0)
+
+
+def test_day_levels_do_not_matter() -> None:
+    closed = [month(RATES, 200_000, [5, run], levels=0.3, hold=0.0, kept=0.0)[0] for run in range(8)]
+    assert np.mean(closed) > 0.94
+    held = [month(RATES, 200_000, [6, run], levels=0.3, lag=2)[0] for run in range(8)]
+    assert np.mean(held) > 0.88
+
+
+PATTERNS = {
+    "flat": np.ones(30),
+    "week": 1 + 0.5 * np.sin(np.arange(30) * 2 * np.pi / 7),
+    "grow": np.linspace(0.3, 2, 30),
+    "fall": np.linspace(2, 0.3, 30),
+    "random": np.random.default_rng(4).lognormal(0, 0.5, 30),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_equal_arms_are_rarely_declared_different(pattern: str) -> None:
+    runs = 150
+    false = sum(month(np.full(3, 0.03), 20_000, [7, run], traffic=PATTERNS[pattern])[2] for run in range(runs))
+    assert false <= 17  # more than 17 of 150 has probability 5e-4 at .05
+
+
+def test_an_arm_that_loses_replies_loses_traffic() -> None:
+    lost = np.array([0.0, 0.12, 0.0])
+    last = [month(np.full(3, 0.03), 200_000, [8, run], lost=lost)[1][1] for run in range(6)]
+    assert max(last) < 0.05
+
+
+def test_the_loss_so_far_is_bounded() -> None:
+    for run in range(3):
+        *_, seen, lost = month(np.array([0.03, 0.033, 0.036]), 200_000, [9, run])
+        assert lost < loss_so_far(seen) < 12_000
+
+
+class TestPairedArms:
+    """Certified whatever the levels are: the thresholds, who sleeps, and the regret."""
+
+    def plan(self, people: int = 200_000) -> PairedArms:
+        return PairedArms(6, 30, people, mean_at_most=0.1, deviation=42.43)
+
+    def test_certificates(self) -> None:
+        plan, gaps = PairedArms(6, 30, 200_000, mean_at_most=0.05, deviation=42.43), RATES.max() - RATES[:5]
+        assert 10_000 < plan.regret(gaps) + 2000 < plan.regret() < 20_000
+        large = PairedArms(6, 30, 2_000_000, mean_at_most=0.05, deviation=42.43)
+        assert large.regret(gaps) < 20_000 < large.regret() < 100_000 < 440_000
+        exact = PairedArms(6, 30, 200_000, mean_at_most=0.05)
+        gauss = PairedArms(6, 30, 200_000, mean_at_most=0.05, deviation=23.1, gaussian=True)
+        assert exact.regret(gaps) < gauss.regret(gaps) < plan.regret(gaps)
+
+    def test_thresholds_are_rarely_passed_by_equal_arms(self) -> None:
+        """A sum of differences passes its threshold at a state with probability exp(-level) at most."""
+        plan, generator, runs = self.plan(20_000), np.random.default_rng(2), 20_000
+        counts = plan.people * plan.base
+        for known in (1, 8):
+            sums = generator.poisson(counts * 0.1 * known, (runs, 2)).astype(float)
+            sums += generator.laplace(size=(runs, known, 2)).sum(axis=1) * 30.0
+            passed = (np.diff(sums, axis=1)[:, 0] / counts >= plan.threshold(known)).mean()
+            allowed = np.exp(-plan._level(known))
+            assert passed <= allowed + 5.5 * np.sqrt(allowed / runs)
+
+    def test_measured_regret_is_below_the_certificate_under_day_levels(self) -> None:
+        plan, gaps = self.plan(), RATES.max() - RATES[:5]
+        found = [month(RATES, 200_000, [10, run], levels=0.3, paired=plan) for run in range(6)]
+        assert max(lost for *_, lost in found) < plan.regret(gaps)
+        assert np.mean([closed for closed, *_ in found]) > 0.8
+
+    def test_bad_parameters_are_refused(self) -> None:
+        with pytest.raises(InvalidInput, match="arms"):
+            PairedArms(1, 30, 100)
+        with pytest.raises(InvalidInput, match="mean_at_most"):
+            PairedArms(2, 30, 100, mean_at_most=0.0)

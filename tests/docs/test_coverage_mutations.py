@@ -1,0 +1,89 @@
+"""The last column of `docs/coverage.md` is true: a wrong edit of the code of a row makes a test of that row fail."""
+
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+
+from docs.coverage_mutations import MUTATIONS, ROOT, Mutation
+from docs.test_coverage import PAPERS, looked_up, named
+
+
+def checks_of(cells):
+    """The tests that a row names."""
+    return [name for name in named(cells[4]) if name.startswith("tests/")]
+
+
+ROWS = {
+    f"{paper}:{cells[0]}": cells
+    for paper, (_, *rows) in PAPERS.items()
+    for cells in rows
+    if named(cells[2]) and checks_of(cells)
+}
+
+
+def modules_of(cells):
+    """The modules that define what the row names."""
+    found = set()
+    for name in named(cells[2]) + named(cells[3]):
+        path = name.partition("(")[0]
+        while path and not path.startswith("tacit "):
+            thing = looked_up(path)
+            thing = thing.fget if isinstance(thing, property) else getattr(thing, "func", thing)
+            module = inspect.getmodule(thing) if thing is not None else None
+            if module is not None:
+                found.add(module.__name__)
+            path = path.rpartition(".")[0]
+    return found
+
+
+def test_every_row_has_a_mutation():
+    assert set(MUTATIONS) == set(ROWS)
+
+
+@pytest.mark.parametrize("key", MUTATIONS)
+def test_a_mutation_edits_the_code_that_the_row_names(key):
+    mutation = MUTATIONS[key]
+    text = mutation.path.read_text()
+    edited = mutation.edited(text)
+    compile(edited, mutation.module, "exec")
+    assert edited != text
+    assert mutation.module in modules_of(ROWS[key])
+    assert mutation.test.partition("[")[0] in checks_of(ROWS[key])
+
+
+def test_an_edit_that_fits_nowhere_or_twice_is_refused():
+    mutation = Mutation("tests/nowhere.py::test_nothing", "tacit.nowhere", "a + b", "a - b")
+    assert mutation.edited("c = a + b") == "c = a - b"
+    for text in ("c = a", "c = a + b + a + b"):
+        with pytest.raises(ValueError, match="once"):
+            mutation.edited(text)
+
+
+def outcome(*arguments):
+    """The exit code of `python -m docs.coverage_mutations`, and what it printed."""
+    sources = os.pathsep.join(path for path in (str(ROOT / "src"), os.environ.get("PYTHONPATH", "")) if path)
+    done = subprocess.run(
+        [sys.executable, "-m", "docs.coverage_mutations", *arguments],
+        cwd=ROOT / "tests",
+        env=os.environ | {"PYTHONPATH": sources},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", MUTATIONS)
+def test_the_named_test_fails_with_the_mutation(key):
+    code, printed = outcome(key)
+    assert code == pytest.ExitCode.TESTS_FAILED, printed
+
+
+@pytest.mark.slow
+def test_the_named_tests_pass_without_mutations():
+    code, printed = outcome()
+    assert code == pytest.ExitCode.OK, printed
