@@ -11,6 +11,13 @@ FORMULAS = [
     for page in sorted(DOCS.rglob("*.md"))
     for index, body in enumerate(re.findall(r"^\$\$\n(.*?)\n\$\$$", page.read_text(), re.DOTALL | re.MULTILINE))
 ]
+INLINE = re.compile(r"(?<![\\$])\$(?![\s$])([^$\n]*?[^\s\\$])\$(?![\d$])")  # as the site's Markdown reads it
+
+
+def in_lines(page):
+    """The formulas that stand in the lines of a page, outside of code and displays."""
+    text = re.sub(r"^(```|\$\$)[^\n]*\n.*?^\1$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return INLINE.findall(re.sub(r"`[^`\n]*`", "", text))
 
 
 def test_formulas_stand_between_two_lines_of_dollars():
@@ -32,9 +39,21 @@ def test_a_formula_is_typeset(body):
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
+def test_formulas_in_a_line_are_typeset(page):
+    pytest.importorskip("latex2mathml")
+    from scripts.docs.hooks import on_page_content
+
+    for body in in_lines(page):
+        html = on_page_content(f'<span class="arithmatex">\\({body}\\)</span>', None, None, None)
+        assert html.startswith("<math")
+        assert "\\" not in re.sub(r'alttext="[^"]*"', "", html), body
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: str(page.relative_to(DOCS)))
 def test_no_star_and_no_index_is_taken_for_emphasis(page):
     markdown = pytest.importorskip("markdown")
     text = re.sub(r"^\$\$\n.*?\n\$\$$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    text = INLINE.sub("", text)
     html = markdown.markdown(text, extensions=["fenced_code", "tables"])
     html = re.sub(r"<(pre|code)\b.*?</\1>", "", html, flags=re.DOTALL)
     assert re.findall(r"\w<em>[^<]*</em>|<em>[^<]*</em>\w", html) == []
