@@ -178,6 +178,10 @@ CONTROLS = (
         by_test("store.test_persons", "test_threads_never_exceed_the_limit", fixtures=(store,)),
     ),
     Control(
+        "an erasure resets a person's count", "store", swap(store_rows, "ERASED", lambda honest: 0),
+        by_test("store.test_persons", "test_a_person_who_was_erased_never_counts_again", fixtures=(path,)),
+    ),
+    Control(
         "feedback past the limit is not looked at", "store",
         swap(Learner, "checked", lambda honest: lambda *_: None),
         by_test(

@@ -350,7 +350,7 @@ class Turn:
             if before.startswith("-") if before else stood >= self._limit:
                 said = hashed(self._salt, "feedback", written(self.learner.checked(round, feedback)))
                 tag, feedback, value = f"-{digest}:{said}", None, MISSING
-                if before not in (None, tag):
+                if before not in (None, tag, f"-{digest}:"):  # the last one: it was erased
                     raise reported_otherwise(round)
         self.learner.settle(round, feedback)
         if tag and not tag.startswith("-") and before is None:

@@ -16,6 +16,7 @@ from tacit.store.engines import Transaction
 from tacit.store.plans import plan_to_text
 from tacit.store.schema import fresh_salt, hashed
 
+ERASED = 2**31 - 1  # rounds of a person who was erased: above every limit
 _COLUMNS = "id, signature, request, guarantee, ledger, epoch, rounds, ended_at, plan"
 
 
@@ -153,19 +154,30 @@ def end(transaction: Transaction, number: int) -> None:
     )
 
 
-def erase(transaction: Transaction, person: str) -> None:
-    """Delete the hashes of a person from every learner."""
-    for number, salt in transaction.rows("SELECT id, salt FROM tacit_learners WHERE salt IS NOT NULL"):
+def erase(transaction: Transaction, person: str) -> list[tuple[int, int]]:
+    """Forget what a person said in open rounds, and count nothing of theirs any more; the epochs of changed learners.
+
+    The hash stays, as one that stood in every round: without it a person who comes back would count beyond the limit
+    that the contract calls enforced.
+    """
+    changed = []
+    for number, salt, epoch in transaction.rows("SELECT id, salt, epoch FROM tacit_learners WHERE salt IS NOT NULL"):
         digest = hashed(salt, "person", person)
+        where = {"number": number, "digest": digest}
+        if not transaction.run(
+            "UPDATE tacit_persons SET rounds = :all WHERE learner = :number AND hash = :digest", all=ERASED, **where
+        ):
+            continue
         transaction.run(
-            "DELETE FROM tacit_persons WHERE learner = :number AND hash = :digest", number=number, digest=digest
-        )
-        transaction.run(
-            "UPDATE tacit_feedback SET person = '' WHERE learner = :number AND (person = :digest OR person LIKE :past)",
-            number=number,
-            digest=digest,
+            """UPDATE tacit_feedback SET value = 'null', person = :erased
+                WHERE learner = :number AND value <> '' AND (person = :digest OR person LIKE :past)""",
+            erased=f"-{digest}:",
             past=f"-{digest}:%",
+            **where,
         )
+        transaction.run("UPDATE tacit_learners SET epoch = epoch + 1 WHERE id = :number", number=number)
+        changed.append((int(number), int(epoch) + 1))
+    return changed
 
 
 def shown(action: str) -> Any:

@@ -157,15 +157,17 @@ class Store:
         self._database.checkpoint()
 
     def erase(self, person: str) -> None:
-        """Delete the hashes by which learners count in how many rounds a person stood.
+        """Forget what a person said in open rounds, and count nothing of theirs any more.
 
-        What the person said stays in the states of learners, under their contracts. A person who comes back is
-        counted as another one.
+        Open answers become missing. What was absorbed stays in the states of learners, under their contracts. Where
+        persons are counted a hash stays until the learner ends: it keeps the limit if the person comes back.
         """
         check_person("erase", person)
         with self._database.writing() as transaction:
             transaction.alone()
-            rows.erase(transaction, person)
+            changed = rows.erase(transaction, person)
+        for number, epoch in changed:
+            self._marks.set("learner", number, epoch)
         self._database.checkpoint()
 
     def release(self, name: str) -> None:
