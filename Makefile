@@ -76,13 +76,13 @@ bench-peers: $(READY)
 	$(BIN)/python -m benchmarks.peers
 
 mutants: $(READY)
-	cd tests && ../$(BIN)/python -m planted_bugs
+	cd tests && PYTHONPATH=.. ../$(BIN)/python -m planted_bugs
 
 faults: $(READY)
-	cd tests && ../$(BIN)/python -m faults
+	cd tests && PYTHONPATH=.. ../$(BIN)/python -m faults
 
 attacks: $(READY)
-	cd tests && ../$(BIN)/python -m attacks
+	cd tests && PYTHONPATH=.. ../$(BIN)/python -m attacks
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

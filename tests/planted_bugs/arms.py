@@ -27,9 +27,9 @@ from tacit.testing.rounds import Case
 # Plans are made when they are attacked: a bug may sit in what they keep.
 
 
-def tsallis(batch: int = 1, horizon: int = 3, **contract: Any) -> ArmPlan:
+def tsallis(batch: int = 1, horizon: int = 3, eta: float = 0.3, **contract: Any) -> ArmPlan:
     """Two arms, three batches."""
-    return BatchedTsallis(Arms(n=2, horizon=horizon), 1.0, batch, 0.5, 0.3, 0.2, **contract)
+    return BatchedTsallis(Arms(n=2, horizon=horizon), 1.0, batch, 0.5, eta, 0.2, **contract)
 
 
 def phased(**contract: Any) -> ArmPlan:
@@ -209,7 +209,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "several rounds per person forgotten (batched Tsallis)", "arms",
-        swap(ClippedGeometric, "rate", _one_round), lambda: searched(tsallis(rounds_per_person=2)),
+        swap(ClippedGeometric, "rate", _one_round), lambda: searched(tsallis(eta=0.2, rounds_per_person=2)),
     ),
     Control(
         "a batch released twice (batched Tsallis)", "arms",

@@ -115,7 +115,7 @@ def _nothing(scope: Any) -> bool:
     return False
 
 
-def _fail(*_: Any) -> None:
+def _fail(*_: Any, **__: Any) -> None:
     raise StoreError("The store failed.")
 
 
