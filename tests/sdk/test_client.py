@@ -201,7 +201,8 @@ def test_a_full_queue_drops_the_oldest_and_names_its_version():
         assert replies.add(f"{salt}.{SALT}", 1, 0, 1)
     assert replies.dropped() == {salts[0]: {"full": 1}, salts[1]: {"full": 1}}
     assert [row.salt for row in replies.take(9)] == salts[2:]
-    assert len(replies) == 3 and not replies.add(f"{salts[0]}.{SALT}", 1, 0, 1), "all are under way"
+    assert len(replies) == 3
+    assert not replies.add(f"{salts[0]}.{SALT}", 1, 0, 1), "all are under way"
     assert replies.dropped()[salts[0]] == {"full": 2}
 
 
