@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from make_vectors import document
 
 TOKEN = "tacit_token"
+TYPES = {".js": "text/javascript", ".json": "application/json", ".html": "text/html"}
 SECRET = b"a secret of 32 bytes, for tests."
 
 
@@ -22,11 +23,13 @@ class Service:
         asked: (method, last part of the path, headers) of each request.
         fails: what the next requests are answered with in place of an answer, by the last part of the path.
         closed: salts of closed versions.
+        files: a folder whose files are served under /files.
     """
 
     def __init__(self):
         self.policy, self.killed = json.dumps(lasting()), []
         self.replies, self.rows, self.asked, self.fails, self.closed = {}, [], [], {}, set()
+        self.files = None
         self.changed = threading.Condition()
 
     def answer(self, method, what, headers, body):
@@ -81,9 +84,13 @@ def serving():
 
         def do_GET(self):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            kind = "application/json"
             path, what = self.path.split("?")[0].rsplit("/", 1)
             if path == "/v1/experiments/homepage" and self.headers.get("Authorization") != f"Bearer {TOKEN}":
                 answer = 401, None, b""
+            elif path.startswith("/files"):
+                file = service.files / f"{path}/{what}".removeprefix("/files/")
+                kind, answer = TYPES[file.suffix], (200, None, file.read_bytes())
             else:
                 answer = service.answer(self.command, what, dict(self.headers), body)
             if answer is None:
@@ -91,6 +98,7 @@ def serving():
                 return
             status, etag, content = answer
             self.send_response(status)
+            self.send_header("Content-Type", kind)
             if etag:
                 self.send_header("ETag", etag)
             self.send_header("Content-Length", str(len(content)))

@@ -141,6 +141,7 @@ class Client:
             if opt_out:
                 reason = "opted out"
             elif isinstance(person, str) and person:
+                pid = self._pid(person)
                 if self._overrides and person in self._overrides:
                     arm, reason = self._overrides[person], "override"
                 elif serving.assignment is None:
@@ -148,7 +149,6 @@ class Client:
                 elif time() >= serving.close_at:
                     reason = "closed"
                 else:
-                    pid = self._pid(person)
                     arm, reason = serving.outcomes[serving.assignment.arm(pid)]
                     if reason == "policy":
                         token = f"{serving.salt}.{pid}"
