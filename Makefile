@@ -10,7 +10,7 @@ UV := $(BIN)/uv
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
 
-.PHONY: setup lock pins check test test-all test-spark demo bench bench-peers mutants faults attacks docs wheel clean
+.PHONY: setup lock pins check test test-all test-sdk test-spark demo bench bench-peers mutants faults attacks docs wheel clean
 
 setup: $(READY)
 
@@ -51,6 +51,11 @@ test: $(READY)
 
 test-all: $(READY)
 	$(BIN)/pytest -n 2 -q
+
+# Both SDKs on the same vectors; the one in TypeScript needs node 18 or newer.
+test-sdk: $(READY)
+	cd sdk/typescript && npm ci --no-audit --no-fund && npm test
+	$(BIN)/pytest -q tests/sdk
 
 # Spark comes as source: setuptools, by its hash, builds it.
 $(SPARK)/.ready: pyproject.toml requirements-spark.lock

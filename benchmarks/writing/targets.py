@@ -55,6 +55,7 @@ TARGETS = (
     Target("convex", r"CTRL holds d=20 over bare rank-one loop", 5.0),
     Target("convex", r"CTRL switch t=1e5 d=20 seconds", 0.2),
     Target("tracking", r"(?!.*rounds per second).*", 5.0, about="time over plain fixed share, "),
+    Target("sdk", r"decisions a second .*", 200_000.0, most=False),
     Target("store", r"ratio, store with 8 clients / bare database", 0.5, most=False),
     Target("store", r"99% of decisions with 8 clients, .*", 5.0),
     Target("store", r"ratio, opening one of 1,000 learners / one of ten", 2.0),

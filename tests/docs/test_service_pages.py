@@ -7,15 +7,15 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+import typer.main
 
 import tacit
 from attacks import rows
 from cli.command import run_command
 from server.running import running
-from tacit.server.http import Metrics
+from tacit.cli.app import app
 from tacit.server.tokens import Tokens
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -152,18 +152,12 @@ def through(path, service, place, content):
         return int(connection.makefile("rb").readline().split()[1])
 
 
-def test_alerts_are_about_metrics_that_there_are():
+def test_the_page_names_the_variables_and_files_that_there_are():
     yaml = pytest.importorskip("yaml")
-    scrape, alerts = (yaml.safe_load(block) for block in blocks(DEPLOYMENT, "yaml"))
+    (scrape,) = (yaml.safe_load(block) for block in blocks(DEPLOYMENT, "yaml"))
     assert scrape["scrape_configs"][0]["static_configs"]
-    rules = alerts["groups"][0]["rules"]
-    assert all({"alert", "expr", "for", "annotations"} <= rule.keys() for rule in rules)
-    metrics = Metrics()
-    route = SimpleNamespace(path="/v1/learners/{name}/decisions")
-    metrics.count({"method": "POST", "path": "/v1/learners/a/decisions", "route": route}, 200, 0.01)
-    page = metrics.page().body.decode()
-    named = set(re.findall(r"tacit_\w+", " ".join(rule["expr"] for rule in rules)))
-    assert len(named) == 3
-    for name in named:
-        assert re.search(rf"^{name}\b", page, re.MULTILINE), name
-    assert 'route="/v1/learners/{name}/decisions"' in page
+    for name in re.findall(r"`(deploy/[^`]*)`", DEPLOYMENT):
+        assert (DOCS.parent / name).exists(), name
+    options = [option for option in typer.main.get_command(app).commands["serve"].params if option.envvar]
+    table = dict(re.findall(r"^\| `(TACIT_\w+)` \| `(--\w+)`", DEPLOYMENT, re.MULTILINE))
+    assert table == {option.envvar: option.opts[0] for option in options}

@@ -16,13 +16,22 @@ from tacit.errors import InvalidInput
 from tacit.server.tokens import Tokens
 from tacit.validation import require
 
-Where = Annotated[str, typer.Option("--store", help="File or PostgreSQL address that keeps learners and ledgers.")]
-Kept = Annotated[
-    str | None, typer.Option("--store", help="File or PostgreSQL address that keeps learners and ledgers.")
+Where = Annotated[
+    str,
+    typer.Option("--store", envvar="TACIT_STORE", help="File or PostgreSQL address that keeps learners and ledgers."),
 ]
-Host = Annotated[str, typer.Option(help="Where to listen; other machines reach it only if this is not 127.0.0.1.")]
-Port = Annotated[int, typer.Option(help="Where to listen; 0 is any free port.", min=0, max=65535)]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No line for each answer, only for what fails.")]
+Kept = Annotated[
+    str | None,
+    typer.Option("--store", envvar="TACIT_STORE", help="File or PostgreSQL address that keeps learners and ledgers."),
+]
+Host = Annotated[
+    str,
+    typer.Option(envvar="TACIT_HOST", help="Where to listen; other machines reach it only if this is not 127.0.0.1."),
+]
+Port = Annotated[int, typer.Option(envvar="TACIT_PORT", help="Where to listen; 0 is any free port.", min=0, max=65535)]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", envvar="TACIT_QUIET", help="No line for each answer, only for what fails.")
+]
 Demo = Annotated[
     bool, typer.Option("--demo", help="Instead of a store: an example at work, shown in a browser, removed at the end.")
 ]

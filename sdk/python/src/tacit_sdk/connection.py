@@ -1,0 +1,106 @@
+"""Requests over one kept connection, with an end in time and in size."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+from time import monotonic
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+PIECE = 2**16
+
+
+class Answer(NamedTuple):
+    """What came back."""
+
+    status: int
+    etag: str | None
+    body: bytes
+
+
+class Connection:
+    """Sends one request after another to one address; for one thread.
+
+    Args:
+        url: where the service or another server is; its path comes before that of each request.
+        headers: what goes with every request.
+        timeout: seconds that one answer may take.
+    """
+
+    def __init__(self, url: str, headers: dict[str, str], timeout: float) -> None:
+        self._url, self._headers, self._timeout = url, headers, timeout
+        self._kept: http.client.HTTPConnection | None = None
+
+    def ask(
+        self, method: str, path: str, *, etag: str | None = None, body: bytes | None = None, most: int = 2**20
+    ) -> Answer:
+        """Send a request and return its answer.
+
+        A kept connection that the other side has closed meanwhile is opened again, once: every request here may be sent
+        twice.
+        """
+        headers = dict(self._headers)
+        if etag is not None:
+            headers["If-None-Match"] = etag
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if self._kept is not None:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return self._exchange(self._kept, method, path, headers, body, most)
+        self.close()
+        self._kept = self._opened()
+        try:
+            return self._exchange(self._kept, method, path, headers, body, most)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another one."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            with contextlib.suppress(OSError):
+                kept.close()
+
+    def _opened(self) -> http.client.HTTPConnection:
+        where = urlsplit(self._url)
+        kind = http.client.HTTPSConnection if where.scheme == "https" else http.client.HTTPConnection
+        return kind(where.hostname or "", where.port, timeout=self._timeout)
+
+    def _exchange(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        body: bytes | None,
+        most: int,
+    ) -> Answer:
+        end = monotonic() + self._timeout
+        where = urlsplit(self._url)
+        target = (where.path.rstrip("/") + path) or "/"
+        connection.request(method, f"{target}?{where.query}" if where.query else target, body, headers)
+        response = connection.getresponse()
+        content = b""
+        while piece := response.read1(PIECE):
+            content += piece
+            if len(content) > most:
+                raise http.client.HTTPException("The answer is too long.")
+            if monotonic() > end:
+                raise TimeoutError("The answer takes too long.")
+        if response.will_close:
+            self.close()
+        return Answer(response.status, response.headers.get("ETag"), content)
+
+
+def check_url(url: str, kinds: tuple[str, ...] = ("http", "https")) -> str:
+    """Return an address without its last slash, or raise a `ValueError` in one sentence."""
+    try:
+        where = urlsplit(url)
+        good = where.scheme in kinds and (where.scheme == "file" or bool(where.hostname)) and where.port != 0
+    except (ValueError, AttributeError, TypeError):
+        good = False
+    if not good or where.username is not None or where.fragment:
+        raise ValueError(f"An address must be {' or '.join(kinds)}, with a host and without a password.")
+    return url

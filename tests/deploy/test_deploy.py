@@ -1,0 +1,234 @@
+"""The files of deploy/ fit the program: its variables, its routes, its metrics, and an orderly end."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
+
+import jsonschema
+import pytest
+import typer.main
+import yaml
+
+from deploy import chart
+from server.running import running
+from tacit.cli.app import app
+from tacit.server.http import Metrics
+
+FOLDER = Path(__file__).parents[2] / "deploy"
+CONTAINER = (FOLDER / "Containerfile").read_text()
+COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+ALERTS = yaml.safe_load((FOLDER / "prometheus" / "alerts.yaml").read_text())
+DASHBOARD = json.loads((FOLDER / "grafana" / "tacit.json").read_text())
+
+
+def read_by(command):
+    """The environment variables that a command reads."""
+    options = typer.main.get_command(app).commands[command].params
+    return {option.envvar for option in options if option.envvar}
+
+
+def instructions():
+    """(name, rest) of each instruction of the Containerfile."""
+    lines = re.sub(r"\\\n", " ", re.sub(r"(?m)^\s*#.*\n", "", CONTAINER))
+    return [tuple(line.split(maxsplit=1)) for line in lines.splitlines() if line.strip()]
+
+
+def of(name):
+    return [rest for instruction, rest in instructions() if instruction == name]
+
+
+def container_environment():
+    (text,) = of("ENV")
+    return dict(word.split("=", 1) for word in shlex.split(text))
+
+
+def pod():
+    return chart.rendered(chart.values())["Deployment"]["spec"]["template"]["spec"]
+
+
+def test_every_variable_is_one_that_the_program_reads():
+    known = read_by("serve")
+    assert known == {"TACIT_STORE", "TACIT_HOST", "TACIT_PORT", "TACIT_QUIET"}
+    assert read_by("token") == {"TACIT_STORE"}
+    given = [
+        container_environment(),
+        COMPOSE["services"]["tacit"]["environment"],
+        [variable["name"] for variable in pod()["containers"][0]["env"]],
+    ]
+    for names in given:
+        assert {name for name in names if name.startswith("TACIT_")} == known
+
+
+def test_the_container_has_two_stages_and_no_root():
+    assert next(name for name, _ in instructions()) == "ARG"
+    assert of("FROM") == ["${PYTHON} AS build", "${PYTHON}"]
+    assert of("COPY")[-1] == "--from=build /opt/tacit /opt/tacit"
+    assert of("USER") == ["10001:10001"]
+    last = [name for name, _ in instructions()].index("USER")
+    assert not {name for name, _ in instructions()[last:]} & {"RUN", "COPY", "ADD"}
+    assert of("STOPSIGNAL") == ["SIGTERM"]
+    for command in of("RUN"):
+        if "pip install" in command:
+            assert "--require-hashes" in command or "--constraint requirements.lock" in command
+    for source in (place for copied in of("COPY")[:-1] for place in copied.split()[:-1]):
+        assert (FOLDER.parent / source).exists()
+
+
+def test_what_the_container_starts_serves_and_ends_in_order(tmp_path):
+    """The same words and variables as in the container, with another place and port."""
+    (entrypoint,), (arguments,) = (json.loads(of(name)[0]) for name in ("ENTRYPOINT", "CMD"))
+    assert entrypoint == "tacit"
+    environment = container_environment() | {"TACIT_STORE": str(tmp_path / "decisions.db"), "TACIT_PORT": "0"}
+    environment |= {"TACIT_HOST": "127.0.0.1", "PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    command = [sys.executable, "-m", "tacit.cli.main", arguments, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd="/") as child:
+        address = json.loads(child.stdout.readline())["address"]
+        (check,) = of("HEALTHCHECK")
+        probe = json.loads(check[check.index("[") :])
+        probe[0] = sys.executable
+        there = environment | {"TACIT_PORT": address.rpartition(":")[2]}
+        assert subprocess.run(probe, env=there, timeout=60).returncode == 0
+        assert subprocess.run(probe, env=there | {"TACIT_PORT": "1"}, stderr=subprocess.DEVNULL).returncode == 1
+        with urllib.request.urlopen(f"{address}/metrics", timeout=30) as answer:
+            assert answer.status == 200
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(60) == 0
+    assert {path.name.split(".db")[0] for path in tmp_path.iterdir()} == {"decisions"}, (
+        "nothing but the store was written"
+    )
+
+
+def test_the_services_of_the_compose_file():
+    services = COMPOSE["services"]
+    assert services.keys() == {"tacit", "db", "prometheus"}
+    ours = services["tacit"]
+    assert (FOLDER / ours["build"]["context"] / ours["build"]["dockerfile"]).samefile(FOLDER / "Containerfile")
+    assert ours["read_only"]
+    assert ours["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in ours["security_opt"]
+    assert ours["stop_grace_period"] == "60s"
+    for service in services.values():
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            assert source in COMPOSE["volumes"] or (FOLDER / source).is_dir()
+    assert "fsync=on" in services["db"]["command"]
+    assert services["prometheus"]["profiles"] == ["metrics"], "only if it is asked for"
+    passwords = [services["tacit"]["environment"]["PGPASSWORD"], services["db"]["environment"]["POSTGRES_PASSWORD"]]
+    assert all(password.startswith("${POSTGRES_PASSWORD:?") for password in passwords), "no password stands in the file"
+
+
+def test_the_chart_has_what_a_cluster_wants():
+    found = chart.rendered(chart.values())
+    assert found.keys() == {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"}
+    labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    selectors = [
+        found["Deployment"]["spec"]["selector"]["matchLabels"],
+        found["Service"]["spec"]["selector"],
+        found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+        found["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
+    ]
+    assert all(selector == labels for selector in selectors)
+    (container,) = pod()["containers"]
+    assert pod()["enableServiceLinks"] is False, "a Service named tacit would set TACIT_PORT"
+    assert pod()["securityContext"]["runAsUser"] == int(of("USER")[0].split(":")[0])
+    assert pod()["terminationGracePeriodSeconds"] == 60
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
+    }  # fmt: skip
+    store = container["env"][0]
+    assert store == {"name": "TACIT_STORE", "valueFrom": {"secretKeyRef": {"name": "tacit-store", "key": "address"}}}
+    assert all(isinstance(variable.get("value", ""), str) for variable in container["env"])
+    assert container["resources"] == chart.values()["resources"]
+
+
+def test_metrics_of_the_chart_are_asked_for_by_name():
+    found = chart.rendered(chart.values(metrics_enabled=True))
+    monitor = found["ServiceMonitor"]["spec"]
+    assert monitor["selector"]["matchLabels"].items() <= found["Service"]["metadata"]["labels"].items()
+    assert monitor["endpoints"] == [{"port": "http", "path": "/metrics"}]
+    assert found["Service"]["metadata"]["labels"][monitor["jobLabel"]] == "tacit", "alerts ask for this job"
+    assert len(found["NetworkPolicy"]["spec"]["ingress"][0]["from"]) == 2
+
+
+@pytest.mark.parametrize(
+    "changed", [{"replicas": 0}, {"port": 80}, {"store_secret": ""}, {"image_tag": 3}, {"extra": 1}]
+)
+def test_values_that_cannot_be_meant_are_refused(changed):
+    schema = json.loads((FOLDER / "helm" / "values.schema.json").read_text())
+    jsonschema.validate(chart.values(), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(chart.values(**changed), schema)
+
+
+def test_probes_ask_for_routes_that_there_are(tmp_path):
+    container = pod()["containers"][0]
+    paths = {container[probe]["httpGet"]["path"] for probe in ("startupProbe", "readinessProbe")}
+    with running(tmp_path / "decisions.db") as service:
+        for path in paths:
+            assert service.ask("GET", path, token="")[0] == 200
+
+
+def metrics_page():
+    metrics = Metrics()
+    route = SimpleNamespace(path="/v1/learners/{name}/decisions")
+    metrics.count({"method": "POST", "path": "/v1/learners/a/decisions", "route": route}, 200, 0.01)
+    return metrics.page().body.decode()
+
+
+def expressions():
+    """The expressions of alerts and of the dashboard."""
+    yield from (rule["expr"] for group in ALERTS["groups"] for rule in group["rules"])
+    yield from (target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"])
+
+
+def test_alerts_and_dashboard_are_about_metrics_that_there_are():
+    page = metrics_page()
+    named = {name for expression in expressions() for name in re.findall(r"tacit_\w+", expression)}
+    assert named >= {"tacit_requests_total", "tacit_request_seconds_bucket", "tacit_decisions_total"}
+    for name in named:
+        assert re.search(rf"^{name}\b", page, re.MULTILINE), name
+    for expression in expressions():
+        for label in re.findall(r"(\w+)(?:=~|!=|=)\"", expression):
+            assert label == "job" or f'{label}="' in page, label
+    assert 'route="/v1/learners/{name}/decisions"' in page
+
+
+def test_alerts_have_all_their_parts():
+    for group in ALERTS["groups"]:
+        for rule in group["rules"]:
+            assert rule.keys() == {"alert", "expr", "for", "labels", "annotations"}
+            assert rule["labels"]["severity"] in ("page", "ticket")
+            assert rule["annotations"]["summary"].endswith(".")
+    scrape = yaml.safe_load((FOLDER / "prometheus" / "prometheus.yaml").read_text())
+    assert scrape["rule_files"] == ["alerts.yaml"]
+    (job,) = scrape["scrape_configs"]
+    assert job["job_name"] == "tacit"
+    assert job["static_configs"] == [{"targets": ["tacit:8000"]}]
+
+
+def test_the_dashboard_can_be_imported():
+    (source,) = DASHBOARD["templating"]["list"]
+    assert (source["name"], source["type"]) == ("source", "datasource")
+    places = set()
+    for panel in DASHBOARD["panels"]:
+        assert panel["datasource"] == {"type": "prometheus", "uid": "${source}"}
+        assert panel["title"]
+        assert panel["targets"]
+        where = panel["gridPos"]
+        covered = {
+            (x, y)
+            for x in range(where["x"], where["x"] + where["w"])
+            for y in range(where["y"], where["y"] + where["h"])
+        }
+        assert max(x for x, _ in covered) < 24
+        assert not covered & places, "panels lie beside each other"
+        places |= covered
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
