@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
@@ -182,5 +183,14 @@ CONTROLS = (
     Control(
         "both statistics are charged as if one were free", "estimators",
         swap(ridge, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
+    ),
+    Control(
+        "margins and probabilities move with the threshold", "estimators",
+        swap(
+            classifier.PrivateLinearClassifier, "decision_function",
+            lambda honest: lambda self, X: honest(self, X) - self.threshold_,
+        ),
+        by_test("estimators.test_weights", "test_the_threshold_moves_predictions_and_nothing_else",
+                PrivateLogisticRegression),
     ),
 )  # fmt: skip
