@@ -13,9 +13,13 @@ from tacit.estimators.linear_model import PrivacyWarning  # noqa: E402
 from tacit.estimators.pipeline import PrivatePipeline, private_pipeline  # noqa: E402
 from tacit.estimators.ridge import PrivateRidge  # noqa: E402
 from tacit.estimators.scaling import PrivateStandardScaler  # noqa: E402
+from tacit.estimators.table import Bounds, Categories, Hashed, PublicTable  # noqa: E402
 
 __all__ = [
     "LEDGER",
+    "Bounds",
+    "Categories",
+    "Hashed",
     "Ledger",
     "ParquetBatches",
     "PrivacyWarning",
@@ -25,6 +29,7 @@ __all__ = [
     "PrivatePipeline",
     "PrivateRidge",
     "PrivateStandardScaler",
+    "PublicTable",
     "UsefulnessWarning",
     "private_pipeline",
 ]
