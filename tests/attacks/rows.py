@@ -66,6 +66,8 @@ CHECKED = {
     "sealed_batches_repeat": AGAIN,
 }
 
+STATISTICS = "move a statistic or a score by one extreme record"
+
 LEARNERS, ESTIMATORS, STORE, SERVICE, FLEET = "learners", "estimators", "store", "service", "fleet"
 TABLE = "PublicTable"
 FOLDERS = {"store": STORE, "faults": STORE, "server": SERVICE, "spark": FLEET}
@@ -81,6 +83,7 @@ TRIED_ON: dict[str, tuple[str, ...]] = {
     CELLS: (TABLE,),
     WORDS: ("PrivatePipeline", "PrivateGridSearch"),
     SCORES: ("PrivateGridSearch",),
+    STATISTICS: ("PrivateMean", "PrivateHistogram", "PrivateQuantile", "PrivateCovariance", "PrivateScore"),
     BUFFER: (LEARNERS, ESTIMATORS, FLEET),
     NUMPY: (LEARNERS, "PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge", "PrivateStandardScaler"),
     **dict.fromkeys((OTHER_ROWS, OLDER_STATE, TWO_KEYS, TWICE, ORDER, ROOT, COPIED_STATE), (FLEET,)),

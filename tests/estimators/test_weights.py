@@ -108,13 +108,13 @@ def test_no_weight_moves_the_model_by_more_than_the_bound(kind, relation):
 @pytest.mark.parametrize("with_intercept", [True, False])
 def test_a_weight_changes_nothing_about_other_records(make, with_intercept, monkeypatch):
     """Long rows with small targets, which one record of another weight had let be clipped before the products."""
-    sums, honest = [], ridge._integer_sums
+    sums, honest = [], ridge.integer_sums
 
     def noted(*given):
         sums.append(honest(*given))
         return sums[-1]
 
-    monkeypatch.setattr(ridge, "_integer_sums", noted)
+    monkeypatch.setattr(ridge, "integer_sums", noted)
     rows = make(10 * Randomness.replayable(5).stream("data").standard_normal((300, 3)))
     for last in (1.0, 0.0, 1 - 1e-9):
         weights = np.append(np.ones(299), last)

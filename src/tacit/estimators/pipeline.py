@@ -398,8 +398,8 @@ def without_words(call: Callable[..., Any], *data: Any, **params: Any) -> Any:
             warnings.warn(warning.message, stacklevel=3)
     if refused:  # not inside of the handler: an error keeps the one that it was raised in
         raise InvalidInput(
-            f"A step of PrivatePipeline could not take the data ({refused}); its words may quote them, and are not "
-            "shown: try the steps before the private ones alone to see them."
+            f"A step that is not private could not take the data ({refused}); its words may quote them, and are not "
+            "shown: try that step alone to see them."
         )
     return found
 

@@ -223,7 +223,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         )
         ratio = cross_ratio(replace)
         source = self._spend(guarantee)
-        sums = _integer_sums(rows, target, norm, lattice.units, ratio)
+        sums = integer_sums(rows, target, norm, lattice.units, ratio)
         released = lattice.release(sums, source, "statistics")
         square, cross = norm**2 * symmetric_matrix(released[:-width], width), norm * released[-width:] / ratio
         values, vectors = np.linalg.eigh(square)
@@ -244,7 +244,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
 
 
 @np.errstate(all="ignore")  # whether something underflows depends on the data
-def _integer_sums(rows: Any, target: FloatArray, norm: float, units: int, ratio: float) -> IntArray:
+def integer_sums(rows: Any, target: FloatArray, norm: float, units: int, ratio: float) -> IntArray:
     """The sums of v v^T and of alpha v y in integers, each record quantised by itself; a cache's worth at a time."""
     width = rows.shape[1]
     size = width * (width + 1) // 2

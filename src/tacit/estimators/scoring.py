@@ -41,6 +41,8 @@ REGRESSOR_SCORES = ("neg_mean_squared_error", "neg_mean_absolute_error")
 
 def check_scoring(owner: str, scoring: Any, model: Any) -> str:
     """The name of a score that this model has and whose sensitivity is proved; None is the first of its kind."""
+    if not hasattr(model, "predict"):
+        raise InvalidInput(f"The 'estimator' parameter of {owner} must be a model that predicts.")
     allowed = CLASSIFIER_SCORES if is_classifier(model) else REGRESSOR_SCORES
     name = allowed[0] if scoring is None else scoring
     if not isinstance(name, str) or name not in allowed:
@@ -48,9 +50,8 @@ def check_scoring(owner: str, scoring: Any, model: Any) -> str:
             f"The 'scoring' parameter of {owner} must be one of {', '.join(allowed)}, by which one record moves a sum "
             f"by at most 1. Got {scoring!r} instead, for which no such bound is proved."
         )
-    needed = "predict_proba" if name in ("neg_log_loss", "neg_brier_score") else "predict"
-    if not hasattr(model, needed):
-        raise InvalidInput(f"The score {name} of {owner} needs a model with {needed}.")
+    if name in ("neg_log_loss", "neg_brier_score") and not hasattr(model, "predict_proba"):
+        raise InvalidInput(f"The score {name} of {owner} needs a model with predict_proba.")
     return name
 
 
