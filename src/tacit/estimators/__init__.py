@@ -11,6 +11,7 @@ from tacit.estimators.grid_search import PrivateGridSearch  # noqa: E402
 from tacit.estimators.ledger import LEDGER, Ledger  # noqa: E402
 from tacit.estimators.linear_model import PrivacyWarning  # noqa: E402
 from tacit.estimators.pipeline import PrivatePipeline, private_pipeline  # noqa: E402
+from tacit.estimators.published import ModelCard  # noqa: E402
 from tacit.estimators.ridge import PrivateRidge  # noqa: E402
 from tacit.estimators.scaling import PrivateStandardScaler  # noqa: E402
 from tacit.estimators.statistics import (  # noqa: E402
@@ -28,6 +29,7 @@ __all__ = [
     "Categories",
     "Hashed",
     "Ledger",
+    "ModelCard",
     "ParquetBatches",
     "PrivacyWarning",
     "PrivateCovariance",

@@ -104,9 +104,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows))
         plan = self._fit_plan(self.algorithm_, self.data_norm_, rows.shape[0], rows.shape[1], count)
+        self.excess_risk_ = None
         if isinstance(plan.model, ObjectivePerturbation):
             facts = f"{rows.shape[0]} rows, {features.shape[1]} features, {count} classes"
             warn_if_useless(plan.model, self._loss(self.data_norm_), facts, self.epsilon, level=2)
+            self.excess_risk_ = float(plan.model.regret_bound)
         source = self._spend(plan.guarantee)
         self._fit_within(plan, features, rows, codes, weights, source)
         return self

@@ -32,6 +32,7 @@ from tacit.estimators.budget import UsefulnessWarning
 from tacit.estimators.ledger import Ledger, spend
 from tacit.estimators.linear_model import randomness_of
 from tacit.estimators.pipeline import PrivatePipeline
+from tacit.estimators.published import Exported
 from tacit.estimators.records import canonical, checked_data, class_labels, is_sparse
 from tacit.estimators.scoring import check_scoring, error_sum
 from tacit.noise.randomness import Randomness
@@ -43,7 +44,7 @@ _RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes"
 
 
 @dataclass(eq=False, repr=False)
-class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
+class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
     """Choose parameters of a private model under one total guarantee.
 
     Args:

@@ -34,6 +34,7 @@ from tacit.errors import InvalidInput, PrivacyError, TacitError
 from tacit.estimators.budget import UsefulnessWarning
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.estimators.linear_model import randomness_of
+from tacit.estimators.published import Exported
 from tacit.estimators.records import class_labels, is_sparse
 from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
@@ -46,7 +47,7 @@ _PUBLIC_ROWS = 1024
 _PUBLIC_ENTRIES = 1 << 22
 
 
-class PrivatePipeline(Pipeline):
+class PrivatePipeline(Exported, Pipeline):
     """Steps of scikit-learn and of this package under one guarantee; make it with `private_pipeline`.
 
     Privacy contract: `guarantee_`, about one record, of everything that the private steps release. Enforced: their

@@ -101,13 +101,14 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self._set_bounds(features, target)
         rows, target = self._weighted(features, target, weights)
         huber, (records, width) = _huber(self.data_norm_), rows.shape
-        self.algorithm_ = self._method()
+        self.algorithm_, self.excess_risk_ = self._method(), None
         if self.algorithm_ == "statistics":
             model = self._from_statistics(rows, target)
         elif self.algorithm_ == "objective":
             plan = self._huber_plan(self.data_norm_, records, width)
             facts = f"{records} rows, {features.shape[1]} features"
             warn_if_useless(plan, huber, facts, self.epsilon, level=2)
+            self.excess_risk_ = float(plan.regret_bound)
             model = self._minimisers(plan, huber, rows, [target], self._spend(plan.guarantee))[0]
         else:
             model = self._passed(self._begun(records, width), rows, target)

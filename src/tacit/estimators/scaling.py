@@ -25,13 +25,14 @@ from tacit.estimators.budget import statistics_guarantee
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.estimators.linear_model import randomness_of
 from tacit.estimators.noisy_statistics import NoisyStatistics
+from tacit.estimators.published import Exported
 from tacit.estimators.records import checked_data
 from tacit.noise.lattice import moments_shift, quantise_moments
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_choice, check_privacy
 
 
 @dataclass(eq=False, repr=False)
-class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Centre and scale each feature by private estimates of its mean and standard deviation.
 
     Args:

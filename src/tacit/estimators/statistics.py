@@ -37,6 +37,7 @@ from tacit.estimators.ledger import Ledger, spend
 from tacit.estimators.linear_model import randomness_of
 from tacit.estimators.noisy_statistics import NoisyStatistics
 from tacit.estimators.pipeline import without_words
+from tacit.estimators.published import Published
 from tacit.estimators.records import checked_data
 from tacit.estimators.ridge import integer_sums
 from tacit.estimators.scaling import public_limits
@@ -51,7 +52,7 @@ from tacit.validation import FloatArray, check_choice, check_integer, check_numb
 _ROUNDED = 1 - 1e-9
 
 
-class PrivateStatistic(BaseEstimator, ABC):
+class PrivateStatistic(Published, BaseEstimator, ABC):
     """What the statistics share: a budget, a relation, the record of the spending."""
 
     epsilon: float
