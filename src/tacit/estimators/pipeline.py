@@ -22,8 +22,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
-from sklearn.utils import get_tags
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils.metaestimators import available_if
 
 from tacit.accounting.calibration import largest
@@ -36,6 +35,7 @@ from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.estimators.linear_model import randomness_of
 from tacit.estimators.published import Exported
 from tacit.estimators.records import class_labels, is_sparse
+from tacit.estimators.stateless import learns_nothing
 from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
 from tacit.validation import check_choice, check_number, check_privacy
@@ -403,32 +403,6 @@ def without_words(call: Callable[..., Any], *data: Any, **params: Any) -> Any:
             "shown: try that step alone to see them."
         )
     return found
-
-
-def learns_nothing(step: Any) -> bool:
-    """Whether a step of this kind and declaration does to a row what does not depend on other rows.
-
-    >>> learns_nothing(OneHotEncoder(categories=[["a", "b"]])), learns_nothing(OneHotEncoder())
-    (True, False)
-    """
-    if step in (None, "passthrough", "drop"):
-        return True
-    if isinstance(step, ColumnTransformer):
-        parts = [(part, columns) for _, part, columns in step.transformers] + [(step.remainder, [])]
-        return all(learns_nothing(part) and not callable(columns) for part, columns in parts)
-    if isinstance(step, FeatureUnion):
-        return all(learns_nothing(part) for _, part in step.transformer_list)
-    if isinstance(step, Pipeline):
-        return all(learns_nothing(part) for _, part in step.steps)
-    if isinstance(step, OneHotEncoder):
-        rare = step.min_frequency is not None or step.max_categories is not None
-        return not isinstance(step.categories, str) and not rare
-    if isinstance(step, OrdinalEncoder):
-        rare = step.min_frequency is not None or step.max_categories is not None
-        return not isinstance(step.categories, str) and not rare
-    if isinstance(step, SimpleImputer):
-        return step.strategy == "constant" and step.fill_value is not None and not step.add_indicator
-    return isinstance(step, PolynomialFeatures) or not get_tags(step).requires_fit
 
 
 def _parts(step: Any) -> list[Any]:

@@ -27,6 +27,7 @@ from tacit import markup
 from tacit.accounting.rounding import rounded_up
 from tacit.errors import InvalidInput
 from tacit.estimators.scoring import check_scoring
+from tacit.estimators.stateless import learns_nothing
 from tacit.version import __version__
 
 # Not about the model: where noise came from is in the contract, where it was written down is the owner's.
@@ -220,8 +221,6 @@ def _uncovered(step: Any, before: Any) -> list[str]:
             if getattr(step, name, 0) is None and not (name == "data_norm" and table) and not hasattr(step, "steps")
         ]
         return [f"{name} was read off the data, which the guarantee does not cover." for name in missing]
-    from tacit.estimators.pipeline import learns_nothing  # which knows this module
-
     return [] if learns_nothing(step) else ["fitted on the data, and the guarantee does not cover what it learns."]
 
 
