@@ -31,7 +31,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators.budget import UsefulnessWarning
 from tacit.estimators.ledger import Ledger, spend
 from tacit.estimators.linear_model import randomness_of
-from tacit.estimators.pipeline import PrivatePipeline
+from tacit.estimators.pipeline import PrivatePipeline, table_shape
 from tacit.estimators.published import Exported
 from tacit.estimators.records import canonical, checked_data, class_labels, is_sparse
 from tacit.estimators.scoring import check_scoring, error_sum
@@ -186,10 +186,8 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         """
         names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
         if isinstance(self._private, PrivatePipeline) and self._private.takes_tables:
-            width = len(names) if names is not None else int(np.shape(X)[1]) if np.ndim(X) == 2 else 0
-            if not width:
-                raise InvalidInput("The rows of PrivateGridSearch must be a table of two axes.")
-            _, target = checked_data(self, np.zeros((len(X), width)), y)
+            count, width = table_shape(X)
+            _, target = checked_data(self, np.zeros((count, width)), y)
             rows = X.copy().iloc if names is not None else np.array(X, dtype=object)
             return rows, target, (width, False, names)
         features, target = checked_data(self, X, y, accept_sparse="csr")

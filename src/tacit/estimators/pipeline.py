@@ -212,7 +212,7 @@ class PrivatePipeline(Exported, Pipeline):
         declared = self.classes
         classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
         names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
-        return _Shape(*_shape(X), classes, is_sparse(X), names)
+        return _Shape(*table_shape(X), classes, is_sparse(X), names)
 
     def _private_steps(self) -> dict[str, Any]:
         check_privacy("PrivatePipeline", self.epsilon, self.delta)
@@ -527,7 +527,7 @@ def _made(name: str, step: Any, table: Any, labels: Any) -> Any:
     )
 
 
-def _shape(X: Any) -> tuple[int, int]:
+def table_shape(X: Any) -> tuple[int, int]:
     """Rows and columns of a table, whatever holds it."""
     try:
         shape = X.shape if hasattr(X, "shape") else np.shape(X)
