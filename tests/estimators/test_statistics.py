@@ -204,6 +204,8 @@ def test_scores_of_a_model():
         PrivateScore(ridge, **options).fit(X, y)
     with pytest.raises(InvalidInput, match="must be a model that predicts"):
         PrivateScore(None, **options).fit(X, y)
+    with pytest.raises(InvalidInput, match="one label for each row"):
+        PrivateScore(model, **options).fit(X, y[:-1])
     with pytest.raises(InvalidInput, match="at least one record"):
         PrivateScore(model, **options).fit(X[:0], y[:0])
 

@@ -477,12 +477,12 @@ class PrivateScore(PrivateStatistic):
         count = len(labels)
         if not count:
             raise InvalidInput("PrivateScore needs at least one record.")
+        if count != (rows.shape[0] if hasattr(rows, "shape") else len(rows)):
+            raise InvalidInput("PrivateScore needs one label for each row.")
         if name == "roc_auc":
             return self._area(rows, labels, count)
         noise = self._noise(1.0, 1.0)
         errors = without_words(record_errors, name, self.estimator, rows, labels, self.label_bound)
-        if errors.shape != (count,):
-            raise InvalidInput("PrivateScore needs one label for each row.")
         source = self._spend(count, 1)
         whole = noise.whole(np.where(errors < 1.0, np.maximum(errors, 0.0), 1.0))  # 1 where it is not a number
         share = float(np.clip(noise.release(np.array([np.sum(whole)]), source, "errors")[0] / count, 0.0, 1.0))
