@@ -24,7 +24,7 @@ SEEDS = 10
 
 @cache
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels 0, 1 (wine: also 2)."""
+    """Features and labels 0, 1 (wine and digits, 10 classes: more)."""
     if name == "breast cancer":
         return load_breast_cancer(return_X_y=True)
     if name == "digits":
@@ -34,17 +34,62 @@ def data(name: str) -> tuple[np.ndarray, np.ndarray]:
         return load_wine(return_X_y=True)
     if name == "100k x 50":
         return make_classification(100_000, 50, flip_y=0.1, random_state=42)
-    if name == "5% positives":
-        return few_positives()
+    if name.endswith("% positives"):
+        return few_positives(float(name.split("%")[0]) / 100)
+    if name == "digits, 10 classes":
+        return load_digits(return_X_y=True)
+    if name in MADE:
+        return MADE[name](np.random.default_rng(42))
     return make_classification(100_000, 20, flip_y=0.1, random_state=42)
 
 
-def few_positives() -> tuple[np.ndarray, np.ndarray]:
-    """20,000 x 20; one record in twenty is positive: the top of a noisy linear score."""
+def few_positives(share: float) -> tuple[np.ndarray, np.ndarray]:
+    """20,000 x 20; this share of the records is positive: the top of a noisy linear score."""
     generator = np.random.default_rng(42)
     X, weights = generator.standard_normal((20_000, 20)), generator.standard_normal(20)
     score = X @ weights / np.linalg.norm(weights) + 0.5 * generator.standard_normal(20_000)
-    return X, (score > np.quantile(score, 0.95)).astype(int)
+    return X, (score > np.quantile(score, 1 - share)).astype(int)
+
+
+def text_like(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """4,000 x 2,000: 60 words a row from Zipf's law, one word in ten from a topic that the label names; unit rows."""
+    common = 1 / np.arange(1, 2001)
+    y = generator.integers(2, size=4000)
+    X = np.zeros((4000, 2000))
+    for row, label in zip(X, y, strict=True):
+        words = generator.choice(2000, 54, p=common / common.sum())
+        topic = 200 + 100 * label + generator.integers(100, size=6)
+        np.add.at(row, np.append(words, topic), 1.0)
+    X = np.log1p(X) * np.log(4000 / (1 + np.count_nonzero(X, axis=0)))
+    return X / np.linalg.norm(X, axis=1)[:, None], y
+
+
+def heavy_tails(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """20,000 x 20: features of Student's law with two degrees of freedom, logistic labels."""
+    X, weights = generator.standard_t(2, (20_000, 20)), generator.standard_normal(20)
+    return X, (generator.random(20_000) < 1 / (1 + np.exp(-X @ weights))).astype(int)
+
+
+def one_hot(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """20,000 x 200: ten categories of twenty values each, logistic labels; unit rows."""
+    codes = generator.integers(20, size=(20_000, 10)) + 20 * np.arange(10)
+    X = np.zeros((20_000, 200))
+    np.put_along_axis(X, codes, 1.0, axis=1)
+    return X / np.sqrt(10), (generator.random(20_000) < 1 / (1 + np.exp(-X @ generator.standard_normal(200)))).astype(
+        int
+    )
+
+
+def wide(generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """2,000 x 1,000: more than half as many features as training rows, fifty of which matter."""
+    X, weights = generator.standard_normal((2000, 1000)), np.zeros(1000)
+    weights[:50] = generator.standard_normal(50)
+    return X, (X @ weights + generator.standard_normal(2000) > 0).astype(int)
+
+
+MADE = {"text": text_like, "heavy tails": heavy_tails, "one-hot": one_hot, "wide": wide}
+NOT_STANDARDISED = ("text", "one-hot")
+"""Rows whose norm is public already."""
 
 
 def split(name: str, seed: int) -> list[np.ndarray]:
@@ -52,7 +97,7 @@ def split(name: str, seed: int) -> list[np.ndarray]:
     X, y = data(name)
     train, test, train_labels, test_labels = train_test_split(X, y, test_size=0.3, random_state=seed)
     scaler = StandardScaler().fit(train)
-    rows = [scaler.transform(part) for part in (train, test)]
+    rows = [part if name in NOT_STANDARDISED else scaler.transform(part) for part in (train, test)]
     return [part / np.maximum(1.0, np.linalg.norm(part, axis=1))[:, None] for part in rows] + [
         train_labels,
         test_labels,

@@ -42,6 +42,10 @@ TOKENS = "come without a token, or with a wrong, expired, revoked or second one,
 REPEATED = "ask again under the same key, or settle a round again"
 SEEDED = "ask for a learner that was made with a seed"
 STOPPED = "keep everybody else waiting: by a learner that is too large, or by many readers and viewers of one token"
+# Against tables, pipelines and searches of estimators.
+CELLS = "put any cell into a table: odd types, missing values, words among numbers"
+WORDS = "make a step of a pipeline raise, or warn, about a cell"
+SCORES = "move a score by one record: rows that overflow, margins that are no numbers, labels nobody declared"
 
 CHECKED = {
     "secrets_are_not_copied": COPY,
@@ -62,7 +66,10 @@ CHECKED = {
     "sealed_batches_repeat": AGAIN,
 }
 
+STATISTICS = "move a statistic or a score by one extreme record"
+
 LEARNERS, ESTIMATORS, STORE, SERVICE, FLEET = "learners", "estimators", "store", "service", "fleet"
+TABLE = "PublicTable"
 FOLDERS = {"store": STORE, "faults": STORE, "server": SERVICE, "spark": FLEET}
 """What the tests of a folder attack, unless they say more."""
 TRIED_ON: dict[str, tuple[str, ...]] = {
@@ -73,6 +80,10 @@ TRIED_ON: dict[str, tuple[str, ...]] = {
     RAISE: ("BanditFW", "PrivateFTRL", "CTRL", "OnlineToBatch", "AveragedFTRL"),
     PICKLE: ("PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge"),
     SWITCHES: (LEARNERS,),
+    CELLS: (TABLE,),
+    WORDS: ("PrivatePipeline", "PrivateGridSearch"),
+    SCORES: ("PrivateGridSearch",),
+    STATISTICS: ("PrivateMean", "PrivateHistogram", "PrivateQuantile", "PrivateCovariance", "PrivateScore"),
     BUFFER: (LEARNERS, ESTIMATORS, FLEET),
     NUMPY: (LEARNERS, "PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge", "PrivateStandardScaler"),
     **dict.fromkeys((OTHER_ROWS, OLDER_STATE, TWO_KEYS, TWICE, ORDER, ROOT, COPIED_STATE), (FLEET,)),

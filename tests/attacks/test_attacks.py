@@ -58,7 +58,7 @@ def test_every_algorithm_of_the_catalogue_is_attacked():
 
 def test_what_is_to_be_attacked_exists():
     assert set(rows.TRIED_ON) <= set(rows.listed())
-    things = {rows.STORE, rows.SERVICE, rows.FLEET}
+    things = {rows.STORE, rows.SERVICE, rows.FLEET, rows.TABLE}
     assert {name for row in rows.listed() for name in wanted(row)} <= learners() | models() | things
     assert all((TESTS / folder).is_dir() for folder in rows.FOLDERS)
 

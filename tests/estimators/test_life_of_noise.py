@@ -6,9 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.dummy import DummyClassifier
 
 from attacks import rows
+from attacks.targets import models
 from estimators.records import SOURCE, two_classes
 from tacit import estimators
 from tacit.errors import ProtocolError
@@ -30,8 +31,16 @@ MADE = {
     "PrivatePipeline": lambda **own: estimators.private_pipeline(
         [estimators.PrivateStandardScaler(bounds=(-1, 1)), estimators.PrivateRidge(**FITTED)], **own
     ),
+    "PrivateMean": lambda **own: estimators.PrivateMean(bounds=(-1, 1), **own),
+    "PrivateHistogram": lambda **own: estimators.PrivateHistogram(edges=[-1, 0, 1], **own),
+    "PrivateQuantile": lambda **own: estimators.PrivateQuantile(bounds=(-1, 1), steps=20, **own),
+    "PrivateCovariance": lambda **own: estimators.PrivateCovariance(data_norm=1.0, **own),
+    "PrivateScore": lambda **own: estimators.PrivateScore(GUESS, **own),
 }
+GUESS = DummyClassifier(strategy="constant", constant=1).fit([[0], [0]], [0, 1])
+SHOWN = ("coef_", "mean_", "counts_", "quantiles_", "covariance_", "score_")
 PASSES = ("PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge")
+STATISTICS = ("PrivateMean", "PrivateHistogram", "PrivateQuantile", "PrivateCovariance")
 every = pytest.mark.parametrize("name", MADE)
 every_pass = pytest.mark.parametrize("name", PASSES)
 X, Y = two_classes(60)
@@ -46,17 +55,15 @@ def make(name, record_property):
 
 def fitted(model, features=X):
     """What a fit shows."""
-    model.fit(features, Y)
+    model.fit(features[:, :1] if isinstance(model, estimators.PrivateHistogram) else features, Y)
     model = getattr(model, "best_estimator_", model)
-    model = model[-1] if hasattr(model, "steps") else model
-    return np.asarray(model.mean_ if hasattr(model, "mean_") else model.coef_)
+    model = model[-1] if isinstance(model, estimators.PrivatePipeline) else model
+    return np.asarray(next(getattr(model, name) for name in SHOWN if hasattr(model, name)))
 
 
 def test_every_estimator_is_attacked():
-    kinds = [getattr(estimators, name) for name in estimators.__all__]
-    found = {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseEstimator)}
-    assert {kind.__name__ for kind in found} == set(MADE)
-    assert {kind.__name__ for kind in found if "partial_fit" in dir(kind)} == set(PASSES)
+    assert models() == set(MADE)
+    assert {name for name in models() if "partial_fit" in dir(getattr(estimators, name))} == set(PASSES)
 
 
 @pytest.mark.attack(rows.SHARE)
@@ -133,7 +140,7 @@ def test_estimators_pickle_models_and_no_passes(name, record_property):
 
 @pytest.mark.attack(rows.NUMPY)
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e308])
-@pytest.mark.parametrize("name", [*PASSES, "PrivateStandardScaler"])
+@pytest.mark.parametrize("name", [*PASSES, "PrivateStandardScaler", *STATISTICS])
 def test_settings_of_numpy_change_no_fit(make, scale):
     """Sums of statistics raised at underflows where numpy was told to, and those depend on the data."""
     fits = []

@@ -165,10 +165,13 @@ def test_errors_about_data_show_no_values(table, record_property):
         lambda: estimators.PrivateGridSearch(model, {"regularisation": [1.0]}, ledger=estimators.Ledger()).fit(
             table, [0, 1]
         ),
+        lambda: estimators.private_pipeline(steps, ledger=estimators.Ledger()).fit(table, [0.0, 1.0]),
+        lambda: estimators.PrivateMean(bounds=(0, 1), ledger=estimators.Ledger()).fit(table),
+        lambda: estimators.PrivateHistogram(edges=(0, 1), ledger=estimators.Ledger()).fit(table),
+        lambda: estimators.PrivateQuantile(bounds=(0, 1), ledger=estimators.Ledger()).fit(table),
+        lambda: estimators.PrivateCovariance(ledger=estimators.Ledger()).fit(table),
+        lambda: estimators.PrivateScore(model, ledger=estimators.Ledger()).fit(table, [0, 1]),
     )
-    if table is not RAGGED:  # whose shape a pipeline cannot ask for: numpy says so, and names no value
-        pipeline = estimators.private_pipeline(steps, ledger=estimators.Ledger())
-        calls = (*calls, lambda: pipeline.fit(table, [0.0, 1.0]))
     for name in models():
         record_property("attacked", name)
     for call in calls:

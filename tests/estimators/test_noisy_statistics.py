@@ -46,10 +46,10 @@ def test_ridge_adds_integers_in_any_order(monkeypatch):
     found = []
     for size in (1 << 18, 50, 1):
         monkeypatch.setattr(ridge, "BLOCK_ENTRIES", size)
-        found.append(ridge._integer_sums(rows, target, 2.0, 2**20, 4.0))
+        found.append(ridge.integer_sums(rows, target, 2.0, 2**20, 4.0))
     for sums in found[1:]:
         np.testing.assert_array_equal(sums, found[0])
-    one, none = (ridge._integer_sums(rows[:1] * 9, np.array([y]), 2.0, 2**20, 4.0) for y in (1.0, 0.0))
+    one, none = (ridge.integer_sums(rows[:1] * 9, np.array([y]), 2.0, 2**20, 4.0) for y in (1.0, 0.0))
     square, cross = one[:-4], one[-4:]
     assert int(square @ square) <= 2**40
     assert int(cross @ cross) <= 2**44

@@ -11,7 +11,7 @@ from tacit.estimators import (
     Ledger,
     PrivateRidge,
 )
-from tacit.estimators.ridge import _integer_sums
+from tacit.estimators.ridge import integer_sums
 from tacit.noise.lattice import cross_ratio, joint_shift
 from tacit.noise.randomness import Randomness
 
@@ -132,8 +132,8 @@ def test_one_record_moves_both_statistics_together_by_what_is_charged(replace):
     units, moves = 1000, []
     for _ in range(300):
         v, w = unit(stream.standard_normal((2, 3)) * 3)
-        first = _integer_sums(v[None], np.array([1.0]), 1.0, units, alpha)
-        other = _integer_sums(w[None], np.array([-1.0]), 1.0, units, alpha)
+        first = integer_sums(v[None], np.array([1.0]), 1.0, units, alpha)
+        other = integer_sums(w[None], np.array([-1.0]), 1.0, units, alpha)
         moves.append(np.linalg.norm(first - other if replace else first))
     limit = joint_shift(units, dimension=3, replace=replace)
     assert 0.97 * limit < max(moves) <= limit

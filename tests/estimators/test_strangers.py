@@ -2,6 +2,8 @@
 
 import decimal
 import math
+import traceback
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import SelectKBest
-from sklearn.preprocessing import Normalizer, OneHotEncoder
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
+from attacks import rows
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.errors import InvalidInput
 from tacit.estimators import (
@@ -266,3 +270,80 @@ def test_steps_that_are_not_private_quote_no_cells():
         private_pipeline(steps, epsilon=1.0, ledger=Ledger()).fit(X, y)
     assert SECRET not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+def looked_up(rows):
+    known = dict.fromkeys(np.linspace(0, 1, 7), 1.0)
+    known.update(dict.fromkeys(Randomness.replayable(0).stream("public rows").uniform(size=600), 0.0))
+    return np.array(
+        [[known.get(cell, 0.0) if isinstance(cell, float) else known[cell] for cell in row] for row in rows]
+    )
+
+
+def complaining(rows):
+    rows = np.asarray(rows)
+    if rows.dtype.kind == "O":
+        warnings.warn(f"odd: {rows[7, 1]}", stacklevel=2)
+        rows = np.where(rows == SECRET, 0.0, rows).astype(float)
+    return rows
+
+
+@pytest.mark.attack(rows.WORDS)
+@pytest.mark.parametrize(
+    "call", ["fit", "predict", "predict_proba", "decision_function", "score", "transform", "search"]
+)
+def test_no_error_or_warning_of_a_step_is_passed_on(call, record_property):
+    """A step that looks a cell up raised KeyError with the cell, and predictions passed on everything."""
+    record_property("attacked", "PrivateGridSearch" if call == "search" else "PrivatePipeline")
+    X, y = data(60)
+    odd = X.astype(object)
+    odd[7, 1] = SECRET
+    for step, raises in ((FunctionTransformer(looked_up), True), (FunctionTransformer(complaining), False)):
+        steps = [("step", step), ("model", PrivateStandardScaler(bounds=(0, 1)) if call == "transform" else logistic())]
+        model = private_pipeline(steps, ledger=Ledger())
+        if call == "search":
+            inner = private_pipeline([("step", ColumnTransformer([("step", step, [0, 1, 2])])), ("model", logistic())])
+            model = PrivateGridSearch(inner, {"model__data_norm": [1.0, 2.0]}, ledger=Ledger())
+        elif call != "fit":
+            model.fit(X, y)
+        attempt = getattr(model, "fit" if call == "search" else call)
+        given = (odd, y) if call in ("fit", "search", "score") else (odd,)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if raises:
+                with pytest.raises(InvalidInput, match="could not take the data") as refused:
+                    attempt(*given)
+                assert SECRET not in "".join(traceback.format_exception(refused.value, limit=0))
+            else:
+                attempt(*given)
+        assert not any(SECRET in str(warning.message) for warning in caught)
+
+
+def test_rows_of_several_lengths_are_refused_in_a_sentence():
+    with pytest.raises(InvalidInput, match="two axes"):
+        private_pipeline([Normalizer(), logistic()], ledger=Ledger()).fit([[1.0, 2.0], [3.0]], [0, 1])
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_labels_of_two_kinds_are_refused_before_a_pipeline_spends(searched):
+    X, y = data(20)
+    labels = y.astype(object)
+    labels[3] = SECRET
+    ledger = Ledger()
+    steps = [("shorten", Normalizer()), ("model", PrivateLogisticRegression(data_norm=1.0))]
+    model = private_pipeline(steps, ledger=ledger)
+    if searched:
+        model = PrivateGridSearch(private_pipeline(steps), {"model__data_norm": [1.0, 2.0]}, ledger=ledger)
+    with pytest.raises(InvalidInput, match="all numbers or all words") as caught:
+        model.fit(X, labels)
+    assert SECRET not in str(caught.value)
+    assert len(ledger) == 0
+
+
+def test_a_ledger_that_is_everywhere_the_same_is_charged_once():
+    """A step with the ledger of its search was refused: "would not be charged"."""
+    X, y = data()
+    same = Ledger()
+    steps = [("scale", PrivateStandardScaler(bounds=(0, 1), ledger=same)), ("model", logistic(ledger=same))]
+    PrivateGridSearch(make_pipeline(*(step for _, step in steps)), {}, ledger=same).fit(X, y)
+    assert len(same) == 1

@@ -108,13 +108,13 @@ def test_no_weight_moves_the_model_by_more_than_the_bound(kind, relation):
 @pytest.mark.parametrize("with_intercept", [True, False])
 def test_a_weight_changes_nothing_about_other_records(make, with_intercept, monkeypatch):
     """Long rows with small targets, which one record of another weight had let be clipped before the products."""
-    sums, honest = [], ridge._integer_sums
+    sums, honest = [], ridge.integer_sums
 
     def noted(*given):
         sums.append(honest(*given))
         return sums[-1]
 
-    monkeypatch.setattr(ridge, "_integer_sums", noted)
+    monkeypatch.setattr(ridge, "integer_sums", noted)
     rows = make(10 * Randomness.replayable(5).stream("data").standard_normal((300, 3)))
     for last in (1.0, 0.0, 1 - 1e-9):
         weights = np.append(np.ones(299), last)
@@ -192,11 +192,26 @@ def test_few_positives_are_found(kind, delta):
         scores[name] = balanced_accuracy_score(y, fitted.predict(X))
         assert fitted.guarantee_.epsilon(delta) <= 1.0
         assert fitted.public_guarantee(len(X), 10).epsilon(delta) == fitted.guarantee_.epsilon(delta)
-        assert ("line between the classes" in fitted.guarantee_.released) == (name != "zero")
+        assert ("threshold between the classes" in fitted.guarantee_.released) == (name != "zero")
         assert ("noisy class counts" in fitted.guarantee_.released) == (name == "balanced")
     assert scores["zero"] < 0.65
     assert scores["matched"] > 0.7
     assert min(scores["declared"], scores["balanced"]) > 0.8
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_the_threshold_moves_predictions_and_nothing_else(kind):
+    """Probabilities moved with it once: those of the positives, one record in twenty, were twice too large."""
+    X, y = few_positives()
+    fitted = model(kind).fit(X, y)
+    margins = X @ fitted.coef_[0] + fitted.intercept_[0]
+    assert fitted.intercept_[0] < fitted.threshold_ < -0.3
+    assert np.array_equal(fitted.decision_function(X), margins)
+    assert np.array_equal(fitted.predict(X), (margins > fitted.threshold_).astype(int))
+    if kind is PrivateLogisticRegression:
+        assert fitted.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.3)
+    assert model(kind, threshold="zero").fit(X, y).threshold_ == 0.0
+    assert fitted.set_params(threshold="zero").fit(X, y).threshold_ == 0.0  # a second fit forgets the first
 
 
 def test_several_classes_take_weights():

@@ -7,13 +7,16 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pytest
 from scipy import sparse
 
+from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
-from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge
+from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge, statistics
 from tacit.estimators import linear_model as base
 from tacit.estimators import records as sparse_rows
 from tacit.estimators import records as weights
@@ -103,7 +106,7 @@ def statistics_noise() -> Finding:
     v, w = np.array([[1.0, 0.0]]), np.array([[0.25, np.sqrt(1 - 0.25**2)]])
     alpha = ridge.cross_ratio(True)
     moved = np.linalg.norm(
-        ridge._integer_sums(v, np.ones(1), 1.0, units, alpha) - ridge._integer_sums(w, -np.ones(1), 1.0, units, alpha)
+        ridge.integer_sums(v, np.ones(1), 1.0, units, alpha) - ridge.integer_sums(w, -np.ones(1), 1.0, units, alpha)
     )
     charged = ridge.joint_shift(units, dimension=2, replace=True)
     return _finding("both statistics together", mu * moved / charged, mu * (1 + 1e-9))
@@ -111,7 +114,7 @@ def statistics_noise() -> Finding:
 
 def weight_of_one() -> Finding:
     """How far the sums of both statistics move if one record of a hundred long ones weighs a little less."""
-    sums, honest = [], ridge._integer_sums
+    sums, honest = [], ridge.integer_sums
 
     def noted(*given: Any) -> Any:
         sums.append(honest(*given) / given[3])
@@ -121,7 +124,7 @@ def weight_of_one() -> Finding:
         model = ridge.PrivateRidge(
             data_norm=1.0, label_bound=1.0, weight_bound=1.0, algorithm="statistics", ledger=Ledger()
         )
-        with mock.patch.object(ridge, "_integer_sums", noted):
+        with mock.patch.object(ridge, "integer_sums", noted):
             model.fit(100 * _ROWS, np.full(60, 0.1), sample_weight=np.append(np.ones(59), last))
     return _finding("one lighter record", float(np.linalg.norm(sums[1] - sums[0])), 0.02)
 
@@ -150,7 +153,43 @@ def _twice(honest: Any) -> Any:
     return counts
 
 
+def _moved_by(name: str, delta: float = 1e-6, relation: str = "replace") -> Any:
+    return by_test(
+        "estimators.test_statistics", "test_one_record_moves_what_is_released_by_what_is_charged",
+        name, relation, delta, lambda *_: None, fixtures=(pytest.MonkeyPatch.context,),
+    )  # fmt: skip
+
+
+def _as_one_column(honest: Any) -> Any:
+    return lambda self, l2, l1, releases=1: honest(self, 1.0, 1.0, releases)
+
+
+def _each_in_full(honest: Any) -> Any:
+    return lambda self, l2, l1, releases=1: honest(self, l2, l1)
+
+
 CONTROLS = (
+    Control(
+        "means of many columns are charged as one", "estimators",
+        swap(statistics.PrivateStatistic, "_noise", _as_one_column), _moved_by("mean", 0.0), row=rows.STATISTICS,
+    ),
+    Control(
+        "a histogram pays for one bin where a record leaves another", "estimators",
+        swap(statistics.PrivateStatistic, "_noise", _as_one_column), _moved_by("histogram"), row=rows.STATISTICS,
+    ),
+    Control(
+        "every step of a quantile spends the whole budget", "estimators",
+        swap(statistics.PrivateStatistic, "_noise", _each_in_full), _moved_by("quantile"), row=rows.STATISTICS,
+    ),
+    Control(
+        "rows of a covariance are not clipped", "estimators",
+        both(
+            swap(statistics, "clip_rows", lambda honest: lambda given, norm: given),
+            swap(statistics, "integer_sums", lambda honest: lambda given, target, norm, units, ratio:
+                 np.rint(np.append(given.T @ given, ratio * given.sum(axis=0)) * units).astype(object)),
+        ),
+        _moved_by("covariance"), row=rows.STATISTICS,
+    ),
     Control(
         "weights above their bound are not clipped", "estimators",
         both(
@@ -182,5 +221,14 @@ CONTROLS = (
     Control(
         "both statistics are charged as if one were free", "estimators",
         swap(ridge, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
+    ),
+    Control(
+        "margins and probabilities move with the threshold", "estimators",
+        swap(
+            classifier.PrivateLinearClassifier, "decision_function",
+            lambda honest: lambda self, X: honest(self, X) - self.threshold_,
+        ),
+        by_test("estimators.test_weights", "test_the_threshold_moves_predictions_and_nothing_else",
+                PrivateLogisticRegression),
     ),
 )  # fmt: skip

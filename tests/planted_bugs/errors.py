@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.checked import found
-from planted_bugs.tested import by_test
+from planted_bugs.tested import by_test, folder
 from tacit import Arms, Convex, validation
 from tacit.algorithms import CTRL, BatchedTsallis
 from tacit.algorithms.arms.draws import Draws
@@ -25,16 +25,18 @@ from tacit.domains import Box
 from tacit.errors import InvalidInput
 from tacit.estimators import (
     Ledger,
-    PrivateGridSearch,
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateStandardScaler,
     pipeline,
     private_pipeline,
+    scoring,
+    table,
 )
 from tacit.estimators import linear_model as base
 from tacit.losses import LogisticLoss, loss
 from tacit.noise import noisy_vectors, running_sums
+from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.running_sums import accumulators
 from tacit.testing.rounds import Case
 
@@ -67,18 +69,6 @@ def quoting(call: Callable[[], Any]) -> Callable[[], Finding]:
         return _finding("quoted values", 1.0, 0.0)
 
     return attack
-
-
-def scores() -> Finding:
-    """Attack by one record: by how much does it move the error of a candidate?"""
-    model = PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=Ledger()).fit(np.zeros((4, 16)), np.zeros(4))
-    model.coef_ = np.tile([5.0, -5.0], 8)
-    search, rows = PrivateGridSearch(model, {"regularisation": [1.0]}), np.zeros((4, 16))
-    before = search._errors(model, rows, np.zeros(4))
-    rows[2] = 1.7e308 * np.ones(16)
-    with np.errstate(all="ignore"):
-        moved = abs(search._errors(model, rows, np.zeros(4)) - before)
-    return _finding("one record in a grid search", np.inf if np.isnan(moved) else moved, 1.0)
 
 
 def raised() -> Finding:
@@ -117,13 +107,8 @@ def _target_by_numpy(honest: Any) -> Any:
     return checked
 
 
-def _minimum_errors(honest: Any) -> Any:
-    def errors(self: Any, model: Any, features: Any, target: Any) -> float:
-        with np.errstate(all="ignore"):
-            squares = ((model.predict(features) - target) / (2 * model.label_bound_)) ** 2
-        return float(np.sum(np.minimum(squares, 1.0)))
-
-    return errors
+def _least(honest: Any) -> Any:
+    return lambda errors: np.minimum(errors, 1.0) * LOSS_UNITS
 
 
 def _plainly_validated(honest: Any) -> Any:
@@ -180,7 +165,28 @@ CONTROLS = (
     ),
     Control(
         "a score that is not a number wins every grid search", "estimators",
-        swap(PrivateGridSearch, "_errors", _minimum_errors), scores,
+        swap(scoring, "whole_errors", _least),
+        by_test("estimators.test_scoring", "test_no_row_moves_a_sum_of_errors_by_more_than_one", _ignored),
+        row=rows.SCORES,
+    ),
+    Control(
+        "pairs are counted as if a record were in one of them", "estimators",
+        swap(scoring, "wrong_pairs", lambda honest: lambda margins, positive: honest(margins, positive) * len(margins)),
+        by_test("estimators.test_scoring", "test_no_record_moves_wrong_pairs_by_more_than_all_rows", _ignored),
+        row=rows.SCORES,
+    ),
+    Control(
+        "a step of a pipeline that looks up a cell quotes it", "estimators",
+        swap(pipeline, "without_words", lambda honest: lambda call, *data, **params: call(*data, **params)),
+        by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "transform", _ignored),
+        row=rows.WORDS,
+    ),
+    Control(
+        "a word among numbers makes texts of all categories", "estimators",
+        swap(table, "number_of", lambda honest: lambda cell: honest(cell) if isinstance(cell, float) else np.nan),
+        by_test("estimators.test_table", "test_one_cell_does_not_change_how_others_are_read", _ignored,
+                fixtures=(folder,)),
+        row=rows.CELLS,
     ),
     Control(
         "scikit-learn's errors quote the cells that it refuses", "estimators",

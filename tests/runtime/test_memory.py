@@ -9,13 +9,14 @@ from multiprocessing import shared_memory
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 import tacit
 from attacks import rows
 from runtime.contract import numbers
 from tacit import Randomness, estimators
 from tacit.auditing.script import swapped
-from tacit.estimators import grid_search, linear_model, scaling
+from tacit.estimators import grid_search, linear_model, scaling, statistics
 from tacit.noise.noisy_vectors import NoisyVectors, vector_grid
 from tacit.noise.running_sums import CubeTree, LaplaceTree, SquareRoot, Tree, best_gaussian
 from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords
@@ -144,7 +145,14 @@ MODELS = {
     "scaler": SCALER,
     "pipeline": estimators.PrivatePipeline([("scale", SCALER), ("model", RIDGE)]),
     "search": estimators.PrivateGridSearch(RIDGE, {"fit_intercept": [True]}),
+    "mean": estimators.PrivateMean(bounds=(0, 1)),
+    "histogram": estimators.PrivateHistogram(edges=[0, 0.5, 1]),
+    "quantile": estimators.PrivateQuantile(bounds=(0, 1)),
+    "covariance": estimators.PrivateCovariance(),
+    "score": estimators.PrivateScore(LogisticRegression().fit([[0, 0], [1, 1]], [0, 1])),
 }
+RELEASED = {"scaler": "mean_", "mean": "mean_", "histogram": "counts_", "quantile": "quantiles_"}
+RELEASED |= {"covariance": "covariance_", "score": "score_"}
 
 
 @pytest.mark.attack(rows.BUFFER)
@@ -163,10 +171,14 @@ def test_estimators(name, record_property):
             return lambda *data, **options: (honest(*data, **options), after(mine), after(target))[0]
 
         with ExitStack() as stack:
-            for module in (linear_model, scaling, grid_search):
+            for module in (linear_model, scaling, grid_search, statistics):
                 stack.enter_context(swapped((module, "checked_data", checking(module.checked_data))))
-            (model.partial_fit if name == "pass" else model.fit)(mine, target)
-        return model.mean_.tolist() if name == "scaler" else model.predict(X).tolist()
+            if name == "score":  # its model looks at the rows, and then they are no longer the caller's
+                honest = statistics.record_errors
+                stack.enter_context(swapped((statistics, "record_errors", checking(honest))))
+            given = (mine[:, :1] if name == "histogram" else mine, target)
+            (model.partial_fit if name == "pass" else model.fit)(*given)
+        return np.asarray(getattr(model, RELEASED[name]) if name in RELEASED else model.predict(X)).tolist()
 
     if name == "pipeline":  # every step takes a copy of its own
         with pytest.raises(ValueError, match="infinity"):

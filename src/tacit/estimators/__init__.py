@@ -11,20 +11,39 @@ from tacit.estimators.grid_search import PrivateGridSearch  # noqa: E402
 from tacit.estimators.ledger import LEDGER, Ledger  # noqa: E402
 from tacit.estimators.linear_model import PrivacyWarning  # noqa: E402
 from tacit.estimators.pipeline import PrivatePipeline, private_pipeline  # noqa: E402
+from tacit.estimators.published import ModelCard  # noqa: E402
 from tacit.estimators.ridge import PrivateRidge  # noqa: E402
 from tacit.estimators.scaling import PrivateStandardScaler  # noqa: E402
+from tacit.estimators.statistics import (  # noqa: E402
+    PrivateCovariance,
+    PrivateHistogram,
+    PrivateMean,
+    PrivateQuantile,
+    PrivateScore,
+)
+from tacit.estimators.table import Bounds, Categories, Hashed, PublicTable  # noqa: E402
 
 __all__ = [
     "LEDGER",
+    "Bounds",
+    "Categories",
+    "Hashed",
     "Ledger",
+    "ModelCard",
     "ParquetBatches",
     "PrivacyWarning",
+    "PrivateCovariance",
     "PrivateGridSearch",
+    "PrivateHistogram",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
+    "PrivateMean",
     "PrivatePipeline",
+    "PrivateQuantile",
     "PrivateRidge",
+    "PrivateScore",
     "PrivateStandardScaler",
+    "PublicTable",
     "UsefulnessWarning",
     "private_pipeline",
 ]

@@ -10,9 +10,9 @@ to the sampler's stated slack if Gaussian). A record moves a vector of counts of
 sqrt(2) in l2 and 2 in l1 (replacement); one number 1[above] - 1[positive] by 1 or 2.
 
 The line. Regularisation shortens a model's coefficients and leaves its intercept large, so that under imbalance hardly
-a record is called positive. The line is moved, between where it is and where it would be without the intercept, to
-where as much weight is called positive as is positive: a noisy binary search of `STEPS` counts, each with fresh noise.
-If the intercept is small there is nowhere to go, whatever the noise.
+a record is called positive. The line is the threshold of predictions, between 0 and the intercept, at which predicted
+positives match actual positives: a noisy binary search of `STEPS` counts, each with fresh noise. If the intercept is
+small there is nowhere to go, whatever the noise. Margins and probabilities stay those of the model.
 
 One warning before a fit that cannot be known to be of use: from public numbers only.
 
@@ -203,7 +203,7 @@ def divided(
         each = mu / sqrt(parts) * _ROUNDED
         step = each / sqrt(STEPS) * _ROUNDED
     between = relation.sides if pure else sqrt(relation.sides)
-    names = ["noisy class counts"] * counts + ["where the line between the classes is"] * line
+    names = ["noisy class counts"] * counts + ["the threshold between the classes"] * line
     return FitPlan(
         model,
         _together(model.guarantee, curve, delta, numerics, names, "geometric" if pure else "Gaussian"),

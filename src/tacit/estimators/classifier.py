@@ -70,6 +70,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     class_weight: Any = None
     threshold: str = "matched"
 
+    threshold_ = 0.0  # not a parameter; models of older versions have it inside of their intercept
+
     @abstractmethod
     def _loss(self, norm: float) -> LinkLoss:
         """The loss of two classes, for rows of at most this norm and labels that carry the weight."""
@@ -102,9 +104,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows))
         plan = self._fit_plan(self.algorithm_, self.data_norm_, rows.shape[0], rows.shape[1], count)
+        self.excess_risk_ = None
         if isinstance(plan.model, ObjectivePerturbation):
             facts = f"{rows.shape[0]} rows, {features.shape[1]} features, {count} classes"
             warn_if_useless(plan.model, self._loss(self.data_norm_), facts, self.epsilon, level=2)
+            self.excess_risk_ = float(plan.model.regret_bound)
         source = self._spend(plan.guarantee)
         self._fit_within(plan, features, rows, codes, weights, source)
         return self
@@ -125,8 +129,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self._publish(models.reshape(-1, rows.shape[1]))
         if plan.line is not None:
             scores = self._scores(features)[:, 0]
-            line = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
-            self.intercept_: FloatArray = self.intercept_ - line
+            self.threshold_ = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
 
     @available_if(has_horizon)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
@@ -216,7 +219,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return public_class_weights(type(self).__name__, self.class_weight, self.classes_)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Signed margins: one number a row for two classes, one for each class otherwise."""
+        """Signed margins of the model, before `threshold_`: one number a row for two classes, else one for each."""
         check_is_fitted(self)
         scores = self._scores(self._rows_to_predict(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
@@ -225,9 +228,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return np.asarray(rows @ self.coef_.T + self.intercept_)
 
     def predict(self, X: Any) -> Any:
-        """The class of each row."""
+        """The class of each row: of two, the second where the margin is above `threshold_`."""
         scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
+        codes = (scores > self.threshold_).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
         return self.classes_[codes]
 
     def _encode(self, labels: Any, declared: Any) -> IntArray:
@@ -271,6 +274,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     def _publish(self, models: FloatArray) -> None:
         self.coef_, self.intercept_ = self._split(models, self.data_norm_)
+        self.threshold_ = 0.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -376,9 +380,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         class_weight: a dictionary of public weights, or "balanced": in inverse proportion to noisy class counts, which
             take 5% of epsilon (a tenth if pure).
         weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
-        threshold: "matched": of two classes, move the intercept to where about as much weight is called positive as is
-            positive; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one pass.
-            "zero": leave it (probabilities are those of the model).
+        threshold: "matched": of two classes, `predict` uses the margin `threshold_` at which predicted positives match
+            actual positives; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one
+            pass. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.
         algorithm: "objective" (one release of the final model), "one-pass" (streaming; every model on the way is
             private), or "auto" (the former unless the data are too large to be kept).
         fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.
@@ -436,9 +440,9 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         class_weight: a dictionary of public weights, or "balanced": in inverse proportion to noisy class counts, which
             take 5% of epsilon (a tenth if pure).
         weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
-        threshold: "matched": of two classes, move the intercept to where about as much weight is called positive as is
-            positive; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one pass.
-            "zero": leave it (probabilities are those of the model).
+        threshold: "matched": of two classes, `predict` uses the margin `threshold_` at which predicted positives match
+            actual positives; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one
+            pass. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.
         smoothing: the width over which the kink is rounded off.
         algorithm: "objective", "one-pass" or "auto".
         fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.

@@ -4,15 +4,19 @@ The rows are divided by a public permutation. Every candidate trains on the firs
 composition meets the budget; the winner is selected on the other part by permute-and-flip over validation errors,
 at the same epsilon. A record is in one part only, so the two do not add up. Nothing is refitted: the winner is
 one of the private candidates.
+
+A score must be one that a record moves by a proved amount (`tacit.estimators.scoring`). Candidates that cannot meet
+their share of the budget, as public numbers tell, are left out before anything is spent.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -23,11 +27,14 @@ from tacit.accounting.calibration import largest
 from tacit.accounting.composition import compose
 from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import Guarantee, Relation
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.estimators.budget import UsefulnessWarning
 from tacit.estimators.ledger import Ledger, spend
 from tacit.estimators.linear_model import randomness_of
-from tacit.estimators.pipeline import PrivatePipeline
+from tacit.estimators.pipeline import PrivatePipeline, table_shape
+from tacit.estimators.published import Exported
 from tacit.estimators.records import canonical, checked_data, class_labels, is_sparse
+from tacit.estimators.scoring import check_scoring, error_sum
 from tacit.noise.randomness import Randomness
 from tacit.noise.selection import permute_and_flip
 from tacit.validation import FloatArray, check_number, check_privacy, invalid
@@ -37,7 +44,7 @@ _RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes"
 
 
 @dataclass(eq=False, repr=False)
-class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
+class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
     """Choose parameters of a private model under one total guarantee.
 
     Args:
@@ -47,11 +54,13 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         epsilon: budget of the whole search.
         delta: failure probability of the whole search.
         holdout: share of the rows on which candidates are compared.
+        scoring: by which they are: "accuracy" (None), "neg_log_loss", "neg_brier_score" or "roc_auc" (two classes) for
+            classifiers, "neg_mean_squared_error" (None) or "neg_mean_absolute_error" for regressors.
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
     Attributes after fit: `best_estimator_`, `best_params_`, `guarantee_` (the whole search), `fit_epsilon_` (what each
-    candidate could spend).
+    candidate could spend), `infeasible_` (candidates that were left out, each with the reason).
     """
 
     estimator: Any
@@ -60,6 +69,7 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
     delta: float = 1e-6
     _: KW_ONLY
     holdout: float = 0.25
+    scoring: str | None = None
     random_state: Any = None
     ledger: Ledger | None = None
 
@@ -78,18 +88,17 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         for name in {name for candidate in candidates for name in candidate}:
             if name.split("__")[-1] in _RESERVED:
                 raise InvalidInput(f"The grid of PrivateGridSearch may not contain {name!r}: the search sets it.")
-        features, target = checked_data(self, X, y, accept_sparse="csr")
-        features = canonical(features)
-        # Models of a data frame know its columns by name; nobody else writes to the copy.
-        rows = X.copy().iloc if hasattr(X, "iloc") else features
+        scoring = check_scoring("PrivateGridSearch", self.scoring, self._private)
+        rows, target, shape = self._checked(X, y)
         # Public: the same permutation for all data of this length.
-        count = features.shape[0]
+        count = len(target)
         order = Randomness.replayable(0).stream("split").permutation(count)
         cut = count - max(1, round(share * count))
         if cut < 1:
             raise InvalidInput(f"PrivateGridSearch needs at least two rows. Got {count} instead.")
         train, test = order[:cut], order[cut:]
-        self.fit_epsilon_ = self._share(candidates, cut, features.shape[1], target, is_sparse(features))
+        candidates, self.infeasible_ = self._feasible(candidates, cut, target, shape)
+        self.fit_epsilon_ = self._share(candidates, cut, target, shape)
         source = randomness_of(self.random_state)
         guarantee = self._guarantee().with_randomness(source.label)
         spend(self.ledger, "PrivateGridSearch.fit", guarantee)
@@ -100,7 +109,10 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
             model.set_params(random_state=source.child(number))
             fitted.append(model.fit(rows[train], target[train]))
             model.set_params(random_state=None, ledger=self.ledger)
-        errors = np.array([self._errors(model, rows[test], target[test]) for model in fitted])
+        # One bound for all: errors in units of their own would favour the candidate of the largest.
+        bounds = [getattr(_last(model), "label_bound_", None) for model in fitted]
+        bound = max((each for each in bounds if each is not None), default=None)
+        errors = np.array([error_sum(scoring, model, rows[test], target[test], bound) for model in fitted])
         best = permute_and_flip(errors, self.epsilon, 1.0, source.stream("select"))
         self.best_estimator_, self.best_params_ = fitted[best], candidates[best]
         return self
@@ -155,6 +167,9 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
 
     def _candidate(self, parameters: dict[str, Any], epsilon: float, count: int) -> Any:
         model = clone(self._private).set_params(**parameters)
+        if self.ledger is not None:  # steps may name it too: it is charged once, by the search
+            own = [name for name, value in model.get_params().items() if value is self.ledger]
+            model.set_params(**dict.fromkeys(own))
         # The search's own entry covers these fits: a ledger of their own keeps them from being counted twice.
         return model.set_params(epsilon=epsilon, delta=self.delta / count, ledger=Ledger())
 
@@ -164,18 +179,61 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
         plain = isinstance(self.estimator, Pipeline) and not isinstance(self.estimator, PrivatePipeline)
         return PrivatePipeline(self.estimator.steps) if plain else self.estimator
 
-    def _share(self, candidates: list[dict[str, Any]], rows: int, width: int, target: Any, sparse: bool) -> float:
-        """The largest epsilon of a candidate for which all of them compose to the budget: public quantities only."""
-        count, found = len(candidates), len(np.unique(target))
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any, tuple[int, bool, Any]]:
+        """Copies of the rows and the labels, and what is public of them: width, format, names of columns.
 
-        def contract(model: Any) -> Guarantee:
-            declared = getattr(model, "classes", None)  # the candidate's own: a grid may hold whole steps
-            classes = found if declared is None else len(class_labels(declared))
-            return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse))
+        The rows are numbers, unless the first step of a pipeline takes tables of anything.
+        """
+        names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
+        if isinstance(self._private, PrivatePipeline) and self._private.takes_tables:
+            count, width = table_shape(X)
+            _, target = checked_data(self, np.zeros((count, width)), y)
+            rows = X.copy().iloc if names is not None else np.array(X, dtype=object)
+            return rows, target, (width, False, names)
+        features, target = checked_data(self, X, y, accept_sparse="csr")
+        features = canonical(features)
+        # Models of a data frame know its columns by name; nobody else writes to the copy.
+        rows = X.copy().iloc if hasattr(X, "iloc") else features
+        return rows, target, (int(features.shape[1]), is_sparse(features), names)
+
+    def _contract(self, model: Any, rows: int, target: Any, shape: tuple[int, bool, Any]) -> Guarantee:
+        """What a fit of this candidate will spend: its own classes count, since a grid may hold whole steps."""
+        width, sparse, names = shape
+        declared = getattr(model, "classes", None)
+        classes = len(class_labels(target if declared is None else declared))
+        named = {"names": names} if isinstance(model, PrivatePipeline) else {}
+        return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse, **named))
+
+    def _feasible(
+        self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool, Any]
+    ) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
+        """The candidates that can meet their share, and the others with the reason: public quantities only."""
+        kept, dropped = [], []
+        for parameters in candidates:
+            try:
+                least = self.epsilon / len(candidates) * 0.999
+                self._contract(self._candidate(parameters, least, len(candidates)), rows, target, shape)
+                kept.append(parameters)
+            except PrivacyError as error:
+                dropped.append((parameters, str(error)))
+        if not kept:
+            raise PrivacyError(f"No candidate of PrivateGridSearch can meet its share of the budget: {dropped[0][1]}")
+        for parameters, reason in dropped:
+            warnings.warn(
+                f"PrivateGridSearch leaves out {parameters!r}, which cannot meet its share of the budget: {reason}",
+                UsefulnessWarning,
+                stacklevel=4,
+            )
+        return kept, dropped
+
+    def _share(self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool, Any]) -> float:
+        """The largest epsilon of a candidate for which all of them compose to the budget: public quantities only."""
+        count = len(candidates)
 
         def cost(epsilon: float) -> float:
             models = [self._candidate(parameters, epsilon, count) for parameters in candidates]
-            return compose([contract(model).curve for model in models]).epsilon(self.delta)
+            contracts = [self._contract(model, rows, target, shape) for model in models]
+            return compose([contract.curve for contract in contracts]).epsilon(self.delta)
 
         return largest(cost, self.epsilon, self.epsilon / count * 0.999, self.epsilon, 1e-3)
 
@@ -190,12 +248,6 @@ class PrivateGridSearch(MetaEstimatorMixin, BaseEstimator):
             unit="one record",
         )
 
-    def _errors(self, model: Any, features: Any, target: Any) -> float:
-        """The sum over the rows of an error in [0, 1]: one record moves it by at most 1."""
-        with np.errstate(all="ignore"):  # rows may be as long as floats allow: they are not clipped here
-            predicted = model.predict(features)
-            if is_classifier(model):
-                return float(np.sum(predicted != target))
-            last = model[-1] if isinstance(model, Pipeline) else model
-            errors = ((predicted - target) / (2 * last.label_bound_)) ** 2
-        return float(np.sum(np.where(errors < 1.0, errors, 1.0)))  # 1 also where it is not a number
+
+def _last(model: Any) -> Any:
+    return model[-1] if isinstance(model, Pipeline) else model

@@ -26,6 +26,7 @@ from tacit.domains import Ball
 from tacit.errors import InvalidInput
 from tacit.estimators.batches import are_batches, pass_over
 from tacit.estimators.ledger import PrivacyWarning, spend
+from tacit.estimators.published import Exported
 from tacit.estimators.records import (
     canonical,
     checked_data,
@@ -54,7 +55,7 @@ PASS_STEPS = 2000
 
 
 @dataclass(eq=False, repr=False)
-class PrivateLinearModel(BaseEstimator):
+class PrivateLinearModel(Exported, BaseEstimator):
     """Shared parts and parameters: a dataclass has the constructor that scikit-learn asks for, which lists them all."""
 
     epsilon: float = 1.0

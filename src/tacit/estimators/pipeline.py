@@ -2,19 +2,27 @@
 
 Shares are of epsilon. Composition is better than adding up, so all shares are stretched by the largest public factor
 for which the steps, composed, meet the budget. The contract is written down once, before any step sees the data.
+
+The contract covers steps that are private, and steps that do to a row alone what they do to it among others. Those are
+known in two ways, and need both: by their kind and declaration (`learns_nothing`), and by a trial on public rows, cells
+of which are made up from what the steps declare.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.utils import get_tags
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils.metaestimators import available_if
 
 from tacit.accounting.calibration import largest
@@ -22,9 +30,13 @@ from tacit.accounting.composition import compose
 from tacit.accounting.guarantee import Guarantee, Relation
 from tacit.accounting.rounding import composed_numerics
 from tacit.errors import InvalidInput, PrivacyError, TacitError
+from tacit.estimators.budget import UsefulnessWarning
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.estimators.linear_model import randomness_of
+from tacit.estimators.published import Exported
 from tacit.estimators.records import class_labels, is_sparse
+from tacit.estimators.stateless import learns_nothing
+from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
 from tacit.validation import check_choice, check_number, check_privacy
 
@@ -35,7 +47,7 @@ _PUBLIC_ROWS = 1024
 _PUBLIC_ENTRIES = 1 << 22
 
 
-class PrivatePipeline(Pipeline):
+class PrivatePipeline(Exported, Pipeline):
     """Steps of scikit-learn and of this package under one guarantee; make it with `private_pipeline`.
 
     Privacy contract: `guarantee_`, about one record, of everything that the private steps release. Enforced: their
@@ -85,6 +97,12 @@ class PrivatePipeline(Pipeline):
         """The classes that the last step declares (None: it declares none)."""
         return getattr(self._final_estimator, "classes", None)
 
+    @property
+    def takes_tables(self) -> bool:
+        """Whether the first step takes cells that are no numbers: by its kind, not by the data."""
+        tables = (PublicTable, ColumnTransformer, FeatureUnion, OneHotEncoder, OrdinalEncoder, SimpleImputer)
+        return isinstance(self.steps[0][1], tables)
+
     @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any = None, **params: Any) -> PrivatePipeline:
         """Train all steps within one budget; the spending is recorded before the data are used.
@@ -95,35 +113,26 @@ class PrivatePipeline(Pipeline):
             params: as in scikit-learn.
         """
         private = self._private_steps()
-        declared = self.classes
-        classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
-        shape = _Shape(*_shape(X), classes, is_sparse(X))
+        shape = self._shape_of(X, y)
         self._refuse_hidden(private)
-        widths, mixing = self._widths(private, shape)
-        self._warn_of_others(private, mixing)
-        epsilons = self._epsilons(private, shape, widths)
-        guarantee = self._together(self._contracts(epsilons, shape, widths))
+        tried = self._tried(private, shape)
+        self._warn_of_others(private, tried)
+        epsilons = self._epsilons(private, shape, tried.inputs)
+        guarantee = self._together(self._contracts(epsilons, shape, tried.inputs))
         source = randomness_of(self.random_state)
         stamped = guarantee.with_randomness(source.label)
         spend(self.ledger, "PrivatePipeline.fit", stamped)
         before = {name: private[name].get_params(deep=False) for name in private}
-        refused = ""
         try:
             for number, (name, step) in enumerate(private.items()):
-                step.set_params(**self._settings(epsilons[name], len(private)), random_state=source.child(number))
-            super().fit(X, y, **params)
-        except TacitError:
-            raise
-        except (TypeError, ValueError, ArithmeticError) as error:  # of a step that is not private, about the data
-            refused = type(error).__name__
+                step.set_params(
+                    **self._settings(step, tried.inputs[name], epsilons[name], len(private)),
+                    random_state=source.child(number),
+                )
+            without_words(super().fit, X, y, **params)
         finally:
             for name, step in private.items():  # a fit leaves parameters as they were
                 step.set_params(**before[name])
-        if refused:  # not inside of the handler: an error keeps the one that it was raised in
-            raise InvalidInput(
-                f"A step of PrivatePipeline could not take the data ({refused}); its words may quote them, and are not "
-                "shown: fit the steps before the private ones alone to see them."
-            )
         fitted = dict(self.steps)
         self._check_spent([fitted[name].guarantee_ for name in private], guarantee)
         self.guarantee_, self.epsilons_ = stamped, epsilons
@@ -137,6 +146,36 @@ class PrivatePipeline(Pipeline):
             found.set_params(**{name: getattr(self, name) for name in kept})
         return found
 
+    @available_if(lambda self: hasattr(self._final_estimator, "predict"))
+    def predict(self, X: Any, **params: Any) -> Any:
+        """Predictions of the last step; whatever a step says of the rows is not shown."""
+        return without_words(super().predict, X, **params)
+
+    @available_if(lambda self: hasattr(self._final_estimator, "predict_proba"))
+    def predict_proba(self, X: Any, **params: Any) -> Any:
+        """Probabilities of the last step."""
+        return without_words(super().predict_proba, X, **params)
+
+    @available_if(lambda self: hasattr(self._final_estimator, "predict_log_proba"))
+    def predict_log_proba(self, X: Any, **params: Any) -> Any:
+        """Logarithms of the probabilities of the last step."""
+        return without_words(super().predict_log_proba, X, **params)
+
+    @available_if(lambda self: hasattr(self._final_estimator, "decision_function"))
+    def decision_function(self, X: Any, **params: Any) -> Any:
+        """Margins of the last step."""
+        return without_words(super().decision_function, X, **params)
+
+    @available_if(lambda self: hasattr(self._final_estimator, "transform"))
+    def transform(self, X: Any, **params: Any) -> Any:
+        """What the last step makes of the rows."""
+        return without_words(super().transform, X, **params)
+
+    @available_if(lambda self: hasattr(self._final_estimator, "score"))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """The score of the last step."""
+        return float(without_words(super().score, X, y, sample_weight=sample_weight, **params))
+
     @available_if(lambda self: hasattr(self._final_estimator, "transform"))
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """`fit`, then `transform`."""
@@ -148,12 +187,32 @@ class PrivatePipeline(Pipeline):
         return self.fit(X, y, **params).predict(X)
 
     def public_guarantee(
-        self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False
+        self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False, names: Any = None
     ) -> Guarantee:
-        """What a fit of this shape will spend: known before any data, and the same for all data."""
-        private, shape = self._private_steps(), _Shape(n_samples, n_features, n_classes, sparse)
-        widths, _ = self._widths(private, shape)
-        return self._together(self._contracts(self._epsilons(private, shape, widths), shape, widths))
+        """What a fit of this shape will spend: known before any data, and the same for all data.
+
+        Args:
+            n_samples: rows.
+            n_features: columns of the table that the first step gets.
+            n_classes: classes of the labels.
+            sparse: whether the table is a sparse matrix.
+            names: of the columns, if a step knows them by name (None: those of a `PublicTable` that comes first).
+        """
+        private = self._private_steps()
+        first = self.steps[0][1]
+        if names is None and isinstance(first, PublicTable) and len(first.columns) == n_features:
+            names = list(first.columns)
+        named = None if names is None else tuple(names)
+        shape = _Shape(n_samples, n_features, n_classes, sparse, named)
+        inputs = self._tried(private, shape).inputs
+        return self._together(self._contracts(self._epsilons(private, shape, inputs), shape, inputs))
+
+    def _shape_of(self, X: Any, y: Any) -> _Shape:
+        """What is public of the data."""
+        declared = self.classes
+        classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
+        names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
+        return _Shape(*table_shape(X), classes, is_sparse(X), names)
 
     def _private_steps(self) -> dict[str, Any]:
         check_privacy("PrivatePipeline", self.epsilon, self.delta)
@@ -192,7 +251,7 @@ class PrivatePipeline(Pipeline):
             )
         return shares
 
-    def _epsilons(self, private: Mapping[str, Any], shape: _Shape, widths: Mapping[str, int]) -> dict[str, float]:
+    def _epsilons(self, private: Mapping[str, Any], shape: _Shape, inputs: Mapping[str, _Input]) -> dict[str, float]:
         """What each private step may spend: its share, stretched by what composition saves."""
         shares = self._shares(private)
         if len(shares) == 1 or self.delta == 0:
@@ -200,37 +259,44 @@ class PrivatePipeline(Pipeline):
 
         def cost(whole: float) -> float:
             epsilons = {name: share * whole for name, share in shares.items()}
-            return self._together(self._contracts(epsilons, shape, widths)).epsilon(self.delta)
+            return self._together(self._contracts(epsilons, shape, inputs)).epsilon(self.delta)
 
         whole = largest(cost, self.epsilon, self.epsilon * 0.999, 2 * self.epsilon, 5e-3)
         return {name: share * whole for name, share in shares.items()}
 
-    def _settings(self, epsilon: float, count: int) -> dict[str, Any]:
+    def _settings(self, step: Any, given: _Input, epsilon: float, count: int) -> dict[str, Any]:
         # The pipeline's own entry covers these fits: a ledger of their own keeps them from being counted twice.
-        return {"epsilon": epsilon, "delta": self.delta / count, "relation": self.relation, "ledger": Ledger()}
+        found = {"epsilon": epsilon, "delta": self.delta / count, "relation": self.relation, "ledger": Ledger()}
+        if given.norm is not None and getattr(step, "data_norm", 0) is None:
+            found["data_norm"] = given.norm
+        return found
 
-    def _contracts(self, epsilons: Mapping[str, float], shape: _Shape, widths: Mapping[str, int]) -> list[Guarantee]:
+    def _contracts(self, epsilons: Mapping[str, float], shape: _Shape, inputs: Mapping[str, _Input]) -> list[Guarantee]:
         """The contract of each private step."""
         found = []
         for name, step in self.steps:
             if name in epsilons:
-                planned = clone(step).set_params(**self._settings(epsilons[name], len(epsilons)))
-                found.append(planned.public_guarantee(shape.rows, widths[name], shape.classes, sparse=shape.sparse))
+                given = inputs[name]
+                planned = clone(step).set_params(**self._settings(step, given, epsilons[name], len(epsilons)))
+                found.append(planned.public_guarantee(shape.rows, given.width, shape.classes, sparse=given.sparse))
         return found
 
-    def _widths(self, private: Mapping[str, Any], shape: _Shape) -> tuple[dict[str, int], list[str]]:
-        """How wide the rows are at each private step, and which steps make a row out of several: by public rows."""
-        table, found, mixing = _public_table(shape), {}, []
-        labels = np.arange(table.shape[0]) % shape.classes
+    def _tried(self, private: Mapping[str, Any], shape: _Shape) -> _Tried:
+        """What each private step gets, and what other steps do to rows: by public rows."""
+        table, norm, inputs = _public_table(self._others(private), shape), None, {}
+        labels, mixing, uneven = np.arange(table.shape[0]) % shape.classes, [], []
         for name, step in self.steps:
             if name in private:
-                found[name] = int(table.shape[1])
+                inputs[name] = _Input(int(table.shape[1]), is_sparse(table), norm)
+                norm = None
             elif step not in (None, "passthrough") and hasattr(step, "transform"):
-                made = _tried(name, step, table, labels)
-                if not get_tags(step).requires_fit and _mixes(step, table, labels, made):
+                made = _made(name, step, table, labels)
+                if learns_nothing(step) and _mixes(step, table, labels, made):
                     mixing.append(name)
-                table = made
-        return found, mixing
+                if _is_uneven(step, table, labels):
+                    uneven.append(name)
+                table, norm = made, step.row_norm if isinstance(step, PublicTable) else None
+        return _Tried(inputs, mixing, uneven)
 
     def _together(self, contracts: list[Guarantee]) -> Guarantee:
         return Guarantee(
@@ -262,62 +328,211 @@ class PrivatePipeline(Pipeline):
         """The steps that are not private."""
         return [(name, step) for name, step in self.steps if name not in private and step not in (None, "passthrough")]
 
-    def _warn_of_others(self, private: Mapping[str, Any], mixing: list[str]) -> None:
+    def _warn_of_others(self, private: Mapping[str, Any], tried: _Tried) -> None:
         for name, step in self._others(private):
-            if get_tags(step).requires_fit:
-                warnings.warn(
-                    f"Step {name!r} of this PrivatePipeline is fitted on the data, and the guarantee does not cover "
-                    "what it learns.",
-                    PrivacyWarning,
-                    stacklevel=3,
+            if not learns_nothing(step):
+                told = "is fitted on the data, and the guarantee does not cover what it learns."
+            elif name in tried.mixing:
+                told = (
+                    "does something else to a row alone than among others: the guarantee does not cover what one "
+                    "record does to the rows of others."
                 )
-            elif name in mixing:
-                warnings.warn(
-                    f"Step {name!r} of this PrivatePipeline does something else to a row alone than among others: "
-                    "the guarantee does not cover what one record does to the rows of others.",
-                    PrivacyWarning,
-                    stacklevel=3,
+            elif name in tried.uneven:
+                told = (
+                    "makes sparse or dense rows, as the data have few or many zeros, which the guarantee does not "
+                    "cover: give it sparse_threshold=0, or use PublicTable."
                 )
+            elif _refuses_unknown(step):
+                told = (
+                    "refuses, or warns of, categories that were not declared, so that whether a fit raises depends on "
+                    'the data: give it handle_unknown="ignore", or use PublicTable.'
+                )
+            else:
+                continue
+            warnings.warn(f"Step {name!r} of this PrivatePipeline {told}", PrivacyWarning, stacklevel=3)
 
 
 class _Shape(NamedTuple):
-    """What is public of the data: rows, columns, classes, and the format."""
+    """What is public of the data: rows, columns, classes, the format, and the names of columns if they have any."""
 
     rows: int
     width: int
     classes: int
     sparse: bool
+    names: tuple[Any, ...] | None = None
 
 
-def _public_table(shape: _Shape) -> Any:
-    """Rows that have nothing to do with the data, enough of them for steps that make columns out of rows."""
+class _Input(NamedTuple):
+    """What is public of the rows that a private step gets; their norm if a step before declares it."""
+
+    width: int
+    sparse: bool
+    norm: float | None
+
+
+class _Tried(NamedTuple):
+    """What a trial on public rows found: inputs of private steps, steps that mix rows, steps of uneven format."""
+
+    inputs: dict[str, _Input]
+    mixing: list[str]
+    uneven: list[str]
+
+
+def without_words(call: Callable[..., Any], *data: Any, **params: Any) -> Any:
+    """The result of a call; errors and warnings of steps that are not private may quote the data, and are not shown.
+
+    Warnings of this package are passed on: they depend on public numbers only.
+    """
+    refused = ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = call(*data, **params)
+        except TacitError:
+            raise
+        except NotFittedError:
+            raise
+        except Exception as error:
+            refused = type(error).__name__
+    for warning in caught:
+        if issubclass(warning.category, PrivacyWarning | UsefulnessWarning):
+            warnings.warn(warning.message, stacklevel=3)
+    if refused:  # not inside of the handler: an error keeps the one that it was raised in
+        raise InvalidInput(
+            f"A step that is not private could not take the data ({refused}); its words may quote them, and are not "
+            "shown: try that step alone to see them."
+        )
+    return found
+
+
+def _parts(step: Any) -> list[Any]:
+    """A step and all steps inside of it."""
+    inside = step.get_params().values() if hasattr(step, "get_params") else []
+    return [step, *(part for part in inside if hasattr(part, "get_params"))]
+
+
+def _refuses_unknown(step: Any) -> bool:
+    encoders = [part for part in _parts(step) if isinstance(part, OneHotEncoder | OrdinalEncoder)]
+    return any(part.handle_unknown not in ("ignore", "use_encoded_value") for part in encoders)
+
+
+def _is_uneven(step: Any, table: Any, labels: Any) -> bool:
+    """Whether the share of zeros decides between sparse and dense rows, as in a `ColumnTransformer`."""
+    if any(isinstance(part, ColumnTransformer) and part.sparse_threshold for part in _parts(step)[1:]):
+        return True
+    if not isinstance(step, ColumnTransformer) or step.sparse_threshold == 0:
+        return False
+    return is_sparse(_made("", clone(step).set_params(sparse_threshold=1.0), table, labels))
+
+
+def _declared_cells(step: Any, names: tuple[Any, ...] | None, width: int) -> dict[int, list[Any]]:
+    """Cells that a step declares, by the place of their column: categories, constants, words."""
+    if isinstance(step, PublicTable):
+        found = step.public_values()
+        if names is None and width == len(found) and not all(isinstance(key, int) for key in found):
+            return dict(enumerate(found.values()))
+        return {place: cells for key, cells in found.items() for place in _places([key], names, width)}
+    if isinstance(step, OneHotEncoder | OrdinalEncoder) and not isinstance(step.categories, str):
+        return {place: list(cells) for place, cells in enumerate(step.categories)}
+    if isinstance(step, HashingVectorizer):
+        return {place: ["some words", "other words", "none of these"] for place in range(width)}
+    if isinstance(step, Pipeline):
+        return _declared_cells(step.steps[0][1], names, width)
+    if isinstance(step, FeatureUnion):
+        parts = [_declared_cells(part, names, width) for _, part in step.transformer_list]
+        return {place: cells for part in parts for place, cells in part.items()}
+    if not isinstance(step, ColumnTransformer):
+        return {}
+    declared: dict[int, list[Any]] = {}
+    for _, part, columns in step.transformers:
+        if callable(columns):
+            continue
+        places = _places(columns, names, width)
+        inside = _declared_cells(part, None, len(places))
+        declared |= {places[place]: cells for place, cells in inside.items() if place < len(places)}
+    return declared
+
+
+def _places(columns: Any, names: tuple[Any, ...] | None, width: int) -> list[int]:
+    """The places of columns that are named, counted, sliced or masked; those that are not there are left out."""
+    if isinstance(columns, slice):
+        if isinstance(columns.start, str) or isinstance(columns.stop, str):
+            known = list(names or ())
+            first = known.index(columns.start) if columns.start in known else 0
+            last = known.index(columns.stop) + 1 if columns.stop in known else width
+            return list(range(width))[first : last : columns.step]
+        return list(range(width))[columns]
+    wanted = [columns] if isinstance(columns, str) or np.ndim(columns) == 0 else list(columns)
+    if wanted and all(isinstance(column, bool | np.bool_) for column in wanted):
+        return [place for place, kept in enumerate(wanted) if kept]
+    found = [
+        names.index(column) if names is not None and column in names else column
+        for column in wanted
+        if (names is not None and column in names) or not isinstance(column, str)
+    ]
+    return [int(place) % width for place in found if -width <= int(place) < width]
+
+
+def _public_table(others: list[tuple[str, Any]], shape: _Shape) -> Any:
+    """Rows that have nothing to do with the data, enough of them for steps that make columns out of rows.
+
+    Cells are what the first step that is not private declares, numbers elsewhere.
+    """
     stream = Randomness.replayable(0).stream("public rows")
     if shape.sparse:
         count = min(shape.rows, _PUBLIC_ROWS)
         places = (np.repeat(np.arange(count), 8), stream.integers(shape.width, size=8 * count))
         return sparse.csr_array((stream.uniform(size=8 * count), places), shape=(count, shape.width))
     count = min(shape.rows, _PUBLIC_ROWS, max(2, _PUBLIC_ENTRIES // max(1, shape.width)))
-    return stream.uniform(size=(count, shape.width))
+    table = stream.uniform(size=(count, shape.width))
+    declared = _declared_cells(others[0][1], shape.names, shape.width) if others else {}
+    columns: list[Any] = list(table.T)
+    for place, cells in declared.items():
+        if place < shape.width and len(cells):
+            columns[place] = np.array([*cells, None], dtype=object)[:-1][np.arange(count) % len(cells)]
+    if shape.names is not None:
+        import pandas  # the data are a frame of it
+
+        frame = pandas.DataFrame(dict(enumerate(map(_plain, columns))))
+        frame.columns = list(shape.names)
+        return frame
+    plain = [_plain(column) for column in columns]
+    if all(column.dtype.kind == "f" for column in plain):
+        return np.column_stack(plain)
+    mixed = np.empty((count, shape.width), dtype=object)
+    for place, column in enumerate(plain):
+        mixed[:, place] = column
+    return mixed
 
 
-def _tried(name: str, step: Any, table: Any, labels: Any) -> Any:
+def _plain(column: Any) -> Any:
+    """A column of numbers as floats, others as they are."""
+    if column.dtype.kind == "O" and all(isinstance(cell, int | float | np.number) for cell in column):
+        return column.astype(np.float64)
+    return column
+
+
+def _made(name: str, step: Any, table: Any, labels: Any) -> Any:
     """What a step that is not private makes of public rows; of zeros, if it does not take others."""
-    for rows in (table, 0 * table):
+    for factor in (1, 0):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                return clone(step).fit_transform(rows, labels)
+                return clone(step).fit_transform(table if factor else 0 * table, labels)
         except Exception:  # whatever a step does not like about these rows
             continue
     raise InvalidInput(
-        f"Step {name!r} of this PrivatePipeline takes no public rows of numbers, by which the width of what it makes "
-        "is found: apply it to the data beforehand."
+        f"Step {name!r} of this PrivatePipeline takes no public rows, by which the width of what it makes is found: "
+        "apply it to the data beforehand, or declare the columns by a PublicTable."
     )
 
 
-def _shape(X: Any) -> tuple[int, int]:
+def table_shape(X: Any) -> tuple[int, int]:
     """Rows and columns of a table, whatever holds it."""
-    shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    try:
+        shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    except ValueError:  # rows of several lengths
+        shape = ()
     if len(shape) != 2:
         raise InvalidInput("The rows of a PrivatePipeline must be a table of two axes.")
     return int(shape[0]), int(shape[1])
@@ -329,13 +544,22 @@ def _mixes(step: Any, table: Any, labels: Any, made: Any) -> bool:
         for rows in (slice(0, 1), slice(table.shape[0] - 1, None)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                alone = clone(step).fit(table[rows], labels[rows]).transform(table[rows])
-            row, other = (np.asarray(part.todense() if is_sparse(part) else part) for part in (alone, made[rows]))
-            if row.shape != other.shape or not np.allclose(row, other, rtol=1e-6, equal_nan=True):
+                row = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
+                alone = clone(step).fit(row, labels[rows]).transform(row)
+            other = made.iloc[rows] if hasattr(made, "iloc") else made[rows]
+            one, two = (np.asarray(part.todense() if is_sparse(part) else part) for part in (alone, other))
+            if one.shape != two.shape or not _equal(one, two):
                 return True
     except Exception:  # it cannot do with one row what it does with many
         return True
     return False
+
+
+def _equal(one: Any, two: Any) -> bool:
+    """Whether rows are the same, up to rounding if they are numbers."""
+    if one.dtype.kind in "fiub" and two.dtype.kind in "fiub":
+        return bool(np.allclose(one, two, rtol=1e-6, equal_nan=True))
+    return bool(np.all(one == two))
 
 
 def private_pipeline(

@@ -85,7 +85,11 @@ def class_labels(declared: Any) -> Any:
     >>> class_labels({"b", "a"}).tolist()
     ['a', 'b']
     """
-    return np.unique(np.asarray(list(declared) if isinstance(declared, set | frozenset) else declared))
+    try:
+        return np.unique(np.asarray(list(declared) if isinstance(declared, set | frozenset) else declared))
+    except TypeError:
+        pass
+    raise InvalidInput("Labels must be all numbers or all words.")  # not inside of the handler, which quotes them
 
 
 def _without_values(owner: str, error: Exception) -> str:

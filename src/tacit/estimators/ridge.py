@@ -101,13 +101,14 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self._set_bounds(features, target)
         rows, target = self._weighted(features, target, weights)
         huber, (records, width) = _huber(self.data_norm_), rows.shape
-        self.algorithm_ = self._method()
+        self.algorithm_, self.excess_risk_ = self._method(), None
         if self.algorithm_ == "statistics":
             model = self._from_statistics(rows, target)
         elif self.algorithm_ == "objective":
             plan = self._huber_plan(self.data_norm_, records, width)
             facts = f"{records} rows, {features.shape[1]} features"
             warn_if_useless(plan, huber, facts, self.epsilon, level=2)
+            self.excess_risk_ = float(plan.regret_bound)
             model = self._minimisers(plan, huber, rows, [target], self._spend(plan.guarantee))[0]
         else:
             model = self._passed(self._begun(records, width), rows, target)
@@ -223,7 +224,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         )
         ratio = cross_ratio(replace)
         source = self._spend(guarantee)
-        sums = _integer_sums(rows, target, norm, lattice.units, ratio)
+        sums = integer_sums(rows, target, norm, lattice.units, ratio)
         released = lattice.release(sums, source, "statistics")
         square, cross = norm**2 * symmetric_matrix(released[:-width], width), norm * released[-width:] / ratio
         values, vectors = np.linalg.eigh(square)
@@ -244,7 +245,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
 
 
 @np.errstate(all="ignore")  # whether something underflows depends on the data
-def _integer_sums(rows: Any, target: FloatArray, norm: float, units: int, ratio: float) -> IntArray:
+def integer_sums(rows: Any, target: FloatArray, norm: float, units: int, ratio: float) -> IntArray:
     """The sums of v v^T and of alpha v y in integers, each record quantised by itself; a cache's worth at a time."""
     width = rows.shape[1]
     size = width * (width + 1) // 2

@@ -25,13 +25,14 @@ from tacit.estimators.budget import statistics_guarantee
 from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.estimators.linear_model import randomness_of
 from tacit.estimators.noisy_statistics import NoisyStatistics
+from tacit.estimators.published import Exported
 from tacit.estimators.records import checked_data
 from tacit.noise.lattice import moments_shift, quantise_moments
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_choice, check_privacy
 
 
 @dataclass(eq=False, repr=False)
-class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Centre and scale each feature by private estimates of its mean and standard deviation.
 
     Args:
@@ -127,23 +128,26 @@ class PrivateStandardScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimato
             )
             low, high = np.min(rows, axis=0), np.max(rows, axis=0)
             return low, np.where(high > low, high, low + 1.0)
-        try:
-            low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), rows.shape[1:]) for end in self.bounds)
-        except (TypeError, ValueError):
-            raise InvalidInput(
-                f"The 'bounds' parameter of PrivateStandardScaler must be a pair (low, high). "
-                f"Got {self.bounds!r} instead."
-            ) from None
-        with np.errstate(over="ignore", invalid="ignore"):
-            width = high - low
-        if not ((width >= SMALLEST) & (width <= LARGEST)).all():  # written so that NaN fails
-            raise InvalidInput(
-                "The 'bounds' of PrivateStandardScaler must be finite with low below high, "
-                f"{SMALLEST:g} to {LARGEST:g} apart."
-            )
-        return low, high
+        return public_limits("PrivateStandardScaler", self.bounds, rows.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def public_limits(owner: str, bounds: Any, width: int) -> tuple[FloatArray, FloatArray]:
+    """Declared bounds (low, high) of each column, checked."""
+    try:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (width,)) for end in bounds)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"The 'bounds' parameter of {owner} must be a pair (low, high). Got {bounds!r} instead."
+        ) from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = high - low
+    if not ((apart >= SMALLEST) & (apart <= LARGEST)).all():  # written so that NaN fails
+        raise InvalidInput(
+            f"The 'bounds' of {owner} must be finite with low below high, {SMALLEST:g} to {LARGEST:g} apart."
+        )
+    return low, high

@@ -1,0 +1,128 @@
+"""Scores of models whose sensitivity is proved: what one record can change, whatever the record and the model.
+
+Sums of errors. An error of each record in [0, 1], from its own row and label: one record moves their sum by at most 1,
+replaced or left out. Errors are integers in steps of 2^-24 before they are added up, so that sums are exact.
+
+| score | error of a record | scale |
+|---|---|---|
+| accuracy | 1 if the class is wrong | 1 |
+| neg_log_loss | -ln p of its class, p at least .01 | ln 100 |
+| neg_brier_score | half the squared distance of the probabilities from the class | 2 |
+| neg_mean_squared_error | the squared error, of targets and predictions within their bound b | 4 b^2 |
+| neg_mean_absolute_error | the absolute error, of the same | 2 b |
+
+Pairs (roc_auc, two classes). With P positives and N negatives, n = P + N rows, let M be the number of pairs of a
+positive and a negative whose margins are in the wrong order, ties as a half: the area under the curve is 1 - M/(P N). P
+and N are the same for all models, so that the smallest M has the largest area. A positive is in at most N pairs and a
+negative in at most P. Replacing a positive by a negative takes away at most N pairs and adds at most P - 1; other cases
+are alike. So M moves by at most max(P, N) <= n, and M/n by at most 1. An error that is not a number counts as 1, and a
+margin that is none as the wrong side of every pair.
+
+Scores that divide by numbers of the data (F1, precision, balanced accuracy, R^2) have no such bound: one record can
+move them by everything.
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from tacit.errors import InvalidInput
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
+from tacit.validation import FloatArray
+
+LEAST_PROBABILITY = 0.01
+CLASSIFIER_SCORES = ("accuracy", "neg_log_loss", "neg_brier_score", "roc_auc")
+REGRESSOR_SCORES = ("neg_mean_squared_error", "neg_mean_absolute_error")
+
+
+def check_scoring(owner: str, scoring: Any, model: Any) -> str:
+    """The name of a score that this model has and whose sensitivity is proved; None is the first of its kind."""
+    if not hasattr(model, "predict"):
+        raise InvalidInput(f"The 'estimator' parameter of {owner} must be a model that predicts.")
+    allowed = CLASSIFIER_SCORES if is_classifier(model) else REGRESSOR_SCORES
+    name = allowed[0] if scoring is None else scoring
+    if not isinstance(name, str) or name not in allowed:
+        raise InvalidInput(
+            f"The 'scoring' parameter of {owner} must be one of {', '.join(allowed)}, by which one record moves a sum "
+            f"by at most 1. Got {scoring!r} instead, for which no such bound is proved."
+        )
+    if name in ("neg_log_loss", "neg_brier_score") and not hasattr(model, "predict_proba"):
+        raise InvalidInput(f"The score {name} of {owner} needs a model with predict_proba.")
+    return name
+
+
+def error_sum(name: str, model: Any, X: Any, y: Any, bound: float | None = None) -> float:
+    """The sum of the errors of all records, which one record moves by at most 1; or M/n for pairs.
+
+    Args:
+        name: of the score.
+        model: which was released, or has nothing to do with these records.
+        X: rows.
+        y: their labels or targets.
+        bound: public, on absolute targets.
+    """
+    with np.errstate(all="ignore"):  # rows may be as long as floats allow: they are not clipped here
+        if name == "roc_auc":
+            return wrong_pairs(*_margins(model, X, y)) / len(y)
+        return float(np.sum(whole_errors(record_errors(name, model, X, y, bound)))) / LOSS_UNITS
+
+
+def whole_errors(errors: FloatArray) -> Any:
+    """Errors as integers in steps of 2^-24, 1 where an error is not a number."""
+    return quantise_losses(np.where(errors < 1.0, np.maximum(errors, 0.0), 1.0))
+
+
+def error_scale(name: str, bound: float | None = None) -> float:
+    """What an error of 1 stands for in the units of the score."""
+    reach = 1.0 if bound is None else bound
+    return {
+        "neg_log_loss": -log(LEAST_PROBABILITY),
+        "neg_brier_score": 2.0,
+        "neg_mean_squared_error": 4 * reach**2,
+        "neg_mean_absolute_error": 2 * reach,
+    }.get(name, 1.0)
+
+
+def record_errors(name: str, model: Any, X: Any, y: Any, bound: float | None) -> FloatArray:
+    """The error of each record over its scale."""
+    if name == "accuracy":
+        return np.asarray(np.asarray(model.predict(X)) != np.asarray(y), dtype=np.float64)
+    if name in REGRESSOR_SCORES:
+        if bound is None:
+            raise InvalidInput(f"The score {name} needs a public bound on absolute targets.")
+        found, truth = (np.clip(np.asarray(part, dtype=np.float64), -bound, bound) for part in (model.predict(X), y))
+        apart = np.abs(found / bound - truth / bound) / 2
+        return np.asarray(apart**2 if name == "neg_mean_squared_error" else apart)
+    chances = np.asarray(model.predict_proba(X), dtype=np.float64)
+    own = np.asarray(y)[:, None] == np.asarray(model.classes_)[None, :]
+    if name == "neg_log_loss":
+        return np.asarray(
+            np.log(np.clip(np.sum(chances * own, axis=1), LEAST_PROBABILITY, 1.0)) / log(LEAST_PROBABILITY)
+        )
+    return np.asarray(np.sum((chances - own) ** 2, axis=1) / 2)
+
+
+def wrong_pairs(margins: FloatArray, positive: Any) -> float:
+    """M: pairs of a positive and a negative in the wrong order, ties as a half.
+
+    >>> wrong_pairs(np.array([0.1, 0.4, 0.4, 0.9]), np.array([True, False, True, False]))
+    3.5
+    """
+    high = np.where(np.isnan(margins[positive]), -np.inf, margins[positive])
+    low = np.sort(np.where(np.isnan(margins[~positive]), np.inf, margins[~positive]))
+    above, not_below = (len(low) - np.searchsorted(low, high, side) for side in ("right", "left"))
+    return (int(np.sum(above)) + int(np.sum(not_below))) / 2
+
+
+def _margins(model: Any, X: Any, y: Any) -> tuple[FloatArray, Any]:
+    if len(model.classes_) != 2:
+        raise InvalidInput("The score roc_auc is about two classes.")
+    if hasattr(model, "decision_function"):
+        margins = np.asarray(model.decision_function(X), dtype=np.float64)
+    else:
+        margins = np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
+    return margins, np.asarray(np.asarray(y) == model.classes_[1])

@@ -1,0 +1,526 @@
+"""Private statistics of a table, and the private score of a model: one release each, exact integers, one contract.
+
+Every record becomes integers by itself, on a public lattice of M units; the integers are added up, and noise of the
+same lattice is added once: discrete Gaussian, or two-sided geometric if delta = 0. What one record moves:
+
+| statistic | of one record | replaced | left out |
+|---|---|---|---|
+| mean of d columns | floor(z M), z in [0, 1] | sqrt(d) M in l2, d M in l1 | half of the first, as z - 1/2; d M |
+| histogram | M in one bin | sqrt(2) M, 2 M | M, M |
+| quantile: K counts "at most m" | M or 0 | M in each count | M in each count |
+| covariance | (v v', alpha v), |v| <= 1 | `joint_shift` | `joint_shift` |
+| score | an error in [0, 1] (`scoring`) | M | M |
+
+A quantile is a binary search between its bounds: each step counts the records at or below the middle, with fresh noise,
+and goes on in the half that holds the quantile by the noisy count. Its K counts share the budget: mu/sqrt(K) each, or
+epsilon/K. The number of records is public.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import ROUND_UP, Pure
+from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
+from tacit.accounting.rounding import EXACT
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.estimators.budget import NoisyCounts, class_counts, statistics_guarantee
+from tacit.estimators.ledger import Ledger, spend
+from tacit.estimators.linear_model import randomness_of
+from tacit.estimators.noisy_statistics import NoisyStatistics
+from tacit.estimators.pipeline import without_words
+from tacit.estimators.published import Published
+from tacit.estimators.records import checked_data
+from tacit.estimators.ridge import integer_sums
+from tacit.estimators.scaling import public_limits
+from tacit.estimators.scoring import check_scoring, error_scale, error_sum, record_errors
+from tacit.estimators.table import Categories
+from tacit.losses.loss import clip_rows
+from tacit.noise.lattice import cross_ratio, joint_shift, symmetric_matrix
+from tacit.noise.randomness import Randomness
+from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive, check_privacy
+
+# Below the epsilon or mu that is asked for by more than the last digits of their parts.
+_ROUNDED = 1 - 1e-9
+
+
+class PrivateStatistic(Published, BaseEstimator, ABC):
+    """What the statistics share: a budget, a relation, the record of the spending."""
+
+    epsilon: float
+    delta: float
+    relation: str
+    random_state: Any
+    ledger: Ledger | None
+
+    @abstractmethod
+    def _draws(self, n_features: int) -> int:
+        """How many noisy numbers are released."""
+
+    @property
+    @abstractmethod
+    def _released(self) -> str:
+        """What is released, in words."""
+
+    def public_guarantee(
+        self, n_samples: int, n_features: int, n_classes: int = 1, *, sparse: bool = False
+    ) -> Guarantee:
+        """What a fit of this shape will spend: known before any data, and the same for all data."""
+        self._check_parameters()
+        if self.delta == 0:
+            return Guarantee(
+                curve=Pure(self.epsilon),
+                at_delta=0.0,
+                released=self._released,
+                theorem="geometric mechanism",
+                relation=Relation(self.relation),
+                unit="one record",
+                numerics=EXACT,
+            )
+        return statistics_guarantee(
+            self.epsilon,
+            self.delta,
+            self.relation,
+            self._draws(n_features),
+            released=self._released,
+            theorem="Gaussian mechanism",
+        )
+
+    def _check_parameters(self) -> None:
+        owner = type(self).__name__
+        check_privacy(owner, self.epsilon, self.delta)
+        check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
+
+    @property
+    def _replaced(self) -> bool:
+        return Relation(self.relation) is not ZERO_OUT
+
+    def _noise(self, l2: float, l1: float, releases: int = 1) -> NoisyCounts:
+        """Noise for each of several releases that a record moves by so much, all within the budget."""
+        if self.delta == 0:
+            return NoisyCounts(self.epsilon / releases * (1.0 if releases == 1 else _ROUNDED), l1, pure=True)
+        mu = gaussian_mu(self.epsilon, self.delta)
+        return NoisyCounts(mu / sqrt(releases) * (1.0 if releases == 1 else _ROUNDED), l2, pure=False)
+
+    def _spend(self, n_samples: int, n_features: int) -> Randomness:
+        """Record the contract, stamped with the source of the noise, which is returned."""
+        guarantee = self.public_guarantee(n_samples, n_features)
+        source = randomness_of(self.random_state)
+        stamped = guarantee.with_randomness(source.label)
+        spend(self.ledger, f"{type(self).__name__}.fit", stamped)
+        self.guarantee_ = stamped
+        return source
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class PrivateMean(PrivateStatistic):
+    """The mean of each column.
+
+    Privacy contract: `guarantee_`, about one record. Enforced: values are clipped to `bounds`.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        delta: failure probability; 0 for pure privacy.
+        bounds: public (low, high), numbers or one for each column.
+        relation: "replace" or "zero-out".
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    Attributes after fit: `mean_`, `deviation_` (of its noise, a public number), `guarantee_`.
+
+    >>> import numpy as np
+    >>> found = PrivateMean(epsilon=1.0, bounds=(0, 10)).fit(np.linspace(0, 10, 5000)[:, None])
+    >>> bool(abs(found.mean_[0] - 5) < 0.1)
+    True
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    bounds: Any = None
+    relation: str = "replace"
+    random_state: Any = None
+    ledger: Ledger | None = None
+
+    def fit(self, X: Any, y: Any = None) -> PrivateMean:
+        """Release the means.
+
+        Args:
+            X: rows of numbers.
+            y: ignored.
+        """
+        self._check_parameters()
+        rows = checked_data(self, X)
+        low, high = public_limits("PrivateMean", self.bounds, rows.shape[1])
+        count, width = rows.shape
+        centred = self.delta > 0 and not self._replaced
+        noise = self._noise(sqrt(width) / (2 if centred else 1), width)
+        source = self._spend(count, width)
+        with np.errstate(all="ignore"):  # whether something underflows depends on the data
+            whole = noise.whole((np.clip(rows, low, high) - low) / (high - low))
+        sums = np.sum(whole - noise.units // 2 * centred, axis=0)
+        share = noise.release(sums, source, "means") / count + centred / 2
+        self.mean_ = np.clip(low + (high - low) * share, low, high)
+        self.deviation_ = (high - low) * noise.deviation / count
+        return self
+
+    def _draws(self, n_features: int) -> int:
+        return n_features
+
+    @property
+    def _released(self) -> str:
+        return "noisy means"
+
+
+@dataclass(eq=False, repr=False)
+class PrivateHistogram(PrivateStatistic):
+    """How many records of one column are in each public bin, or have each public category.
+
+    Privacy contract: `guarantee_`, about one record, which is in one bin. What lies outside of the edges counts in the
+    first or the last bin; what is no declared category, or missing, in one bin more.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        delta: failure probability; 0 for pure privacy.
+        edges: rising numbers between which bins lie; a bin has its lower edge, the last one its upper too.
+        categories: in the place of edges.
+        relation: "replace" or "zero-out".
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    Attributes after fit: `counts_` (noisy, hence no whole numbers and perhaps negative), `deviation_`, `guarantee_`.
+
+    >>> found = PrivateHistogram(epsilon=1.0, delta=0.0, categories=["a", "b"]).fit([["a"]] * 900 + [["b"]] * 100)
+    >>> bool(abs(found.counts_ - [900, 100, 0]).max() < 60)
+    True
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    edges: Any = None
+    categories: Any = None
+    relation: str = "replace"
+    random_state: Any = None
+    ledger: Ledger | None = None
+
+    def fit(self, X: Any, y: Any = None) -> PrivateHistogram:
+        """Release the counts.
+
+        Args:
+            X: one column.
+            y: ignored.
+        """
+        self._check_parameters()
+        codes, bins = self._codes(X)
+        noise = self._noise(sqrt(2) if self._replaced else 1.0, 2.0 if self._replaced else 1.0)
+        source = self._spend(len(codes), 1)
+        self.counts_ = class_counts(noise, codes, bins, source)
+        self.deviation_ = noise.deviation
+        return self
+
+    def _codes(self, X: Any) -> tuple[Any, int]:
+        if (self.edges is None) == (self.categories is None):
+            raise InvalidInput("PrivateHistogram needs 'edges' or 'categories', and not both.")
+        if self.categories is not None:
+            known = Categories(self.categories)
+            column = X.iloc[:, 0] if hasattr(X, "iloc") and np.ndim(X) == 2 else X
+            cells = np.fromiter((_only(cell) for cell in column), dtype=object)
+            codes, missing = known.codes(cells)
+            return np.where(missing, len(known.values), codes), len(known.values) + 1
+        edges = self._edges()
+        values = checked_data(self, X)
+        if values.shape[1] != 1:
+            raise InvalidInput(f"PrivateHistogram takes one column. Got {values.shape[1]} instead.")
+        places = np.searchsorted(edges, values[:, 0], side="right") - 1
+        return np.clip(places, 0, len(edges) - 2).astype(np.int64), len(edges) - 1
+
+    def _edges(self) -> FloatArray:
+        edges = np.asarray(self.edges, dtype=np.float64)
+        if edges.ndim != 1 or len(edges) < 2 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+            raise InvalidInput(
+                "The 'edges' of PrivateHistogram must be two or more finite numbers, each above the last."
+            )
+        return edges
+
+    def _draws(self, n_features: int) -> int:
+        return len(self._edges()) - 1 if self.edges is not None else len(Categories(self.categories).values) + 1
+
+    @property
+    def _released(self) -> str:
+        return "noisy counts of bins"
+
+
+@dataclass(eq=False, repr=False)
+class PrivateQuantile(PrivateStatistic):
+    """Quantiles of each column, such as the median.
+
+    Privacy contract: `guarantee_`, about one record. The answer is one of 2^steps public numbers between the bounds. It
+    is a quantile of the records up to a rank of about the noise of a count, `deviation_`.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        delta: failure probability; 0 for pure privacy.
+        quantiles: numbers between 0 and 1.
+        bounds: public (low, high), numbers or one for each column.
+        steps: of the binary search; each costs privacy.
+        relation: "replace" or "zero-out".
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    Attributes after fit: `quantiles_` (a row for each quantile), `deviation_` (of the noise of a count, in records),
+    `guarantee_`.
+
+    >>> import numpy as np
+    >>> found = PrivateQuantile(epsilon=1.0, quantiles=[0.5], bounds=(0, 100)).fit(np.linspace(0, 50, 5000)[:, None])
+    >>> bool(abs(found.quantiles_[0, 0] - 25) < 2)
+    True
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    quantiles: Any = (0.5,)
+    bounds: Any = None
+    steps: int = 10
+    relation: str = "replace"
+    random_state: Any = None
+    ledger: Ledger | None = None
+
+    def fit(self, X: Any, y: Any = None) -> PrivateQuantile:
+        """Release the quantiles.
+
+        Args:
+            X: rows of numbers.
+            y: ignored.
+        """
+        self._check_parameters()
+        rows = checked_data(self, X)
+        count, width = rows.shape
+        low, high = public_limits("PrivateQuantile", self.bounds, width)
+        shares = np.array([float(share) for share in self.quantiles])
+        noise = self._noise(1.0, 1.0, self._draws(width))
+        source = self._spend(count, width)
+        found = np.empty((len(shares), width))
+        for place, share in enumerate(shares):
+            for column in range(width):
+                bottom, top = float(low[column]), float(high[column])
+                for step in range(self.steps):
+                    middle = bottom + (top - bottom) / 2
+                    below = np.array([np.count_nonzero(rows[:, column] <= middle)]) * noise.units
+                    told = noise.release(below, source, f"quantile {place} of column {column}, step {step}")[0]
+                    bottom, top = (bottom, middle) if told >= share * count else (middle, top)
+                found[place, column] = bottom + (top - bottom) / 2
+        self.quantiles_, self.deviation_ = found, noise.deviation
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_integer("PrivateQuantile", "steps", self.steps, at_most=60)
+        if np.ndim(self.quantiles) != 1 or not len(self.quantiles):
+            raise InvalidInput("The 'quantiles' of PrivateQuantile must be a list of numbers between 0 and 1.")
+        for share in self.quantiles:
+            check_number("PrivateQuantile", "quantiles", share, above=0.0, below=1.0)
+
+    def _draws(self, n_features: int) -> int:
+        return n_features * len(self.quantiles) * self.steps
+
+    @property
+    def _released(self) -> str:
+        return "noisy counts below points of a binary search, hence quantiles"
+
+
+@dataclass(eq=False, repr=False)
+class PrivateCovariance(PrivateStatistic):
+    """The mean and the covariance of rows of bounded length.
+
+    Privacy contract: `guarantee_`, about one record. Enforced: rows minus `centre` are clipped to `data_norm`. Both
+    moments are one release; a covariance with negative eigenvalues, which noise makes, is replaced by the nearest one
+    without.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        delta: failure probability, above 0.
+        data_norm: public bound on the norm of a row minus the centre.
+        centre: a public point near the rows (None: 0).
+        relation: "replace" or "zero-out".
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    Attributes after fit: `location_`, `covariance_`, `deviation_` (of the noise of a diagonal entry), `guarantee_`.
+
+    >>> import numpy as np
+    >>> rows = np.repeat([[0.6, 0.0], [-0.6, 0.0], [0.0, 0.2], [0.0, -0.2]], 2000, axis=0)
+    >>> found = PrivateCovariance(epsilon=2.0, data_norm=1.0).fit(rows)
+    >>> bool(abs(found.covariance_ - [[0.18, 0.0], [0.0, 0.02]]).max() < 0.02)
+    True
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    data_norm: float = 1.0
+    centre: Any = None
+    relation: str = "replace"
+    random_state: Any = None
+    ledger: Ledger | None = None
+
+    def fit(self, X: Any, y: Any = None) -> PrivateCovariance:
+        """Release both moments.
+
+        Args:
+            X: rows of numbers.
+            y: ignored.
+        """
+        self._check_parameters()
+        norm, rows = float(self.data_norm), checked_data(self, X)
+        count, width = rows.shape
+        centre = self._centre(width)
+        lattice = NoisyStatistics.finest(
+            gaussian_mu(self.epsilon, self.delta) * (2 - ROUND_UP),
+            partial(joint_shift, dimension=width, replace=self._replaced),
+        )
+        ratio = cross_ratio(self._replaced)
+        source = self._spend(count, width)
+        with np.errstate(all="ignore"):  # whether something underflows depends on the data
+            moved = clip_rows(np.clip(rows - centre, -1e300, 1e300), norm)
+            sums = integer_sums(moved, np.ones(count), norm, lattice.units, ratio)
+        told = lattice.release(sums, source, "moments") / count
+        mean = norm * told[-width:] / ratio
+        values, vectors = np.linalg.eigh(norm**2 * symmetric_matrix(told[:-width], width) - np.outer(mean, mean))
+        self.location_ = centre + mean
+        self.covariance_ = np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        self.deviation_ = norm**2 * lattice.deviation / count
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("PrivateCovariance", "data_norm", self.data_norm)
+        if self.delta == 0:
+            raise PrivacyError("PrivateCovariance uses Gaussian noise, which needs delta > 0.")
+
+    def _centre(self, width: int) -> FloatArray:
+        centre = np.zeros(width) if self.centre is None else np.asarray(self.centre, dtype=np.float64)
+        if centre.shape != (width,) or not np.isfinite(centre).all():
+            raise InvalidInput(f"The 'centre' of PrivateCovariance must be {width} finite numbers.")
+        return centre
+
+    def _draws(self, n_features: int) -> int:
+        return n_features * (n_features + 3) // 2
+
+    @property
+    def _released(self) -> str:
+        return "noisy first and second moments, hence mean and covariance"
+
+
+@dataclass(eq=False, repr=False)
+class PrivateScore(PrivateStatistic):
+    """The score of a public model on private records.
+
+    Privacy contract: `guarantee_`, about one record of those that are scored. The model itself is public: released
+    privately before, or trained on other data.
+
+    Args:
+        estimator: a fitted model, or pipeline.
+        epsilon: privacy budget of one fit.
+        delta: failure probability; 0 for pure privacy.
+        scoring: "accuracy" (None), "neg_log_loss", "neg_brier_score" or "roc_auc" (two classes) of classifiers,
+            "neg_mean_squared_error" (None) or "neg_mean_absolute_error" of regressors.
+        label_bound: public bound on absolute targets, for regressors; targets and predictions are clipped to it.
+        relation: "replace" or "zero-out".
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    Attributes after fit: `score_`, `deviation_` (of its noise; None for areas), `guarantee_`.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> model = DummyClassifier(strategy="constant", constant=1).fit([[0], [0]], [0, 1])
+    >>> bool(abs(PrivateScore(model, epsilon=1.0).fit([[0]] * 2000, [1, 1, 1, 0] * 500).score_ - 0.75) < 0.02)
+    True
+    """
+
+    estimator: Any
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    scoring: str | None = None
+    label_bound: float | None = None
+    relation: str = "replace"
+    random_state: Any = None
+    ledger: Ledger | None = None
+
+    def fit(self, X: Any, y: Any) -> PrivateScore:
+        """Release the score.
+
+        Args:
+            X: rows as the model takes them.
+            y: their labels or targets.
+        """
+        self._check_parameters()
+        name = check_scoring("PrivateScore", self.scoring, self.estimator)
+        if name.endswith("_error") and self.label_bound is None:
+            raise InvalidInput(f"The score {name} of PrivateScore needs label_bound, a public bound on targets.")
+        rows, labels = X.copy() if hasattr(X, "copy") else X, np.array(y)
+        count = len(labels)
+        if not count:
+            raise InvalidInput("PrivateScore needs at least one record.")
+        if count != (rows.shape[0] if hasattr(rows, "shape") else len(rows)):
+            raise InvalidInput("PrivateScore needs one label for each row.")
+        if name == "roc_auc":
+            return self._area(rows, labels, count)
+        noise = self._noise(1.0, 1.0)
+        errors = without_words(record_errors, name, self.estimator, rows, labels, self.label_bound)
+        source = self._spend(count, 1)
+        whole = noise.whole(np.where(errors < 1.0, np.maximum(errors, 0.0), 1.0))  # 1 where it is not a number
+        share = float(np.clip(noise.release(np.array([np.sum(whole)]), source, "errors")[0] / count, 0.0, 1.0))
+        scale = error_scale(name, self.label_bound)
+        self.score_ = 1.0 - share if name == "accuracy" else -scale * share
+        self.deviation_: float | None = scale * noise.deviation / count
+        return self
+
+    def __sklearn_clone__(self) -> PrivateScore:
+        """A copy that scores the same fitted model."""
+        return PrivateScore(**self.get_params(deep=False))
+
+    def _area(self, X: Any, y: Any, count: int) -> PrivateScore:
+        """Wrong pairs over the number of records, and positives: both move by at most 1, half of the budget each."""
+        noise = self._noise(1.0, 1.0, 2)
+        pairs = without_words(error_sum, "roc_auc", self.estimator, X, y)
+        source = self._spend(count, 1)
+        positive = int(np.count_nonzero(np.asarray(y) == self.estimator.classes_[1]))
+        # floor(u M/n) moves by less than u + 1, a whole number: by at most u.
+        wrong = noise.release(np.array([int(np.floor(pairs * noise.units))]), source, "pairs")[0] * count
+        some = float(np.clip(noise.release(np.array([positive * noise.units]), source, "positives")[0], 1, count - 1))
+        self.score_ = float(np.clip(1.0 - wrong / max(some * (count - some), 1.0), 0.0, 1.0))
+        self.deviation_ = None
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.label_bound is not None:
+            check_positive("PrivateScore", "label_bound", self.label_bound)
+
+    def _draws(self, n_features: int) -> int:
+        return 2
+
+    @property
+    def _released(self) -> str:
+        return "a noisy score of a public model"
+
+
+def _only(cell: Any) -> Any:
+    """The cell of a row that has one."""
+    return cell[0] if isinstance(cell, list | tuple | np.ndarray) and len(cell) == 1 else cell

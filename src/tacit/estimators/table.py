@@ -1,0 +1,410 @@
+"""A public schema for private tables: bounds, categories and hashed words are declared, and nothing is learned.
+
+Every cell is encoded by itself, from the declaration alone: no cell changes the row of another record, and none raises.
+
+- A number is clipped to its bounds and mapped to [-1, 1].
+- A category is one column with a 1; a category that was not declared is all zeros, or "other".
+- A text is the counts of its words in hashed columns, scaled to length 1.
+- A cell that is missing (None, NaN, NA, empty text), or that is no number where numbers are declared, is all zeros, or
+  a declared constant; on demand a column says so.
+
+Each column of the table so makes a vector of norm at most 1, and a row of k columns one of at most sqrt(k).
+
+How a file is read must not matter: one word in a column of numbers makes pandas read all its cells as text, and one
+missing cell makes floats of integers. So "7", 7, 7.0 and True's 1 are compared as numbers wherever both are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from math import isnan, sqrt
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from tacit.errors import InvalidInput
+from tacit.estimators.records import is_sparse
+from tacit.validation import LARGEST, SMALLEST, FloatArray, check_integer, check_number, invalid
+
+LARGEST_HASH = 2**20
+MISSING = ("zero", "indicator")
+"""What becomes of missing cells, unless constants are declared."""
+
+
+class Column(ABC):
+    """What is public of one column of a table."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many numbers a cell becomes."""
+
+    @abstractmethod
+    def labels(self) -> list[str]:
+        """Names of these numbers, "" for that of the column."""
+
+    @abstractmethod
+    def examples(self) -> list[Any]:
+        """Cells that have nothing to do with any data."""
+
+    @abstractmethod
+    def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
+        """The numbers of each cell, of norm at most 1, and which cells were missing; `constant` stands for them."""
+
+
+@dataclass(frozen=True)
+class Bounds(Column):
+    """Numbers between public bounds; others are clipped.
+
+    Args:
+        low: the smallest.
+        high: the largest.
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        low, high = (check_number("Bounds", name, getattr(self, name)) for name in ("low", "high"))
+        if not SMALLEST <= high - low <= LARGEST:
+            raise InvalidInput(f"The bounds of a column must be {SMALLEST:g} to {LARGEST:g} apart, low before high.")
+
+    @property
+    def width(self) -> int:
+        """One number."""
+        return 1
+
+    def labels(self) -> list[str]:
+        """The name of the column."""
+        return [""]
+
+    def examples(self) -> list[Any]:
+        """Numbers from low to high."""
+        return [float(value) for value in np.linspace(self.low, self.high, 7)]
+
+    def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
+        """(value - middle)/half, clipped to [-1, 1]; missing cells are the constant, or the middle."""
+        values, middle, half = numbers_of(cells), (self.low + self.high) / 2, (self.high - self.low) / 2
+        missing = np.isnan(values)
+        values = np.where(missing, middle if constant is None else float(constant), values)
+        # Clipped again: between bounds that are neighbouring floats the middle is one of them.
+        return np.clip((np.clip(values, self.low, self.high) - middle) / half, -1.0, 1.0)[:, None], missing
+
+
+@dataclass(frozen=True)
+class Categories(Column):
+    """One of several public values, as one column each (one-hot).
+
+    Args:
+        values: all of them, numbers or texts.
+        other: whether what is not among them has a column of its own (else it is all zeros).
+    """
+
+    values: tuple[Any, ...]
+    other: bool = False
+
+    def __init__(self, values: Iterable[Any], other: bool = False) -> None:
+        object.__setattr__(self, "values", tuple(sorted(values, key=str) if isinstance(values, set) else values))
+        object.__setattr__(self, "other", bool(other))
+        known = [text_of(value) for value in self.values]
+        if not known or None in known or len(set(known)) < len(known):
+            raise InvalidInput(
+                "The values of Categories must be one or more, none of them empty, no two of them the same; "
+                "7, 7.0 and '7' are the same."
+            )
+
+    @property
+    def width(self) -> int:
+        """One number for each category."""
+        return len(self.values) + self.other
+
+    def labels(self) -> list[str]:
+        """The categories."""
+        return [f"={value}" for value in self.values] + ["=other"] * self.other
+
+    def examples(self) -> list[Any]:
+        """The categories."""
+        return list(self.values)
+
+    def codes(self, cells: Any, constant: Any = None) -> tuple[Any, Any]:
+        """The number of each cell's category (their count: none of them), and which cells were missing."""
+        known: dict[str | None, int] = {text_of(value): place for place, value in enumerate(self.values)}
+        texts = texts_of(cells)
+        missing = np.array([text is None for text in texts], dtype=bool)
+        stand_in = known[text_of(constant)] if constant is not None else -1
+        known[None] = stand_in
+        return np.array([known.get(text, len(self.values)) for text in texts], dtype=np.int64), missing
+
+    def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
+        """A 1 in the column of the category."""
+        codes, missing = self.codes(cells, constant)
+        return (codes[:, None] == np.arange(self.width)[None, :]).astype(np.float64), missing
+
+
+@dataclass(frozen=True)
+class Hashed(Column):
+    """Texts as counts of their words, in columns that a public hash chooses, scaled to length 1.
+
+    Args:
+        columns: how many.
+        ngrams: the fewest and the most words that count together.
+    """
+
+    columns: int
+    ngrams: tuple[int, int] = (1, 1)
+
+    def __post_init__(self) -> None:
+        check_integer("Hashed", "columns", self.columns, at_most=LARGEST_HASH)
+        if len(self.ngrams) != 2 or not 1 <= self.ngrams[0] <= self.ngrams[1]:
+            raise invalid("Hashed", "ngrams", "two whole numbers, the smaller one first", self.ngrams)
+
+    @property
+    def width(self) -> int:
+        """So many numbers."""
+        return self.columns
+
+    def labels(self) -> list[str]:
+        """Places of the hash."""
+        return [f"#{place}" for place in range(self.columns)]
+
+    def examples(self) -> list[Any]:
+        """Some words."""
+        return ["some words", "other words", "none of these", "a b c"]
+
+    def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
+        """Signed counts of words, of length 1 unless there are none."""
+        texts = texts_of(cells)
+        missing = np.array([text is None for text in texts], dtype=bool)
+        stand_in = "" if constant is None else str(constant)
+        hashing = HashingVectorizer(n_features=self.columns, ngram_range=self.ngrams, norm="l2")
+        # A text may hold code points that have no bytes: they are replaced, not refused.
+        written = [(stand_in if text is None else text).encode("utf-8", "replace").decode() for text in texts]
+        return sparse.csr_array(hashing.transform(written)), missing
+
+
+@dataclass(eq=False, repr=False)
+class PublicTable(TransformerMixin, BaseEstimator):
+    """Encode a table of numbers, categories and texts by a public schema, as the first step of a private pipeline.
+
+    Nothing is learned from data, so that it costs no privacy: each row becomes numbers by itself. Whatever a cell
+    holds, it is encoded and never refused. `row_norm` bounds the norm of every row, and `private_pipeline` takes it for
+    the `data_norm` of a model that follows and declares none.
+
+    Args:
+        columns: what is public of each column that counts: `Bounds`, `Categories` or `Hashed`, by name, or by place.
+        missing: what becomes of missing cells: "zero" (the middle of the bounds, no category, no words), "indicator"
+            (the same, and a column that is 1 there), or a dictionary of constants by column ("zero" for others).
+
+    >>> table = PublicTable({"age": Bounds(0, 100), "country": Categories(["AT", "BE"])}, missing={"age": 40})
+    >>> table.fit_transform([[75, "AT"], [None, "unknown"], ["1e9", None]]).tolist()
+    [[0.5, 1.0, 0.0], [-0.2, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    >>> round(table.row_norm, 3)
+    1.414
+    """
+
+    columns: Mapping[Any, Column]
+    _: KW_ONLY
+    missing: Any = "zero"
+
+    def fit(self, X: Any, y: Any = None) -> PublicTable:
+        """Check that the declared columns are there; nothing is learned.
+
+        Args:
+            X: a table.
+            y: ignored.
+        """
+        self._constants()
+        self._columns_of(X)
+        self.n_features_in_ = len(X.columns) if hasattr(X, "columns") else _rectangle(X).shape[1]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Numbers for each row: a sparse matrix (CSR) if words are hashed, else an array.
+
+        Args:
+            X: a DataFrame, an array or rows.
+        """
+        constants, indicator = self._constants(), self.missing == "indicator"
+        blocks: list[Any] = []
+        for (name, kind), cells in zip(self.columns.items(), self._columns_of(X), strict=True):
+            block, missing = kind.encode(cells, constants.get(name))
+            blocks.append(block)
+            if indicator:
+                blocks.append(missing[:, None].astype(np.float64))
+        if any(is_sparse(block) for block in blocks):
+            return sparse.csr_array(sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr"))
+        return np.hstack(blocks)
+
+    @property
+    def row_norm(self) -> float:
+        """A bound on the norm of every row: each column has at most 1."""
+        self._constants()
+        return sqrt(len(self.columns)) * (1 + 1e-12)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row becomes."""
+        self._constants()
+        return sum(kind.width + (self.missing == "indicator") for kind in self.columns.values())
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """The names of the numbers: column, column=category, column#place."""
+        self._constants()
+        names: list[str] = []
+        for name, kind in self.columns.items():
+            names += [f"{name}{label}" for label in kind.labels()]
+            names += [f"{name}=missing"] * (self.missing == "indicator")
+        return np.array(names, dtype=object)
+
+    def public_values(self) -> dict[Any, list[Any]]:
+        """Cells of each column that have nothing to do with any data."""
+        self._constants()
+        return {name: kind.examples() for name, kind in self.columns.items()}
+
+    def _constants(self) -> dict[Any, Any]:
+        """The declared constants, after a look at the whole declaration: all of it is public."""
+        if not isinstance(self.columns, Mapping) or not self.columns:
+            raise invalid("PublicTable", "columns", "a dictionary of at least one column", self.columns)
+        for name, kind in self.columns.items():
+            if not isinstance(kind, Column):
+                raise invalid("PublicTable", f"columns[{name!r}]", "Bounds, Categories or Hashed", kind)
+        if isinstance(self.missing, str) and self.missing in MISSING:
+            return {}
+        if not isinstance(self.missing, Mapping):
+            raise invalid("PublicTable", "missing", "'zero', 'indicator' or a dictionary of constants", self.missing)
+        for name, constant in self.missing.items():
+            if name not in self.columns:
+                raise InvalidInput(f"The 'missing' of PublicTable names {name!r}, which is not among its columns.")
+            kind = self.columns[name]
+            if isinstance(kind, Bounds):
+                check_number("PublicTable", f"missing[{name!r}]", constant)
+            elif isinstance(kind, Categories) and text_of(constant) not in map(text_of, kind.values):
+                raise invalid("PublicTable", f"missing[{name!r}]", "one of the column's categories", constant)
+        return dict(self.missing)
+
+    def _columns_of(self, X: Any) -> list[Any]:
+        """The cells of each declared column; what is refused is the shape of the table, never a cell."""
+        if is_sparse(X):
+            raise InvalidInput("PublicTable takes a DataFrame, an array or rows, and no sparse matrix.")
+        if hasattr(X, "columns"):
+            known = list(X.columns)
+            absent = [name for name in self.columns if known.count(name) != 1]
+            if absent and not all(_is_place(name, len(known)) for name in self.columns):
+                raise InvalidInput(f"The table of PublicTable must have column {absent[0]!r} exactly once.")
+            by_place = bool(absent)
+            return [_cells(X.iloc[:, name] if by_place else X[name]) for name in self.columns]
+        table = _rectangle(X)
+        if all(_is_place(name, table.shape[1]) for name in self.columns):
+            return [_cells(table[:, name]) for name in self.columns]
+        if table.shape[1] != len(self.columns):
+            raise InvalidInput(
+                f"A table without names must have the {len(self.columns)} columns of PublicTable, in their order. "
+                f"Got {table.shape[1]} instead."
+            )
+        return [_cells(table[:, place]) for place in range(table.shape[1])]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit, tags.no_validation = False, True
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _is_place(name: Any, width: int) -> bool:
+    return isinstance(name, int) and not isinstance(name, bool) and 0 <= name < width
+
+
+def _rectangle(X: Any) -> Any:
+    """Rows as an array of two axes."""
+    if isinstance(X, np.ndarray):
+        table = X
+    else:
+        given = list(X) if isinstance(X, Iterable) else []
+        rows = [list(row) for row in given if isinstance(row, Iterable) and not isinstance(row, str)]
+        widths = {len(row) for row in rows} if len(rows) == len(given) else set()
+        if len(widths) != 1:
+            raise InvalidInput("The rows of a PublicTable must be a table of two axes, all rows of one length.")
+        # One by one: a cell may be a list itself.
+        table = np.fromiter((cell for row in rows for cell in row), dtype=object).reshape(len(rows), widths.pop())
+    if table.ndim != 2:
+        raise InvalidInput("The rows of a PublicTable must be a table of two axes.")
+    return table
+
+
+def _cells(column: Any) -> Any:
+    """A copy of one column: floats where it has nothing but numbers, else objects; masked cells are None."""
+    if isinstance(column, np.ma.MaskedArray):
+        return np.ma.filled(column.astype(object), None)
+    kind = getattr(getattr(column, "dtype", None), "kind", "O")
+    if kind in "biuf" and isinstance(column.dtype, np.dtype):
+        return np.array(column, dtype=np.float64)
+    return np.fromiter(column, dtype=object, count=len(column))
+
+
+def numbers_of(cells: Any) -> FloatArray:
+    """Each cell as a number; NaN where it is none."""
+    return cells if cells.dtype.kind == "f" else np.array([number_of(cell) for cell in cells], dtype=np.float64)
+
+
+def texts_of(cells: Any) -> list[str | None]:
+    """Each cell as a text, numbers in one way of writing; None where it is missing."""
+    if cells.dtype.kind == "f":
+        found, places = np.unique(cells, return_inverse=True)
+        texts = [_written(float(value)) for value in found]
+        return [texts[place] for place in places.tolist()]
+    return [text_of(cell) for cell in cells]
+
+
+def number_of(cell: Any) -> float:
+    """A cell as a number; NaN if it is missing or no number.
+
+    >>> [number_of(cell) for cell in ("7", 7, True, 10**400)]
+    [7.0, 7.0, 1.0, inf]
+    """
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "replace")
+    try:
+        if isinstance(cell, str):
+            word = cell.strip().lower()
+            if word in ("true", "false"):
+                return float(word == "true")
+            return float("nan") if "_" in word else float(word)
+        return float(cell)
+    except OverflowError:
+        return float("inf") if cell > 0 else float("-inf")
+    except Exception:  # whatever an object does when it is asked for a number
+        return float("nan")
+
+
+def text_of(cell: Any) -> str | None:
+    """A cell as a text, a number always in the same way of writing; None if it is missing.
+
+    >>> [text_of(cell) for cell in ("7.0", 7, " a ", "", None, float("nan"))]
+    ['7', '7', 'a', None, None, None]
+    """
+    number = number_of(cell)
+    if not isnan(number):
+        return _written(number)
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "replace")
+    try:
+        if cell is None or (not isinstance(cell, str) and bool(cell != cell)):
+            return None
+        word = str(cell).strip()
+    except Exception:  # NA of pandas cannot say whether it is itself
+        return None
+    return None if word.lower() in ("", "nan", "nat", "<na>") else word
+
+
+def _written(number: float) -> str | None:
+    if isnan(number):
+        return None
+    return str(int(number)) if abs(number) < 2.0**53 and number == int(number) else repr(number)
