@@ -190,7 +190,8 @@ def points() -> Iterator[Case]:
 
     def passing(bits: int, rounds: int, played: int) -> Work:
         problem = tacit.StochasticLipschitz(horizon=rounds)
-        online = tacit.algorithms.LipschitzGrid.calibrate(tacit.Lipschitz(horizon=rounds), **TARGET, bits=bits)
+        same = tacit.Lipschitz(horizon=rounds, adversary="stochastic")
+        online = tacit.algorithms.LipschitzGrid.calibrate(same, **TARGET, bits=bits)
         return learning(tacit.algorithms.LipschitzOnePass(problem, online), functions, played)
 
     for name, make in (("LipschitzGrid", grid), ("LipschitzOnePass", passing)):
