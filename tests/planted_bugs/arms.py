@@ -16,6 +16,7 @@ from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
 from tacit.algorithms.arms.phased_arms import PhasedArms, PhasedArmsLearner
+from tacit.algorithms.arms.step_cost import StepCost
 from tacit.auditing import attacks
 from tacit.auditing.arms import arms_law, frequencies_of_arms, unbiased
 from tacit.auditing.instances import Instance, alphabet
@@ -269,7 +270,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a supremum taken at points (batched Tsallis)", "arms",
-        swap(BatchLoss, "cell_bounds", _at_a_point),
+        swap(StepCost, "cell_bounds", _at_a_point),
         by_test("algorithms.arms.test_batched_tsallis", "test_cells_bound_every_point_inside"),
     ),
     Control(
