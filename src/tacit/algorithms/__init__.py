@@ -6,6 +6,7 @@ from tacit.algorithms.convex import CTRL, L2PConvex, LazyOCO, PrivateFTRL
 from tacit.algorithms.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
 from tacit.algorithms.measures import L2PMeasure, OwnMeasure
+from tacit.algorithms.policies import PolicyArms, Responses
 from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
 from tacit.algorithms.tracking import (
     LazyFixedShare,
@@ -39,8 +40,10 @@ __all__ = [
     "OnlineToBatch",
     "OwnMeasure",
     "PhasedArms",
+    "PolicyArms",
     "PrivateFTRL",
     "RecentLeader",
+    "Responses",
     "RestartOnShift",
     "Rounds",
     "ScheduledExperts",

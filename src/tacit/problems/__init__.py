@@ -2,7 +2,7 @@
 
 from tacit.problems.contextual import ContextualArms
 from tacit.problems.lipschitz import Lipschitz, LipschitzLosses, StochasticLipschitz
-from tacit.problems.options import Arms, Experts, Options, Tracking
+from tacit.problems.options import Arms, Experts, Options, Policies, Tracking
 from tacit.problems.points import Bandit, Convex
 from tacit.problems.problem import ADVERSARIES, Problem
 from tacit.problems.stochastic import Stochastic
@@ -17,6 +17,7 @@ __all__ = [
     "Lipschitz",
     "LipschitzLosses",
     "Options",
+    "Policies",
     "Problem",
     "Stochastic",
     "StochasticLipschitz",

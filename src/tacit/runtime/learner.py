@@ -66,8 +66,8 @@ class Learner(ABC):
     _plain: ClassVar[bool] = True  # whether `_action` is what `play` returns
     _reacts: ClassVar[bool] = False  # whether what feedback means depends on the decision
     _skips: bool = False  # whether `_run` looks at `_absent`
-    _takes_context: ClassVar[bool] = False  # whether decisions depend on a context of their round
-    _context: ClassVar[str] = "features"  # what errors call it
+    _takes_context: bool = False  # whether decisions depend on a context of their round
+    _context: str = "features"  # what errors call it
     _runs_all: ClassVar[bool] = False  # whether `_run` opens and closes its rounds itself, late or missing ones too
     _absent: Absent | None = None  # the rows without feedback, while `run` goes on
     _first_row = 0  # what errors add to a row number when a longer run hands over a part of its rows

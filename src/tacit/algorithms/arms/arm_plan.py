@@ -23,7 +23,7 @@ from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
-from tacit.problems import Arms, Problem
+from tacit.problems import Arms, Options, Problem
 from tacit.runtime.learner import OptionLearner
 from tacit.runtime.plan import OptionPlan
 from tacit.runtime.small_instances import SMALL_DELAY, SmallInstance
@@ -55,7 +55,7 @@ class ArmPlan(OptionPlan):
         missing: the loss that missing feedback counts as: "worst", the upper end of the loss range, or a number of it.
     """
 
-    problem: Arms
+    problem: Options
     epsilon: float
     delta: float = field(default=0.0, kw_only=True)
     missing: float | str = field(default=WORST, kw_only=True)
@@ -300,7 +300,7 @@ class ArmLearner(BitLearner):
         """Release the sum of the batch and begin the next one."""
 
 
-def release_of(problem: Arms, contract: ArmPlan | Target, missing: float | str, batch: int) -> ClippedGeometric:
+def release_of(problem: Options, contract: ArmPlan | Target, missing: float | str, batch: int) -> ClippedGeometric:
     """The release of a batch of that length.
 
     Half steps, which halve the noise, serve zero-out where missing feedback counts as the middle. Any other loss may be
@@ -310,7 +310,7 @@ def release_of(problem: Arms, contract: ArmPlan | Target, missing: float | str, 
     return ClippedGeometric(batch, contract.epsilon, relation, contract.rounds_per_person)
 
 
-def _fill(problem: Arms, missing: float | str) -> float:
+def _fill(problem: Options, missing: float | str) -> float:
     return 1.0 if isinstance(missing, str) else (missing - problem.loss_range[0]) / problem.width
 
 
