@@ -28,7 +28,7 @@ from tacit.errors import InvalidInput
 from tacit.losses.bent import QuadraticFormLoss
 from tacit.losses.loss import LinkLoss, LossFamily, SeveralLinks
 from tacit.losses.regularised import parted
-from tacit.problems import Arms, Bandit, Convex, Experts, LipschitzLosses, Problem, Stochastic
+from tacit.problems import Arms, Bandit, Convex, Experts, LipschitzLosses, Policies, Problem, Stochastic
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.validation import FloatArray
@@ -251,6 +251,15 @@ def _losses(problem: Experts) -> Alphabet:
 def _replies(problem: Arms) -> Alphabet:
     """Every row of extreme losses, of which a learner sees one entry; the public feedback is none."""
     return Alphabet(tuple(np.array(row) for row in product(problem.loss_range, repeat=min(problem.n, 3))), None)
+
+
+@extremes.register
+def _advised(problem: Policies) -> Alphabet:
+    """Rows of extreme losses; private recommendations of two policies among two actions stand in the record too."""
+    rows = [np.array(row) for row in product(problem.loss_range, repeat=min(problem.actions, 3))]
+    if problem.recommendations == "public":
+        return Alphabet(tuple(rows), None)
+    return Alphabet(tuple((advice, row) for advice in product((0, 1), repeat=2) for row in rows), None)
 
 
 @extremes.register

@@ -246,6 +246,29 @@ def arms(
     return tacit.Arms(n=n, horizon=horizon, adversary=adversary, loss_range=loss_range, delay=delay)
 
 
+def policies(
+    n: Annotated[int, typer.Option("--n", help="Number of policies.")],
+    actions: Annotated[int, typer.Option("--actions", help="Number of actions.")],
+    horizon: options.Horizon = None,
+    adversary: options.ArmLossMaker = "oblivious",
+    loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
+    recommendations: Annotated[
+        str, typer.Option(help="Who may see what policies recommend: public (all), private (the round's person).")
+    ] = "public",
+) -> tacit.Policies:
+    """Choose an action each round by the advice of N policies; only its loss is seen, or nothing."""
+    return tacit.Policies(
+        n=n,
+        actions=actions,
+        horizon=horizon,
+        adversary=adversary,
+        loss_range=loss_range,
+        delay=delay,
+        recommendations=recommendations,
+    )
+
+
 def convex(
     dim: Dimension = None,
     horizon: options.Horizon = None,
@@ -408,8 +431,8 @@ def loss_of(name: str, data_norm: float) -> RowLoss:
     return LOSSES[name](data_norm=data_norm)
 
 
-PLANNED = (experts, tracking, convex_constants, lipschitz, bandit, arms, stochastic, stochastic_lipschitz)
+PLANNED = (experts, tracking, convex_constants, lipschitz, bandit, arms, policies, stochastic, stochastic_lipschitz)
 """Problems that are planned before any data: the constants of a convex loss are enough."""
 
-SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms)
+SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms, policies)
 """Problems that are played in an environment."""

@@ -6,6 +6,13 @@ from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayD
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
+from tacit.environments.policies import (
+    DigitPolicies,
+    LonelyPolicy,
+    NeedlePolicy,
+    RotatingActions,
+    SkilledPolicies,
+)
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 
 __all__ = [
@@ -14,21 +21,26 @@ __all__ = [
     "BernoulliGap",
     "ClickArms",
     "DecoyArms",
+    "DigitPolicies",
     "DriftingArms",
     "DriftingLosses",
     "DriftingQuadratic",
     "FairCoins",
     "LoggedArms",
     "LogisticStream",
+    "LonelyPolicy",
     "MovingTarget",
+    "NeedlePolicy",
     "PerfectExpert",
     "Pricing",
     "PricingCurve",
     "RandomSigns",
     "Replay",
     "ReplayData",
+    "RotatingActions",
     "Routing",
     "ShiftingBernoulli",
     "SignFlips",
+    "SkilledPolicies",
     "SwitchingAdversary",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from inspect import isabstract
 from typing import TypeVar
 
-from tacit.algorithms import arms, bandit, convex, experts, lipschitz, stochastic, tracking
+from tacit.algorithms import arms, bandit, convex, experts, lipschitz, policies, stochastic, tracking
 from tacit.algorithms.convex import ctrl, l2p_convex
 from tacit.errors import InvalidInput
 from tacit.problems import (
@@ -15,6 +15,7 @@ from tacit.problems import (
     Convex,
     Experts,
     Lipschitz,
+    Policies,
     Problem,
     Stochastic,
     StochasticLipschitz,
@@ -37,6 +38,7 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Lipschitz: (lipschitz.LipschitzGrid, lipschitz.LipschitzNet),
     Bandit: (bandit.BanditFW,),
     Arms: (arms.PhasedArms, arms.BatchedTsallis, arms.LiveArms),
+    Policies: (policies.Responses, policies.PolicyArms),
     StochasticLipschitz: (lipschitz.LipschitzOnePass,),
     Stochastic: (stochastic.ObjectivePerturbation, stochastic.OnlineToBatch, stochastic.AveragedFTRL),
 }

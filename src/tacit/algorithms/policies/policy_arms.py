@@ -145,7 +145,7 @@ class PolicyArms(Plan):
             problem = replace(
                 self.problem, n=2, actions=2, horizon=instance.plan.horizon, delay=instance.plan.problem.delay
             )
-            if instance.attack == "enumerated arms":
+            if instance.attack in ("enumerated arms", "frequencies of arms"):
                 made.append(replace(instance, plan=PolicyArms(problem, _of_arms(instance.plan))))
         return tuple(made)
 
