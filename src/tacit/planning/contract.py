@@ -17,6 +17,7 @@ from tacit.algorithms.arms.arm_plan import ArmPlan, SumPlan
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
 from tacit.algorithms.lipschitz.lipschitz_one_pass import LipschitzOnePass
+from tacit.algorithms.policies import PolicyArms
 from tacit.algorithms.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import ObjectivePerturbation
@@ -104,6 +105,8 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
     match plan:
         case AveragedFTRL() | LipschitzOnePass():
             return _noise(plan.online)
+        case PolicyArms():
+            return _noise(plan.arms)
         case OnlineToBatch(scheduled=True):
             return {**_of_grid(plan.grid, plan.mechanism.noise), "diameter": plan.conversion.diameter}
         case RunningSumPlan():

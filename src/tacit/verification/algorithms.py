@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
 from tacit.verification.convex import ctrl, l2p_convex
 from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, sides
-from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, WeightedLeak
+from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, ResponsesLeak, WeightedLeak
 from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
 
@@ -227,6 +227,23 @@ def arms(contract: Facts) -> Leak:
     return PureLeak(rate * moved * people(contract))
 
 
+def responses(contract: Facts) -> Leak:
+    """A round enters one response, whose loss is at most its rate; those of a person's rounds compose adaptively."""
+    parameters, rate = contract.part("parameters"), mp.mpf(contract.part("noise").number("rate"))
+    if parameters.content("rate") != contract.part("noise").content("rate"):
+        raise contradiction("rate", "parameters")
+    several, epsilon = parameters.integer("rounds_per_person"), mp.mpf(parameters.positive("epsilon"))
+    if rate * several < epsilon * (1 - _ROUNDED):
+        raise contradiction("rate", "parameters")
+    if rate * several <= epsilon:
+        return PureLeak(rate * people(contract))
+    leak = ResponsesLeak(rate, people(contract))
+    check_noise(
+        contract, leak.epsilon(mp.mpf(parameters.number("delta")), epsilon), "epsilon", leak.count, _LAST_DIGITS
+    )
+    return leak
+
+
 def selection(contract: Facts) -> Leak:
     """One selection that sees all of a person's rounds.
 
@@ -428,5 +445,7 @@ ACCOUNTANTS: dict[str, Callable[[Facts], Leak]] = {
     "PhasedArms": arms,
     "LiveArms": arms,
     "BatchedTsallis": arms,
+    "Responses": responses,
+    "PolicyArms": arms,
 }
 """The algorithms that can be verified; `statements.json` has what their contracts say."""

@@ -56,6 +56,7 @@ class Statement:
         released: what the proof covers.
         theorem: what proves it.
         unit: what one person contributes in one round.
+        assumed: what the proof rests on that nobody can check.
         notion: the notion of privacy where delta > 0, or how to find it.
         numerics: where the extra epsilon of finite arithmetic comes from.
         noise: what is said of the noise besides its law (empty: there is none; a question mark: where it applies).
@@ -72,6 +73,7 @@ class Statement:
     unit: str
     notion: str
     numerics: str
+    assumed: str = ""
     noise: str = ""
     law: str = ""
     nothing: str = ""
@@ -82,11 +84,12 @@ class Statement:
 def statement_of(contract: Facts) -> Statement:
     """The words of a contract's algorithm, in the variant that its parameters choose."""
     name, parameters = contract.text("algorithm"), contract.content("parameters")
+    known = {**contract.part("problem").apart_from("kind"), **parameters}
     if name not in _statements()["algorithms"]:
         raise NotVerifiable(f"{name:.60} has no independent accountant yet.")
     entry = dict(_statements()["algorithms"][name])
     for variant in entry.pop("variants", ()):
-        if all(parameters.get(key) == value for key, value in variant["when"].items()):
+        if all(known.get(key) == value for key, value in variant["when"].items()):
             entry |= {key: value for key, value in variant.items() if key != "when"}
     for key in ("released", "theorem"):
         for parameter in ("noise", "releases"):
@@ -127,8 +130,10 @@ def check_words(contract: Facts, first: Facts) -> None:
             raise _differs(name, contract, expected)
     trusting = contract.text("algorithm") in ("CTRL", "L2PConvex")
     declared = trusting and '"DeclaredLoss"' in json.dumps(contract.part("problem").content("loss"))
-    if contract.text("assumed") not in ((DECLARED,) if declared else ("", DECLARED) if trusting else ("",)):
-        raise _differs("assumed", contract, DECLARED if declared else "")
+    if contract.text("assumed") not in (
+        (DECLARED,) if declared else ("", DECLARED) if trusting else (statement.assumed,)
+    ):
+        raise _differs("assumed", contract, DECLARED if declared else statement.assumed)
 
 
 def check_meaning(contract: Facts, first: Facts, leak: Leak) -> None:

@@ -84,6 +84,7 @@ class Responses(ArmPlan):
     _takes: ClassVar[type[Problem]] = Policies
     _no_delay: ClassVar[str] = ""
     released: ClassVar[str] = "every recommendation, every decision, every weight and every randomised response"
+    theorem: ClassVar[str] = "a round's feedback enters one randomised response; those of a person's rounds compose"
     rate: float
     eta: float
     copies: int = 1
@@ -109,13 +110,6 @@ class Responses(ArmPlan):
     def assumed(self) -> str:
         """What makes recommendations public."""
         return "recommendations are functions of what was released and of data outside of this contract"
-
-    @property
-    def theorem(self) -> str:  # type: ignore[override]
-        """Which of a person's rounds are composed how."""
-        if self._composed:
-            return "composition of randomised responses: each of a person's rounds enters one of them"
-        return "parallel composition: a round's feedback enters one randomised response"
 
     @property
     def _composed(self) -> bool:
