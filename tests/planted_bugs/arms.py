@@ -23,6 +23,7 @@ from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
+from tacit.runtime.plan import Plan
 from tacit.testing.rounds import Case
 
 # Plans are made when they are attacked: a bug may sit in what they keep.
@@ -51,7 +52,7 @@ def one_pair(plan: ArmPlan, place: int) -> Finding:
     return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=2, law=arms_law, pair=pair)
 
 
-def searched(plan: ArmPlan) -> Finding:
+def searched(plan: Plan) -> Finding:
     """Attack by enumeration with a short search."""
     instance = Instance("planted", plan, alphabet(plan))
     return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=8, law=arms_law)

@@ -142,7 +142,8 @@ class Responses(ArmPlan):
             value = late_regret(problem, self.release(), self.eta)
             formula = "(ln N)/eta + eta T (C E_1 (f + d)^2/2 + (1 + d)^2 D)"
         else:
-            value = prompt_regret(problem, self.cost.stability(self.eta), self.eta, self.copies)
+            stability = self.cost.stability(self.eta) if problem.classes > 1 else 0.0
+            value = prompt_regret(problem, stability, self.eta, self.copies)
             turns = "(D + 1) " if self.copies > 1 else ""
             formula = f"{turns}(ln N)/eta + T (l + C sup_p (phi(p) - l p))"
         return RegretBound(
