@@ -1,5 +1,6 @@
 """What is to be decided: frozen descriptions made of public quantities only."""
 
+from tacit.problems.contextual import ContextualArms
 from tacit.problems.lipschitz import Lipschitz, LipschitzLosses, StochasticLipschitz
 from tacit.problems.options import Arms, Experts, Options, Tracking
 from tacit.problems.points import Bandit, Convex
@@ -10,6 +11,7 @@ __all__ = [
     "ADVERSARIES",
     "Arms",
     "Bandit",
+    "ContextualArms",
     "Convex",
     "Experts",
     "Lipschitz",

@@ -16,6 +16,7 @@ from tacit.algorithms.bandit import Rounds
 from tacit.algorithms.measures import L2PMeasure
 from tacit.environments.environment import (
     BanditStream,
+    ContextStream,
     ConvexStream,
     Environment,
     ExpertAdversary,
@@ -24,7 +25,7 @@ from tacit.environments.environment import (
     LipschitzStream,
 )
 from tacit.errors import InvalidInput
-from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Options, Problem, Tracking
+from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Options, Problem, Tracking
 from tacit.runtime.learner import Learner
 from tacit.runtime.rounds import Absent
 from tacit.simulation.comparators import best_fixed_point, best_switching_sequence
@@ -122,6 +123,20 @@ def arms_game(match: Match[ExpertStream]) -> Outcome:
     best = getattr(match.environment, "best_arm", None)
     compared = np.min(totals, axis=1) if best is None else totals[:, best]
     return Outcome(paid[match.checkpoints - 1] - compared, match.learner.switches, {"actions": actions})
+
+
+def contextual_game(match: Match[ContextStream]) -> Outcome:
+    """Regret in expected losses against the best action of each context."""
+    contexts, losses, means = match.environment.in_context(match.generator)
+    problem = _problem_of(match.learner, ContextualArms)
+    if np.shape(contexts) != (len(losses), problem.dimension):
+        raise InvalidInput(
+            f"The plan has features of dimension {problem.dimension}, the environment "
+            f"{np.shape(contexts)[-1]}: the numbers must agree."
+        )
+    actions = match.learner.run(losses, match.mask, contexts=contexts)
+    regret = np.cumsum(means[np.arange(len(actions)), actions] - np.min(means, axis=1))
+    return Outcome(regret[match.checkpoints - 1], match.learner.switches, {"actions": actions})
 
 
 def cumulated(losses: FloatArray, checkpoints: IntArray) -> FloatArray:
@@ -224,6 +239,7 @@ GAMES: dict[type[Problem], Game] = {
     Lipschitz: Game(lipschitz_game, (LipschitzStream,)),
     Bandit: Game(bandit_game, (BanditStream,), checkpoints=8),
     Arms: Game(arms_game, (ExpertStream,)),
+    ContextualArms: Game(contextual_game, (ContextStream,)),
     Problem: Game(measure_game, (FeedbackStream,)),
 }
 """Which game a problem is; a kind of problem joins by standing here."""
