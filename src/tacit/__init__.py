@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tacit.problems import (
         Arms,
         Bandit,
+        ContextualArms,
         Convex,
         Experts,
         Lipschitz,
@@ -79,7 +80,9 @@ _HOMES = {
     "planning.contract": "contract",
     "planning.lower_bounds": "LowerBound",
     "planning.planner": "plan",
-    "problems": "Arms Bandit Convex Experts Lipschitz Policies Stochastic StochasticLipschitz Tracking",
+    "problems": (
+        "Arms Bandit ContextualArms Convex Experts Lipschitz Policies Stochastic StochasticLipschitz Tracking"
+    ),
     "runtime.learner": "Learner",
     "runtime.plan": "Plan",
     "runtime.target": "RegretBound",
@@ -134,6 +137,7 @@ __all__ = [
     "Client",
     "Comparison",
     "Conflict",
+    "ContextualArms",
     "Convex",
     "Decision",
     "Experts",

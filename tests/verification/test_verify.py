@@ -20,6 +20,8 @@ from tacit.verification.minimisers import LinkedLeak
 
 EXPERTS = tacit.Experts(n=4, horizon=300)
 ARMS = tacit.Arms(n=3, horizon=2000)
+REQUESTS = tacit.ContextualArms(n=3, dimension=4, horizon=5000)
+PUBLIC_REQUESTS = tacit.ContextualArms(n=3, dimension=4, horizon=5000, delay=7, features="public")
 STOCHASTIC_ARMS = tacit.Arms(n=3, horizon=2000, adversary="stochastic")
 POLICIES = tacit.Policies(n=4, actions=3, horizon=500, adversary="stochastic")
 PRIVATE_POLICIES = tacit.Policies(n=4, actions=3, horizon=500, adversary="stochastic", recommendations="private")
@@ -85,6 +87,9 @@ VERIFIABLE = [
     (tacit.algorithms.PolicyArms, PRIVATE_POLICIES, {"delta": 0.0}),
     (tacit.algorithms.PolicyArms, POLICIES, {"delta": 0.0, "learner": "PhasedArms"}),
     (tacit.algorithms.PolicyArms, PRIVATE_POLICIES, {"delta": 0.0, "learner": "LiveArms"}),
+    (tacit.algorithms.ExploreLinear, REQUESTS, {}),
+    (tacit.algorithms.ExploreLinear, REQUESTS, {"relation": "zero-out", "rounds_per_person": 3}),
+    (tacit.algorithms.ExploreLinear, PUBLIC_REQUESTS, {}),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
 from tacit.algorithms.bandit import BanditFW, NoisyOCO, Rounds
+from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex import CTRL, L2PConvex, LazyOCO, PrivateFTRL
 from tacit.algorithms.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
@@ -23,6 +24,7 @@ __all__ = [
     "AveragedFTRL",
     "BanditFW",
     "BatchedTsallis",
+    "ExploreLinear",
     "HedgeOnSums",
     "L2PConvex",
     "L2PMeasure",

@@ -2,6 +2,7 @@
 
 from tacit.environments.arms import BernoulliArms, ClickArms, DecoyArms, DriftingArms, LoggedArms
 from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
+from tacit.environments.contextual import DigitContexts, LinearContexts
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
@@ -21,11 +22,13 @@ __all__ = [
     "BernoulliGap",
     "ClickArms",
     "DecoyArms",
+    "DigitContexts",
     "DigitPolicies",
     "DriftingArms",
     "DriftingLosses",
     "DriftingQuadratic",
     "FairCoins",
+    "LinearContexts",
     "LoggedArms",
     "LogisticStream",
     "LonelyPolicy",

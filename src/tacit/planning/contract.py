@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.algorithms.arms.arm_plan import ArmPlan, SumPlan
+from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
 from tacit.algorithms.lipschitz.lipschitz_one_pass import LipschitzOnePass
@@ -117,6 +118,9 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             return {"law": "gaussian", "deviation": plan.scale * plan.release().steps_per_round}
         case ArmPlan():
             return {"law": "two-sided geometric", "rate": plan.release().rate}
+        case ExploreLinear():
+            factors = {"factor": plan.lattice.scale, "later_factor": plan.lattice.later_scale}
+            return {"law": "wide discrete gaussian", "units": plan.lattice.units, **factors}
         case RestartOnShift():
             threshold, query = plan.test_rates
             rates = {"threshold_rate": threshold, "query_rate": query, "test_units": plan.detector.units}

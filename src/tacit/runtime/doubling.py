@@ -299,7 +299,13 @@ class DoublingLearner(Learner):
         return self._inner._check_at(number - self._begun, feedback)
 
     def _check_row(self, number: int, row: Any) -> Any:
-        return self._inner._check_row(number - self._begun, row)
+        if not self._takes_context:
+            return self._inner._check_row(number - self._begun, row)
+        self._inner._opened[number - self._begun] = self._opened[number]  # for as long as the row is read
+        try:
+            return self._inner._check_row(number - self._begun, row)
+        finally:
+            del self._inner._opened[number - self._begun]
 
     def _at_opening(self, number: int) -> None:
         """With a delay an epoch ends when the next one's first round is decided, whatever is still open."""

@@ -211,7 +211,12 @@ class Learner(ABC):
         if not self._played:
             self._open_round(checked)
             self._played = True
-        elif not same(self._opened[self._decided - 1][0], checked):
+        else:
+            self._check_in_hand(checked)
+
+    def _check_in_hand(self, context: Any) -> None:
+        """Refuse another context than that of the round in hand."""
+        if not same(self._opened[self._decided - 1][0], context):
             raise ProtocolError(
                 f"Round {self._decided - 1} was played with other {self._context}: end it with observe() first."
             )
@@ -487,7 +492,7 @@ class Learner(ABC):
         for index, row in enumerate(row for block in blocks for row in block):
             context = None if contexts is None else contexts[index]
             if self._played and contexts is not None:
-                self._play_in(context)
+                self._check_in_hand(context)
             number = self._round + len(self._slots) if self._played else self._open_round(context)
             self._played = False
             actions.append(self._decision())

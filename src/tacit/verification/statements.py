@@ -56,7 +56,6 @@ class Statement:
         released: what the proof covers.
         theorem: what proves it.
         unit: what one person contributes in one round.
-        assumed: what the proof rests on that nobody can check.
         notion: the notion of privacy where delta > 0, or how to find it.
         numerics: where the extra epsilon of finite arithmetic comes from.
         noise: what is said of the noise besides its law (empty: there is none; a question mark: where it applies).
@@ -64,6 +63,7 @@ class Statement:
         nothing: fields that no proof reads.
         stated: fields that a proof reads, and that no number shows.
         faint: fields that a proof reads, of which many values give the same epsilon, or nearly so.
+        assumed: what the proof rests on that nobody can check.
     """
 
     problem: str
@@ -73,28 +73,33 @@ class Statement:
     unit: str
     notion: str
     numerics: str
-    assumed: str = ""
     noise: str = ""
     law: str = ""
     nothing: str = ""
     stated: str = ""
     faint: str = ""
+    assumed: str = ""
 
 
 def statement_of(contract: Facts) -> Statement:
     """The words of a contract's algorithm, in the variant that its parameters choose."""
     name, parameters = contract.text("algorithm"), contract.content("parameters")
-    known = {**contract.part("problem").apart_from("kind"), **parameters}
     if name not in _statements()["algorithms"]:
         raise NotVerifiable(f"{name:.60} has no independent accountant yet.")
     entry = dict(_statements()["algorithms"][name])
     for variant in entry.pop("variants", ()):
-        if all(known.get(key) == value for key, value in variant["when"].items()):
+        if all(_chosen(contract, key) == value for key, value in variant["when"].items()):
             entry |= {key: value for key, value in variant.items() if key != "when"}
     for key in ("released", "theorem"):
         for parameter in ("noise", "releases"):
             entry[key] = entry[key].replace(f"{{{parameter}}}", str(parameters.get(parameter)))
     return Statement(**entry)
+
+
+def _chosen(contract: Facts, key: str) -> Any:
+    """Give what chooses a variant: a parameter, or behind "problem." a field of the problem."""
+    part, _, name = key.rpartition(".")
+    return contract.part(part or "parameters").content(name)
 
 
 def check_form(part: Facts) -> None:
