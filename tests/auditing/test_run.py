@@ -33,6 +33,7 @@ CONVEX = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=200)
 SQUARE = Convex(domain=Box(-np.ones(2), np.ones(2)), loss=SquaredLoss(), horizon=200)
 LINE = Convex(domain=Ball(1), loss=QuadraticLoss(), horizon=200)
 ONE_PASS = Stochastic(domain=Ball(2, radius=1.5), loss=LogisticLoss(), horizon=200)
+POLICIES = tacit.Policies(n=3, actions=2, horizon=500)
 BANDIT = Bandit(domain=Ball(2, radius=0.5), horizon=1000)
 GAUSSIAN = {"epsilon": 1.0, "delta": 1e-6}
 PURE = {"epsilon": 1.0, "delta": 0.0}
@@ -64,6 +65,10 @@ PLANS = {
     "averages": partial(tacit.algorithms.AveragedFTRL.calibrate, ONE_PASS, **GAUSSIAN),
     "averages, pure": partial(tacit.algorithms.AveragedFTRL.calibrate, ONE_PASS, **PURE),
     "batched tsallis": partial(tacit.algorithms.BatchedTsallis.calibrate, tacit.Arms(n=3, horizon=500), **PURE),
+    "responses": partial(tacit.algorithms.Responses.calibrate, POLICIES, rounds_per_person=2, **GAUSSIAN),
+    "policies as arms": partial(
+        tacit.algorithms.PolicyArms.calibrate, replace(POLICIES, recommendations="private"), **PURE
+    ),
 }
 SLOW = {
     "l2p": partial(tacit.algorithms.L2P.calibrate, EXPERTS, **GAUSSIAN),
