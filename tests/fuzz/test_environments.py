@@ -21,6 +21,11 @@ STREAMS = {
     ),
     worlds.DecoyArms: nearly(n=3, horizon=20, turn=0.5),
     worlds.DriftingArms: nearly(n=3, horizon=20, cycles=1.0),
+    worlds.SkilledPolicies: nearly(n=3, horizon=20, actions=2, skill=0.5, means=(0.1, 0.8)),
+    worlds.NeedlePolicy: nearly(n=3, horizon=20, actions=2, gap=0.1),
+    worlds.RotatingActions: nearly(n=3, horizon=20, actions=2, gap=0.1),
+    worlds.LonelyPolicy: nearly(n=3, horizon=20, actions=2, gap=0.1),
+    worlds.DigitPolicies: nearly(n=3, horizon=20, actions=10),
     worlds.SwitchingAdversary: nearly(n=3, horizon=20, phase=5),
     worlds.Replay: st.fixed_dictionaries({"matrix": odd_arrays()}),
     worlds.ReplayData: nearly(
@@ -64,7 +69,7 @@ def test_streams(kind, data):
     if world is REFUSED:
         return
     source = generator()
-    deal = getattr(world, "losses", None) or world.data
+    deal = getattr(world, "losses", None) or getattr(world, "in_context", None) or world.data
     points = np.linspace(0, 1, 4)[:, None]
     dealt = attempt(lambda: deal(source, points) if kind is worlds.PricingCurve else deal(source), source)
     if dealt is not REFUSED:

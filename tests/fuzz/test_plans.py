@@ -16,16 +16,19 @@ from fuzz.plans import (
     CURVES,
     EXPERTS,
     INTERVAL,
+    LATE_POLICIES,
     LINEAR,
     LOGISTIC,
     PASS,
     PLANS,
+    POLICIES,
     QUADRATIC,
     RECORDS,
     TRACKING,
+    N,
     made,
 )
-from fuzz.strategies import examples, nearly, one_of, privacy, values
+from fuzz.strategies import examples, nearly, odd_arrays, one_of, privacy, values
 from tacit import algorithms
 from tacit.algorithms.stochastic import MirrorDescent
 from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
@@ -87,6 +90,11 @@ CONSTRUCTORS = {
         "lowering": one_of(0.0, 1.0),
         "rates": one_of("fixed", "decreasing"),
     },
+    algorithms.Responses: {
+        "problem": one_of(POLICIES, LATE_POLICIES), "epsilon": 1.0, "rate": one_of(0.5, 1.0), "eta": 0.1,
+        "copies": one_of(1, 3), "missing": one_of("worst", 0.5),
+    },
+    algorithms.PolicyArms: {"problem": POLICIES, "arms": made("BatchedTsallis")},
     algorithms.BanditFW: {"problem": BANDIT, "zeta": 0.1, "eta": 0.1, "mechanism": SUMS, "privacy": 1.0,
         "baseline": None, "linear": one_of(False, True)},
     algorithms.ObjectivePerturbation: {
@@ -101,7 +109,19 @@ CONSTRUCTORS = {
     },
 }  # fmt: skip
 WITHOUT_PEOPLE = (algorithms.ObjectivePerturbation,)
-WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.LipschitzOnePass)
+WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.LipschitzOnePass, algorithms.PolicyArms)
+
+
+@pytest.mark.parametrize("kind", [algorithms.Responses, algorithms.PolicyArms], ids=lambda kind: kind.__name__)
+@examples(40)
+@given(context=values | odd_arrays(columns=N, dimensions=(1, 2)) | st.just([0, 1, 1]))
+def test_recommendations(kind, context):
+    learner = kind.calibrate(POLICIES, epsilon=1.0, delta=0.0).start(tacit.Randomness.replayable(1))
+    before = learner.state_dict()
+    if attempt(lambda: learner.play(context)) is REFUSED:
+        assert learner.state_dict() == before
+    else:
+        assert learner.play() in (0, 1)
 
 
 def look(plan):
@@ -118,7 +138,8 @@ def look(plan):
     assert attempt(lambda: plan.explain()) is REFUSED or plan.signature.startswith(plan.algorithm)
     learner = attempt(lambda: plan.start(tacit.Randomness.replayable(1)))
     if learner is not REFUSED:
-        assert attempt(learner.play) is not REFUSED
+        context = [[0] * N] if isinstance(plan.problem, tacit.Policies) else []
+        assert attempt(lambda: learner.play(*context)) is not REFUSED
         assert attempt(learner.state_dict)["round"] == 0
 
 
@@ -157,6 +178,8 @@ TARGETS = {
     algorithms.PhasedArms: ARMS,
     algorithms.LiveArms: ARMS,
     algorithms.BatchedTsallis: ARMS,
+    algorithms.Responses: POLICIES,
+    algorithms.PolicyArms: POLICIES,
     algorithms.ObjectivePerturbation: RECORDS,
     algorithms.AveragedFTRL: RECORDS,
     algorithms.OnlineToBatch: RECORDS,

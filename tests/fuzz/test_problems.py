@@ -35,6 +35,15 @@ PROBLEMS = {
         adversary=one_of("stochastic", "oblivious"),
         loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
     ),
+    tacit.Policies: nearly(
+        n=one_of(1, 3, 10**6),
+        actions=one_of(1, 2),
+        horizon=ROUNDS,
+        delay=DELAYS,
+        adversary=one_of("stochastic", "oblivious"),
+        recommendations=one_of("public", "private"),
+        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
+    ),
     tacit.Convex: nearly(
         domain=one_of(tacit.domains.Ball(2), tacit.domains.Simplex(3)),
         loss=one_of(tacit.losses.LinearLoss(), tacit.losses.ConvexFamily(1.0), tacit.losses.HuberLoss()),

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.environments.environment import InContext, OptionsWorld
-from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_table, require
+from tacit.errors import InvalidInput
+from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_table, real_array, require
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,11 @@ class SkilledPolicies(PoliciesWorld):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, value in (("skill", self.skill), *(("means", mean) for mean in self.means)):
-            check_number("SkilledPolicies", name, value, above=0, below=1, closed_low=True, closed_high=True)
+        check_number("SkilledPolicies", "skill", self.skill, above=0, below=1, closed_low=True, closed_high=True)
+        means = real_array("SkilledPolicies", "means", self.means, (2,))
+        if not np.all((means >= 0) & (means <= 1)):
+            raise InvalidInput("The 'means' parameter of SkilledPolicies must be two numbers from 0 to 1.")
+        object.__setattr__(self, "means", tuple(means.tolist()))
 
     def in_context(self, generator: np.random.Generator) -> InContext:
         """One stream."""
