@@ -108,7 +108,8 @@ def released(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
     with swapped((common, "Draws", lambda randomness, rate: ScriptedDraws(script, rate, drawing))):
         learner = plan.start(_SOURCE)
     actions = arms_played(learner, feedback)
-    return (*actions, *vars(vars(learner).get("_arms", learner))["_draws"].sums)
+    drew = vars(learner)["_arms"] if isinstance(plan, PolicyArms) else learner
+    return (*actions, *vars(drew)["_draws"].sums)
 
 
 def arms_played(learner: Any, feedback: Feedback) -> tuple[int, ...]:

@@ -260,7 +260,7 @@ def _advised(problem: Policies) -> Alphabet:
     rows = [np.array(row) for row in product(problem.loss_range, repeat=min(problem.actions, 3))]
     if problem.recommendations == "public":
         return Alphabet(tuple(rows), None)
-    return Alphabet(tuple((advice, row) for advice in product((0, 1), repeat=2) for row in rows), None)
+    return Alphabet(tuple((advice, row) for row in rows for advice in product((0, 1), repeat=2)), None)
 
 
 def _requests(problem: ContextualArms) -> Alphabet:
