@@ -31,6 +31,7 @@ CURVES = Lipschitz(horizon=ROUNDS)
 PASS = tacit.StochasticLipschitz(horizon=ROUNDS)
 TABLE = Convex(domain=Ball(N), loss=tacit.losses.TabulatedLoss.of(LogisticLoss(), 2.0), horizon=ROUNDS)
 ARMS = tacit.Arms(n=N, horizon=ROUNDS, adversary="stochastic")
+REQUESTS = tacit.ContextualArms(n=N, dimension=2, horizon=ROUNDS)
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 
 EXPERT_PLANS = {

@@ -22,6 +22,7 @@ from fuzz.plans import (
     PLANS,
     QUADRATIC,
     RECORDS,
+    REQUESTS,
     TRACKING,
     made,
 )
@@ -78,6 +79,9 @@ CONSTRUCTORS = {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "ratio": 1.5, "level": 3.0,
         "noise": one_of("geometric", "gaussian"), "delta": 1e-6,
     },
+    algorithms.ExploreLinear: {
+        "problem": REQUESTS, "mu": one_of(0.5, 2.0), "explore": one_of(12, 25), "ridges": one_of((1.0, 2.0)),
+    },
     algorithms.LiveArms: {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "mean_at_most": 0.5, "min_share": 0.01,
         "count_missing": one_of(False, True), "missing": one_of("worst", 0.5),
@@ -118,7 +122,8 @@ def look(plan):
     assert attempt(lambda: plan.explain()) is REFUSED or plan.signature.startswith(plan.algorithm)
     learner = attempt(lambda: plan.start(tacit.Randomness.replayable(1)))
     if learner is not REFUSED:
-        assert attempt(learner.play) is not REFUSED
+        features = () if not isinstance(plan.problem, tacit.ContextualArms) else ([0.0] * plan.problem.dimension,)
+        assert attempt(lambda: learner.play(*features)) is not REFUSED
         assert attempt(learner.state_dict)["round"] == 0
 
 
@@ -156,6 +161,7 @@ TARGETS = {
     algorithms.BanditFW: BANDIT,
     algorithms.PhasedArms: ARMS,
     algorithms.LiveArms: ARMS,
+    algorithms.ExploreLinear: REQUESTS,
     algorithms.BatchedTsallis: ARMS,
     algorithms.ObjectivePerturbation: RECORDS,
     algorithms.AveragedFTRL: RECORDS,
@@ -191,7 +197,7 @@ def test_calibrations(kind, arguments, problem, wrong):
     ("problem", "horizon"),
     [
         (problem, rounds)
-        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, ARMS, RECORDS)
+        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, ARMS, RECORDS, REQUESTS)
         for rounds in (1, 2, 10**12, 2**63 - 1)
     ]
     + [(LINEAR, 1), (INTERVAL, 10**12)],
