@@ -64,6 +64,14 @@ PLANS = {
     "one pass, pure": partial(OnlineToBatch.calibrate, ONE_PASS, **PURE),
     "averages": partial(tacit.algorithms.AveragedFTRL.calibrate, ONE_PASS, **GAUSSIAN),
     "averages, pure": partial(tacit.algorithms.AveragedFTRL.calibrate, ONE_PASS, **PURE),
+    "explore linear": partial(
+        tacit.algorithms.ExploreLinear.calibrate, tacit.ContextualArms(n=3, dimension=3, horizon=500), **GAUSSIAN
+    ),
+    "explore linear, public": partial(
+        tacit.algorithms.ExploreLinear.calibrate,
+        tacit.ContextualArms(n=3, dimension=3, horizon=500, features="public", delay=5),
+        **GAUSSIAN,
+    ),
     "batched tsallis": partial(tacit.algorithms.BatchedTsallis.calibrate, tacit.Arms(n=3, horizon=500), **PURE),
     "responses": partial(tacit.algorithms.Responses.calibrate, POLICIES, rounds_per_person=2, **GAUSSIAN),
     "policies as arms": partial(
@@ -91,7 +99,7 @@ SLOW = {
     ),
     "doubling": partial(tacit.algorithms.LazyExperts.calibrate, tacit.Experts(n=3, horizon=None), **GAUSSIAN),
 }
-NOISE = ("hedge", "ftrl", "grid", "bandit", "one pass", "mirror descent")
+NOISE = ("hedge", "ftrl", "grid", "bandit", "one pass", "mirror descent", "explore linear")
 
 
 def check(report, name, record_property):

@@ -33,6 +33,7 @@ TABLE = Convex(domain=Ball(N), loss=tacit.losses.TabulatedLoss.of(LogisticLoss()
 POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, adversary="stochastic")
 LATE_POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, delay=2)
 ARMS = tacit.Arms(n=N, horizon=ROUNDS, adversary="stochastic")
+REQUESTS = tacit.ContextualArms(n=N, dimension=2, horizon=ROUNDS)
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 
 EXPERT_PLANS = {

@@ -24,6 +24,7 @@ from fuzz.plans import (
     POLICIES,
     QUADRATIC,
     RECORDS,
+    REQUESTS,
     TRACKING,
     N,
     made,
@@ -80,6 +81,9 @@ CONSTRUCTORS = {
     algorithms.PhasedArms: {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "ratio": 1.5, "level": 3.0,
         "noise": one_of("geometric", "gaussian"), "delta": 1e-6,
+    },
+    algorithms.ExploreLinear: {
+        "problem": REQUESTS, "mu": one_of(0.5, 2.0), "explore": one_of(12, 25), "ridges": one_of((1.0, 2.0)),
     },
     algorithms.LiveArms: {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "mean_at_most": 0.5, "min_share": 0.01,
@@ -138,7 +142,9 @@ def look(plan):
     assert attempt(lambda: plan.explain()) is REFUSED or plan.signature.startswith(plan.algorithm)
     learner = attempt(lambda: plan.start(tacit.Randomness.replayable(1)))
     if learner is not REFUSED:
-        context = [[0] * N] if isinstance(plan.problem, tacit.Policies) else []
+        problem, context = plan.problem, []
+        if isinstance(problem, tacit.Policies | tacit.ContextualArms):
+            context = [[0] * (problem.n if isinstance(problem, tacit.Policies) else problem.dimension)]
         assert attempt(lambda: learner.play(*context)) is not REFUSED
         assert attempt(learner.state_dict)["round"] == 0
 
@@ -177,6 +183,7 @@ TARGETS = {
     algorithms.BanditFW: BANDIT,
     algorithms.PhasedArms: ARMS,
     algorithms.LiveArms: ARMS,
+    algorithms.ExploreLinear: REQUESTS,
     algorithms.BatchedTsallis: ARMS,
     algorithms.Responses: POLICIES,
     algorithms.PolicyArms: POLICIES,
@@ -214,7 +221,7 @@ def test_calibrations(kind, arguments, problem, wrong):
     ("problem", "horizon"),
     [
         (problem, rounds)
-        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, ARMS, RECORDS)
+        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, ARMS, RECORDS, REQUESTS)
         for rounds in (1, 2, 10**12, 2**63 - 1)
     ]
     + [(LINEAR, 1), (INTERVAL, 10**12)],

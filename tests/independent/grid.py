@@ -82,6 +82,10 @@ def _policies(recommendations: str) -> Callable[[Any], Problem]:
     return lambda rounds: tacit.Policies(n=4, actions=3, horizon=rounds, recommendations=recommendations)
 
 
+def _requests(rounds: Any) -> Problem:
+    return tacit.ContextualArms(n=3, dimension=2, horizon=rounds)
+
+
 def _convex(loss: Any, dimension: int) -> Callable[[Any], Problem]:
     return lambda rounds: tacit.Convex(domain=tacit.domains.Ball(dimension), loss=loss, horizon=rounds)
 
@@ -135,6 +139,11 @@ ENTRIES = (
     Entry(tacit.algorithms.BatchedTsallis, _arms("oblivious")),
     Entry(tacit.algorithms.Responses, _policies("public")),
     Entry(tacit.algorithms.PolicyArms, _policies("private")),
+    Entry(
+        tacit.algorithms.ExploreLinear,
+        _requests,
+        refuses=(GAUSSIAN, "'horizon' parameter of ContextualArms", "needs more rounds", "leaves no lattice"),
+    ),
     Entry(tacit.algorithms.LipschitzOnePass, _line_of_records, slow=True),
     Entry(tacit.algorithms.ObjectivePerturbation, LOGISTIC, refuses=(ONE_RECORD,)),
     Entry(

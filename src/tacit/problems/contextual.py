@@ -25,8 +25,7 @@ class ContextualArms(Options):
     Attributes:
         n: number of actions.
         dimension: number of features.
-        horizon: number of rounds. It must be known: exploration that is spread over doubling lengths certifies nearly
-            twice the regret.
+        horizon: number of rounds. It must be known: no theorem covers exploration that is spread over epochs.
         radius: R, the largest distance of any theta_a from some common vector. Losses within their range do not imply
             a radius: with a constant feature of .4 it may be 1.25.
         features: "private" (protected like the losses; a decision is shown to its own person only) or "public" (known

@@ -72,6 +72,9 @@ class Lattice:
             (problem.horizon or 1) * units**2 > LARGEST_SUM or room / (first * units**2) < FINE_FACTORS * problem.n
         ):
             units //= 2
+        if (problem.horizon or 1) * units**2 > LARGEST_SUM:
+            most = LARGEST_SUM // COARSEST**2
+            raise PrivacyError(f"The sums of more than {most} rounds exceed 64 bits. Got {problem.horizon} rounds.")
         scale = floor(room / (first * units**2))
         if scale < FINE_FACTORS:
             raise PrivacyError(
