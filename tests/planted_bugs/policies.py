@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planted_bugs.arms import searched
+from planted_bugs.arms import _loud_rate, searched
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.tested import by_test
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
@@ -26,10 +26,6 @@ def as_arms() -> PolicyArms:
     problem = Policies(n=2, actions=2, horizon=3, recommendations="private")
     arms = BatchedTsallis(Arms(n=2, horizon=3, adversary="oblivious"), 1.0, 1, 0.5, 0.3, 0.2)
     return PolicyArms(problem, arms)
-
-
-def _loud_rate(honest: Any) -> Any:
-    return property(lambda self: 2 * honest.func(self))
 
 
 def _whole_budget(honest: Any) -> Any:

@@ -103,11 +103,6 @@ class PolicyArms(Plan):
         return self.arms.regret_if(gap)
 
     @property
-    def expected_switches(self) -> float | None:
-        """Recommendations may change every round."""
-        return super().expected_switches
-
-    @property
     def trivial_regret(self) -> float:
         """As of any learner."""
         return self.arms.trivial_regret
