@@ -61,6 +61,7 @@ class PolicyArms(Plan):
     problem: Policies
     _takes: ClassVar[type[Problem]] = Policies
     _no_delay: ClassVar[str] = ""
+    released_streams: ClassVar[tuple[str, ...]] = ArmPlan.released_streams
     arms: ArmPlan
 
     def _check_parameters(self) -> None:
@@ -89,11 +90,6 @@ class PolicyArms(Plan):
         return replace(arms, released=f"{released}; {shown}", theorem=theorem, unit=unit)
 
     @property
-    def released_streams(self) -> tuple[str, ...]:
-        """As the learner of arms."""
-        return self.arms.released_streams
-
-    @property
     def regret_bound(self) -> RegretBound:
         """That of the learner of arms."""
         return self.arms.regret_bound
@@ -113,7 +109,7 @@ class PolicyArms(Plan):
         return self.trivial_regret * (1 - 1 / self.problem.classes)
 
     @classmethod
-    def _calibrate(cls, problem: Policies, target: Target, *, learner: str | None = None, **options: Any) -> PolicyArms:
+    def _calibrate(cls, problem: Policies, target: Target, *, learner: str | None = None) -> PolicyArms:
         if target.max_switches is not None and target.max_switches < (problem.horizon or 1) - 1:
             raise PrivacyError("PolicyArms follow recommendations and cannot promise a limit on switches.")
         if learner is not None:
