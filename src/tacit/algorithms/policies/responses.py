@@ -348,6 +348,7 @@ class ResponseCost(StepCost):
             value[small] = z[small] ** 2 / 2 * np.exp(-np.minimum(z[small], 0.0))
         return np.asarray(value)
 
+    @np.errstate(over="ignore")  # where p is 0 the baseline is the least response
     def _baseline(self, eta: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         scale = np.maximum(p / eta, 1e-300)
         return scale, np.maximum(0.5 - self.skewness / (3 * scale), -self.release.overshoot)

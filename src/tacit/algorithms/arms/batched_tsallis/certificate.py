@@ -73,6 +73,7 @@ class BatchLoss(StepCost):
         scales = np.array([m / high, (high - root) / (2 * kappa), (high + root) / (2 * kappa)])
         return np.asarray((scales * eta * (1 - self.power) / self.power) ** (1 / self.power))
 
+    @np.errstate(over="ignore")  # where p is 0 the baseline is the least release
     def _baseline(self, eta: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A p^q and the baseline c(p), which rises with p."""
         scale = np.maximum(self.power / (eta * (1 - self.power)) * p**self.power, 1e-300)
