@@ -30,17 +30,18 @@ Rows = Callable[[int], Any]  # so many rows of feedback
 
 def cases() -> list[Case]:
     """All of them."""
-    return [*experts(), *tracking(), *arms(), *convex(), *points(), *one_pass()]
+    return [*experts(), *tracking(), *arms(), *policies(), *convex(), *points(), *one_pass()]
 
 
-def learning(plan: Plan, rows: Rows, rounds: int, release: bool = False) -> Work:
-    """A whole run of a secret learner, in which the same rows come again and again."""
+def learning(plan: Plan, rows: Rows, rounds: int, release: bool = False, contexts: Rows | None = None) -> Work:
+    """A whole run of a secret learner, in which the same rows come again and again, in the same contexts."""
     block = rows(min(rounds, TIMED_ROWS))
+    around = None if contexts is None else contexts(min(rounds, TIMED_ROWS))
 
     def play(learner: Learner, size: int) -> Iterator[None]:
         for first in range(0, rounds, size):
             count = min(size, rounds - first)
-            learner.run(part(block, count))
+            learner.run(part(block, count), contexts=None if around is None else around[:count])
             if release and first + count == rounds:
                 learner.release()
             yield
@@ -119,6 +120,22 @@ def arms() -> Iterator[Case]:
     for kind, long in ((PhasedArms, LONG), (BatchedTsallis, MIDDLING)):  # LiveArms is not measured yet
         yield over_rounds(kind, partial(problem, FEW), partial(_table, FEW), long)
         yield over_options(kind, lambda n: problem(n, 3 * MANY[-1]))
+
+
+def policies() -> Iterator[Case]:
+    """Of five actions, recommended again and again."""
+
+    def work(kind: type[Plan], n: int, horizon: int, played: int) -> Work:
+        plan = kind.calibrate(tacit.Policies(n=n, actions=FIVE, horizon=horizon), **TARGET)
+        return learning(plan, partial(_table, FIVE), played, contexts=lambda count: _advice(count, n))
+
+    for kind in CATALOGUE[tacit.Policies]:
+        yield Case(kind.__name__, "T", MIDDLING, lambda size, kind=kind: work(kind, FEW, size, size))
+        yield Case(kind.__name__, "N", MANY, lambda n, kind=kind: work(kind, n, 3 * MANY[-1], PLAYED))
+
+
+def _advice(count: int, n: int) -> np.ndarray:
+    return (numbers(count, n) * FIVE).astype(np.int64)
 
 
 def convex() -> Iterator[Case]:

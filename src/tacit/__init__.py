@@ -43,7 +43,18 @@ if TYPE_CHECKING:
     from tacit.planning.contract import contract
     from tacit.planning.lower_bounds import LowerBound
     from tacit.planning.planner import plan
-    from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, StochasticLipschitz, Tracking
+    from tacit.problems import (
+        Arms,
+        Bandit,
+        ContextualArms,
+        Convex,
+        Experts,
+        Lipschitz,
+        Policies,
+        Stochastic,
+        StochasticLipschitz,
+        Tracking,
+    )
     from tacit.runtime.learner import Learner
     from tacit.runtime.plan import Plan
     from tacit.runtime.target import RegretBound
@@ -69,7 +80,9 @@ _HOMES = {
     "planning.contract": "contract",
     "planning.lower_bounds": "LowerBound",
     "planning.planner": "plan",
-    "problems": "Arms Bandit Convex Experts Lipschitz Stochastic StochasticLipschitz Tracking",
+    "problems": (
+        "Arms Bandit ContextualArms Convex Experts Lipschitz Policies Stochastic StochasticLipschitz Tracking"
+    ),
     "runtime.learner": "Learner",
     "runtime.plan": "Plan",
     "runtime.target": "RegretBound",
@@ -124,6 +137,7 @@ __all__ = [
     "Client",
     "Comparison",
     "Conflict",
+    "ContextualArms",
     "Convex",
     "Decision",
     "Experts",
@@ -136,6 +150,7 @@ __all__ = [
     "LowerBound",
     "MissingExtra",
     "Plan",
+    "Policies",
     "PrivacyError",
     "ProtocolError",
     "Randomness",

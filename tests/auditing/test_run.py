@@ -33,6 +33,7 @@ CONVEX = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=200)
 SQUARE = Convex(domain=Box(-np.ones(2), np.ones(2)), loss=SquaredLoss(), horizon=200)
 LINE = Convex(domain=Ball(1), loss=QuadraticLoss(), horizon=200)
 ONE_PASS = Stochastic(domain=Ball(2, radius=1.5), loss=LogisticLoss(), horizon=200)
+POLICIES = tacit.Policies(n=3, actions=2, horizon=500)
 BANDIT = Bandit(domain=Ball(2, radius=0.5), horizon=1000)
 GAUSSIAN = {"epsilon": 1.0, "delta": 1e-6}
 PURE = {"epsilon": 1.0, "delta": 0.0}
@@ -63,7 +64,19 @@ PLANS = {
     "one pass, pure": partial(OnlineToBatch.calibrate, ONE_PASS, **PURE),
     "averages": partial(tacit.algorithms.AveragedFTRL.calibrate, ONE_PASS, **GAUSSIAN),
     "averages, pure": partial(tacit.algorithms.AveragedFTRL.calibrate, ONE_PASS, **PURE),
+    "explore linear": partial(
+        tacit.algorithms.ExploreLinear.calibrate, tacit.ContextualArms(n=3, dimension=3, horizon=500), **GAUSSIAN
+    ),
+    "explore linear, public": partial(
+        tacit.algorithms.ExploreLinear.calibrate,
+        tacit.ContextualArms(n=3, dimension=3, horizon=500, features="public", delay=5),
+        **GAUSSIAN,
+    ),
     "batched tsallis": partial(tacit.algorithms.BatchedTsallis.calibrate, tacit.Arms(n=3, horizon=500), **PURE),
+    "responses": partial(tacit.algorithms.Responses.calibrate, POLICIES, rounds_per_person=2, **GAUSSIAN),
+    "policies as arms": partial(
+        tacit.algorithms.PolicyArms.calibrate, replace(POLICIES, recommendations="private"), **PURE
+    ),
 }
 SLOW = {
     "l2p": partial(tacit.algorithms.L2P.calibrate, EXPERTS, **GAUSSIAN),
@@ -86,7 +99,7 @@ SLOW = {
     ),
     "doubling": partial(tacit.algorithms.LazyExperts.calibrate, tacit.Experts(n=3, horizon=None), **GAUSSIAN),
 }
-NOISE = ("hedge", "ftrl", "grid", "bandit", "one pass", "mirror descent")
+NOISE = ("hedge", "ftrl", "grid", "bandit", "one pass", "mirror descent", "explore linear")
 
 
 def check(report, name, record_property):

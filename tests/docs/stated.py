@@ -9,5 +9,6 @@ from docs.sources.certified import certified, late
 from docs.sources.computed import computed
 from docs.sources.measured import benchmarked, simulated
 from docs.sources.passes import passes
+from docs.sources.policies import policy_bounds
 
-STATED = [*certified(), *passes(), *arm_bounds(), *benchmarked(), *simulated(), *computed(), *late()]
+STATED = [*certified(), *passes(), *arm_bounds(), *policy_bounds(), *benchmarked(), *simulated(), *computed(), *late()]

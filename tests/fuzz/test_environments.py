@@ -21,6 +21,16 @@ STREAMS = {
     ),
     worlds.DecoyArms: nearly(n=3, horizon=20, turn=0.5),
     worlds.DriftingArms: nearly(n=3, horizon=20, cycles=1.0),
+    worlds.SkilledPolicies: nearly(n=3, horizon=20, actions=2, skill=0.5, means=(0.1, 0.8)),
+    worlds.NeedlePolicy: nearly(n=3, horizon=20, actions=2, gap=0.1),
+    worlds.RotatingActions: nearly(n=3, horizon=20, actions=2, gap=0.1),
+    worlds.LonelyPolicy: nearly(n=3, horizon=20, actions=2, gap=0.1),
+    worlds.DigitPolicies: nearly(n=3, horizon=20, actions=10),
+    worlds.LinearContexts: nearly(
+        n=3, horizon=20, dimension=one_of(1, 4), shape=one_of("sphere", "one-hot", "shrunk", "gap one"), radius=0.4,
+        gap=0.05, missing=0.0,
+    ),
+    worlds.DigitContexts: nearly(horizon=20, dimension=one_of(2, 17), projection=one_of(0, 3)),
     worlds.SwitchingAdversary: nearly(n=3, horizon=20, phase=5),
     worlds.Replay: st.fixed_dictionaries({"matrix": odd_arrays()}),
     worlds.ReplayData: nearly(
@@ -64,13 +74,15 @@ def test_streams(kind, data):
     if world is REFUSED:
         return
     source = generator()
-    deal = getattr(world, "losses", None) or world.data
+    deal = next(getattr(world, name) for name in ("losses", "data", "in_context") if hasattr(world, name))
     points = np.linspace(0, 1, 4)[:, None]
     dealt = attempt(lambda: deal(source, points) if kind is worlds.PricingCurve else deal(source), source)
     if dealt is not REFUSED:
         for part in dealt if isinstance(dealt, tuple) else (dealt,):
             assert len(part) == world.horizon
-            assert kind in (worlds.Replay, worlds.BernoulliArms, worlds.ClickArms) or np.all(np.isfinite(part))
+            assert kind in (worlds.Replay, worlds.BernoulliArms, worlds.ClickArms, worlds.LinearContexts) or np.all(
+                np.isfinite(part)
+            )
     if kind is worlds.PricingCurve:
         functions = attempt(lambda: world.functions(generator()))
         assert functions is REFUSED or len(functions) == world.horizon

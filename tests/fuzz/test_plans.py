@@ -16,16 +16,20 @@ from fuzz.plans import (
     CURVES,
     EXPERTS,
     INTERVAL,
+    LATE_POLICIES,
     LINEAR,
     LOGISTIC,
     PASS,
     PLANS,
+    POLICIES,
     QUADRATIC,
     RECORDS,
+    REQUESTS,
     TRACKING,
+    N,
     made,
 )
-from fuzz.strategies import examples, nearly, one_of, privacy, values
+from fuzz.strategies import examples, nearly, odd_arrays, one_of, privacy, values
 from tacit import algorithms
 from tacit.algorithms.stochastic import MirrorDescent
 from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
@@ -78,6 +82,9 @@ CONSTRUCTORS = {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "ratio": 1.5, "level": 3.0,
         "noise": one_of("geometric", "gaussian"), "delta": 1e-6,
     },
+    algorithms.ExploreLinear: {
+        "problem": REQUESTS, "mu": one_of(0.5, 2.0), "explore": one_of(12, 25), "ridges": one_of((1.0, 2.0)),
+    },
     algorithms.LiveArms: {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "mean_at_most": 0.5, "min_share": 0.01,
         "count_missing": one_of(False, True), "missing": one_of("worst", 0.5),
@@ -87,6 +94,11 @@ CONSTRUCTORS = {
         "lowering": one_of(0.0, 1.0),
         "rates": one_of("fixed", "decreasing"),
     },
+    algorithms.Responses: {
+        "problem": one_of(POLICIES, LATE_POLICIES), "epsilon": 1.0, "rate": one_of(0.5, 1.0), "eta": 0.1,
+        "copies": one_of(1, 3), "missing": one_of("worst", 0.5),
+    },
+    algorithms.PolicyArms: {"problem": POLICIES, "arms": made("BatchedTsallis")},
     algorithms.BanditFW: {"problem": BANDIT, "zeta": 0.1, "eta": 0.1, "mechanism": SUMS, "privacy": 1.0,
         "baseline": None, "linear": one_of(False, True)},
     algorithms.ObjectivePerturbation: {
@@ -101,7 +113,19 @@ CONSTRUCTORS = {
     },
 }  # fmt: skip
 WITHOUT_PEOPLE = (algorithms.ObjectivePerturbation,)
-WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.LipschitzOnePass)
+WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.LipschitzOnePass, algorithms.PolicyArms)
+
+
+@pytest.mark.parametrize("kind", [algorithms.Responses, algorithms.PolicyArms], ids=lambda kind: kind.__name__)
+@examples(40)
+@given(context=values | odd_arrays(columns=N, dimensions=(1, 2)) | st.just([0, 1, 1]))
+def test_recommendations(kind, context):
+    learner = kind.calibrate(POLICIES, epsilon=1.0, delta=0.0).start(tacit.Randomness.replayable(1))
+    before = learner.state_dict()
+    if attempt(lambda: learner.play(context)) is REFUSED:
+        assert learner.state_dict() == before
+    else:
+        assert learner.play() in (0, 1)
 
 
 def look(plan):
@@ -118,7 +142,10 @@ def look(plan):
     assert attempt(lambda: plan.explain()) is REFUSED or plan.signature.startswith(plan.algorithm)
     learner = attempt(lambda: plan.start(tacit.Randomness.replayable(1)))
     if learner is not REFUSED:
-        assert attempt(learner.play) is not REFUSED
+        problem, context = plan.problem, []
+        if isinstance(problem, tacit.Policies | tacit.ContextualArms):
+            context = [[0] * (problem.n if isinstance(problem, tacit.Policies) else problem.dimension)]
+        assert attempt(lambda: learner.play(*context)) is not REFUSED
         assert attempt(learner.state_dict)["round"] == 0
 
 
@@ -156,7 +183,10 @@ TARGETS = {
     algorithms.BanditFW: BANDIT,
     algorithms.PhasedArms: ARMS,
     algorithms.LiveArms: ARMS,
+    algorithms.ExploreLinear: REQUESTS,
     algorithms.BatchedTsallis: ARMS,
+    algorithms.Responses: POLICIES,
+    algorithms.PolicyArms: POLICIES,
     algorithms.ObjectivePerturbation: RECORDS,
     algorithms.AveragedFTRL: RECORDS,
     algorithms.OnlineToBatch: RECORDS,
@@ -191,7 +221,7 @@ def test_calibrations(kind, arguments, problem, wrong):
     ("problem", "horizon"),
     [
         (problem, rounds)
-        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, ARMS, RECORDS)
+        for problem in (EXPERTS, TRACKING, CURVES, BANDIT, ARMS, RECORDS, REQUESTS)
         for rounds in (1, 2, 10**12, 2**63 - 1)
     ]
     + [(LINEAR, 1), (INTERVAL, 10**12)],

@@ -35,6 +35,27 @@ PROBLEMS = {
         adversary=one_of("stochastic", "oblivious"),
         loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
     ),
+    tacit.Policies: nearly(
+        n=one_of(1, 3, 10**6),
+        actions=one_of(1, 2),
+        horizon=ROUNDS,
+        delay=DELAYS,
+        adversary=one_of("stochastic", "oblivious"),
+        recommendations=one_of("public", "private"),
+        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
+    ),
+    tacit.ContextualArms: nearly(
+        n=one_of(2, 3, 10**6),
+        dimension=one_of(1, 5, 1000),
+        horizon=one_of(1, 10, 10**12),
+        delay=DELAYS,
+        radius=one_of(0.5, 3),
+        features=one_of("private", "public"),
+        floor=one_of(0.0, 1e-4),
+        misspecification=0.1,
+        missing=0.2,
+        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
+    ),
     tacit.Convex: nearly(
         domain=one_of(tacit.domains.Ball(2), tacit.domains.Simplex(3)),
         loss=one_of(tacit.losses.LinearLoss(), tacit.losses.ConvexFamily(1.0), tacit.losses.HuberLoss()),
@@ -76,7 +97,7 @@ PROBLEMS = {
         hessian_deviation=one_of(None, 0.1),
     ),
 }
-SIZES = ("width", "lipschitz", "smoothness", "strong_convexity", "side", "diagonal", "records")
+SIZES = ("width", "lipschitz", "smoothness", "strong_convexity", "side", "diagonal", "records", "largest_gap")
 
 
 @pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.__name__)

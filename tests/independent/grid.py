@@ -78,6 +78,14 @@ def _arms(adversary: str) -> Callable[[Any], Problem]:
     return lambda rounds: tacit.Arms(n=3, horizon=rounds, adversary=adversary)
 
 
+def _policies(recommendations: str) -> Callable[[Any], Problem]:
+    return lambda rounds: tacit.Policies(n=4, actions=3, horizon=rounds, recommendations=recommendations)
+
+
+def _requests(rounds: Any) -> Problem:
+    return tacit.ContextualArms(n=3, dimension=2, horizon=rounds)
+
+
 def _convex(loss: Any, dimension: int) -> Callable[[Any], Problem]:
     return lambda rounds: tacit.Convex(domain=tacit.domains.Ball(dimension), loss=loss, horizon=rounds)
 
@@ -129,6 +137,13 @@ ENTRIES = (
         refuses=("plays each of its 3 arms once",),
     ),
     Entry(tacit.algorithms.BatchedTsallis, _arms("oblivious")),
+    Entry(tacit.algorithms.Responses, _policies("public")),
+    Entry(tacit.algorithms.PolicyArms, _policies("private")),
+    Entry(
+        tacit.algorithms.ExploreLinear,
+        _requests,
+        refuses=(GAUSSIAN, "'horizon' parameter of ContextualArms", "needs more rounds", "leaves no lattice"),
+    ),
     Entry(tacit.algorithms.LipschitzOnePass, _line_of_records, slow=True),
     Entry(tacit.algorithms.ObjectivePerturbation, LOGISTIC, refuses=(ONE_RECORD,)),
     Entry(

@@ -16,12 +16,14 @@ from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
 from tacit.algorithms.arms.phased_arms import PhasedArms, PhasedArmsLearner
+from tacit.algorithms.arms.step_cost import StepCost
 from tacit.auditing import attacks
 from tacit.auditing.arms import arms_law, frequencies_of_arms, unbiased
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
+from tacit.runtime.plan import Plan
 from tacit.testing.rounds import Case
 
 # Plans are made when they are attacked: a bug may sit in what they keep.
@@ -50,7 +52,7 @@ def one_pair(plan: ArmPlan, place: int) -> Finding:
     return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=2, law=arms_law, pair=pair)
 
 
-def searched(plan: ArmPlan) -> Finding:
+def searched(plan: Plan) -> Finding:
     """Attack by enumeration with a short search."""
     instance = Instance("planted", plan, alphabet(plan))
     return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=8, law=arms_law)
@@ -269,7 +271,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a supremum taken at points (batched Tsallis)", "arms",
-        swap(BatchLoss, "cell_bounds", _at_a_point),
+        swap(StepCost, "cell_bounds", _at_a_point),
         by_test("algorithms.arms.test_batched_tsallis", "test_cells_bound_every_point_inside"),
     ),
     Control(

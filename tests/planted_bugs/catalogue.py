@@ -86,6 +86,7 @@ def all_controls() -> tuple[Control, ...]:
         losses,
         measures,
         on_sums,
+        policies,
         services,
         stores,
         sums,
@@ -94,6 +95,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores, on_sums, services),
+        *(measures, fleet, beside_models, stores, on_sums, services, policies),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

@@ -21,6 +21,8 @@ PROBLEMS = {
     tacit.StochasticLipschitz: tacit.StochasticLipschitz(horizon=60),
     tacit.Bandit: tacit.Bandit(domain=tacit.domains.Ball(2, radius=0.5), horizon=400),
     tacit.Arms: tacit.Arms(n=3, horizon=400),
+    tacit.Policies: tacit.Policies(n=3, actions=2, horizon=400),
+    tacit.ContextualArms: tacit.ContextualArms(n=3, dimension=2, horizon=400),
     tacit.Stochastic: tacit.Stochastic(domain=BALL, loss=tacit.losses.LogisticLoss(), horizon=60),
 }
 GAUSSIAN, PURE = {"delta": 1e-6}, {"delta": 0.0}
@@ -46,6 +48,7 @@ ROWS = [
     Row(algorithms.RestartOnShift, PURE, 0.0), Row(algorithms.BatchedTsallis, PURE, 0.0),
     Row(algorithms.PhasedArms, {**PURE, "adversary": "stochastic"}, 0.0),
     Row(algorithms.LiveArms, {**PURE, "adversary": "stochastic"}, 0.0),
+    Row(algorithms.Responses, PURE, 0.0), Row(algorithms.PolicyArms, PURE, 0.0),
     Row(algorithms.HedgeOnSums, PURE, 0.0), Row(algorithms.PrivateFTRL, PURE, 0.0),
     Row(algorithms.BanditFW, PURE, 0.0), Row(algorithms.OnlineToBatch, PURE, 0.0), Row(algorithms.NoisyMirrorDescent,
     PURE, 0.0),
@@ -53,6 +56,7 @@ ROWS = [
     Row(algorithms.LipschitzOnePass, PURE, 0.0),
     Row(algorithms.LipschitzOnePass, GAUSSIAN, SAMPLERS, tacit.StochasticLipschitz(horizon=2_000)),
     Row(algorithms.AveragedFTRL, PURE, 0.0), Row(algorithms.AveragedFTRL, GAUSSIAN, SAMPLERS),
+    Row(algorithms.ExploreLinear, GAUSSIAN, SAMPLERS),
     Row(algorithms.PrivateFTRL, GAUSSIAN, SAMPLERS), Row(algorithms.BanditFW, GAUSSIAN, SAMPLERS),
     Row(algorithms.OnlineToBatch, GAUSSIAN, SAMPLERS), Row(algorithms.OnlineToBatch, {**GAUSSIAN,
     "mechanism": "tree"}, SAMPLERS),

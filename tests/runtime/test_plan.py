@@ -13,7 +13,18 @@ from tacit.errors import InvalidInput
 from tacit.losses import LogisticLoss
 from tacit.noise.running_sums import SquareRoot
 from tacit.planning.planner import CATALOGUE
-from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Stochastic, StochasticLipschitz, Tracking
+from tacit.problems import (
+    Arms,
+    Bandit,
+    ContextualArms,
+    Convex,
+    Experts,
+    Lipschitz,
+    Policies,
+    Stochastic,
+    StochasticLipschitz,
+    Tracking,
+)
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import PrivatePlan, check_options
 
@@ -25,6 +36,8 @@ PROBLEMS = {
     StochasticLipschitz: StochasticLipschitz(horizon=50),
     Bandit: Bandit(domain=Ball(2), horizon=100),
     Arms: Arms(n=3, horizon=100),
+    Policies: Policies(n=3, actions=2, horizon=100),
+    ContextualArms: ContextualArms(n=3, dimension=2, horizon=10_000),
     Stochastic: Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=50),
 }
 EVERY = [(PROBLEMS[kind], algorithm) for kind, algorithms in CATALOGUE.items() for algorithm in algorithms]

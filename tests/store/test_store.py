@@ -220,3 +220,15 @@ def test_what_waits_for_feedback_is_known_after_a_restart(path):
 def test_what_a_problem_needs_beside_it_is_named(store, target, words):
     with pytest.raises(InvalidInput, match=words):
         store.open("home", PROBLEM, **target)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [tacit.Policies(n=3, actions=2, horizon=50), tacit.ContextualArms(n=3, dimension=2, horizon=50)],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_learners_in_contexts_are_refused_before_anything_is_charged(path, problem):
+    with tacit.Store(path) as store:
+        with pytest.raises(InvalidInput, match="takes no"):
+            store.open("advised", problem, epsilon=1.0, delta=1e-6)
+        assert "advised" not in store

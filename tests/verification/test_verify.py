@@ -20,7 +20,11 @@ from tacit.verification.minimisers import LinkedLeak
 
 EXPERTS = tacit.Experts(n=4, horizon=300)
 ARMS = tacit.Arms(n=3, horizon=2000)
+REQUESTS = tacit.ContextualArms(n=3, dimension=4, horizon=5000)
+PUBLIC_REQUESTS = tacit.ContextualArms(n=3, dimension=4, horizon=5000, delay=7, features="public")
 STOCHASTIC_ARMS = tacit.Arms(n=3, horizon=2000, adversary="stochastic")
+POLICIES = tacit.Policies(n=4, actions=3, horizon=500, adversary="stochastic")
+PRIVATE_POLICIES = tacit.Policies(n=4, actions=3, horizon=500, adversary="stochastic", recommendations="private")
 CONVEX = tacit.Convex(domain=tacit.domains.Ball(3), loss=tacit.losses.LogisticLoss(), horizon=400)
 LINEAR = tacit.Convex(domain=tacit.domains.Ball(3), loss=tacit.losses.LinearLoss(), horizon=400)
 ONE_PASS = tacit.Stochastic(domain=tacit.domains.Ball(3), loss=tacit.losses.HingeLoss(), horizon=300)
@@ -78,6 +82,14 @@ VERIFIABLE = [
     (tacit.algorithms.BatchedTsallis, ARMS, {"delta": 0.0, "rounds_per_person": 3}),
     (tacit.algorithms.LiveArms, STOCHASTIC_ARMS, {"delta": 0.0, "rounds_per_person": 3}),
     (tacit.algorithms.LiveArms, STOCHASTIC_ARMS, {"delta": 0.0, "count_missing": True}),
+    (tacit.algorithms.Responses, POLICIES, {"delta": 0.0, "rounds_per_person": 3}),
+    (tacit.algorithms.Responses, POLICIES, {"rounds_per_person": 60}),
+    (tacit.algorithms.PolicyArms, PRIVATE_POLICIES, {"delta": 0.0}),
+    (tacit.algorithms.PolicyArms, POLICIES, {"delta": 0.0, "learner": "PhasedArms"}),
+    (tacit.algorithms.PolicyArms, PRIVATE_POLICIES, {"delta": 0.0, "learner": "LiveArms"}),
+    (tacit.algorithms.ExploreLinear, REQUESTS, {}),
+    (tacit.algorithms.ExploreLinear, REQUESTS, {"relation": "zero-out", "rounds_per_person": 3}),
+    (tacit.algorithms.ExploreLinear, PUBLIC_REQUESTS, {}),
 ]
 
 

@@ -2,10 +2,12 @@
 
 from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
 from tacit.algorithms.bandit import BanditFW, NoisyOCO, Rounds
+from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex import CTRL, L2PConvex, LazyOCO, PrivateFTRL
 from tacit.algorithms.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
 from tacit.algorithms.measures import L2PMeasure, OwnMeasure
+from tacit.algorithms.policies import PolicyArms, Responses
 from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
 from tacit.algorithms.tracking import (
     LazyFixedShare,
@@ -22,6 +24,7 @@ __all__ = [
     "AveragedFTRL",
     "BanditFW",
     "BatchedTsallis",
+    "ExploreLinear",
     "HedgeOnSums",
     "L2PConvex",
     "L2PMeasure",
@@ -39,8 +42,10 @@ __all__ = [
     "OnlineToBatch",
     "OwnMeasure",
     "PhasedArms",
+    "PolicyArms",
     "PrivateFTRL",
     "RecentLeader",
+    "Responses",
     "RestartOnShift",
     "Rounds",
     "ScheduledExperts",

@@ -2,6 +2,10 @@
 
 The shipped learner runs with scripted draws in the place of its own: every bit, arm and noisy sum says what it could be
 and how likely. Each noisy sum counts as released, whatever the learner makes of it.
+
+Learners that take advice are handed recommendations. Public ones react to what was released before. Private ones stand
+in the record of their round together with its losses, and the policy in use counts as released, not the decision: given
+the other records, it tells their decisions.
 """
 
 from __future__ import annotations
@@ -14,11 +18,13 @@ import numpy as np
 from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
 from tacit.algorithms.arms import arm_plan as common
 from tacit.algorithms.arms.arm_plan import ArmPlan
+from tacit.algorithms.policies import PolicyArms, Responses
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
 from tacit.auditing.script import Feedback, Law, NotEnumerable, Script, swapped, walked_law
 from tacit.auditing.statistics import FAILURE
 from tacit.noise.randomness import Randomness
+from tacit.problems import Policies
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
 
@@ -38,7 +44,7 @@ class ScriptedDraws:
 
     def __init__(self, script: Script, rate: float, plan: ArmPlan) -> None:
         self._script, self.rate = script, rate
-        self._clipped = isinstance(plan, BatchedTsallis)
+        self._clipped = isinstance(plan, BatchedTsallis | Responses)
         margin, most = (0 if self._clipped else MARGIN), _largest(plan)
         self._window = range(-margin, most + margin + 1)
         self.sums: list[int] = []
@@ -74,6 +80,8 @@ def _largest(plan: ArmPlan) -> int:
     match plan:
         case BatchedTsallis():
             return plan.batch * steps
+        case Responses():
+            return steps
         case PhasedArms():  # the other arms were played once each
             ended = zip(plan.schedule.ends, plan.schedule.lengths, strict=True)
             return steps * max([length for end, length in ended if end < left] or [plan.first])
@@ -95,20 +103,32 @@ def arms_law(plan: Plan, feedback: Feedback) -> Law:
 
 def released(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
     """What one scripted run releases: its decisions, then its noisy sums."""
-    assert isinstance(plan, ArmPlan)
-    with swapped((common, "Draws", lambda randomness, rate: ScriptedDraws(script, rate, plan))):
+    drawing = plan.arms if isinstance(plan, PolicyArms) else plan
+    assert isinstance(drawing, ArmPlan)
+    with swapped((common, "Draws", lambda randomness, rate: ScriptedDraws(script, rate, drawing))):
         learner = plan.start(_SOURCE)
     actions = arms_played(learner, feedback)
-    return (*actions, *vars(learner)["_draws"].sums)
+    drew = vars(learner)["_arms"] if isinstance(plan, PolicyArms) else learner
+    return (*actions, *vars(drew)["_draws"].sums)
 
 
 def arms_played(learner: Any, feedback: Feedback) -> tuple[int, ...]:
-    """The decisions of a learner on rows of losses."""
-    actions = []
+    """The decisions of a learner on rows of losses; with private recommendations the policies that it follows."""
+    shown: list[int] = []
+    problem = learner.plan.problem
+    private = isinstance(problem, Policies) and problem.recommendations == "private"
     for row in feedback:
-        actions.append(int(learner.play()))
-        learner.observe(None if row is None else float(row[actions[-1]]))
-    return tuple(actions)
+        advice, losses = row if private and row is not None else (_advice(shown), row)
+        action = int(learner.play(advice) if isinstance(problem, Policies) else learner.play())
+        shown.append(learner.policy if private else action)
+        learner.observe(None if losses is None else float(losses[action]))
+    return tuple(shown)
+
+
+def _advice(shown: list[int]) -> tuple[int, int]:
+    """What two policies recommend: they disagree, by the last decision if there is one, and agree every third round."""
+    first = shown[-1] if shown else 0
+    return (first, first) if len(shown) % 3 == 2 else (first, 1 - first)
 
 
 def unbiased(plan: Plan) -> Finding:

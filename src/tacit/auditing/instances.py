@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from tacit.errors import InvalidInput
 from tacit.losses.bent import QuadraticFormLoss
 from tacit.losses.loss import LinkLoss, LossFamily, SeveralLinks
 from tacit.losses.regularised import parted
-from tacit.problems import Arms, Bandit, Convex, Experts, LipschitzLosses, Problem, Stochastic
+from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, LipschitzLosses, Policies, Problem, Stochastic
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.validation import FloatArray
@@ -251,6 +252,27 @@ def _losses(problem: Experts) -> Alphabet:
 def _replies(problem: Arms) -> Alphabet:
     """Every row of extreme losses, of which a learner sees one entry; the public feedback is none."""
     return Alphabet(tuple(np.array(row) for row in product(problem.loss_range, repeat=min(problem.n, 3))), None)
+
+
+@extremes.register
+def _advised(problem: Policies) -> Alphabet:
+    """Rows of extreme losses; private recommendations of two policies among two actions stand in the record too."""
+    rows = [np.array(row) for row in product(problem.loss_range, repeat=min(problem.actions, 3))]
+    if problem.recommendations == "public":
+        return Alphabet(tuple(rows), None)
+    return Alphabet(tuple((advice, row) for row in rows for advice in product((0, 1), repeat=2)), None)
+
+
+def _requests(problem: ContextualArms) -> Alphabet:
+    """Features along axes and between them, as long as allowed and longer, each with both extreme losses."""
+    d, (low, high) = problem.dimension, problem.loss_range
+    axes = [np.eye(d)[0], np.eye(d)[-1], -np.eye(d)[0]]
+    between = np.full(d, 1e6) if d == 1 else np.array([0.5, sqrt(0.75), *[0.0] * (d - 2)])
+    if problem.features == "public":
+        records = [(axes[0], loss) for loss in (low, (low + high) / 2, high)]
+        return Alphabet(tuple(records), (axes[0], None))
+    records = [(features, loss) for features in (*axes, between, np.full(d, np.nan)) for loss in (low, high)]
+    return Alphabet(tuple(records), (np.zeros(d), None))
 
 
 @extremes.register

@@ -90,6 +90,7 @@ class _Attacks:
             "replayed noise": self._replayed_noise,
             "norm noise": self._norm_noise,
             "cube noise": self._cube_noise,
+            "moved sums": self._moved_sums,
             "integrated interval": self._integrated_interval,
             "integrated model": self._integrated_model,
             "draws": self._draws,
@@ -191,6 +192,12 @@ class _Attacks:
         self.say("noise shaped for the cube")
         count = self.count(NORM_COORDINATES, 4_000)
         self.findings.append(cube_noise(instance.plan, self._source.child("cube noise"), coordinates=count))
+
+    def _moved_sums(self, instance: Instance) -> None:
+        from tacit.auditing.moved_sums import moved_sums
+
+        self.say(f"exact shifts, {instance.label}")
+        self.findings.append(moved_sums(instance, self._stream(instance.label), pairs=self.count(PAIRS, 2)))
 
     def _integrated_interval(self, instance: Instance) -> None:
         from tacit.auditing.integration import QUADRATURE_SLACK, interval_law

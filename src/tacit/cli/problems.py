@@ -246,6 +246,63 @@ def arms(
     return tacit.Arms(n=n, horizon=horizon, adversary=adversary, loss_range=loss_range, delay=delay)
 
 
+def policies(
+    n: Annotated[int, typer.Option("--n", help="Number of policies.")],
+    actions: Annotated[int, typer.Option("--actions", help="Number of actions.")],
+    horizon: options.Horizon = None,
+    adversary: options.ArmLossMaker = "oblivious",
+    loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
+    recommendations: Annotated[
+        str, typer.Option(help="Who may see what policies recommend: public (all), private (the round's person).")
+    ] = "public",
+) -> tacit.Policies:
+    """Choose an action each round by the advice of N policies; only its loss is seen, or nothing."""
+    return tacit.Policies(
+        n=n,
+        actions=actions,
+        horizon=horizon,
+        adversary=adversary,
+        loss_range=loss_range,
+        delay=delay,
+        recommendations=recommendations,
+    )
+
+
+def contextual_arms(
+    n: Annotated[int, typer.Option("--n", help="Number of actions.")],
+    dim: Annotated[int, typer.Option("--dim", help="Number of features.")],
+    horizon: Annotated[int, typer.Option(help="Number of rounds.")],
+    radius: Annotated[
+        float, typer.Option(help="Largest distance of an action's parameters from a common vector.")
+    ] = 0.5,
+    features: Annotated[
+        str, typer.Option(help="private, or public (then all decisions may be published).")
+    ] = "private",
+    floor: Annotated[float, typer.Option(help="Lower bound of the smallest eigenvalue of E[x x'].")] = 0.0,
+    misspecification: Annotated[float, typer.Option(help="How far expected losses may be from linear ones.")] = 0.0,
+    missing_at_most: Annotated[float, typer.Option(help="Largest share of rounds whose feedback never comes.")] = 0.0,
+    loss_range: options.LossRange = (0.0, 1.0),
+    delay: options.Delay = 0,
+) -> tacit.ContextualArms:
+    """Choose one of N actions by the features of each round; only the loss of the chosen one is seen, or nothing."""
+    return tacit.ContextualArms(
+        n=n,
+        dimension=dim,
+        horizon=horizon,
+        radius=radius,
+        features=features,
+        floor=floor,
+        misspecification=misspecification,
+        missing=missing_at_most,
+        loss_range=loss_range,
+        delay=delay,
+    )
+
+
+contextual_arms.__name__ = "contextual-arms"
+
+
 def convex(
     dim: Dimension = None,
     horizon: options.Horizon = None,
@@ -408,8 +465,19 @@ def loss_of(name: str, data_norm: float) -> RowLoss:
     return LOSSES[name](data_norm=data_norm)
 
 
-PLANNED = (experts, tracking, convex_constants, lipschitz, bandit, arms, stochastic, stochastic_lipschitz)
+PLANNED = (
+    experts,
+    tracking,
+    convex_constants,
+    lipschitz,
+    bandit,
+    arms,
+    policies,
+    contextual_arms,
+    stochastic,
+    stochastic_lipschitz,
+)
 """Problems that are planned before any data: the constants of a convex loss are enough."""
 
-SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms)
+SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms, policies, contextual_arms)
 """Problems that are played in an environment."""

@@ -2,10 +2,18 @@
 
 from tacit.environments.arms import BernoulliArms, ClickArms, DecoyArms, DriftingArms, LoggedArms
 from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
+from tacit.environments.contextual import DigitContexts, LinearContexts
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
+from tacit.environments.policies import (
+    DigitPolicies,
+    LonelyPolicy,
+    NeedlePolicy,
+    RotatingActions,
+    SkilledPolicies,
+)
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 
 __all__ = [
@@ -14,21 +22,28 @@ __all__ = [
     "BernoulliGap",
     "ClickArms",
     "DecoyArms",
+    "DigitContexts",
+    "DigitPolicies",
     "DriftingArms",
     "DriftingLosses",
     "DriftingQuadratic",
     "FairCoins",
+    "LinearContexts",
     "LoggedArms",
     "LogisticStream",
+    "LonelyPolicy",
     "MovingTarget",
+    "NeedlePolicy",
     "PerfectExpert",
     "Pricing",
     "PricingCurve",
     "RandomSigns",
     "Replay",
     "ReplayData",
+    "RotatingActions",
     "Routing",
     "ShiftingBernoulli",
     "SignFlips",
+    "SkilledPolicies",
     "SwitchingAdversary",
 ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -88,6 +88,34 @@ class ConvexStream(Environment, Protocol):
         ...
 
     def data(self, generator: np.random.Generator) -> Data:
+        """One draw of the whole stream."""
+        ...
+
+
+class InContext(NamedTuple):
+    """One draw of a stream with contexts, one row a round.
+
+    Attributes:
+        contexts: what a learner is shown before it decides: features, or recommendations.
+        losses: of every action; a learner is shown one entry of each row. NaN where feedback never comes.
+        means: the expected losses given the contexts, with which regret is measured.
+    """
+
+    contexts: Any
+    losses: FloatArray
+    means: FloatArray
+
+
+@runtime_checkable
+class ContextStream(Environment, Protocol):
+    """Losses of actions in contexts that do not depend on decisions."""
+
+    @property
+    def n(self) -> int:
+        """Number of actions."""
+        ...
+
+    def in_context(self, generator: np.random.Generator) -> InContext:
         """One draw of the whole stream."""
         ...
 

@@ -9,14 +9,16 @@ import numpy as np
 
 from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms
 from tacit.environments.bandit import MovingTarget
+from tacit.environments.contextual import SHAPES, DigitContexts, LinearContexts
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.environments.environment import Environment
 from tacit.environments.experts import BernoulliGap, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
+from tacit.environments.policies import DigitPolicies, LonelyPolicy, NeedlePolicy, RotatingActions, SkilledPolicies
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
-from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Problem, Tracking
+from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Tracking
 from tacit.validation import check_choice, check_integer
 
 Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips, RandomSigns)
@@ -106,6 +108,48 @@ def rotating(problem: Arms, horizon: int) -> DriftingArms:
     return DriftingArms(problem.n, horizon)
 
 
+def skilled(problem: Policies, horizon: int) -> SkilledPolicies:
+    """Policies know the good action of a round with probabilities of their own."""
+    return SkilledPolicies(problem.n, horizon, problem.actions)
+
+
+def needle(problem: Policies, horizon: int) -> NeedlePolicy:
+    """One policy is a little better than all others, which guess."""
+    return NeedlePolicy(problem.n, horizon, problem.actions)
+
+
+def turning(problem: Policies, horizon: int) -> RotatingActions:
+    """The actions take turns at being the best, and one policy knows it."""
+    return RotatingActions(problem.n, horizon, problem.actions)
+
+
+def lonely(problem: Policies, horizon: int) -> LonelyPolicy:
+    """The best policy agrees with nobody."""
+    return LonelyPolicy(problem.n, horizon, problem.actions)
+
+
+def classifiers(problem: Policies, horizon: int) -> DigitPolicies:
+    """Up to 50 classifiers of handwritten digits, ten actions."""
+    return DigitPolicies(problem.n, horizon, problem.actions)
+
+
+def linear(shape: str) -> Callable[[ContextualArms, int], LinearContexts]:
+    """Make features of this shape, and coins whose means are linear in them."""
+
+    def made(problem: ContextualArms, horizon: int) -> LinearContexts:
+        radius = min(problem.radius, 0.5)
+        return LinearContexts(problem.n, horizon, problem.dimension, shape, radius, missing=problem.missing)
+
+    return made
+
+
+def digits(problem: ContextualArms, horizon: int) -> DigitContexts:
+    """Handwritten digits as a bandit: ten actions, and losses that are not linear in the features."""
+    if problem.n != DigitContexts.n:
+        raise InvalidInput(f"The environment 'digits' has {DigitContexts.n} actions. Got {problem.n} instead.")
+    return DigitContexts(horizon, problem.dimension)
+
+
 def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
     """A price in [0, 1] for buyers from two segments."""
     environment = PricingCurve(horizon)
@@ -130,6 +174,8 @@ NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Environment]]] = {
     Convex: {"logistic": logistic, "circling": circling, "flipping": flipping, "signs": signs},
     Bandit: {"moving": moving},
     Arms: {"coins": coins, "decoy": decoy, "rotating": rotating},
+    Policies: {"skilled": skilled, "needle": needle, "turning": turning, "lonely": lonely, "digits": classifiers},
+    ContextualArms: {**{shape: linear(shape) for shape in SHAPES}, "digits": digits},
     Lipschitz: {"pricing": pricing},
 }
 """For each kind of problem its environments by name; the first is the default."""

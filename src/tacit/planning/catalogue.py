@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from inspect import isabstract
 from typing import TypeVar
 
-from tacit.algorithms import arms, bandit, convex, experts, lipschitz, stochastic, tracking
+from tacit.algorithms import arms, bandit, contextual, convex, experts, lipschitz, policies, stochastic, tracking
 from tacit.algorithms.convex import ctrl, l2p_convex
 from tacit.errors import InvalidInput
 from tacit.problems import (
     Arms,
     Bandit,
+    ContextualArms,
     Convex,
     Experts,
     Lipschitz,
+    Policies,
     Problem,
     Stochastic,
     StochasticLipschitz,
@@ -37,6 +39,8 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Lipschitz: (lipschitz.LipschitzGrid, lipschitz.LipschitzNet),
     Bandit: (bandit.BanditFW,),
     Arms: (arms.PhasedArms, arms.BatchedTsallis, arms.LiveArms),
+    Policies: (policies.Responses, policies.PolicyArms),
+    ContextualArms: (contextual.ExploreLinear,),
     StochasticLipschitz: (lipschitz.LipschitzOnePass,),
     Stochastic: (stochastic.ObjectivePerturbation, stochastic.OnlineToBatch, stochastic.AveragedFTRL),
 }

@@ -179,9 +179,9 @@ class Comparison:
         """A fresh learner of the chosen plan, charged to the ledger if one is named."""
         return self.plan.start(randomness, ledger=ledger)
 
-    def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
+    def run(self, feedback: Any, randomness: Randomness | None = None, *, contexts: Any = None) -> Any:
         """The decisions of a fresh learner of the chosen plan on an array of feedback."""
-        return self.plan.run(feedback, randomness)
+        return self.plan.run(feedback, randomness, contexts=contexts)
 
     def restore(self, state: dict[str, Any]) -> Learner:
         """A learner of the chosen plan that continues from a saved state."""

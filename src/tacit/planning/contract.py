@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from tacit.algorithms.arms.arm_plan import ArmPlan, SumPlan
+from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
 from tacit.algorithms.lipschitz.lipschitz_one_pass import LipschitzOnePass
+from tacit.algorithms.policies import PolicyArms
 from tacit.algorithms.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import ObjectivePerturbation
@@ -104,6 +106,8 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
     match plan:
         case AveragedFTRL() | LipschitzOnePass():
             return _noise(plan.online)
+        case PolicyArms():
+            return _noise(plan.arms)
         case OnlineToBatch(scheduled=True):
             return {**_of_grid(plan.grid, plan.mechanism.noise), "diameter": plan.conversion.diameter}
         case RunningSumPlan():
@@ -114,6 +118,9 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             return {"law": "gaussian", "deviation": plan.scale * plan.release().steps_per_round}
         case ArmPlan():
             return {"law": "two-sided geometric", "rate": plan.release().rate}
+        case ExploreLinear():
+            factors = {"factor": plan.lattice.scale, "later_factor": plan.lattice.later_scale}
+            return {"law": "wide discrete gaussian", "units": plan.lattice.units, **factors}
         case RestartOnShift():
             threshold, query = plan.test_rates
             rates = {"threshold_rate": threshold, "query_rate": query, "test_units": plan.detector.units}

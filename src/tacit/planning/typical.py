@@ -31,7 +31,7 @@ from tacit.environments.environment import Environment
 from tacit.environments.experts import SwitchingAdversary
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 from tacit.errors import TacitError
-from tacit.problems import Arms, Convex, Experts, Options, Problem, Tracking
+from tacit.problems import Arms, ContextualArms, Convex, Experts, Options, Policies, Problem, Tracking
 from tacit.runtime.doubling import REFERENCE_ROUNDS
 from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
@@ -74,7 +74,7 @@ def reference_worlds(problem: Problem) -> dict[str, Environment]:
     rounds = problem.horizon or REFERENCE_ROUNDS
     if isinstance(problem, Convex):
         return _logistic(problem, rounds)
-    if not isinstance(problem, Options) or problem.n == 1:
+    if not isinstance(problem, Options) or isinstance(problem, ContextualArms | Policies) or problem.n == 1:
         return {}
     n, named = problem.n, dict[str, Environment]()
     switches = problem.switches if isinstance(problem, Experts) else 0
@@ -110,7 +110,7 @@ def _logistic(problem: Convex, rounds: int) -> dict[str, Environment]:
 
 def blind_regret(problem: Problem) -> float | None:
     """What a uniform draw in every round loses in the stochastic worlds on average (None: there are none)."""
-    if not isinstance(problem, Options) or problem.n == 1:
+    if not isinstance(problem, Options) or isinstance(problem, ContextualArms | Policies) or problem.n == 1:
         return None
     if isinstance(problem, Experts) and problem.switches:
         lost = float(np.mean(SHIFTS)) * (1 - 1 / problem.n)

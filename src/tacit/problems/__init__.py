@@ -1,7 +1,8 @@
 """What is to be decided: frozen descriptions made of public quantities only."""
 
+from tacit.problems.contextual import ContextualArms
 from tacit.problems.lipschitz import Lipschitz, LipschitzLosses, StochasticLipschitz
-from tacit.problems.options import Arms, Experts, Options, Tracking
+from tacit.problems.options import Arms, Experts, Options, Policies, Tracking
 from tacit.problems.points import Bandit, Convex
 from tacit.problems.problem import ADVERSARIES, Problem
 from tacit.problems.stochastic import Stochastic
@@ -10,11 +11,13 @@ __all__ = [
     "ADVERSARIES",
     "Arms",
     "Bandit",
+    "ContextualArms",
     "Convex",
     "Experts",
     "Lipschitz",
     "LipschitzLosses",
     "Options",
+    "Policies",
     "Problem",
     "Stochastic",
     "StochasticLipschitz",

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tacit.problems.problem import ADVERSARIES, Problem
-from tacit.validation import check_dimension, check_integer, check_range
+from tacit.validation import check_choice, check_dimension, check_integer, check_range
+
+RECOMMENDATIONS = ("public", "private")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,40 @@ class Arms(Options):
 
     adversary: str = "stochastic"
     adversaries: ClassVar[tuple[str, ...]] = ADVERSARIES[:2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policies(Options):
+    """Choose one of `actions` actions each round, advised by `n` policies; then see its loss, or nothing.
+
+    A policy recommends an action, or a distribution over actions, in each round. Regret is against the best single
+    policy.
+
+    Attributes:
+        n: number of policies.
+        actions: number of actions.
+        horizon: number of rounds, or None if it is not known.
+        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
+        loss_range: public bounds of every loss; regret is measured in these units.
+        adversary: who makes recommendations and losses: "stochastic" (independent, from one distribution) or
+            "oblivious" (fixed in advance). Nothing is certified if they react to the decisions.
+        recommendations: "public" (all may see them: losses are private, and nothing else), or "private" (those of a
+            round belong to its person, who alone is shown the decision).
+    """
+
+    actions: int
+    recommendations: str = "public"
+    adversaries: ClassVar[tuple[str, ...]] = ADVERSARIES[:2]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_dimension("Policies", "actions", self.actions)
+        check_choice("Policies", "recommendations", self.recommendations, RECOMMENDATIONS)
+
+    @property
+    def classes(self) -> int:
+        """The largest number of policies of which no two agree."""
+        return min(self.n, self.actions)
 
 
 @dataclass(frozen=True, kw_only=True)

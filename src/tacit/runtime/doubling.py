@@ -256,6 +256,7 @@ class DoublingLearner(Learner):
         self._inner = plan.epoch(0).start(randomness.child(0))
         self._action = self._inner._action
         self._skips = self._inner._skips
+        self._takes_context, self._context = self._inner._takes_context, self._inner._context
         self._opens = self._delay > 0
 
     @property
@@ -273,6 +274,19 @@ class DoublingLearner(Learner):
     def _check(self, feedback: Any) -> Any:
         return self._inner._check(feedback)
 
+    def _check_context(self, context: Any) -> Any:
+        return self._inner._check_context(context)
+
+    def _check_contexts(self, contexts: Any) -> Any:
+        return self._inner._check_contexts(contexts)
+
+    def _loaded_context(self, context: Any) -> Any:
+        return self._inner._loaded_context(context)
+
+    def _choose(self, number: int, context: Any) -> Any:
+        self._inner._action = self._inner._choose(number - self._begun, context)
+        return self._inner._action
+
     def _nothing(self) -> Any:
         return self._inner._nothing()
 
@@ -285,7 +299,13 @@ class DoublingLearner(Learner):
         return self._inner._check_at(number - self._begun, feedback)
 
     def _check_row(self, number: int, row: Any) -> Any:
-        return self._inner._check_row(number - self._begun, row)
+        if not self._takes_context:
+            return self._inner._check_row(number - self._begun, row)
+        self._inner._opened[number - self._begun] = self._opened[number]  # for as long as the row is read
+        try:
+            return self._inner._check_row(number - self._begun, row)
+        finally:
+            del self._inner._opened[number - self._begun]
 
     def _at_opening(self, number: int) -> None:
         """With a delay an epoch ends when the next one's first round is decided, whatever is still open."""
@@ -299,8 +319,11 @@ class DoublingLearner(Learner):
         return self._inner._check_many(feedback)
 
     def _absorb(self, feedback: Any) -> None:
+        opened = self._taken() if self._takes_context else None
         if self._round < self._begun:
             return  # feedback of an epoch that is over could change decisions of that epoch only
+        if opened is not None:
+            self._inner._opened[self._inner._round] = opened
         self._inner._finish(feedback)
         self._follow()
 
@@ -349,6 +372,8 @@ class DoublingLearner(Learner):
         self._switches += self._inner.switches
         self._index += 1
         self._inner = self.plan.epoch(self._index).start(self._source.child(self._index))
+        if self._takes_context:  # decides when its first round is opened
+            self._inner._action = self._action
 
     @property
     def switches(self) -> int:

@@ -48,13 +48,16 @@ class Learner(ABC):
 
     `decide()` opens a round whatever is still open, and `settle(round, feedback)` reports its feedback, up to `delay`
     rounds later and in any order, or never. `play()` and `observe(feedback)` are the same for programs that finish a
-    round before they begin the next one. Threads may share a learner: every call is atomic.
+    round before they begin the next one. Where decisions depend on a context, such as features or recommendations, both
+    take that of the round. Threads may share a learner: every call is atomic.
 
     Subclasses name their state in `_state`, draw from `self._streams[name]`, keep the next decision in
     `self._action`, and give `_check` (feedback -> checked feedback, raising before anything changes; the only place
     where functions of the user's are called), `_absorb` (the checked feedback of the oldest open round) and `_nothing`
     (the checked feedback that contributes nothing: that of a round without feedback). With `_opens` set, `_at_opening`
-    is told of every round before it is decided.
+    is told of every round before it is decided. With `_takes_context` set, `_check_context` checks a copy of the
+    context before anything changes and `_choose` gives the decision in it; both wait in `_opened` until `_absorb`
+    takes them from there with `_taken`.
     """
 
     _state: ClassVar[tuple[str, ...]] = ()
@@ -63,6 +66,8 @@ class Learner(ABC):
     _plain: ClassVar[bool] = True  # whether `_action` is what `play` returns
     _reacts: ClassVar[bool] = False  # whether what feedback means depends on the decision
     _skips: bool = False  # whether `_run` looks at `_absent`
+    _takes_context: bool = False  # whether decisions depend on a context of their round
+    _context: str = "features"  # what errors call it
     _runs_all: ClassVar[bool] = False  # whether `_run` opens and closes its rounds itself, late or missing ones too
     _absent: Absent | None = None  # the rows without feedback, while `run` goes on
     _first_row = 0  # what errors add to a row number when a longer run hands over a part of its rows
@@ -82,6 +87,7 @@ class Learner(ABC):
         self._lock = RLock()
         self._round = 0  # how many are closed
         self._slots: dict[int, Any] = {}  # those after them that are open, without the one in the hand of play
+        self._opened: dict[int, tuple[Any, Any]] = {}  # context and decision of each open round, where there are any
         self._played = False
         self._opens = False
         self._switches = 0
@@ -135,17 +141,21 @@ class Learner(ABC):
         with self._looking("switches"):
             return self._switches
 
-    def decide(self) -> Decision:
+    def decide(self, context: Any = None) -> Decision:
         """Open the next round, whatever is still open: its number and its decision.
 
         At most `delay` earlier rounds stay open; the one before them closes, with its feedback or without. Atomic.
+
+        Args:
+            context: of the round, where decisions depend on one, and only there. Bad ones raise and change nothing.
         """
         with self._lock:
             if self._process != Process.number:
                 self._admit()
+            checked = self._checked_context(context)
             if self._played and self._decided != self._horizon:  # the round in hand stays open like any other
                 self._put_back(OPEN)
-            number = self._open_round()
+            number = self._open_round(checked)
             self._slots[number] = OPEN
             return Decision(number, self._action if self._plain else self._decision())
 
@@ -176,18 +186,66 @@ class Learner(ABC):
                 self._refuse_nested(number)
             return checked
 
-    def play(self) -> Any:
-        """The decision of this round; the same one until `observe` ends the round."""
+    def play(self, context: Any = None) -> Any:
+        """The decision of this round; the same one until `observe` ends the round.
+
+        Args:
+            context: of the round, where decisions depend on one, and only there; it may be left out once it was given.
+        """
         with self._lock:
             if self._process is None:
                 self._admit()
-            if not self._played:
+            if self._takes_context or context is not None:
+                self._play_in(context)
+            elif not self._played:
                 if self._slots or self._opens or self._round == self._horizon:  # otherwise nothing is to be done
                     self._open_round()
                 self._played = True
             return self._action if self._plain else self._decision()
 
-    def _open_round(self) -> int:
+    def _play_in(self, context: Any) -> None:
+        """Open a round in its context, or compare the context with that of the round in hand."""
+        if self._played and context is None:
+            return
+        checked = self._checked_context(context)
+        if not self._played:
+            self._open_round(checked)
+            self._played = True
+        else:
+            self._check_in_hand(checked)
+
+    def _check_in_hand(self, context: Any) -> None:
+        """Refuse another context than that of the round in hand."""
+        if not same(self._opened[self._decided - 1][0], context):
+            raise ProtocolError(
+                f"Round {self._decided - 1} was played with other {self._context}: end it with observe() first."
+            )
+
+    def _checked_context(self, context: Any) -> Any:
+        """Check the context of a round; refuse a missing one, and one that decisions do not depend on."""
+        if self._takes_context and context is None:
+            raise InvalidInput(
+                f"{self.plan.algorithm} decides by the {self._context} of each round: hand it to play or decide."
+            )
+        if context is None:
+            return None
+        if not self._takes_context:
+            raise InvalidInput(f"{self.plan.algorithm} takes no context: its decisions depend on feedback alone.")
+        return self._check_context(context)
+
+    def _check_context(self, context: Any) -> Any:
+        """Check a copy of a round's context, raising before anything changes."""
+        raise NotImplementedError(f"{self.plan.algorithm} sets `_takes_context` but has no `_check_context()`.")
+
+    def _choose(self, number: int, context: Any) -> Any:
+        """Decide a round in its checked context."""
+        raise NotImplementedError(f"{self.plan.algorithm} sets `_takes_context` but has no `_choose()`.")
+
+    def _taken(self) -> tuple[Any, Any]:
+        """Take the checked context and the decision of the round that `_absorb` closes."""
+        return self._opened.pop(self._round)
+
+    def _open_round(self, context: Any = None) -> int:
         """Close the round whose window is over, and say which one is decided next."""
         number = self._decided
         if number == self._horizon:
@@ -200,6 +258,14 @@ class Learner(ABC):
         if self._opens:
             process, self._process = self._process, None
             self._at_opening(number)
+            self._process = process
+        if self._takes_context:
+            process, self._process = self._process, None
+            action = self._choose(number, context)
+            self._opened[number] = context, action
+            if number:
+                self._move(action)
+            self._action = action
             self._process = process
         return number
 
@@ -281,7 +347,7 @@ class Learner(ABC):
         self._round += 1
         self._played = False
 
-    def run(self, feedback: Any, mask: Any = None) -> Any:
+    def run(self, feedback: Any, mask: Any = None, *, contexts: Any = None) -> Any:
         """Play a whole array of rounds: the same decisions as play/observe, returned as an array.
 
         If any row is bad, nothing has happened: no decision was shown, and the learner is where it was before the
@@ -292,11 +358,13 @@ class Learner(ABC):
         Args:
             feedback: one row a round; in a list, None where a round has no feedback.
             mask: one truth value a round, False where a round has no feedback; its row is not looked at.
+            contexts: one row a round, where decisions depend on a context, and only there.
         """
         with self._lock:
             if self._process != Process.number:
                 self._admit()
             rows, absent = self._with_missing(feedback, mask)
+            around = self._checked_contexts(contexts, len(rows))
             if self._horizon is not None and self._round + len(self._slots) + len(rows) > self._horizon:
                 raise ProtocolError(
                     f"{self.plan.algorithm} was planned for {self._horizon} rounds: "
@@ -308,7 +376,7 @@ class Learner(ABC):
             self._process, self._unseen = None, True
             try:
                 with np.errstate(all="ignore"):  # whether something underflows depends on the data
-                    actions = self._run_rows(rows, absent)
+                    actions = self._run_rows(rows, absent, around)
             except BaseException:
                 self._scatter(before)  # a secret learner goes on under fresh keys: what was drawn is not drawn again
                 self._process, self._unseen = Process.number, False
@@ -329,10 +397,28 @@ class Learner(ABC):
             return self._check_many(feedback), absent
         return self._check_many(patched(feedback, absent, int(np.argmin(absent)))), absent
 
-    def _run_rows(self, rows: Any, absent: Absent | None) -> Any:
+    def _checked_contexts(self, contexts: Any, count: int) -> Any:
+        """Check the contexts of `run`: there are as many as rows, or none where decisions depend on none."""
+        if not self._takes_context or contexts is None:
+            return self._checked_context(contexts)
+        checked = self._check_contexts(contexts)
+        if len(checked) != count:
+            raise InvalidInput(
+                f"The 'contexts' of {self.plan.algorithm}.run must be as many as its rows, {count}. "
+                f"Got {len(checked)} instead."
+            )
+        return checked
+
+    def _check_contexts(self, contexts: Any) -> Any:
+        """Give the contexts of `run`, each checked in a copy."""
+        return [self._check_context(context) for context in contexts]
+
+    def _run_rows(self, rows: Any, absent: Absent | None, contexts: Any = None) -> Any:
         """Play checked rows while nobody looks, whatever was open before."""
         self._absent = absent
         try:
+            if self._takes_context:
+                return self._run_in(rows, absent, contexts)
             if self._runs_all:
                 return self._run(rows)
             if not self._delay:
@@ -392,12 +478,22 @@ class Learner(ABC):
             self._slots[self._round + len(self._slots)] = None if missing else owned(checked)
         return np.concatenate(parts)[behind]
 
-    def _run_one_by_one(self, rows: Any, absent: Absent | None) -> Any:
+    def _run_in(self, rows: Any, absent: Absent | None, contexts: Any) -> Any:
+        """Play rounds in their checked contexts."""
+        actions = self._run_one_by_one(rows, absent, contexts)
+        while self._slots and not self._delay:
+            self._close_round()
+        return actions
+
+    def _run_one_by_one(self, rows: Any, absent: Absent | None, contexts: Any = None) -> Any:
         """Decide, then settle: where feedback depends on the decision, or decisions on more than feedback."""
         actions = []
         blocks = (rows,) if absent is not None and absent.all() else self._read(rows)
         for index, row in enumerate(row for block in blocks for row in block):
-            number = self._round + len(self._slots) if self._played else self._open_round()
+            context = None if contexts is None else contexts[index]
+            if self._played and contexts is not None:
+                self._check_in_hand(context)
+            number = self._round + len(self._slots) if self._played else self._open_round(context)
             self._played = False
             actions.append(self._decision())
             missing = absent is not None and absent[index]
@@ -566,6 +662,8 @@ class Learner(ABC):
             "action": copy.deepcopy(self._action),
             **{name: _saved(getattr(self, name)) for name in self._state},
         }
+        if self._takes_context:
+            content["opened"] = copy.deepcopy(list(self._opened.values()))
         if not self._private:
             content["streams"] = {name: stream.position() for name, stream in self._streams.items()}
         return content
@@ -578,6 +676,9 @@ class Learner(ABC):
         decided = self._round + len(self._slots) + self._played
         if decided - self._round > self._delay + 1 or (self._horizon is not None and decided > self._horizon):
             raise TypeError("fewer open rounds expected")
+        self._opened = {}
+        if self._takes_context:
+            self._opened = dict(enumerate(self._loaded_contexts(content["opened"], decided - self._round), self._round))
         self._switches = fitting(0, content["switches"])
         self._action = copy.deepcopy(fitting(self._action, content["action"]))
         self._private = "streams" not in content
@@ -588,6 +689,16 @@ class Learner(ABC):
                 stream.move_to(content["streams"][name])
         for name in self._state:
             setattr(self, name, self._loaded(name, content[name]))
+
+    def _loaded_contexts(self, opened: Any, count: int) -> list[tuple[Any, Any]]:
+        """Give the contexts and decisions of the open rounds of a state; a context passes the check that it passed."""
+        if not isinstance(opened, list) or len(opened) != count:
+            raise TypeError(f"{count} contexts of open rounds expected")
+        return [(self._loaded_context(context), fitting(self._action, action)) for context, action in opened]
+
+    def _loaded_context(self, context: Any) -> Any:
+        """Check a context of a state, which was checked before it was saved."""
+        return owned(context)
 
     def _loaded(self, name: str, saved: Any) -> Any:
         current = getattr(self, name)

@@ -291,9 +291,9 @@ class Plan(ABC):
             ledger.record(self.algorithm, learner.guarantee)
         return learner
 
-    def run(self, feedback: Any, randomness: Randomness | None = None) -> Any:
+    def run(self, feedback: Any, randomness: Randomness | None = None, *, contexts: Any = None) -> Any:
         """The decisions of a fresh learner on an array of feedback: `start` and `Learner.run` in one call."""
-        return self.start(randomness).run(feedback)
+        return self.start(randomness).run(feedback, contexts=contexts)
 
     @abstractmethod
     def _learner(self, randomness: Randomness) -> Learner: ...

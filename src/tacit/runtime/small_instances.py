@@ -21,7 +21,7 @@ Attack = Literal[
     "enumeration", "exponential weights", "restarts", "replayed choices", "canaries", "epochs",
     "enumerated arms", "frequencies of arms", "unbiased release",
     # Learners that hide vectors behind noise.
-    "running sum", "replayed noise", "norm noise", "cube noise",
+    "running sum", "replayed noise", "norm noise", "cube noise", "moved sums",
     # Learners whose draws have a known density.
     "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "many noises",
     "likelihood ratios",

@@ -16,6 +16,7 @@ from tacit.algorithms.bandit import Rounds
 from tacit.algorithms.measures import L2PMeasure
 from tacit.environments.environment import (
     BanditStream,
+    ContextStream,
     ConvexStream,
     Environment,
     ExpertAdversary,
@@ -24,7 +25,18 @@ from tacit.environments.environment import (
     LipschitzStream,
 )
 from tacit.errors import InvalidInput
-from tacit.problems import Arms, Bandit, Convex, Experts, Lipschitz, Options, Problem, Tracking
+from tacit.problems import (
+    Arms,
+    Bandit,
+    ContextualArms,
+    Convex,
+    Experts,
+    Lipschitz,
+    Options,
+    Policies,
+    Problem,
+    Tracking,
+)
 from tacit.runtime.learner import Learner
 from tacit.runtime.rounds import Absent
 from tacit.simulation.comparators import best_fixed_point, best_switching_sequence
@@ -97,7 +109,7 @@ def game_for(problem: Problem, environment: Environment) -> Game:
             f"The plan covers {problem.horizon} rounds, the environment has {environment.horizon}: that is too many."
         )
     if isinstance(problem, Options) and getattr(environment, "n", None) != problem.n:
-        options = "arms" if isinstance(problem, Arms) else "experts"
+        options = "arms" if isinstance(problem, Arms) else "policies" if isinstance(problem, Policies) else "experts"
         there = getattr(environment, "n", "has none")
         raise InvalidInput(f"The plan has {problem.n} {options}, the environment {there}: the numbers must agree.")
     return game
@@ -122,6 +134,36 @@ def arms_game(match: Match[ExpertStream]) -> Outcome:
     best = getattr(match.environment, "best_arm", None)
     compared = np.min(totals, axis=1) if best is None else totals[:, best]
     return Outcome(paid[match.checkpoints - 1] - compared, match.learner.switches, {"actions": actions})
+
+
+def contextual_game(match: Match[ContextStream]) -> Outcome:
+    """Regret in expected losses against the best action of each context."""
+    contexts, losses, means = match.environment.in_context(match.generator)
+    problem = _problem_of(match.learner, ContextualArms)
+    if np.shape(contexts) != (len(losses), problem.dimension):
+        raise InvalidInput(
+            f"The plan has features of dimension {problem.dimension}, the environment "
+            f"{np.shape(contexts)[-1]}: the numbers must agree."
+        )
+    actions = match.learner.run(losses, match.mask, contexts=contexts)
+    regret = np.cumsum(means[np.arange(len(actions)), actions] - np.min(means, axis=1))
+    return Outcome(regret[match.checkpoints - 1], match.learner.switches, {"actions": actions})
+
+
+def policies_game(match: Match[ContextStream]) -> Outcome:
+    """Regret against the policy that was the best in hindsight; a distribution costs its mean."""
+    advice, losses, means = match.environment.in_context(match.generator)
+    actions = match.learner.run(losses, match.mask, contexts=advice)
+    filled = np.where(np.isnan(losses), means, losses)
+    paid = np.cumsum(filled[np.arange(len(actions)), actions])
+    advice = np.asarray(advice)
+    if advice.ndim == 2:
+        followed = np.take_along_axis(filled, advice, axis=1)
+    else:
+        followed = np.einsum("tna,ta->tn", advice, filled)
+    totals = cumulated(followed, match.checkpoints)
+    regret = paid[match.checkpoints - 1] - np.min(totals, axis=1)
+    return Outcome(regret, match.learner.switches, {"actions": actions})
 
 
 def cumulated(losses: FloatArray, checkpoints: IntArray) -> FloatArray:
@@ -224,6 +266,8 @@ GAMES: dict[type[Problem], Game] = {
     Lipschitz: Game(lipschitz_game, (LipschitzStream,)),
     Bandit: Game(bandit_game, (BanditStream,), checkpoints=8),
     Arms: Game(arms_game, (ExpertStream,)),
+    Policies: Game(policies_game, (ContextStream,)),
+    ContextualArms: Game(contextual_game, (ContextStream,)),
     Problem: Game(measure_game, (FeedbackStream,)),
 }
 """Which game a problem is; a kind of problem joins by standing here."""

@@ -13,7 +13,7 @@ from tacit.errors import Conflict, InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
 from tacit.planning.planner import plan as planned
-from tacit.problems import Problem
+from tacit.problems import ContextualArms, Policies, Problem
 from tacit.store import rows
 from tacit.store.engines import Database, Transaction
 from tacit.store.history import History
@@ -119,6 +119,11 @@ class Store:
             **target: as for `open`.
         """
         _check_name("open", name)
+        if isinstance(problem, ContextualArms | Policies):
+            raise InvalidInput(
+                f"A store takes no {type(problem).__name__} yet: its learners decide without features and "
+                "recommendations. Start such a plan in your own process."
+            )
         account = self._own(ledger)
         plan, request = self._planned(name, problem, target)
         # A large state takes seconds to make: nobody waits for it but who asked.

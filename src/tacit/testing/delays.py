@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def late(case: Case, learner: Learner, lag: int, *, backwards: bool = False) -> 
     """The decisions when feedback comes `lag` rounds later; backwards: in blocks, the newest first."""
     actions, waiting = [], []
     for number, row in enumerate(case.feedback):
-        decision = learner.decide()
+        decision = case.decide(learner)
         assert decision.round == number, "rounds are not numbered from 0"
         actions.append(np.array(decision.action).tolist())
         waiting.append((decision.round, row))
@@ -44,13 +45,13 @@ def missing_rounds_are_rounds(case: Case) -> None:
     """Observe(None), settle(None), no report at all, None in a list and a mask are the same."""
     gone = set(range(1, len(case.feedback), 3)) | {4, 5}
     feedback = [None if number in gone else row for number, row in enumerate(case.feedback)]
-    missing = Case(case.plan, feedback, case.as_run)
+    missing = replace(case, feedback=feedback)
     learner = case.start()
     wanted = missing.loop(learner)
     assert late(missing, case.start(), case.plan.problem.delay) == wanted, "settle(None) is not observe(None)"
     silent, actions = case.start(), []
     for number, row in enumerate(case.feedback):
-        actions.append(np.array(silent.decide().action).tolist())
+        actions.append(np.array(case.decide(silent).action).tolist())
         if number not in gone:
             silent.settle(number, row)
     assert actions == wanted, "a round that is never reported is not a missing one"
@@ -58,14 +59,14 @@ def missing_rounds_are_rounds(case: Case) -> None:
         return  # its rounds are answered by a function
     mask = np.array([number not in gone for number in range(len(feedback))])
     masked = case.start()
-    assert listed(masked.run(case.rows(), mask)) == wanted, "run with a mask is not the loop"
+    assert listed(case.run(masked, case.rows(), mask)) == wanted, "run with a mask is not the loop"
     assert content(masked) == content(learner), "run with a mask leaves another state"
     if not isinstance(case.feedback[0], tuple) and case.as_run is None:
         listing = case.start()
-        assert listed(listing.run(feedback)) == wanted, "None in the list of run is not a missing round"
+        assert listed(case.run(listing, feedback)) == wanted, "None in the list of run is not a missing round"
     blank, empty = case.start(), case.start()
-    wanted = Case(case.plan, [None] * len(feedback), case.as_run).loop(blank)
-    assert listed(empty.run(case.rows(), ~mask & False)) == wanted, "run without any feedback is not the loop"
+    wanted = replace(case, feedback=[None] * len(feedback)).loop(blank)
+    assert listed(case.run(empty, case.rows(), ~mask & False)) == wanted, "run without any feedback is not the loop"
     assert content(empty) == content(blank), "run without any feedback leaves another state"
 
 
@@ -74,7 +75,7 @@ def slots_refuse(case: Case) -> None:
     learner, delay = case.start(), case.plan.problem.delay
     with refused("feedback of a round that was not decided", "not decided"):
         learner.settle(0, case.feedback[0])
-    learner.decide()
+    case.decide(learner)
     _refuses_nonsense(case, learner)
     learner.settle(0, case.feedback[0])
     learner.settle(0, copy.deepcopy(case.feedback[0]))
@@ -82,14 +83,14 @@ def slots_refuse(case: Case) -> None:
     with refused("another feedback", "already"):
         learner.settle(0, None)
     for _ in range(delay + 1):
-        learner.decide()
+        case.decide(learner)
     for again in (case.feedback[0], None):
         with refused("feedback of a closed round", "closed"):
             learner.settle(0, again)
     assert learner.rounds == 1, "a slot did not close when its window was over"
     assert learner.decided == delay + 2, "open rounds are not counted"
     learner.load_state_dict(_state(case, before, learner))
-    learner.play()
+    case.play(learner)
     with refused("feedback of a round that play() opened", "observe"):
         learner.settle(learner.decided - 1, case.feedback[1])
 
@@ -97,7 +98,7 @@ def slots_refuse(case: Case) -> None:
 def _state(case: Case, before: dict[str, Any], learner: Learner) -> dict[str, Any]:
     """A learner in its first round, as a state."""
     fresh = case.start()
-    fresh.decide()
+    case.decide(fresh)
     fresh.settle(0, case.feedback[0])
     assert content(fresh) == before, "what is refused leaves something behind"
     state: dict[str, Any] = json.loads(json.dumps(fresh.state_dict()))
@@ -117,7 +118,7 @@ def _refuses_nonsense(case: Case, learner: Learner) -> None:
 
 def _opened(case: Case) -> dict[str, Any]:
     fresh = case.start()
-    fresh.decide()
+    case.decide(fresh)
     return fresh.state_dict()
 
 
@@ -126,8 +127,8 @@ def open_rounds_are_saved(case: Case) -> None:
     delay = case.plan.problem.delay
     learner, twin = case.start(), case.start()
     for one in (learner, twin):
-        late(Case(case.plan, case.feedback[:4], case.as_run), one, min(delay, 2))
-        one.decide()
+        late(replace(case, feedback=case.feedback[:4]), one, min(delay, 2))
+        case.decide(one)
     again = case.plan.restore(json.loads(json.dumps(learner.state_dict(), allow_nan=False)))
     assert content(again) == content(twin), "open rounds are not saved"
     assert _rest(case, again) == _rest(case, twin), "a restored learner with open rounds decides otherwise"
@@ -137,5 +138,5 @@ def _rest(case: Case, learner: Learner) -> list[Any]:
     actions = []
     for row in case.feedback[5:]:
         learner.settle(learner.decided - 1, row)
-        actions.append(np.array(learner.decide().action).tolist())
+        actions.append(np.array(case.decide(learner).action).tolist())
     return actions

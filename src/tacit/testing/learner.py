@@ -46,7 +46,9 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def check_learner(plan: Plan, feedback: Sequence[Any], *, as_run: Runs | None = None) -> None:
+def check_learner(
+    plan: Plan, feedback: Sequence[Any], *, as_run: Runs | None = None, contexts: Sequence[Any] | None = None
+) -> None:
     """Raise AssertionError, with the name of the check, where a plan's learner breaks the contract of learners.
 
     Checked are: play is idempotent; `run` is the loop bit for bit; bad input changes nothing; arrays that change
@@ -60,6 +62,7 @@ def check_learner(plan: Plan, feedback: Sequence[Any], *, as_run: Runs | None = 
         plan: the plan whose learners are checked.
         feedback: at least 8 rounds, as `observe` takes them; no more than the plan's horizon.
         as_run: turns a list of rounds into what `run` takes (default: an array, or a pair of arrays).
+        contexts: one a round, where decisions depend on a context.
 
     >>> from tacit import Experts
     >>> from tacit.algorithms import LazyExperts
@@ -67,7 +70,7 @@ def check_learner(plan: Plan, feedback: Sequence[Any], *, as_run: Runs | None = 
     """
     if len(feedback) < 8:
         raise InvalidInput(f"check_learner needs at least 8 rounds of feedback. Got {len(feedback)} instead.")
-    case = Case(plan, list(feedback), as_run)
+    case = Case(plan, list(feedback), as_run, None if contexts is None else list(contexts))
     for name, check in CHECKS.items():
         try:
             check(case)

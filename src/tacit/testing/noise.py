@@ -87,7 +87,8 @@ def another_process_is_refused(case: Case) -> None:
     secret, replayable = case.advanced(None), case.advanced()
 
     def tried() -> str:
-        for call in (secret.state_dict, lambda: case.loop(secret, case.middle), lambda: secret.run(case.rows(0, 1))):
+        played = (lambda: case.loop(secret, case.middle), lambda: case.run(secret, case.rows(0, 1)))
+        for call in (secret.state_dict, *played):
             with refused("secret noise in a second process", "state_dict", "restore"):
                 call()
         case.loop(replayable, case.middle)
@@ -124,9 +125,9 @@ def half_rounds_are_not_continued(case: Case) -> None:
         case.loop(learner, 3, case.middle)
         row = case.feedback[case.middle]
         if not case.plan.problem.delay:
-            learner.play()
+            case.play(learner)
         with interrupted(learner, "_absorb", worked):
-            learner.play()
+            case.play(learner)
             learner.observe(row)
         for call in (learner.play, learner.state_dict, partial(learner.observe, row), partial(_run_one, case, learner)):
             with refused("a half round", "interrupted", "round 3", "state_dict"):
@@ -145,15 +146,15 @@ def interrupted_runs_are_undone(case: Case) -> None:
         if learner.shows_decisions:
             inside = parts(learner)[-1]
             with interrupted(inside, "_fill" if isinstance(inside, BanditLearner) else "_absorb", True):
-                learner.run(case.rows(case.middle))
+                case.run(learner, case.rows(case.middle))
             with refused("a half round", "interrupted"):
-                learner.play()
+                case.play(learner)
             continue
         with interrupted(learner, "_run_rows", True):
-            learner.run(case.rows(case.middle))
+            case.run(learner, case.rows(case.middle))
         assert content(learner) == before, "an interrupted run leaves something behind"
         assert seed is not None or not keys & _keys(learner), "an interrupted run of a secret learner keeps its keys"
-        learner.run(case.rows(case.middle))
+        case.run(learner, case.rows(case.middle))
 
 
 def shown_decisions_are_not_taken_back(case: Case) -> None:
@@ -161,20 +162,20 @@ def shown_decisions_are_not_taken_back(case: Case) -> None:
     learner, twin = case.start(), case.start()
     if not learner.shows_decisions:
         return
-    wanted, stop = listed(twin.run(case.rows())), case.middle
+    wanted, stop = listed(case.run(twin, case.rows())), case.middle
     rows = case.rows()
     if isinstance(rows, Rounds):
         rows = replace(rows, values=partial(_values_until, rows.values, stop))
     else:
         rows = [*rows[:stop], object(), *rows[stop + 1 :]]
     try:
-        learner.run(rows)
+        case.run(learner, rows)
     except (ArithmeticError, TacitError, TypeError, ValueError):
         complete = learner.decided - 1
     else:
         raise AssertionError("the error of a function of the user's is swallowed")
     assert 0 < complete <= stop, "rounds that a function of the user's saw are taken back"
-    learner.play()
+    case.play(learner)
     assert learner.decided == complete + 1, "the round that a function of the user's saw is not in hand"
     assert case.loop(learner, complete) == wanted[complete:], "the learner does not go on where it was"
 
@@ -207,7 +208,7 @@ def interrupted(learner: Learner, method: str, worked: bool) -> Iterator[None]:
 
 
 def _run_one(case: Case, learner: Learner) -> Any:
-    return learner.run(case.rows(0, 1))
+    return case.run(learner, case.rows(0, 1))
 
 
 def _keys(learner: Learner) -> set[bytes]:

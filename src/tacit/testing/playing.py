@@ -19,23 +19,25 @@ from tacit.errors import TacitError
 from tacit.runtime.learner import Learner
 from tacit.testing.rounds import Case, content, listed, refused
 
+_Call = Callable[[Case, Learner, Any], Any]
+
 
 def play_is_idempotent(case: Case) -> None:
     """The same decision until the round ends, each time as a value of its own."""
     learner = case.start()
     for row in case.feedback[:8]:
-        first = learner.play()
+        first = case.play(learner)
         kept = np.array(first).tolist()
         if isinstance(first, np.ndarray) and first.flags.writeable:
             first[...] = 1e9
-        assert np.array(learner.play()).tolist() == kept, "play gives another decision in the same round"
+        assert np.array(case.play(learner)).tolist() == kept, "play gives another decision in the same round"
         learner.observe(row)
 
 
 def run_is_the_loop(case: Case) -> None:
     """Arrays make the decisions, counts and states of single rounds."""
     one, other = case.start(), case.start()
-    wanted, got = case.loop(one), listed(other.run(case.rows()))
+    wanted, got = case.loop(one), listed(case.run(other, case.rows()))
     assert got == wanted, "run and play/observe make different decisions"
     assert (other.rounds, other.switches) == (one.rounds, one.switches), "run counts otherwise than play/observe"
     assert content(other) == content(one), "run and play/observe leave different states"
@@ -49,7 +51,7 @@ def settings_of_numpy_change_nothing(case: Case) -> None:
         with np.errstate(all=setting), warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
-                got = [case.loop(one), listed(other.run(case.rows()))]
+                got = [case.loop(one), listed(case.run(other, case.rows()))]
             except (ArithmeticError, Warning) as error:
                 raise AssertionError(f"under np.errstate(all={setting!r}) a round ends in {error!r}") from None
         assert got == [wanted, wanted], "numpy's settings change decisions"
@@ -57,16 +59,16 @@ def settings_of_numpy_change_nothing(case: Case) -> None:
 
 def parts_and_loops_mix(case: Case) -> None:
     """A run in parts, also one that begins with a played round, is the whole run."""
-    wanted = listed(case.start().run(case.rows()))
+    wanted = listed(case.run(case.start(), case.rows()))
     learner, cut = case.start(), case.middle
-    got = listed(learner.run(case.rows(0, 1)))
-    learner.play()
-    got += listed(learner.run(case.rows(1, cut)))
+    got = listed(case.run(learner, case.rows(0, 1)))
+    case.play(learner)
+    got += listed(case.run(learner, case.rows(1, cut)))
     got += case.loop(learner, cut, cut + 2)
-    got += listed(learner.run(case.rows(cut + 2)))
+    got += listed(case.run(learner, case.rows(cut + 2)))
     assert got == wanted, "parts and loops do not mix"
     before = content(learner)
-    learner.run(case.rows(0, 0))
+    case.run(learner, case.rows(0, 0))
     assert content(learner) == before, "an empty run changes something"
 
 
@@ -82,15 +84,15 @@ def rounds_are_counted(case: Case) -> None:
         learner.observe(case.feedback[0])
     if case.plan.horizon == len(case.feedback):
         with refused("a round after the horizon", "planned for"):
-            learner.play()
+            case.play(learner)
         with refused("a run after the horizon", "are left"):
-            learner.run(case.rows(0, 1))
+            case.run(learner, case.rows(0, 1))
 
 
 def bad_feedback_changes_nothing(case: Case) -> None:
     """Nonsense raises an error of tacit's (or the user's function's own), and the round is still in hand."""
     learner, twin = case.advanced(), case.advanced()
-    learner.play()
+    case.play(learner)
     before = content(learner)
     for bad in ("text", {}, object(), [], np.array([True]), [[1.0], [1.0, 2.0]], spoilt(case.feedback[0])):
         try:
@@ -99,7 +101,7 @@ def bad_feedback_changes_nothing(case: Case) -> None:
             assert content(learner) == before, "bad feedback changes the state"
         else:  # a user's function may make sense of anything
             learner = case.advanced()
-            learner.play()
+            case.play(learner)
     assert case.loop(learner, case.middle) == case.loop(twin, case.middle), "bad feedback changes later decisions"
 
 
@@ -114,8 +116,10 @@ def inputs_are_not_kept(case: Case) -> None:
     """Feedback that the caller writes over afterwards changes nothing."""
     learner, twin = case.start(), case.start()
     for row in case.feedback[: case.middle]:
-        mine = copy.deepcopy(row)
-        learner.play(), twin.play()
+        mine, context = copy.deepcopy((row, case.context(learner)))
+        learner.play(*context), case.play(twin)
+        for array in context:
+            array[...] = 0
         learner.observe(mine)
         twin.observe(row)
         for array in mine if isinstance(mine, tuple) else (mine,):
@@ -128,17 +132,22 @@ def changing_memory_changes_nothing(case: Case) -> None:
     """Arrays that are written to while a call reads them are used as they were checked, or refused."""
     learner = case.start()
     case.loop(learner, 0, 2)
-    learner.decide()
+    case.decide(learner)
     decided = learner.state_dict()
-    _spoils_everywhere(case, decided, _arrays(case.feedback[2]), lambda one, row: one.settle(2, row))
+    _spoils_everywhere(case, decided, _arrays(case.feedback[2]), lambda case, one, row: one.settle(2, row))
     learner.settle(2, case.feedback[2])
-    learner.play()
+    if case.contexts is not None:
+        context = np.array(case.contexts[3])
+        _spoils_everywhere(case, learner.state_dict(), context, lambda case, one, given: one.play(given))
+    case.play(learner)
     played = learner.state_dict()
-    _spoils_everywhere(case, played, _arrays(case.feedback[3]), lambda one, row: one.observe(row))
+    _spoils_everywhere(case, played, _arrays(case.feedback[3]), lambda case, one, row: one.observe(row))
     _spoils_everywhere(case, played, case.rows(3, 7), _ran)
+    if case.contexts is not None:
+        _spoils_everywhere(case, played, np.array(case.contexts[3:7]), _ran_in)
 
 
-def _spoils_everywhere(case: Case, state: dict[str, Any], given: Any, call: Callable[[Learner, Any], Any]) -> None:
+def _spoils_everywhere(case: Case, state: dict[str, Any], given: Any, call: _Call) -> None:
     """Let a call read arrays that turn to infinity at its first, second, ... event, each time from the same state."""
     if not any(isinstance(part, np.ndarray) for part in (given if isinstance(given, tuple) else (given,))):
         return  # functions and single numbers are nobody's memory
@@ -148,7 +157,7 @@ def _spoils_everywhere(case: Case, state: dict[str, Any], given: Any, call: Call
         nonlocal events
         learner.load_state_dict(state)
         with suppress(TacitError, ValueError, ArithmeticError):
-            events = spoilt_at(event, given, partial(call, learner))
+            events = spoilt_at(event, given, partial(call, case, learner))
         return content(learner)
 
     if call is _ran and learner.shows_decisions:
@@ -160,8 +169,12 @@ def _spoils_everywhere(case: Case, state: dict[str, Any], given: Any, call: Call
         assert after(event) in (honest, spoilt), f"what is used is not what was checked (event {event} of {events})"
 
 
-def _ran(learner: Learner, rows: Any) -> Any:
-    return learner.run(rows)
+def _ran(case: Case, learner: Learner, rows: Any) -> Any:
+    return case.run(learner, rows)
+
+
+def _ran_in(case: Case, learner: Learner, contexts: Any) -> Any:
+    return learner.run(case.rows(3, 7), contexts=contexts)
 
 
 _TACIT = str(Path(__file__).parents[1])
@@ -170,7 +183,7 @@ _MOMENTS = 50
 
 
 def spoilt_at(event: int, given: Any, call: Callable[[Any], Any]) -> int:
-    """Call with copies of these arrays, turn the copies to infinity at one event, and count the events.
+    """Call with copies of these arrays, spoil the copies at one event, and count the events.
 
     Events are the calls and returns in tacit's files, of numpy's functions as well: another thread could write there.
     """
@@ -182,7 +195,7 @@ def spoilt_at(event: int, given: Any, call: Callable[[Any], Any]) -> int:
         if 0 < event == count:
             for part in mine if isinstance(mine, tuple) else (mine,):
                 if isinstance(part, np.ndarray):
-                    part[...] = np.inf
+                    part[...] = np.inf if part.dtype.kind == "f" else np.iinfo(part.dtype).max
 
     before = sys.getprofile()
     sys.setprofile(happened)

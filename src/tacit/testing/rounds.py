@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tacit.algorithms.bandit.bandit_plan import BanditLearner, Rounds
+from tacit.decisions import Decision
 from tacit.errors import TacitError
 from tacit.noise.randomness import Randomness, Stream
 from tacit.runtime.learner import Learner
@@ -22,11 +23,12 @@ Runs = Callable[[list[Any]], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A plan, rounds of feedback for it, and how `run` takes them."""
+    """A plan, rounds of feedback for it, how `run` takes them, and the context of each where decisions take one."""
 
     plan: Plan
     feedback: list[Any]
     as_run: Runs | None = None
+    contexts: list[Any] | None = None
 
     @property
     def middle(self) -> int:
@@ -58,9 +60,35 @@ class Case:
         """Play and observe some rounds; the decisions."""
         actions = []
         for row in self.feedback[first:last]:
-            actions.append(np.array(learner.play()).tolist())
+            actions.append(np.array(self.play(learner)).tolist())
             learner.observe(row)
         return actions
+
+    def play(self, learner: Learner) -> Any:
+        """Play a round, in its context where there are contexts."""
+        return learner.play(*self.context(learner))
+
+    def decide(self, learner: Learner) -> Decision:
+        """Decide a round, in its context where there are contexts."""
+        if self.contexts is None:
+            return learner.decide()
+        return learner.decide(self.contexts[learner.decided % len(self.contexts)])
+
+    def run(self, learner: Learner, rows: Any, mask: Any = None) -> Any:
+        """Run rows, in their contexts where there are contexts."""
+        if self.contexts is None:
+            return learner.run(rows, mask)
+        first = self._number(learner)
+        around = [self.contexts[number % len(self.contexts)] for number in range(first, first + len(rows))]
+        return learner.run(rows, mask, contexts=np.array(around).reshape(len(rows), *np.shape(self.contexts[0])))
+
+    def context(self, learner: Learner) -> tuple[Any, ...]:
+        """Give the context of the round in hand, or of the next one, if there are contexts."""
+        return () if self.contexts is None else (self.contexts[self._number(learner) % len(self.contexts)],)
+
+    def _number(self, learner: Learner) -> int:
+        """Give the number of the round in hand, or of the next one."""
+        return learner._decided - learner._played
 
     def advanced(self, seed: int | None = 5) -> Learner:
         """A learner in the middle of the stream."""

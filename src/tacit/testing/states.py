@@ -16,9 +16,9 @@ def replayable_states_continue(case: Case) -> None:
     """A state goes through JSON and continues bit for bit, as often as wanted, with the round in hand."""
     for played in (False, True):
         learner = case.advanced()
-        action = np.array(learner.play()).tolist() if played else None
+        action = np.array(case.play(learner)).tolist() if played else None
         text = json.dumps(learner.state_dict(), allow_nan=False)
-        wanted = listed(learner.run(case.rows(case.middle)))
+        wanted = listed(case.run(learner, case.rows(case.middle)))
         again = case.plan.restore(json.loads(text))
         assert again.decided == case.middle + played, "a restored learner stands in another round"
         assert not again.guarantee.private, "a replayable state restores as private"
@@ -27,7 +27,7 @@ def replayable_states_continue(case: Case) -> None:
             assert action == wanted[0], "a restored learner plays another decision in the round in hand"
             assert case.loop(again, case.middle + 1) == wanted[1:], "a restored learner plays otherwise"
         else:
-            assert listed(again.run(case.rows(case.middle))) == wanted, "a restored learner plays otherwise"
+            assert listed(case.run(again, case.rows(case.middle))) == wanted, "a restored learner plays otherwise"
         assert content(again) == content(learner), "a restored learner ends in another state"
         elsewhere = case.start(77)
         case.loop(elsewhere, 0, 3)
@@ -50,12 +50,12 @@ def secret_states_hold_no_keys(case: Case) -> None:
 def secret_states_continue_with_fresh_noise(case: Case) -> None:
     """Restored twice, a state gives two learners that share no noise to come, and the decision that was shown."""
     learner = case.advanced(None)
-    action = np.array(learner.play()).tolist()
+    action = np.array(case.play(learner)).tolist()
     state = json.loads(json.dumps(learner.state_dict()))
     one, other = case.plan.restore(state), case.plan.restore(state)
     for again in (one, other):
         assert again.guarantee.private, "a secret state restores as replayable"
-        assert np.array(again.play()).tolist() == action, (
+        assert np.array(case.play(again)).tolist() == action, (
             "a restored learner plays another decision in the round in hand"
         )
     draws = [tuple(stream.random(4)) for each in (learner, one, other) for stream in streams(each)]

@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
 from tacit.verification.convex import ctrl, l2p_convex
 from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, sides
-from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, WeightedLeak
+from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, ResponsesLeak, WeightedLeak
 from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
 
@@ -27,6 +27,8 @@ _COARSER = 0.01  # by as much noise on whole steps may exceed its scale
 _LOSS_UNITS, _LARGEST_ETA = 2**24, 16.0
 _MOST_SCHEDULED = 20_000
 _FINEST = 2**30  # steps in a record
+# A wide draw is z + 2^28 z' (docs/numerics.md); two draws and their convolution cost less than four draws.
+_WIDE_SIGMA_SQUARED, _DRAWS_OF_A_WIDE_ONE = (SIGMA_SQUARED + 4) * (1 + 2**56) - 4, 4
 
 
 def lazy_experts(contract: Facts) -> Leak:
@@ -225,6 +227,53 @@ def arms(contract: Facts) -> Leak:
     if abs(made - 1) > _ROUNDED:
         raise contradiction("rate", "parameters")
     return PureLeak(rate * moved * people(contract))
+
+
+def responses(contract: Facts) -> Leak:
+    """A round enters one response, whose loss is at most its rate; those of a person's rounds compose adaptively."""
+    parameters, rate = contract.part("parameters"), mp.mpf(contract.part("noise").number("rate"))
+    if parameters.content("rate") != contract.part("noise").content("rate"):
+        raise contradiction("rate", "parameters")
+    several, epsilon = parameters.integer("rounds_per_person"), mp.mpf(parameters.positive("epsilon"))
+    if rate * several < epsilon * (1 - _ROUNDED):
+        raise contradiction("rate", "parameters")
+    if rate * several <= epsilon:
+        return PureLeak(rate * people(contract))
+    leak = ResponsesLeak(rate, people(contract))
+    check_noise(
+        contract, leak.epsilon(mp.mpf(parameters.number("delta")), epsilon), "epsilon", leak.count, _LAST_DIGITS
+    )
+    return leak
+
+
+def explore_linear(contract: Facts) -> Leak:
+    """Products of whole features and losses, each record in one release of a public schedule.
+
+    docs/algorithms/explore-linear.md, Lemma 1: over factor * units^2 a record that is replaced moves a first release by
+    3/sqrt(2) and a later one by sqrt(2), one that is zeroed out by sqrt(2) and 1. With public features only the losses
+    of a first release are hidden: 2, or 1. Steps are Gaussian with predictable shifts, so k_i rounds of a person in
+    release i cost the root of the sum of k_i^2, at most that of all in one.
+    """
+    problem, parameters, noise = contract.part("problem"), contract.part("parameters"), contract.part("noise")
+    public, replaced = problem.text("features") == "public", sides(contract) == 2
+    units, later = noise.integer("units", at_least=1), noise.integer("later_factor")
+    if public != (later == 0):
+        raise contradiction("later_factor", "problem")
+    if public:
+        moved = noise.integer("factor", at_least=1) * mp.mpf(2 if replaced else 1)
+    else:
+        first = noise.integer("factor", at_least=1) * (3 / mp.sqrt(2) if replaced else mp.sqrt(2))
+        moved = max(first, later * (mp.sqrt(2) if replaced else mp.mpf(1)))
+    mu = moved * units**2 * people(contract) / mp.sqrt(_WIDE_SIGMA_SQUARED)
+    check_noise(contract, mu, "mu", people(contract), _COARSER)
+    known, releases = parameters.integer("explore", at_least=1), 0
+    while known + problem.integer("delay") < problem.integer("horizon", at_least=1):
+        known, releases = 2 * known, releases + 1
+    if len(parameters.numbers("ridges")) != releases:
+        raise contradiction("ridges", "problem")
+    n, d = problem.integer("n", at_least=2), problem.integer("dimension", at_least=1)
+    draws = (n - 1) * d + (0 if public else releases * d * (d + 1) // 2)
+    return gaussian(mu, noise, _DRAWS_OF_A_WIDE_ONE * draws)
 
 
 def selection(contract: Facts) -> Leak:
@@ -427,6 +476,9 @@ ACCOUNTANTS: dict[str, Callable[[Facts], Leak]] = {
     "BanditFW": bandit_fw,
     "PhasedArms": arms,
     "LiveArms": arms,
+    "ExploreLinear": explore_linear,
     "BatchedTsallis": arms,
+    "Responses": responses,
+    "PolicyArms": arms,
 }
 """The algorithms that can be verified; `statements.json` has what their contracts say."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import mpmath as mp
@@ -46,6 +46,35 @@ class PureLeak:
     def epsilon(self, delta: Real, near: Real) -> Real:
         """`value` at delta = 0, else solved."""
         return self.value if delta == 0 else solved(self, delta, near)
+
+
+@dataclass(frozen=True)
+class ResponsesLeak:
+    """`count` mechanisms whose losses are at most `value`, composed: as many randomised responses dominate them.
+
+    The loss is a walk of `count` steps of +-value, up with probability 1/(1 + e^-value) (Kairouz, Oh and Viswanath).
+    """
+
+    value: Real
+    count: int
+    sharp: bool = True
+
+    def delta(self, epsilon: Real) -> Real:
+        """E(1 - e^{epsilon - walk})_+."""
+        return mp.fsum(-weight * mp.expm1(epsilon - place) for place, weight in self._walk if place > epsilon)
+
+    @cached_property
+    def _walk(self) -> list[tuple[Real, Real]]:
+        up, down = 1 / (1 + mp.exp(-self.value)), 1 / (1 + mp.exp(self.value))
+        places = range(self.count + 1)
+        return [
+            ((2 * k - self.count) * self.value, mp.binomial(self.count, k) * up**k * down ** (self.count - k))
+            for k in places
+        ]
+
+    def epsilon(self, delta: Real, near: Real) -> Real:
+        """All of them at delta = 0, else solved."""
+        return self.count * self.value if delta == 0 else solved(self, delta, near)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from mpmath import mp
 
 from tacit.accounting.guarantee import EXACT, ZERO_OUT
 from tacit.algorithms.arms import BatchedTsallis
-from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss, fixed_regret, thinned
+from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss, fixed_regret
 from tacit.algorithms.arms.batched_tsallis.leader import leader
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
+from tacit.algorithms.arms.step_cost import thinned
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms

@@ -23,6 +23,26 @@ def phased_bound(epsilon: float) -> float:
     return float(tacit.algorithms.PhasedArms.calibrate(problem, epsilon=epsilon, delta=0.0).regret_bound)
 
 
+CONTEXTUAL = (
+    (6, 10, "1e5", 10**5, "private", (), 1),
+    (6, 10, "1e6", 10**6, "private", (), 1),
+    (6, 10, "1e6", 10**6, "public", (("features", "public"),), 1),
+    (3, 5, "1e5", 10**5, "private", (), 1),
+    (20, 10, "1e6", 10**6, "private", (), 1),
+    (6, 10, "1e5", 10**5, "private, D = 1000", (("delay", 1000),), 1),
+    (6, 10, "1e6", 10**6, "private, p = 2", (), 2),
+    (6, 10, "1e6", 10**6, "private, p = 5", (), 5),
+)
+
+
+@cache
+def contextual_bound(n: int, d: int, rounds: int, made: tuple, people: int) -> list[float]:
+    """Of linear contexts, a round."""
+    problem = tacit.ContextualArms(n=n, dimension=d, horizon=rounds, **dict(made))
+    plan = tacit.algorithms.ExploreLinear.calibrate(problem, epsilon=1.0, delta=1e-6, rounds_per_person=people)
+    return [float(plan.regret_bound) / rounds]
+
+
 def floors() -> list[float]:
     """What no learner of 20 arms escapes in 100,000 rounds."""
     return [arms_floor(20, 100_000, Target(epsilon, 0.0)) for epsilon in (1.0, 0.1, 0.01)]
@@ -55,4 +75,12 @@ def arm_bounds() -> list[Stated]:
         Stated(tsallis, rf"\| {n} \| 1e5 \| \d+ / (\d+) / \d+ \|", lambda n=n: [tsallis_bound(n, 1.0)], just_above)
         for n in (10, 20, 100)
     ]
-    return rows
+    return rows + [
+        Stated(
+            "docs/algorithms/explore-linear.md",
+            rf"\| {n} \| {d} \| {shown} \| {how} \|" + CELL,
+            partial(contextual_bound, n, d, rounds, made, people),
+            just_above,
+        )
+        for n, d, shown, rounds, how, made, people in CONTEXTUAL
+    ]

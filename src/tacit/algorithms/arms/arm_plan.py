@@ -23,7 +23,7 @@ from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
-from tacit.problems import Arms, Problem
+from tacit.problems import Arms, Options, Problem
 from tacit.runtime.learner import OptionLearner
 from tacit.runtime.plan import OptionPlan
 from tacit.runtime.small_instances import SMALL_DELAY, SmallInstance
@@ -55,7 +55,7 @@ class ArmPlan(OptionPlan):
         missing: the loss that missing feedback counts as: "worst", the upper end of the loss range, or a number of it.
     """
 
-    problem: Arms
+    problem: Options
     epsilon: float
     delta: float = field(default=0.0, kw_only=True)
     missing: float | str = field(default=WORST, kw_only=True)
@@ -156,23 +156,16 @@ class SumPlan(ArmPlan):
         return {**(pure(target) if noise == "geometric" else target.contract), "noise": noise}
 
 
-class BitLearner(OptionLearner):
-    """Checks losses and rounds each of them to a bit; one bit is drawn a round, whatever the feedback is."""
+class LossLearner(OptionLearner):
+    """Checks the loss of the chosen option, late or missing, and rows of losses of which one entry is used."""
 
-    plan: ArmPlan
-    _state: ClassVar[tuple[str, ...]] = ("_draws",)
     _reacts = True
     _skips = True
 
-    def __init__(self, plan: ArmPlan, randomness: Randomness) -> None:
+    def __init__(self, plan: OptionPlan, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._n = plan.problem.n
         self._low, self._high = plan.problem.loss_range
-        release = plan.release()
-        self._draws = Draws(randomness, release.rate)
-        self._steps = release.steps_per_round
-        self._missing = plan.fill
-        self._centred = self._steps == 2  # missing feedback is then exactly one step of two
 
     def _check(self, loss: Any) -> float | None:
         if loss is None:
@@ -189,7 +182,7 @@ class BitLearner(OptionLearner):
         return None
 
     def _check_row(self, number: int, row: FloatArray) -> float | None:
-        loss = float(row[self._action])
+        loss = float(row[self._opened[number][1] if self._takes_context else self._action])
         return None if loss != loss else self._check(loss)
 
     def _check_many(self, losses: Any) -> Rows:
@@ -213,6 +206,21 @@ class BitLearner(OptionLearner):
             f"Losses of {self.plan.algorithm} must be in [{self._low:g}, {self._high:g}], or missing: None, in arrays "
             f"NaN. Got something else{where} instead."
         )
+
+
+class BitLearner(LossLearner):
+    """Rounds each loss to a bit; one bit is drawn a round, whatever the feedback is."""
+
+    plan: ArmPlan
+    _state: ClassVar[tuple[str, ...]] = ("_draws",)
+
+    def __init__(self, plan: ArmPlan, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        release = plan.release()
+        self._draws = Draws(randomness, release.rate)
+        self._steps = release.steps_per_round
+        self._missing = plan.fill
+        self._centred = self._steps == 2  # missing feedback is then exactly one step of two
 
     def _step(self, loss: float) -> int:
         """The steps of one round; one bit is drawn whatever the feedback."""
@@ -300,7 +308,7 @@ class ArmLearner(BitLearner):
         """Release the sum of the batch and begin the next one."""
 
 
-def release_of(problem: Arms, contract: ArmPlan | Target, missing: float | str, batch: int) -> ClippedGeometric:
+def release_of(problem: Options, contract: ArmPlan | Target, missing: float | str, batch: int) -> ClippedGeometric:
     """The release of a batch of that length.
 
     Half steps, which halve the noise, serve zero-out where missing feedback counts as the middle. Any other loss may be
@@ -310,7 +318,7 @@ def release_of(problem: Arms, contract: ArmPlan | Target, missing: float | str, 
     return ClippedGeometric(batch, contract.epsilon, relation, contract.rounds_per_person)
 
 
-def _fill(problem: Arms, missing: float | str) -> float:
+def _fill(problem: Options, missing: float | str) -> float:
     return 1.0 if isinstance(missing, str) else (missing - problem.loss_range[0]) / problem.width
 
 

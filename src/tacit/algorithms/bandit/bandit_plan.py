@@ -77,14 +77,14 @@ class BanditLearner(Learner):
         """The function that gives the values is shown the points."""
         return True
 
-    def run(self, feedback: Any, mask: Any = None) -> FloatArray:
+    def run(self, feedback: Any, mask: Any = None, *, contexts: Any = None) -> FloatArray:
         """Play many rounds: the same decisions as play/observe, returned as an array of points.
 
         `feedback` is `Rounds`, or a function (points, first round) -> values for all rounds that are left. If any
         value is bad, or the function raises, the points it saw are not taken back: the rounds before them are
         complete, and the first of them is the round in hand.
         """
-        points: FloatArray = super().run(feedback, mask)
+        points: FloatArray = super().run(feedback, mask, contexts=contexts)
         return points
 
     def _check(self, value: Any) -> float:

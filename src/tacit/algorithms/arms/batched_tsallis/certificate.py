@@ -23,6 +23,7 @@ import numpy as np
 
 from tacit.accounting.calibration import descend, largest, minimise
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
+from tacit.algorithms.arms.step_cost import ROUND_UP, SMALL_STEP, STRETCH_EXCESS, TOLERANCE_COST, StepCost
 from tacit.validation import FloatArray
 
 POWERS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99)
@@ -32,22 +33,12 @@ LOWERINGS = (0.0, 0.5, 1.0)
 MOST_DROP = 0.95
 # Where the batches for fewer copies than this are tried.
 MOST_COPIES = 40
-# A law with more outcomes is thinned: mass moves to the ends of cells, which raises means of convex functions.
-MOST_OUTCOMES = 65
 # Newton's method stops when the law adds up to 1 up to this much; float64 adds less.
 TOLERANCE = 1e-10
-# What the law that is played instead of the leader's may cost a round.
-TOLERANCE_COST = 1e-9
-# The rounding errors of phi are below 1e-9 of it.
-ROUND_UP = 1 + 1e-8
-# u is evaluated by its second derivative below this, where its digits cancel.
-SMALL_STEP = 1e-6
-_SMALLEST, _CELLS, _PARTS, _MOST_CELLS = 1e-12, 160, 4, 2**16
-_CELL_EXCESS, _STRETCH_EXCESS = 1e-4, 3e-3
 
 
 @dataclass(frozen=True)
-class BatchLoss:
+class BatchLoss(StepCost):
     """What one batch may cost in the analysis, as a function of the learning rate.
 
     Attributes:
@@ -58,8 +49,6 @@ class BatchLoss:
         lowering: how much of the skewness of the release the baseline makes up for, in [0, 1].
     """
 
-    arms: int
-    release: ClippedGeometric
     power: float
     kappa: float
     lowering: float
@@ -78,87 +67,18 @@ class BatchLoss:
         """Compute the range of the regulariser: what the first batches cost."""
         return float(self.arms ** (1 - self.power) - 1) / (eta * (1 - self.power))
 
-    def stability(self, eta: float, excess: float = _CELL_EXCESS) -> float:
-        """Bound what every batch costs: lambda + K sup_p (phi(p) - lambda p), with the supremum proved on cells.
-
-        `excess` is about how far the bound may lie above the supremum, as a share of it.
-        """
-        if not self.admissible(eta):
-            return inf
-        points = self._fine_points if excess < _STRETCH_EXCESS else self._points
-        rough, slope = self._dual(eta, self._with_kinks(eta, points))
-        reached, worst = (rough - slope) / self.arms, -inf
-        low, high = self._cells
-        while low.size:
-            bounds = self.cell_bounds(eta, low, high) - slope * np.where(slope > 0, low, high)
-            wide = ~(bounds <= reached + excess * rough / self.arms) & (low.size < _MOST_CELLS)
-            worst = max(worst, float(np.where(np.isnan(bounds), inf, bounds)[~wide].max(initial=-inf)))
-            low, high = _split(low[wide], high[wide])
-            reached = max(reached, float((self._phi(eta, low) - slope * low).max(initial=-inf)))
-        return slope + self.arms * worst + (abs(slope) + self.arms * abs(worst)) * (ROUND_UP - 1)
-
-    def rough_stability(self, eta: float) -> float:
-        """Estimate `stability` at a few points: for the search, never for a certificate."""
-        return self._dual(eta, self._with_kinks(eta, self._points))[0] if self.admissible(eta) else inf
-
-    def _dual(self, eta: float, p: FloatArray) -> tuple[float, float]:
-        """Minimise lambda + K max_p (phi(p) - lambda p) over lambda, on these points; return it and its lambda."""
-        phi, place = self._phi(eta, p), int(np.searchsorted(p, 1 / self.arms))
-        # At p = 1/K the maximum is attained for every slope between those of the chords to the right and to the left.
-        slopes = np.delete(phi - phi[place], place) / np.delete(p - p[place], place)
-        low, high = float(slopes[place:].max()), float(slopes[:place].min())
-        if low > high:  # elsewhere: the slope in lambda is 1 - K p, and the minimum is where it changes sign
-            low, high = high, low
-            for _ in range(40):
-                middle = (low + high) / 2
-                steep = self.arms * p[(phi - middle * p).argmax()] > 1
-                low, high = (middle, high) if steep else (low, middle)
-        slope = (low + high) / 2
-        return slope + self.arms * float((phi - slope * p).max()), slope
-
-    def _with_kinks(self, eta: float, points: FloatArray) -> FloatArray:
-        """The points, and those where the baseline c(p) has its kinks."""
+    def _kinks(self, eta: float) -> FloatArray:
         m, kappa, high = self.lowered, self.kappa, 0.5 + self.release.overshoot
         root = sqrt(max(0.0, high * high - 4 * kappa * m))
         scales = np.array([m / high, (high - root) / (2 * kappa), (high + root) / (2 * kappa)])
-        kinks = (scales * eta * (1 - self.power) / self.power) ** (1 / self.power)
-        return np.union1d(points, kinks[(kinks > _SMALLEST) & (kinks < 1)])
+        return np.asarray((scales * eta * (1 - self.power) / self.power) ** (1 / self.power))
 
+    @np.errstate(over="ignore")  # where p is 0 the baseline is the least release
     def _baseline(self, eta: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A p^q and the baseline c(p), which rises with p."""
         scale = np.maximum(self.power / (eta * (1 - self.power)) * p**self.power, 1e-300)
         c = np.minimum(0.5 - self.lowered / scale, self.kappa * scale - self.release.overshoot)
         return scale, np.maximum(c, -self.release.overshoot)
-
-    def _phi(self, eta: float, p: FloatArray) -> FloatArray:
-        scale, c = self._baseline(eta, p)
-        values, law = self._outcomes
-        played, other = np.full_like(p, -inf), np.full_like(p, -inf)
-        for outcomes in (values, 1 - values):  # s = 0, then s = n
-            gap = outcomes - c[:, None]
-            np.maximum(played, self.divergence(gap * ((1 - p) / scale)[:, None]) @ law, out=played)
-            np.maximum(other, self.divergence(-gap * (p / scale)[:, None]) @ law, out=other)
-        return scale * (p * played + (1 - p) * other)
-
-    def cell_bounds(self, eta: float, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Bound phi on cells [low, high] of p, by the lemma of the page."""
-        low, high = self._widened(low, high)
-        (scale_low, c_low), (scale, c_high) = self._baseline(eta, low), self._baseline(eta, high)
-        rest, flat = 1 - low, (high / scale)[:, None]
-        steep = (rest / scale_low)[:, None] * (1 + self.widening)
-        deepest = -self.kappa * (1 + self.widening) * rest[:, None]
-        values, law = self._outcomes
-        played, other = np.zeros_like(low), np.zeros_like(low)
-        for outcomes in (values, 1 - values):
-            above = np.maximum(outcomes - c_low[:, None], 0.0)
-            below = np.maximum(c_high[:, None] - outcomes, 0.0)
-            # u(z) <= z for z >= 0 holds where p is 0 too.
-            up = np.minimum((scale * high)[:, None] * self.divergence(above * steep), high[:, None] * above)
-            down = (scale * high)[:, None] * self.divergence(np.maximum(-below * steep, deepest))
-            np.maximum(played, np.maximum(up, down) @ law, out=played)
-            sides = np.maximum(self.divergence(-above * flat), self.divergence(below * flat))
-            np.maximum(other, sides @ law, out=other)
-        return (played + scale * rest * other) * ROUND_UP
 
     def _deepest(self, eta: float, low: FloatArray, high: FloatArray) -> float:
         """The lowest z0 on the cells: f is at most 1 + d/n, c rises and p^{1-q} rises."""
@@ -166,9 +86,10 @@ class BatchLoss:
         c, scale = self._baseline(eta, low)[1], self._baseline(eta, high)[0]
         return -float(((1 + self.release.overshoot - c) * high / scale).max()) * ROUND_UP
 
-    def _widened(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Cells that hold the law that is played and the leader's own."""
-        return low * (1 - self.widening), high * (1 + self.widening)
+    @property
+    def lowest(self) -> float:
+        """The baseline is at most kappa A p^q above the least release."""
+        return -self.kappa
 
     @property
     def widening(self) -> float:
@@ -187,38 +108,6 @@ class BatchLoss:
             # Half of z^2 times the second derivative, which falls, at the left end.
             value[small] = near**2 / 2 / (1 - self.power) * (1 + np.minimum(near, 0.0)) ** (-exponent - 2)
         return np.asarray(value)
-
-    @cached_property
-    def _cells(self) -> tuple[FloatArray, FloatArray]:
-        ends = np.append(0.0, np.geomspace(_SMALLEST, 1.0, _CELLS))
-        return ends[:-1], ends[1:]
-
-    @cached_property
-    def _points(self) -> FloatArray:
-        return np.union1d(np.geomspace(1e-6, 1.0, 60), self._near(33))
-
-    @cached_property
-    def _fine_points(self) -> FloatArray:
-        return np.union1d(np.geomspace(_SMALLEST, 1.0, 800), self._near(801))
-
-    def _near(self, count: int) -> FloatArray:
-        """An odd number of points about 1/K, which is one of them."""
-        around = np.geomspace(0.5, 2.0, count) / self.arms
-        around[count // 2] = 1 / self.arms
-        return np.minimum(around, 1.0)
-
-    @cached_property
-    def _outcomes(self) -> tuple[FloatArray, FloatArray]:
-        return thinned(self.release.values, self.release.law(0))
-
-
-def _split(low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Cut cells into parts of equal ratio, the cell at 0 into parts of equal length."""
-    shares = np.arange(1, _PARTS)[:, None] / _PARTS
-    with np.errstate(divide="ignore"):
-        inner = np.where(low > 0, low ** (1 - shares) * high**shares, high * shares)
-    ends = np.vstack([low, inner, high])
-    return ends[:-1].ravel(), ends[1:].ravel()
 
 
 def copies_needed(delay: int, batch: int) -> int:
@@ -248,7 +137,7 @@ def decreasing_regret(loss: BatchLoss, rounds: int, eta: float, delay: int = 0, 
         knots = np.geomspace(rates[-1], rates[0], 12)
         costs = np.interp(rates, knots, [loss.rough_stability(rate) for rate in knots])
     else:
-        costs = np.array([loss.stability(rate, _STRETCH_EXCESS) for rate in rates.tolist()])
+        costs = np.array([loss.stability(rate, STRETCH_EXCESS) for rate in rates.tolist()])
     total = float(counts @ (costs + TOLERANCE_COST)) * ROUND_UP
     return copies_needed(delay, loss.release.batch) * loss.release.batch * (loss.range(float(rates[-1])) + total)
 
@@ -345,15 +234,3 @@ def best_batches(
         return release.spread * copies_needed(delay, release.batch)
 
     return sorted((make(batch) for batch in sorted(window)), key=cost)[:3]
-
-
-def thinned(values: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Give at most MOST_OUTCOMES outcomes with the same mean and no smaller mean of any convex function."""
-    if len(values) <= MOST_OUTCOMES:
-        return values, law
-    keep = np.unique(np.linspace(0, len(values) - 1, MOST_OUTCOMES).round().astype(int))
-    ends = values[keep]
-    cell = np.clip(np.searchsorted(ends, values, side="right") - 1, 0, len(ends) - 2)
-    share = (values - ends[cell]) / (ends[cell + 1] - ends[cell])
-    moved = np.bincount(cell, law * (1 - share), len(ends)) + np.bincount(cell + 1, law * share, len(ends))
-    return ends, moved.astype(np.float64)

@@ -1,0 +1,1 @@
+"""Explore first, with public coins; then decide by one noisy linear model that all actions share."""

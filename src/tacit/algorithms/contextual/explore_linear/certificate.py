@@ -1,0 +1,154 @@
+"""The certified regret of ExploreLinear: Theorem 2 of docs/algorithms/explore-linear.md.
+
+A phase has a model of the first m rounds' losses and the first n rounds' features, ridge L and Gram noise of at most nu
+in spectral norm, except with probability eta. With
+
+    v = K/4 + (p-1)/2,  fac = (1 + 1/L)^2/m,  U = L + 2 nu,  s = (m+1)/(m+1+L d),  tau = K^2 sigma_b^2
+    B = fac d min(psi, max(v, q) s),   psi = max over z in [0, 1] of v (1-z)^2 + q z (1-z)
+    b = R sqrt(fac U min(K/2, 4 d min(1/4, s)))
+    either q = tau/L and e = (K-1)/sqrt(K),  or (p = 1) q = max(tau, v U)/L and e = sqrt(2 ln K) + ln K sqrt(K/L)/3
+
+a round of the phase costs at most min(Delta, e sqrt(B) + b + what is not linear) + eta Delta. With a declared floor z
+is at most 1/(1 + low), low = (1-t) m c/U, except with probability d e^{-t^2 n c/2}. All numbers are public, any of
+them is valid, and the sum is rounded up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil, log2
+
+import numpy as np
+
+from tacit.algorithms.contextual.explore_linear.release import Lattice
+from tacit.noise.sampler_bounds import WIDE_DISTANCE, WIDE_FAILURE
+from tacit.problems import ContextualArms
+from tacit.validation import FloatArray
+
+DEVIATIONS = 4.0  # t: Gram noise is larger than (sqrt(2 d) + t) sigma with probability 2 e^{-t^2/2}
+FLOOR_LOSSES = (0.25, 0.5, 0.75)  # by how much of itself a declared floor may be missed
+RIDGES = np.geomspace(1.0, 1e7, 700)
+ROUNDED_UP = 1 + 2.0**-40  # more than the roundings of a few hundred operations on positive numbers
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Rounds that share a model: it knows the features of the first `known` rounds, in `releases` noisy sums."""
+
+    first: int
+    last: int
+    known: int
+    releases: int
+
+
+def phases(explore: int, horizon: int, delay: int) -> Iterator[Phase]:
+    """The phases of greedy rounds; a model is refreshed when the rounds whose features it knows have doubled."""
+    known, releases = explore, 1
+    while known + delay < horizon:
+        yield Phase(known + delay, min(2 * known + delay, horizon), known, releases)
+        known, releases = 2 * known, releases + 1
+
+
+def weight_bits(dimension: int) -> int:
+    """Bits of a model's weights: their products with features add up below 2^53, where float64 is exact."""
+    return 32 - ceil(log2(dimension) / 2)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Regret bounds for one problem and one noise."""
+
+    problem: ContextualArms
+    lattice: Lattice
+    rounds_per_person: int
+
+    @property
+    def _answered(self) -> float:
+        """Missing feedback shrinks all gaps by this factor."""
+        return 1 - self.problem.missing
+
+    @property
+    def _gap(self) -> float:
+        return self.problem.largest_gap * self._answered
+
+    def spectral(self, explore: int, phase: Phase) -> float:
+        """Nu: the Gram noise that is exceeded with probability at most 2 e^{-t^2/2} and d^2 2^-100."""
+        lattice, d = self.lattice, self.problem.dimension
+        if lattice.public:
+            return 0.0
+        noise = np.sqrt(lattice.gram_noise**2 + (phase.releases - 1) * lattice.later_noise**2)
+        # Whole draws are coupled to true Gaussians, within the distance a coordinate.
+        longest = np.sqrt(2.0 * d) + DEVIATIONS + 2 * d * phase.releases * WIDE_DISTANCE
+        return float(explore / phase.known * noise * longest) * ROUNDED_UP
+
+    def round_cost(self, explore: int, phase: Phase, ridges: FloatArray) -> FloatArray:
+        """What a round of the phase costs at most in expectation, for each ridge."""
+        costs = [self._round_cost(explore, phase, ridges, 0.0, 0.0)]
+        floor = self.problem.floor
+        for lost in FLOOR_LOSSES if floor else ():
+            missed = self.problem.dimension * np.exp(-(lost**2) * phase.known * floor / 2)
+            costs.append(self._round_cost(explore, phase, ridges, (1 - lost) * explore * floor, float(missed)))
+        return np.asarray(np.min(costs, axis=0))
+
+    def _round_cost(self, m: int, phase: Phase, L: FloatArray, least: float, missed: float) -> FloatArray:
+        n, d, R = self.problem.n, self.problem.dimension, self.problem.radius * self._answered
+        nu = self.spectral(m, phase)
+        noisy = 0.0 if self.lattice.public else 2 * np.exp(-(DEVIATIONS**2) / 2)
+        eta = noisy + d * d * phase.releases * WIDE_FAILURE + missed
+        v, tau = n / 4 + (self.rounds_per_person - 1) / 2, n**2 * self.lattice.cross_noise**2
+        fac, U = (1 + 1 / L) ** 2 / m, L + 2 * nu
+        share = (m + 1) / (m + 1 + L * d)
+        z = 1 / (1 + least / U)
+        b = R * np.sqrt(fac * U * np.minimum(n / 2 * 4 * _peak(z), 4 * d * np.minimum(_peak(z), share)))
+        ways = [(tau / L, (n - 1) / np.sqrt(n))]
+        if self.rounds_per_person == 1:
+            ways.append((np.maximum(tau, v * U) / L, np.sqrt(2 * np.log(n)) + np.log(n) * np.sqrt(n / L) / 3))
+        spread = [e * np.sqrt(fac * d * np.minimum(_psi(v, q, z), np.maximum(v, q) * share)) for q, e in ways]
+        crooked = self._crooked() * (2 + np.sqrt(2.0 * n) * (1 + 1 / L) * (1 + 1 / (1 + L)))
+        longest = m / n + np.sqrt(m) / 2 + self.lattice.cross_noise * np.sqrt(d * n)  # E max_a |C_a|
+        rounded = np.sqrt(d) * 2.0 ** (1 - weight_bits(d)) * n / L * longest
+        cost = np.min(spread, axis=0) + b + crooked + rounded
+        return np.asarray(np.minimum(self._gap, cost) + eta * self._gap)
+
+    def _crooked(self) -> float:
+        """Xi: how far expected losses may be from linear ones, with what quantising features and losses adds."""
+        problem, units = self.problem, self.lattice.units
+        return (problem.misspecification + problem.radius * float(np.sqrt(problem.dimension)) / units) * (
+            self._answered
+        ) + 1 / (4 * units)
+
+    def regret(self, explore: int, ridges: tuple[float, ...]) -> float:
+        """The certified regret over the horizon, in units of loss."""
+        made = zip(phases(explore, self.problem.horizon or 0, self.problem.delay), ridges, strict=True)
+        costs = [
+            (phase.last - phase.first) * float(self.round_cost(explore, phase, np.array([ridge]))[0])
+            for phase, ridge in made
+        ]
+        return self._added(explore, sum(costs))
+
+    def best_ridges(self, explore: int) -> tuple[float, tuple[float, ...]]:
+        """The certified regret of exploring so long with the best ridges of a public grid, and those."""
+        total, found = 0.0, []
+        for phase in phases(explore, self.problem.horizon or 0, self.problem.delay):
+            costs = self.round_cost(explore, phase, RIDGES)
+            total += (phase.last - phase.first) * float(costs.min())
+            found.append(float(RIDGES[costs.argmin()]))
+        return self._added(explore, total), tuple(found)
+
+    def _added(self, explore: int, greedy: float) -> float:
+        """Exploring rounds, those that wait for the last exploring feedback, and greedy ones."""
+        problem = self.problem
+        blind = min(explore + problem.delay, problem.horizon or 0) * self._gap * (1 - 1 / problem.n)
+        return (blind + greedy) / self._answered * problem.width * ROUNDED_UP
+
+
+def _peak(z: FloatArray) -> FloatArray:
+    """The maximum of x (1 - x) for x up to z."""
+    return np.where(z >= 0.5, 0.25, z * (1 - z))
+
+
+def _psi(v: float, q: FloatArray, z: FloatArray) -> FloatArray:
+    """The maximum of v (1-x)^2 + q x (1-x) for x from 0 to z: at 0 if q <= 2 v, else at (q - 2 v)/(2 (q - v))."""
+    place = np.where(q > 2 * v, np.minimum(z, (q - 2 * v) / np.where(q > 2 * v, 2 * (q - v), 1.0)), 0.0)
+    return np.asarray(v * (1 - place) ** 2 + q * place * (1 - place))

@@ -1,0 +1,132 @@
+"""Planted bugs in learners that take the advice of policies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planted_bugs.arms import _loud_rate, searched
+from planted_bugs.catalogue import Control, swap
+from planted_bugs.tested import by_test
+from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
+from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
+from tacit.algorithms.policies.policy_arms import PolicyArms, PolicyArmsLearner
+from tacit.algorithms.policies.responses import ResponseCost, Responses, ResponsesLearner
+from tacit.problems import Arms, Policies
+
+TESTS = "algorithms.policies.test_responses"
+
+
+def responses(rate: float = 1.0, **contract: Any) -> Responses:
+    """Two policies, two actions, three rounds."""
+    return Responses(Policies(n=2, actions=2, horizon=3), 1.0, rate, 0.3, **contract)
+
+
+def as_arms() -> PolicyArms:
+    """Two policies as arms, with private recommendations."""
+    problem = Policies(n=2, actions=2, horizon=3, recommendations="private")
+    arms = BatchedTsallis(Arms(n=2, horizon=3, adversary="oblivious"), 1.0, 1, 0.5, 0.3, 0.2)
+    return PolicyArms(problem, arms)
+
+
+def _whole_budget(honest: Any) -> Any:
+    """Every round of a person spends all that the person has."""
+    return lambda self, batch=1: ClippedGeometric(batch, self.epsilon)
+
+
+def _reused(honest: Any) -> Any:
+    """The noise of a round is that of the round before."""
+
+    def absorb(self: Any, loss: float | None) -> None:
+        draws, fresh = self._draws, type(self._draws).noisy
+
+        def noisy(total: int) -> int:
+            if not hasattr(self, "_kept"):
+                found = fresh(draws, total)
+                self._kept = found - total
+                return found
+            draws.sums.append(total + self._kept)
+            return int(total + self._kept)
+
+        draws.noisy = noisy
+        honest(self, loss)
+
+    return absorb
+
+
+def _by_the_loss(honest: Any) -> Any:
+    """The loss itself is credited beside its response."""
+
+    def absorb(self: Any, loss: float | None) -> None:
+        honest(self, loss)
+        self._scores[0, 0] += 10 * (loss or 0.0)
+
+    return absorb
+
+
+def _to_all_who_agree(honest: Any) -> Any:
+    """Private recommendations decide who is credited: the next policy tells whether the two agreed."""
+
+    def absorb(self: Any, loss: Any) -> None:
+        advice, _ = self._opened[self._round]
+        honest(self, loss)
+        if advice[0] == advice[1]:
+            self._arms._move(1 - self._arms._action)
+
+    return absorb
+
+
+def _without_agreement(honest: Any) -> Any:
+    """Every policy is credited as if it had recommended the action."""
+    return lambda self, advice, chances, action, response: honest(self, advice * 0 + action, chances, action, response)
+
+
+def _newest(honest: Any) -> Any:
+    """A late response is credited by the newest recommendations."""
+
+    def credit(self: Any, advice: Any, chances: Any, action: int, response: float) -> None:
+        last = (self._decided - 1) % len(self._advice)
+        honest(self, self._advice[last], chances, action, response)
+
+    return credit
+
+
+def _shallow(honest: Any) -> Any:
+    """Steps are taken to be less deep than they are."""
+    return property(lambda self: honest.func(self) / 2)
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "halved noise (responses)", "policies",
+        swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(responses()),
+    ),
+    Control(
+        "several rounds per person forgotten (responses)", "policies",
+        swap(Responses, "release", _whole_budget), lambda: searched(responses(0.5, rounds_per_person=2)),
+    ),
+    Control(
+        "coins reused (responses)", "policies",
+        swap(ResponsesLearner, "_absorb", _reused), lambda: searched(responses()),
+    ),
+    Control(
+        "weights by the loss itself (responses)", "policies",
+        swap(ResponsesLearner, "_absorb", _by_the_loss), lambda: searched(responses()),
+    ),
+    Control(
+        "recommendations credited to others (policies as arms)", "policies",
+        swap(PolicyArmsLearner, "_absorb", _to_all_who_agree), lambda: searched(as_arms()), fast=False,
+    ),
+    Control(
+        "credit without agreement (responses)", "policies",
+        swap(ResponsesLearner, "_credit", _without_agreement), by_test(TESTS, "test_credits_are_unbiased", 0),
+    ),
+    Control(
+        "late responses credited by the newest recommendations", "policies",
+        swap(ResponsesLearner, "_credit", _newest),
+        by_test(TESTS, "test_late_credits_go_to_the_policies_that_agreed_then"),
+    ),
+    Control(
+        "steps less deep than they are (responses)", "policies",
+        swap(ResponseCost, "lowest", _shallow), by_test(TESTS, "test_no_step_is_deeper_than_the_lemma_says"),
+    ),
+)  # fmt: skip
