@@ -22,7 +22,7 @@ $(UV):
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps $(PINNED) --requirement $(VENV)/uv.txt
 
 # Where the index is one that only pip is configured for, pip installs the same wheels, by the same hashes.
-$(READY): pyproject.toml requirements.lock | $(UV)
+$(READY): pyproject.toml requirements.lock hatch_build.py src/tacit/_kernels.c | $(UV)
 	$(UV) pip install --python $(BIN)/python $(PINNED) --requirement requirements.lock || \
 	$(BIN)/python -m pip install --disable-pip-version-check $(PINNED) --requirement requirements.lock
 	$(UV) pip install --python $(BIN)/python --quiet --offline --no-deps --no-build-isolation --editable .

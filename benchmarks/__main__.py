@@ -22,7 +22,7 @@ from benchmarks.writing.targets import summary
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 LATEST, PEERS = HERE / "latest.json", HERE / "peers.json"
-PACKAGES = ("numpy", "scipy", "randomgen", "numba", "scikit-learn", "river")
+PACKAGES = ("numpy", "scipy", "randomgen", "scikit-learn", "river")
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
 
 TARGETS = (
     Target("experts", r"array run 1e5 x 1e3 with numpy, .*", 3.0),
-    Target("experts", r"array run 1e5 x 1e3 with numba, .*", 1.5),
+    Target("experts", r"array run 1e5 x 1e3 with C, .*", 1.6),
     Target("experts", r"play/observe K=10, .*", 2.0),
     Target("experts", r"play/observe K=1000, .*", 0.1),
     Target("deciding", r"decisions a second without reports .*", 100_000.0, most=False),

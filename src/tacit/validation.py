@@ -226,6 +226,12 @@ class Rows:
         """All of these rows, as a new contiguous array."""
         return self._rows.astype(np.float64, order="C")
 
+    def shared(self) -> FloatArray:
+        """All of these rows for a loop in C that copies each one before it looks at it: a copy only if it must be."""
+        rows = self._rows
+        plain = type(rows) is np.ndarray and rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned
+        return rows if plain else self.read()
+
     def blocks(self) -> Iterator[FloatArray]:
         """All of these rows in order, read in blocks that stay in cache."""
         size = max(1, BLOCK_ENTRIES // max(1, self._rows.shape[1]))

@@ -11,19 +11,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from itertools import accumulate
 from math import exp
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import kernels
 from tacit.errors import InvalidInput
-from tacit.noise.discrete_gaussian import use_numba
 from tacit.noise.source import Words
 from tacit.noise.uniforms import Digits, Uniforms, exponential, fractions, rational
-from tacit.validation import LARGEST, FloatArray, IntArray, require
+from tacit.validation import LARGEST, FloatArray, IntArray
 
 # U is above its first 53 bits by less than 2^-53; q e^{-eta h} is off by less than 2^-45 + 2^-52 (x e^{-x} < 1/2).
 COIN_MARGIN = 2.0**-44
@@ -102,10 +101,10 @@ def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
         exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps)}
         return [exact[gap] for gap in gaps]
 
-    if uniforms.decide is None and use_numba():
+    if uniforms.decide is None and kernels.compiled is not None and scores.flags.c_contiguous:
         index, word = uniforms.take_one()
-        found = int(compiled_softmax()(scores, rate, (word >> 11) * _WHOLE, np.empty(scores.size)))
-        return found if found < scores.size else _exact_draw(uniforms.digits(index, word), bounds)
+        found: int = kernels.compiled.softmax(scores, rate, (word >> 11) * _WHOLE, _draw_margin(scores.size))
+        return found if found >= 0 else _exact_draw(uniforms.digits(index, word), bounds)
     return _draw(uniforms, np.exp((scores - scores.min()) * -rate), bounds)
 
 
@@ -129,7 +128,7 @@ def weighted_draws(uniforms: Uniforms, index: int, words: Words, weights: FloatA
     sums = np.cumsum(weights)
     total = float(sums[-1])
     places = fractions(words) * total
-    margin = (DRAW_MARGIN + len(sums) * DRAW_MARGIN_PER_WEIGHT) * total
+    margin = _draw_margin(len(sums)) * total
     found = np.minimum(np.searchsorted(sums, places, side="right"), len(sums) - 1)
     near = (sums[found] - places <= margin) | ((found > 0) & (places - sums[found - 1] <= margin))
     for place in np.flatnonzero(near):
@@ -191,11 +190,16 @@ def _draw(
     sums = list(accumulate(weights)) if isinstance(weights, list) else np.cumsum(weights)
     size, total = len(sums), float(sums[-1])
     place = (word >> 11) * _WHOLE * total
-    margin = (DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT) * total
+    margin = _draw_margin(size) * total
     found = bisect_right(sums, place)
     if found < size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
         return found
     return _exact_draw(uniforms.digits(index, word), bounds)
+
+
+def _draw_margin(size: int) -> float:
+    """How far a sum of so many float weights may be off, for each unit of the sum."""
+    return DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT
 
 
 def _whole_weights(weights: FloatArray, bits: int) -> list[tuple[int, int]]:
@@ -203,25 +207,6 @@ def _whole_weights(weights: FloatArray, bits: int) -> list[tuple[int, int]]:
     exact = [rational(weight) for weight in weights.tolist()]
     scale = max(weight.denominator for weight in exact)  # powers of two
     return [(int(weight * scale),) * 2 for weight in exact]
-
-
-def _softmax_loop(scores: Any, rate: float, fraction: float, sums: Any) -> Any:
-    """`_draw` of weights e^{-rate * score}, for the compiler; as many as there are if 53 bits do not decide."""
-    total, size, least = 0.0, scores.size, scores.min()
-    for place in range(size):
-        total += exp(-((scores[place] - least) * rate))
-        sums[place] = total
-    point, margin = fraction * total, (DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT) * total
-    found = np.searchsorted(sums, point, side="right")
-    if found < size and sums[found] - point > margin and (found == 0 or point - sums[found - 1] > margin):
-        return found
-    return size
-
-
-@cache
-def compiled_softmax() -> Any:
-    """The loop compiled by numba, or an error that names the extra that installs it."""
-    return require("numba", "fast").njit(_softmax_loop)
 
 
 def _exact_draw(digits: Digits, bounds: Callable[[int], Iterable[tuple[int, int]]]) -> int:

@@ -21,7 +21,7 @@ from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.algorithms.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.errors import PrivacyError
 from tacit.noise.exact_draws import draw_softmax
-from tacit.noise.lattice import LOSS_UNITS, quantise_losses
+from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
@@ -163,7 +163,7 @@ class ScheduledExpertsLearner(ExpertLearner):
         return super()._consistent() and self._summable_units(self._total)
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._total += quantise_losses(losses)
+        self._add_units(losses, self._total)
         finished = self._round + 1
         if finished % self.plan.batch == 0 and finished < self.plan.rounds:
             self._move(draw_softmax(self._choice, self._rate, self._total))

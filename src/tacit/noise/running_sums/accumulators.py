@@ -9,7 +9,7 @@ mechanisms correct by a filter of past noise: `BufferedAccumulator` in constant 
 of it. `TreeAccumulator` keeps the noise of one prefix a level. Without a lattice, for simulation, noise is drawn and
 added in float64 as if floats were real numbers. Both are the same code: float64 holds the integers exactly.
 
-Many steps of a buffered sum on a lattice run in one compiled pass: the same integers as step by step, bit for bit.
+Steps of a buffered sum on a lattice run in C where there is a compiler: the same integers as step by step, bit for bit.
 Every operation is the one that numpy makes, in the same order: products with the weights added from the first buffer
 to the last, one rounding, and one addition and one product a buffer. The compiler contracts none of them.
 
@@ -29,15 +29,15 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tacit import kernels
 from tacit.accounting.curves import ROUND_UP
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.noise.discrete_gaussian import use_numba
 from tacit.noise.lattice import LARGEST_LATTICE_DIMENSION, LARGEST_UNITS, SHRINK, inner_units, l1_units, round_vectors
 from tacit.noise.randomness import Process, Stream
 from tacit.noise.source import PooledNoise, Source, Streams
@@ -52,7 +52,6 @@ from tacit.validation import (
     check_level,
     check_positive,
     real_array,
-    require,
 )
 
 if TYPE_CHECKING:
@@ -537,25 +536,6 @@ class Accumulator(ABC):
         return array
 
 
-def _block(records: Any, fresh: Any, omega: Any, theta: Any, buffers: Any, sums: Any) -> None:
-    """Write the sums after each row; `buffers` go on, `sums` has the sum so far in its first row."""
-    for step in range(records.shape[0]):
-        for place in range(records.shape[1]):
-            correction = omega[0] * buffers[0, place]
-            for index in range(1, omega.size):
-                correction += omega[index] * buffers[index, place]
-            added = fresh[step, place] - np.rint(correction)
-            for index in range(omega.size):
-                buffers[index, place] = (buffers[index, place] + added) * theta[index]
-            sums[step + 1, place] = sums[step, place] + (added + records[step, place])
-
-
-@cache
-def compiled_block() -> Any:
-    """The loop compiled by numba, or an error that names the extra that installs it."""
-    return require("numba", "fast").njit(_block)
-
-
 class BufferedAccumulator(Accumulator):
     """v = z - sum_i omega_i buffer_i; buffer_i = theta_i (buffer_i + v)."""
 
@@ -581,11 +561,11 @@ class BufferedAccumulator(Accumulator):
 
     def _advance_many(self, records: FloatArray, fresh: FloatArray, stretch: float, sums: FloatArray) -> None:
         # A single column would be added up in another order, and floats are for simulation.
-        if self._grid is None or stretch != 1.0 or self.dimension == 1 or not use_numba():
+        if self._grid is None or stretch != 1.0 or self.dimension == 1 or kernels.compiled is None:
             super()._advance_many(records, fresh, stretch, sums)
             return
         self._step += len(records)
-        compiled_block()(records, fresh, self._omega, self._theta[:, 0], self._buffers, sums)
+        kernels.compiled.buffered(records, fresh, self._omega, self._theta, self._buffers, sums)
 
     def _noise_state(self) -> dict[str, Any]:
         return {"buffers": self._buffers.copy()}
