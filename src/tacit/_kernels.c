@@ -89,7 +89,7 @@ INLINE int32_t add_whole_body(const double *restrict losses, Py_ssize_t n, int64
     for (Py_ssize_t i = 0; i < n; i++) {
         int32_t whole = (int32_t)(losses[i] * UNITS);
         least = whole < least ? whole : least;
-        total[i] += whole;
+        total[i] = (int64_t)((uint64_t)total[i] + (uint64_t)whole); /* wraps as numpy does, never in a learner */
     }
     return least;
 }
@@ -160,18 +160,25 @@ INLINE double part_sum_body(const double *weights, Py_ssize_t n) {
 FOR_LEVELS(double, part_sum, (const double *weights, Py_ssize_t n), (weights, n))
 
 /* One step of a buffered running sum on a lattice, in numpy's order: products from the first buffer to the last, one
-   rounding, one addition and one product a buffer. */
+   rounding, one addition and one product a buffer. PART coordinates at a time stay in registers or in cache. */
 INLINE int buffered_step_body(const double *restrict record, const double *restrict fresh, Py_ssize_t n,
                               const double *restrict omega, const double *restrict theta, Py_ssize_t buffers,
                               double *restrict kept, const double *before, double *sum) {
-    for (Py_ssize_t i = 0; i < n; i++) {
-        double correction = omega[0] * kept[i];
+    double added[PART];
+    for (Py_ssize_t first = 0; first < n; first += PART) {
+        Py_ssize_t size = n - first < PART ? n - first : PART;
+        for (Py_ssize_t i = 0; i < size; i++)
+            added[i] = omega[0] * kept[first + i];
         for (Py_ssize_t k = 1; k < buffers; k++)
-            correction += omega[k] * kept[k * n + i];
-        double added = fresh[i] - rint(correction);
+            for (Py_ssize_t i = 0; i < size; i++)
+                added[i] += omega[k] * kept[k * n + first + i];
+        for (Py_ssize_t i = 0; i < size; i++)
+            added[i] = fresh[first + i] - rint(added[i]);
         for (Py_ssize_t k = 0; k < buffers; k++)
-            kept[k * n + i] = (kept[k * n + i] + added) * theta[k];
-        sum[i] = before[i] + (added + record[i]);
+            for (Py_ssize_t i = 0; i < size; i++)
+                kept[k * n + first + i] = (kept[k * n + first + i] + added[i]) * theta[k];
+        for (Py_ssize_t i = 0; i < size; i++)
+            sum[first + i] = before[first + i] + (added[i] + record[first + i]);
     }
     return 0;
 }
@@ -180,17 +187,64 @@ FOR_LEVELS(int, buffered_step,
             const double *restrict theta, Py_ssize_t buffers, double *restrict kept, const double *before, double *sum),
            (record, fresh, n, omega, theta, buffers, kept, before, sum))
 
-/* floor(loss units), inside {0..units}, from the middle; losses in [0, 1], units up to 2^30. */
-INLINE int centred_body(const double *restrict losses, Py_ssize_t n, double units, double half, double *restrict whole) {
-    for (Py_ssize_t i = 0; i < n; i++) {
-        double steps = (double)(int32_t)(losses[i] * units);
-        steps = steps < units ? steps : units;
-        whole[i] = (steps > 0.0 ? steps : 0.0) - half;
-    }
+/* floor(loss units) from the middle, for losses in [0, 1] and even units up to 2^30. */
+INLINE int centred_body(const double *restrict losses, Py_ssize_t n, double units, double *restrict whole) {
+    for (Py_ssize_t i = 0; i < n; i++)
+        whole[i] = (double)(int32_t)(losses[i] * units) - units / 2;
     return 0;
 }
-FOR_LEVELS(int, centred, (const double *restrict losses, Py_ssize_t n, double units, double half, double *restrict whole),
-           (losses, n, units, half, whole))
+FOR_LEVELS(int, centred, (const double *restrict losses, Py_ssize_t n, double units, double *restrict whole),
+           (losses, n, units, whole))
+
+/* The sum of squares in the order of numpy's add.reduce: eight sums side by side, halves above 128 numbers. */
+static double sum_of_squares(const double *x, Py_ssize_t n) {
+    if (n < 8) {
+        double sum = -0.0;
+        for (Py_ssize_t i = 0; i < n; i++)
+            sum += x[i] * x[i];
+        return sum;
+    }
+    if (n > 128) {
+        Py_ssize_t half = n / 2 - n / 2 % 8;
+        return sum_of_squares(x, half) + sum_of_squares(x + half, n - half);
+    }
+    double r[8], sum;
+    Py_ssize_t i;
+    for (int lane = 0; lane < 8; lane++)
+        r[lane] = x[lane] * x[lane];
+    for (i = 8; i < n - n % 8; i += 8)
+        for (int lane = 0; lane < 8; lane++)
+            r[lane] += x[i + lane] * x[i + lane];
+    sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
+    for (; i < n; i++)
+        sum += x[i] * x[i];
+    return sum;
+}
+
+/* What `VectorRecords._one` makes of a vector, or 0 if it leaves it to `round_vectors`. */
+static int rounded_vector(const double *x, Py_ssize_t n, double norm, double units, double *whole) {
+    double inner = units - sqrt((double)n) / 2, largest = 0.0, squares = 0.0;
+    if (!(inner > 0.0))
+        return 0;
+    double factor = inner / norm;
+    for (Py_ssize_t i = 0; i < n; i++)
+        whole[i] = x[i] * factor;
+    double length = sqrt(sum_of_squares(whole, n));
+    if (!(length <= inner * (1.0 - 0x1p-40))) {
+        for (Py_ssize_t i = 0; i < n; i++)
+            largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
+        if (!(length < 1.5 * inner) || !(largest <= norm))
+            return 0;
+        factor = inner / (length > inner ? length : inner);
+        for (Py_ssize_t i = 0; i < n; i++)
+            whole[i] *= factor;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        whole[i] = rint(whole[i]) + 0.0; /* no negative zero: integers have none */
+        squares += whole[i] * whole[i];  /* exact below 2^53; above, `units` decides by a wide margin or not at all */
+    }
+    return squares < 0x1p53 ? squares <= units * units : 0;
+}
 
 /* ---- arguments ------------------------------------------------------------------------------------------------- */
 
@@ -490,7 +544,7 @@ static PyObject *resolve(PyObject *self, PyObject *const *args, Py_ssize_t nargs
         if (below < size && high[below] == uniform)
             undecided[count++] = i;
         else
-            sums[word] += (below - LARGEST_DRAW) * weights[j];
+            sums[word] = (int64_t)((uint64_t)sums[word] + (uint64_t)((below - LARGEST_DRAW) * weights[j]));
     }
     freed(a, 7);
     return PyLong_FromSsize_t(count);
@@ -519,6 +573,93 @@ static PyObject *buffered(PyObject *self, PyObject *const *args, Py_ssize_t narg
     return Py_NewRef(Py_None);
 }
 
+/* Take a step of a buffered sum with a record that was made whole, noise from a pool, and a scaled copy of the sum. */
+static PyObject *step_added(PyObject *const *args, PyObject *given, double norm, double units) {
+    Array a[7] = {{.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}};
+    double few[2 * FEW], *whole = few;
+    /* args: pool, start, omega, theta, buffers, sum, worth, out */
+    if (!taken(&a[0], args[0], 'q', 0, 0) || !taken(&a[1], args[2], 'd', 0, 1) ||
+        !taken(&a[2], args[3], 'd', 0, ITEMS(a[1], 8)) || !taken(&a[3], args[4], 'd', 1, ITEMS(a[1], 8)) ||
+        !taken(&a[4], args[5], 'd', 1, 1) || !taken(&a[5], args[7], 'd', 1, ITEMS(a[4], 8)))
+        return refused(a, 7, "");
+    Py_ssize_t start = PyLong_AsSsize_t(args[1]), n = ITEMS(a[4], 8), count = ITEMS(a[1], 8);
+    double worth = PyFloat_AsDouble(args[6]);
+    if (PyErr_Occurred() || start < 0 || n > ITEMS(a[0], 8) || start > ITEMS(a[0], 8) - n ||
+        ITEMS(a[3], 8) / count != n || ITEMS(a[3], 8) % count != 0 || !(units >= 1.0 && units <= 0x1p30))
+        return refused(a, 7, "pool, buffers and sums do not fit");
+    if (!taken(&a[6], given, 'd', 0, 1) || a[6].view.ndim != 1 || ITEMS(a[6], 8) != n ||
+        (n > FEW && (whole = PyMem_Malloc(2 * (size_t)n * sizeof(double))) == NULL)) {
+        PyErr_Clear();
+        freed(a, 7);
+        return Py_NewRef(Py_False);
+    }
+    double *copy = whole + n, *sum = DOUBLES(a[4]), *out = DOUBLES(a[5]);
+    const int64_t *noise = INTEGERS(a[0]) + start;
+    int good;
+    memcpy(copy, a[6].view.buf, (size_t)n * sizeof(double));
+    if (norm > 0.0) {
+        good = rounded_vector(copy, n, norm, units, whole);
+    } else if ((good = RUN(inside)(copy, n, 0.0, 1.0))) {
+        RUN(centred)(copy, n, units, whole);
+    }
+    if (good) {
+        for (Py_ssize_t i = 0; i < n; i++)
+            copy[i] = (double)noise[i];
+        RUN(buffered_step)(whole, copy, n, DOUBLES(a[1]), DOUBLES(a[2]), count, DOUBLES(a[3]), sum, sum);
+        for (Py_ssize_t i = 0; i < n; i++)
+            out[i] = sum[i] * worth;
+    }
+    if (whole != few)
+        PyMem_Free(whole);
+    freed(a, 7);
+    return Py_NewRef(good ? Py_True : Py_False);
+}
+
+/* add_loss_record(losses, units, pool, start, omega, theta, buffers, sum, worth, out) -> whether it was added. */
+static PyObject *add_loss_record(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    (void)self;
+    if (!counted(nargs, 10))
+        return NULL;
+    double units = PyFloat_AsDouble(args[1]);
+    return PyErr_Occurred() ? NULL : step_added(args + 2, args[0], 0.0, units);
+}
+
+/* add_vector_record(vector, norm, units, pool, start, omega, theta, buffers, sum, worth, out) -> whether it was added. */
+static PyObject *add_vector_record(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    (void)self;
+    if (!counted(nargs, 11))
+        return NULL;
+    double norm = PyFloat_AsDouble(args[1]), units = PyFloat_AsDouble(args[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (!(norm > 0.0 && isfinite(norm)))
+        return refused(NULL, 0, "a norm above 0 was expected");
+    return step_added(args + 3, args[0], norm, units);
+}
+
+/* leader(scores, rate, sums) -> the first largest of scores - rate * sums. */
+static PyObject *leader(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    Array a[2] = {{.held = 0}, {.held = 0}};
+    (void)self;
+    if (!counted(nargs, 3))
+        return NULL;
+    if (!taken(&a[0], args[0], 'd', 0, 1) || !taken(&a[1], args[2], 'd', 0, ITEMS(a[0], 8)))
+        return refused(a, 2, "");
+    double rate = PyFloat_AsDouble(args[1]);
+    if (PyErr_Occurred())
+        return refused(a, 2, "");
+    const double *scores = DOUBLES(a[0]), *sums = DOUBLES(a[1]);
+    Py_ssize_t best = 0;
+    double most = scores[0] - rate * sums[0];
+    for (Py_ssize_t i = 1; i < ITEMS(a[0], 8); i++) {
+        double value = scores[i] - rate * sums[i];
+        best = value > most ? i : best;
+        most = value > most ? value : most;
+    }
+    freed(a, 2);
+    return PyLong_FromSsize_t(best);
+}
+
 /* ---- arms ------------------------------------------------------------------------------------------------------ */
 
 /* tsallis(scores, weights, level, arm, mean, scale, following, exponent, kappa, overshoot, lowered, smallest, tolerance,
@@ -535,8 +676,8 @@ static PyObject *tsallis(PyObject *self, PyObject *const *args, Py_ssize_t nargs
     double level_ = PyFloat_AsDouble(args[2]);
     for (int i = 0; i < 9; i++)
         given[i] = PyFloat_AsDouble(args[4 + i]);
-    if (PyErr_Occurred() || ITEMS(a[1], 8) != n || arm < 0 || arm >= n)
-        return refused(a, 2, "scores, weights and arm do not fit");
+    if (PyErr_Occurred() || ITEMS(a[1], 8) != n || arm < 0 || arm >= n || steps < 1 || steps > 1000)
+        return refused(a, 2, "scores, weights, arm and steps do not fit");
     double mean = given[0], scale = given[1], following = given[2], exponent = given[3], kappa = given[4];
     double overshoot = given[5], lowered = given[6], smallest = given[7], tolerance = given[8];
     double chance = weights[arm], slope = -chance * scale / (scores[arm] - level_), least = INFINITY, total = 1.0;
@@ -617,6 +758,7 @@ static PyObject *weights(PyObject *self, PyObject *const *args, Py_ssize_t nargs
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 static PyMethodDef methods[] = {
     FAST(check_losses), FAST(add_losses), FAST(sum_losses), FAST(play_until_lost), FAST(softmax), FAST(decode), FAST(resolve),
+    FAST(add_loss_record), FAST(add_vector_record), FAST(leader),
     FAST(buffered),   FAST(tsallis),    FAST(weights),         {"use", use, METH_O, NULL}, {NULL, NULL, 0, NULL}};
 
 static int begin(PyObject *module) {

@@ -91,21 +91,16 @@ def first_lost(uniforms: Uniforms, index: int, words: Words, probability: float,
     return scores.size
 
 
-@np.errstate(all="ignore")
 def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
     """An index with probability exactly proportional to e^{-rate * score}: small scores are likely."""
     _check_coin(1.0, rate, 0)
-
-    def bounds(bits: int) -> list[tuple[int, int]]:
-        gaps = (scores - scores.min()).tolist()
-        exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps)}
-        return [exact[gap] for gap in gaps]
-
+    bounds = partial(_softmax_bounds, rate, scores)
     if uniforms.decide is None and kernels.compiled is not None and scores.flags.c_contiguous:
         index, word = uniforms.take_one()
         found: int = kernels.compiled.softmax(scores, rate, (word >> 11) * _WHOLE, _draw_margin(scores.size))
         return found if found >= 0 else _exact_draw(uniforms.digits(index, word), bounds)
-    return _draw(uniforms, np.exp((scores - scores.min()) * -rate), bounds)
+    with np.errstate(all="ignore"):
+        return _draw(uniforms, np.exp((scores - scores.min()) * -rate), bounds)
 
 
 @np.errstate(all="ignore")
@@ -195,6 +190,13 @@ def _draw(
     if found < size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
         return found
     return _exact_draw(uniforms.digits(index, word), bounds)
+
+
+def _softmax_bounds(rate: float, scores: IntArray, bits: int) -> list[tuple[int, int]]:
+    """Enclose 2^bits times the weights of `draw_softmax`."""
+    gaps = (scores - scores.min()).tolist()
+    exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps)}
+    return [exact[gap] for gap in gaps]
 
 
 def _draw_margin(size: int) -> float:

@@ -148,7 +148,7 @@ class ScheduledExpertsLearner(ExpertLearner):
 
     def __init__(self, plan: ScheduledExperts, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._rate = plan.eta / LOSS_UNITS
+        self._rate, self._batch, self._rounds = plan.eta / LOSS_UNITS, plan.batch, plan.rounds
         self._total = np.zeros(self._n, dtype=np.int64)
         self._choice = Uniforms.from_streams(randomness, "draw")
         self._action = draw_softmax(self._choice, self._rate, self._total)
@@ -165,7 +165,7 @@ class ScheduledExpertsLearner(ExpertLearner):
     def _absorb(self, losses: FloatArray) -> None:
         self._add_units(losses, self._total)
         finished = self._round + 1
-        if finished % self.plan.batch == 0 and finished < self.plan.rounds:
+        if finished % self._batch == 0 and finished < self._rounds:
             self._move(draw_softmax(self._choice, self._rate, self._total))
 
 

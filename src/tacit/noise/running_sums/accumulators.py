@@ -548,6 +548,37 @@ class BufferedAccumulator(Accumulator):
         self._buffers = np.zeros((self._omega.size, self.dimension))
         self._weights = self._omega[:, None]
         self._products = np.empty(self._buffers.shape)
+        # A single column would be added up in another order, and floats are for simulation.
+        self._in_steps = grid is not None and self.dimension > 1
+        self._in_c = None if grid is None else _record_in_c(grid.records, grid.units)
+
+    def add(self, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
+        if kernels.compiled is not None and self._in_c is not None and sensitivity == 1.0 and self._sensitivity <= 1.0:
+            sums = self._add_in_c(x, *self._in_c)
+            if sums is not None:
+                self._sensitivity = 1.0
+                return sums
+        return super().add(x, sensitivity)
+
+    def _add_in_c(self, x: FloatArray, name: str, size: tuple[float, ...]) -> FloatArray | None:
+        """Take the step in C, or change nothing and give None."""
+        source, draws = self._source, self._noise
+        if not (self._in_steps and type(x) is np.ndarray and isinstance(source, PooledNoise)):
+            return None
+        # Audits and tests hand in other draws.
+        if not (type(draws) is partial and draws.func is next_draws and draws.args == (source,)):
+            return None
+        start, stop = source.given, source.given + self.dimension
+        if stop > source.pool.size or source.home != Process.number or self._step >= self._steps:
+            return None
+        sums = np.empty(self.dimension)
+        kept = (self._omega, self._theta, self._buffers, self._sum, self._worth)
+        source.given = stop  # before they are used: an interrupt may lose draws, never repeat them
+        if not getattr(kernels.compiled, name)(x, *size, source.pool, start, *kept, sums):
+            source.given = start  # nothing was used
+            return None
+        self._step += 1
+        return sums
 
     def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
         buffers = self._buffers
@@ -560,8 +591,7 @@ class BufferedAccumulator(Accumulator):
         return added
 
     def _advance_many(self, records: FloatArray, fresh: FloatArray, stretch: float, sums: FloatArray) -> None:
-        # A single column would be added up in another order, and floats are for simulation.
-        if self._grid is None or stretch != 1.0 or self.dimension == 1 or kernels.compiled is None:
+        if not self._in_steps or stretch != 1.0 or kernels.compiled is None:
             super()._advance_many(records, fresh, stretch, sums)
             return
         self._step += len(records)
@@ -572,6 +602,13 @@ class BufferedAccumulator(Accumulator):
 
     def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
         self._buffers[:] = self._fitting(state, "buffers", len(self._buffers))
+
+
+def _record_in_c(records: Records, units: int) -> tuple[str, tuple[float, ...]] | None:
+    """Name the function in C that makes such records whole, and its sizes (None: there is none)."""
+    if type(records) is LossRecords:
+        return "add_loss_record", (float(units),)
+    return ("add_vector_record", (records.norm, float(units))) if type(records) is VectorRecords else None
 
 
 class SquareRootAccumulator(Accumulator):
