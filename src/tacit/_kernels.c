@@ -388,7 +388,8 @@ static PyObject *play_until_lost(PyObject *self, PyObject *const *args, Py_ssize
         return refused(a, 4, "");
     Py_ssize_t first = PyLong_AsSsize_t(args[2]), held = PyLong_AsSsize_t(args[3]), batch = PyLong_AsSsize_t(args[8]);
     double low = PyFloat_AsDouble(args[6]), high = PyFloat_AsDouble(args[7]);
-    double stay = PyFloat_AsDouble(args[9]), rate = PyFloat_AsDouble(args[10]), margin = PyFloat_AsDouble(args[12]), *copy = DOUBLES(a[3]);
+    double stay = PyFloat_AsDouble(args[9]), rate = PyFloat_AsDouble(args[10]), margin = PyFloat_AsDouble(args[12]);
+    double *copy = DOUBLES(a[3]);
     int relative = PyObject_IsTrue(args[11]), end = KEPT;
     Py_ssize_t n = ITEMS(a[1], 8), rows = ITEMS(a[0], 8) / n, row = first;
     if (PyErr_Occurred() || a[0].view.ndim != 2 || a[0].view.shape[1] != n || first < 0 || first > rows || held < 0 ||
@@ -624,7 +625,7 @@ static PyObject *add_loss_record(PyObject *self, PyObject *const *args, Py_ssize
     return PyErr_Occurred() ? NULL : step_added(args + 2, args[0], 0.0, units);
 }
 
-/* add_vector_record(vector, norm, units, pool, start, omega, theta, buffers, sum, worth, out) -> whether it was added. */
+/* add_vector_record(vector, norm, units, pool, start, omega, theta, buffers, sum, worth, out) -> whether it was. */
 static PyObject *add_vector_record(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     (void)self;
     if (!counted(nargs, 11))
@@ -662,8 +663,8 @@ static PyObject *leader(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 
 /* ---- arms ------------------------------------------------------------------------------------------------------ */
 
-/* tsallis(scores, weights, level, arm, mean, scale, following, exponent, kappa, overshoot, lowered, smallest, tolerance,
-   steps) -> the next level; see `batched_tsallis.leader`. */
+/* tsallis(scores, weights, level, arm, mean, scale, following, exponent, kappa, overshoot, lowered, smallest,
+   tolerance, steps) -> the next level; see `batched_tsallis.leader`. */
 static PyObject *tsallis(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     Array a[2] = {{.held = 0}, {.held = 0}};
     (void)self;
@@ -757,7 +758,8 @@ static PyObject *weights(PyObject *self, PyObject *const *args, Py_ssize_t nargs
 
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 static PyMethodDef methods[] = {
-    FAST(check_losses), FAST(add_losses), FAST(sum_losses), FAST(play_until_lost), FAST(softmax), FAST(decode), FAST(resolve),
+    FAST(check_losses), FAST(add_losses), FAST(sum_losses), FAST(play_until_lost), FAST(softmax),
+    FAST(decode), FAST(resolve),
     FAST(add_loss_record), FAST(add_vector_record), FAST(leader),
     FAST(buffered),   FAST(tsallis),    FAST(weights),         {"use", use, METH_O, NULL}, {NULL, NULL, 0, NULL}};
 

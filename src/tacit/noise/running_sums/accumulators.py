@@ -393,6 +393,9 @@ class Accumulator(ABC):
         On a lattice longer vectors are shortened to that size; without one, that `x` is finite and inside its
         sensitivity is for the caller to enforce.
         """
+        sums = None if kernels.compiled is None else self._add_in_c(x, sensitivity)
+        if sums is not None:
+            return sums
         self._check_room(1)
         sensitivity = self._check_sensitivity(sensitivity)
         if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._sum.shape:
@@ -404,6 +407,10 @@ class Accumulator(ABC):
         self._step += 1
         self._include(record, fresh, stretch)
         return self._sum * self._worth
+
+    def _add_in_c(self, x: FloatArray, sensitivity: float) -> FloatArray | None:
+        """Take the whole step in C, or change nothing and give None."""
+        return None
 
     def add_many(self, rows: FloatArray, sensitivity: float = 1.0) -> FloatArray:
         """Add rows one after the other and return the noisy sum after each: what `add` would return, bit for bit."""
@@ -552,16 +559,10 @@ class BufferedAccumulator(Accumulator):
         self._in_steps = grid is not None and self.dimension > 1
         self._in_c = None if grid is None else _record_in_c(grid.records, grid.units)
 
-    def add(self, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
-        if kernels.compiled is not None and self._in_c is not None and sensitivity == 1.0 and self._sensitivity <= 1.0:
-            sums = self._add_in_c(x, *self._in_c)
-            if sums is not None:
-                self._sensitivity = 1.0
-                return sums
-        return super().add(x, sensitivity)
-
-    def _add_in_c(self, x: FloatArray, name: str, size: tuple[float, ...]) -> FloatArray | None:
-        """Take the step in C, or change nothing and give None."""
+    def _add_in_c(self, x: FloatArray, sensitivity: float) -> FloatArray | None:
+        if self._in_c is None or sensitivity != 1.0 or self._sensitivity > 1.0:
+            return None
+        name, size = self._in_c
         source, draws = self._source, self._noise
         if not (self._in_steps and type(x) is np.ndarray and isinstance(source, PooledNoise)):
             return None
@@ -578,6 +579,7 @@ class BufferedAccumulator(Accumulator):
             source.given = start  # nothing was used
             return None
         self._step += 1
+        self._sensitivity = 1.0
         return sums
 
     def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
