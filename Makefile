@@ -10,7 +10,7 @@ UV := $(BIN)/uv
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
 
-.PHONY: setup lock pins check test test-all test-spark demo bench bench-peers mutants faults attacks docs wheel clean
+.PHONY: setup lock pins check test test-numpy test-all test-spark demo bench bench-peers mutants faults attacks docs wheel clean
 
 setup: $(READY)
 
@@ -48,6 +48,10 @@ check: $(READY)
 
 test: $(READY)
 	$(BIN)/pytest -n 2 -m 'not slow' -q
+
+# What has loops in C, once more without them.
+test-numpy: $(READY)
+	TACIT_KERNELS=numpy $(BIN)/pytest -n 2 -m 'not slow' -q tests/test_kernels.py tests/algorithms/experts tests/algorithms/arms/test_tsallis_leader.py tests/noise
 
 test-all: $(READY)
 	$(BIN)/pytest -n 2 -q

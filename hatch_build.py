@@ -3,6 +3,7 @@
 The module uses Python's limited API of 3.11: one file serves that version and all later ones.
 """
 
+import os
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -42,8 +43,8 @@ class Kernels(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def compiled(source: Path, target: Path, *flags: str) -> str:
-    """Compile the file with the compiler that this Python names, and say what went wrong (nothing: "")."""
-    command = split(sysconfig.get_config_var("CC") or "")
+    """Compile the file with the compiler of the environment or of this Python, and say what went wrong (nothing: "")."""
+    command = split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "")
     if not command or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python names no C compiler, or has no limited API."
     apple = ("-undefined", "dynamic_lookup") if sysconfig.get_platform().startswith("macosx") else ()

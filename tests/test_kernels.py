@@ -229,6 +229,7 @@ def test_a_process_can_do_without():
 
 def test_without_a_compiler_the_build_says_why(monkeypatch, tmp_path):
     source, target = ROOT / "src" / "tacit" / "_kernels.c", tmp_path / "x.so"
+    monkeypatch.delenv("CC", raising=False)
     for compiler, reason in (
         ("no-such-compiler", "no-such-compiler"),
         ("false", "failed"),
