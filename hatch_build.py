@@ -43,7 +43,7 @@ class Kernels(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def compiled(source: Path, target: Path, *flags: str) -> str:
-    """Compile the file with the compiler of the environment or of this Python, and say what went wrong (nothing: "")."""
+    """Compile the file with the compiler of the environment or of this Python; say what went wrong (nothing: "")."""
     command = split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "")
     if not command or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "this Python names no C compiler, or has no limited API."

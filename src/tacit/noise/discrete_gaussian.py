@@ -89,11 +89,12 @@ def gaussian_thresholds() -> tuple[int, ...]:
 
 @cache
 def gaussian_table() -> GaussianTable:
-    """The table, made at its first use (a tenth of a second)."""
+    """The table, made at its first use."""
     thresholds = gaussian_thresholds()
-    edges = [g << (TABLE_BITS - 16) for g in range(2**16 + 1)]
-    first = np.array([bisect_right(thresholds, edge) for edge in edges])
-    last = np.array([bisect_right(thresholds, edge - 1) for edge in edges[1:]])
+    cells, shift = np.arange(2**16 + 1), TABLE_BITS - 16
+    # C <= g 2^176 if and only if ceil(C / 2^176) <= g, and C < (g + 1) 2^176 if and only if floor(C / 2^176) <= g.
+    first = np.searchsorted(np.array([-(-threshold >> shift) for threshold in thresholds]), cells, side="right")
+    last = np.searchsorted(np.array([threshold >> shift for threshold in thresholds]), cells[:-1], side="right")
     guide = np.where(first[:-1] == last, last - LARGEST, UNDECIDED)
     high = [threshold >> (TABLE_BITS - 64) for threshold in thresholds[:-1]]
     return GaussianTable(
