@@ -96,6 +96,43 @@ INLINE int32_t add_whole_body(const double *restrict losses, Py_ssize_t n, int64
 FOR_LEVELS(int32_t, add_whole, (const double *restrict losses, Py_ssize_t n, int64_t *restrict total),
            (losses, n, total))
 
+/* A lazy chain in its loop: what its coins depend on, and where it stands. */
+typedef struct {
+    double low, high, stay, rate, margin;
+    Py_ssize_t batch, held, row;
+    int relative, end;
+    int64_t score;
+} Chain;
+
+/* Play rows until a coin is lost or undecided, a loss is bad, or the rows end. Each row is copied before it is read. */
+INLINE int play_rows_body(const double *block, Py_ssize_t rows, Py_ssize_t n, double *restrict copy,
+                          int64_t *restrict total, const uint64_t *words, Chain *chain) {
+    int unit = chain->low == 0.0 && chain->high == 1.0;
+    for (; chain->row < rows;) {
+        memcpy(copy, block + chain->row * n, (size_t)n * sizeof(double));
+        if (!inside_body(copy, n, chain->low, chain->high))
+            return BAD;
+        if (!unit)
+            rescale_body(copy, n, chain->low, chain->high - chain->low);
+        int32_t least = add_whole_body(copy, n, total);
+        chain->score += (int64_t)(copy[chain->held] * UNITS) - (chain->relative ? least : 0);
+        if (++chain->row % chain->batch != 0)
+            continue;
+        double share = (double)(words[chain->row / chain->batch - 1] >> 11) * WHOLE;
+        double gap = share - chain->stay * exp(-((double)chain->score * chain->rate));
+        if (!(fabs(gap) > chain->margin))
+            return OPEN;
+        if (gap > 0.0)
+            return LOST;
+        chain->score = 0;
+    }
+    return KEPT;
+}
+FOR_LEVELS(int, play_rows,
+           (const double *block, Py_ssize_t rows, Py_ssize_t n, double *restrict copy, int64_t *restrict total,
+            const uint64_t *words, Chain *chain),
+           (block, rows, n, copy, total, words, chain))
+
 /* e^{-x} for x >= 0 within 2^-49; below e^{-708} it is e^{-708}. */
 INLINE double exp_minus(double x) {
     const double magic = 0x1.8p52;
@@ -386,47 +423,25 @@ static PyObject *play_until_lost(PyObject *self, PyObject *const *args, Py_ssize
     if (!taken(&a[0], args[0], 'd', 0, 1) || !taken(&a[1], args[4], 'q', 1, 1) || !taken(&a[2], args[5], 'Q', 0, 0) ||
         !taken(&a[3], args[1], 'd', 1, ITEMS(a[1], 8)))
         return refused(a, 4, "");
-    Py_ssize_t first = PyLong_AsSsize_t(args[2]), held = PyLong_AsSsize_t(args[3]), batch = PyLong_AsSsize_t(args[8]);
-    double low = PyFloat_AsDouble(args[6]), high = PyFloat_AsDouble(args[7]);
-    double stay = PyFloat_AsDouble(args[9]), rate = PyFloat_AsDouble(args[10]), margin = PyFloat_AsDouble(args[12]);
-    double *copy = DOUBLES(a[3]);
-    int relative = PyObject_IsTrue(args[11]), end = KEPT;
-    Py_ssize_t n = ITEMS(a[1], 8), rows = ITEMS(a[0], 8) / n, row = first;
-    if (PyErr_Occurred() || a[0].view.ndim != 2 || a[0].view.shape[1] != n || first < 0 || first > rows || held < 0 ||
-        held >= n || batch < 1 || first % batch != 0 || ITEMS(a[2], 8) < rows / batch || !ranged(low, high))
+    Chain chain = {.low = PyFloat_AsDouble(args[6]),
+                   .high = PyFloat_AsDouble(args[7]),
+                   .stay = PyFloat_AsDouble(args[9]),
+                   .rate = PyFloat_AsDouble(args[10]),
+                   .margin = PyFloat_AsDouble(args[12]),
+                   .batch = PyLong_AsSsize_t(args[8]),
+                   .held = PyLong_AsSsize_t(args[3]),
+                   .row = PyLong_AsSsize_t(args[2]),
+                   .relative = PyObject_IsTrue(args[11])};
+    Py_ssize_t n = ITEMS(a[1], 8), rows = ITEMS(a[0], 8) / n;
+    if (PyErr_Occurred() || a[0].view.ndim != 2 || a[0].view.shape[1] != n || chain.row < 0 || chain.row > rows ||
+        chain.held < 0 || chain.held >= n || chain.batch < 1 || chain.row % chain.batch != 0 ||
+        ITEMS(a[2], 8) < rows / chain.batch || !ranged(chain.low, chain.high))
         return refused(a, 4, "block, totals, words and range do not fit");
-    int unit = low == 0.0 && high == 1.0;
-    int64_t score = 0;
     Py_BEGIN_ALLOW_THREADS
-    for (; row < rows; row++) {
-        memcpy(copy, DOUBLES(a[0]) + row * n, (size_t)n * sizeof(double));
-        if (!RUN(inside)(copy, n, low, high)) {
-            end = BAD;
-            break;
-        }
-        if (!unit)
-            RUN(rescale)(copy, n, low, high - low);
-        int32_t least = RUN(add_whole)(copy, n, INTEGERS(a[1]));
-        score += (int64_t)(copy[held] * UNITS) - (relative ? least : 0);
-        if ((row + 1) % batch == 0) {
-            uint64_t word = WORDS(a[2])[row / batch];
-            double gap = (double)(word >> 11) * WHOLE - stay * exp(-((double)score * rate));
-            if (!(fabs(gap) > margin)) {
-                end = OPEN;
-                row++;
-                break;
-            }
-            if (!(gap < 0.0)) {
-                end = LOST;
-                row++;
-                break;
-            }
-            score = 0;
-        }
-    }
+    chain.end = RUN(play_rows)(DOUBLES(a[0]), rows, n, DOUBLES(a[3]), INTEGERS(a[1]), WORDS(a[2]), &chain);
     Py_END_ALLOW_THREADS
     freed(a, 4);
-    return Py_BuildValue("inL", end, row, (long long)score);
+    return Py_BuildValue("inL", chain.end, chain.row, (long long)(chain.end == KEPT ? 0 : chain.score));
 }
 
 /* softmax(scores, rate, fraction, margin) -> the first j with fraction * sum < weight_0 + .. + weight_j, or -1 if the

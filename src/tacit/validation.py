@@ -4,7 +4,6 @@ Comparisons are written so that NaN fails them, and bool is never taken for a nu
 """
 
 from collections.abc import Callable, Collection, Iterator
-from copy import copy
 from dataclasses import fields
 from functools import cached_property
 from importlib import import_module
@@ -218,7 +217,7 @@ class Rows:
 
     def __getitem__(self, part: slice) -> "Rows":
         """A stretch of these rows, not read yet."""
-        stretch = copy(self)
+        stretch = type(self).__new__(type(self))
         stretch._rows = self._rows[part]
         return stretch
 

@@ -42,7 +42,8 @@ def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int =
     >>> coin(uniforms, 1.0), coin(uniforms, 0.5, rate=0.25, score=10**6)
     (True, False)
     """
-    _check_coin(probability, rate, score)
+    if not (0.0 < probability <= 1.0 and 0.0 <= rate <= LARGEST and score >= 0):  # the hot path makes no call
+        _check_coin(probability, rate, score)
     if uniforms.decide is not None:
         heads = probability * exp(-(score * rate))
         return uniforms.decide(lambda: (1 - heads, heads)) == 1
@@ -93,14 +94,17 @@ def first_lost(uniforms: Uniforms, index: int, words: Words, probability: float,
 
 def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
     """An index with probability exactly proportional to e^{-rate * score}: small scores are likely."""
-    _check_coin(1.0, rate, 0)
-    bounds = partial(_softmax_bounds, rate, scores)
+    if not 0.0 <= rate <= LARGEST:
+        _check_coin(1.0, rate, 0)
     if uniforms.decide is None and kernels.compiled is not None and scores.flags.c_contiguous:
         index, word = uniforms.take_one()
-        found: int = kernels.compiled.softmax(scores, rate, (word >> 11) * _WHOLE, _draw_margin(scores.size))
-        return found if found >= 0 else _exact_draw(uniforms.digits(index, word), bounds)
+        margin = DRAW_MARGIN + scores.size * DRAW_MARGIN_PER_WEIGHT
+        found: int = kernels.compiled.softmax(scores, rate, (word >> 11) * _WHOLE, margin)
+        if found < 0:
+            found = _exact_draw(uniforms.digits(index, word), partial(_softmax_bounds, rate, scores))
+        return found
     with np.errstate(all="ignore"):
-        return _draw(uniforms, np.exp((scores - scores.min()) * -rate), bounds)
+        return _draw(uniforms, np.exp((scores - scores.min()) * -rate), partial(_softmax_bounds, rate, scores))
 
 
 @np.errstate(all="ignore")
@@ -123,7 +127,7 @@ def weighted_draws(uniforms: Uniforms, index: int, words: Words, weights: FloatA
     sums = np.cumsum(weights)
     total = float(sums[-1])
     places = fractions(words) * total
-    margin = _draw_margin(len(sums)) * total
+    margin = (DRAW_MARGIN + len(sums) * DRAW_MARGIN_PER_WEIGHT) * total
     found = np.minimum(np.searchsorted(sums, places, side="right"), len(sums) - 1)
     near = (sums[found] - places <= margin) | ((found > 0) & (places - sums[found - 1] <= margin))
     for place in np.flatnonzero(near):
@@ -185,7 +189,7 @@ def _draw(
     sums = list(accumulate(weights)) if isinstance(weights, list) else np.cumsum(weights)
     size, total = len(sums), float(sums[-1])
     place = (word >> 11) * _WHOLE * total
-    margin = _draw_margin(size) * total
+    margin = (DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT) * total
     found = bisect_right(sums, place)
     if found < size and sums[found] - place > margin and (found == 0 or place - sums[found - 1] > margin):
         return found
@@ -197,11 +201,6 @@ def _softmax_bounds(rate: float, scores: IntArray, bits: int) -> list[tuple[int,
     gaps = (scores - scores.min()).tolist()
     exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps)}
     return [exact[gap] for gap in gaps]
-
-
-def _draw_margin(size: int) -> float:
-    """How far a sum of so many float weights may be off, for each unit of the sum."""
-    return DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT
 
 
 def _whole_weights(weights: FloatArray, bits: int) -> list[tuple[int, int]]:

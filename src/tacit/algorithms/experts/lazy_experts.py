@@ -168,7 +168,8 @@ class LazyExpertsLearner(LazyLearner):
     def _absorb(self, losses: FloatArray) -> None:
         self._held_loss += self._add_units(losses, self._total, self._relative)
         finished = self._round + 1
-        if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
+        deciding = self._cap is None or self._redraws < self._cap
+        if finished % self._batch == 0 and finished <= self._last_decision and deciding:
             if not coin(self._keep, self._stay, self._rate, self._held_loss):
                 self._draw()
             self._held_loss = 0

@@ -563,12 +563,11 @@ class BufferedAccumulator(Accumulator):
         if self._in_c is None or sensitivity != 1.0 or self._sensitivity > 1.0:
             return None
         name, size = self._in_c
-        source, draws = self._source, self._noise
-        if not (self._in_steps and type(x) is np.ndarray and isinstance(source, PooledNoise)):
+        draws = self._noise
+        # Audits and tests hand in other draws than those of a pool.
+        if not (type(draws) is partial and draws.func is next_draws and self._in_steps and type(x) is np.ndarray):
             return None
-        # Audits and tests hand in other draws.
-        if not (type(draws) is partial and draws.func is next_draws and draws.args == (source,)):
-            return None
+        source: PooledNoise = draws.args[0]
         start, stop = source.given, source.given + self.dimension
         if stop > source.pool.size or source.home != Process.number or self._step >= self._steps:
             return None
