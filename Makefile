@@ -10,7 +10,7 @@ UV := $(BIN)/uv
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
 
-.PHONY: setup lock pins check test test-all test-sdk test-spark demo bench bench-peers mutants faults attacks docs wheel clean
+.PHONY: setup lock pins check test test-numpy test-all test-sdk test-spark demo bench bench-peers mutants faults attacks docs wheel clean
 
 setup: $(READY)
 
@@ -22,7 +22,7 @@ $(UV):
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps $(PINNED) --requirement $(VENV)/uv.txt
 
 # Where the index is one that only pip is configured for, pip installs the same wheels, by the same hashes.
-$(READY): pyproject.toml requirements.lock | $(UV)
+$(READY): pyproject.toml requirements.lock hatch_build.py src/tacit/_kernels.c | $(UV)
 	$(UV) pip install --python $(BIN)/python $(PINNED) --requirement requirements.lock || \
 	$(BIN)/python -m pip install --disable-pip-version-check $(PINNED) --requirement requirements.lock
 	$(UV) pip install --python $(BIN)/python --quiet --offline --no-deps --no-build-isolation --editable .
@@ -48,6 +48,10 @@ check: $(READY)
 
 test: $(READY)
 	$(BIN)/pytest -n 2 -m 'not slow' -q
+
+# What has loops in C, once more without them.
+test-numpy: $(READY)
+	TACIT_KERNELS=numpy $(BIN)/pytest -n 2 -m 'not slow' -q tests/test_kernels.py tests/algorithms/experts tests/algorithms/arms/test_tsallis_leader.py tests/noise
 
 test-all: $(READY)
 	$(BIN)/pytest -n 2 -q

@@ -17,12 +17,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.writing.tables import tables
-from benchmarks.writing.targets import summary
+from benchmarks.writing.targets import in_ten_numbers, summary
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
 LATEST, PEERS = HERE / "latest.json", HERE / "peers.json"
-PACKAGES = ("numpy", "scipy", "randomgen", "numba", "scikit-learn", "river")
+PACKAGES = ("numpy", "scipy", "randomgen", "scikit-learn", "river")
 
 
 def main() -> None:
@@ -68,6 +68,7 @@ def page(latest: dict, peers: dict) -> str:
         "Ratios are between things measured in the same run. A number after ± is a standard deviation over seeds, or, "
         "for regret, the standard error of the mean.",
         "",
+        *in_ten_numbers(latest["results"]),
         *summary(latest["results"], peers),
         "## In one process",
         "",

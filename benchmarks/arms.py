@@ -1,18 +1,17 @@
-"""Speed and regret of learners of arms, beside river's bandits. Run: `python benchmarks/arms.py`.
+"""Speed and regret of learners of arms, beside river's bandits. Run: `python -m benchmarks.arms`.
 
 Ratios of times below 1: tacit is faster. "seconds" are those of a whole array run.
 """
 
-import os
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
 
 import numpy as np
 
+from benchmarks import WAYS, loops_in
 from tacit.algorithms.arms import BatchedTsallis, PhasedArms
 from tacit.environments.arms import BernoulliArms
-from tacit.noise.discrete_gaussian import SWITCH
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
 from tacit.runtime.plan import Plan
@@ -60,23 +59,19 @@ def tsallis() -> Plan:
 
 
 def both_ways(rows: np.ndarray) -> dict[str, Callable[[], Callable[[], None]]]:
-    """BatchedTsallis as it stands and, where numba is installed, compiled; the decisions are the same."""
+    """BatchedTsallis in C, where there was a compiler, and in Python; the decisions are the same."""
     plan = tsallis()
 
-    def making(wish: str) -> Callable[[], None]:
-        os.environ[SWITCH] = wish
-        play = playing(plan, rows)  # a learner asks when it starts, and after thousands of batches
-        playing(plan, rows[:4])()  # compiles
+    def making(way: str) -> Callable[[], None]:
+        play = playing(plan, rows)
 
         def switched() -> None:
-            os.environ[SWITCH] = wish
-            play()
-            del os.environ[SWITCH]
+            with loops_in(way):
+                play()
 
         return switched
 
-    ways = {"numba": "always", "numpy": "never"} if find_spec("numba") else {"numpy": "never"}
-    return {f"BatchedTsallis with {name}": lambda w=wish: making(w) for name, wish in ways.items()}
+    return {f"BatchedTsallis with {way}": lambda way=way: making(way) for way in WAYS}
 
 
 def array_run(plan: Plan, world: BernoulliArms, losses: np.ndarray) -> tuple[float, float]:

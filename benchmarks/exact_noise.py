@@ -1,16 +1,15 @@
 """What exact noise costs: draws in blocks and one by one, against float noise of the same generator.
 
 Both sides are measured in the same run, in turns. Rates above 1: exact noise is faster. A draw is one call, which gives
-a block of so many numbers. Run: `python benchmarks/exact_noise.py`.
+a block of so many numbers. Run: `python -m benchmarks.exact_noise`.
 """
 
-import os
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 
+from benchmarks import WAYS, loops_in
 from tacit.noise.cube import CubeNoise
-from tacit.noise.discrete_gaussian import SWITCH, DiscreteGaussian
+from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.discrete_laplace import DiscreteLaplace
 from tacit.noise.randomness import Randomness
 
@@ -23,13 +22,10 @@ def measure() -> dict[str, float]:
     """Rates of exact noise over those of float noise, in blocks, and microseconds of a draw of ten numbers."""
     floats = SOURCE.stream("floats")
     results = {}
-    for name, wish in (("numba", "always"), ("numpy", "never")):
-        if name == "numba" and find_spec("numba") is None:
-            continue
-        os.environ[SWITCH] = wish
-        results |= compared(f"gaussian with {name}", DiscreteGaussian.from_streams(SOURCE, "noise").draw,
-                            floats.standard_normal)  # fmt: skip
-    del os.environ[SWITCH]
+    for name in WAYS:
+        with loops_in(name):
+            results |= compared(f"gaussian with {name}", DiscreteGaussian.from_streams(SOURCE, "noise").draw,
+                                floats.standard_normal)  # fmt: skip
     laplace = DiscreteLaplace.from_streams(SOURCE, "noise", RATE).draw
     results |= compared("two-sided geometric", laplace, lambda count: floats.laplace(0.0, 1.0, count))
     cube = CubeNoise.from_streams(SOURCE, "noise", RATE, 10).draw

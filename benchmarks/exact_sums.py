@@ -1,23 +1,21 @@
 """What sums on a lattice cost: learners that play round by round and in arrays, against float64 noise.
 
 Both sides are measured in the same run, in turns. Speeds above 1: exact sums are faster.
-Run: `python benchmarks/exact_sums.py`.
+Run: `python -m benchmarks.exact_sums`.
 """
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from benchmarks import WAYS, loops_in
 from tacit import Convex, Experts, Randomness
 from tacit.algorithms import HedgeOnSums, PrivateFTRL
 from tacit.domains import Ball
 from tacit.losses import LinearLoss
-from tacit.noise.discrete_gaussian import SWITCH
 
 TARGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "numerics": "exact"}
 ROUNDS = 2000
@@ -28,16 +26,13 @@ def measure() -> dict[str, float]:
     hedges = {n: HedgeOnSums.calibrate(Experts(n=n, horizon=10**6), **TARGET) for n in (10, 1000)}
     leader = PrivateFTRL.calibrate(Convex(domain=Ball(10), loss=LinearLoss(), horizon=10**6), **TARGET)
     results = {}
-    for name, wish in (("numba", "always"), ("numpy", "never")):
-        if name == "numba" and find_spec("numba") is None:
-            continue
-        os.environ[SWITCH] = wish
-        for n, plan in hedges.items():
-            results[f"play and observe, N={n}, HedgeOnSums with {name}"] = ratio(plan, n, loop)
-        results[f"play and observe, N=10, PrivateFTRL with {name}"] = ratio(leader, 10, loop)
-        for n, plan in hedges.items():
-            results[f"array, N={n}, HedgeOnSums with {name}"] = ratio(plan, n, array)
-    del os.environ[SWITCH]
+    for name in WAYS:
+        with loops_in(name):
+            for n, plan in hedges.items():
+                results[f"play and observe, N={n}, HedgeOnSums with {name}"] = ratio(plan, n, loop)
+            results[f"play and observe, N=10, PrivateFTRL with {name}"] = ratio(leader, 10, loop)
+            for n, plan in hedges.items():
+                results[f"array, N={n}, HedgeOnSums with {name}"] = ratio(plan, n, array)
     return {f"exact speed / float speed, {key}": value for key, value in results.items()}
 
 

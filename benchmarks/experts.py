@@ -3,16 +3,14 @@
 Numbers are times over that of the other; what is wanted stands in their names.
 """
 
-import os
 import tracemalloc
-from importlib.util import find_spec
 from time import perf_counter, process_time
 
 import numpy as np
 
 import tacit
+from benchmarks import WAYS, loops_in
 from tacit import Randomness
-from tacit.noise.discrete_gaussian import SWITCH
 
 
 def measure() -> dict[str, float]:
@@ -22,31 +20,28 @@ def measure() -> dict[str, float]:
         results[f"play/observe K={n}, times river eps-greedy ({target})"] = loop_against_river(n, rounds)
     results["HedgeOnSums array run K=10, times its own play/observe loop"] = hedge_array()
     results["extra peak memory of 2e6 rounds over 1e5 rounds, MB (flat: about 0)"] = memory()
-    # Last, since a process that has seen so many losses compiles its loops.
     for (name, most), ratio in array_runs().items():
         results[f"array run 1e5 x 1e3 with {name}, times one losses.sum() (at most {most:g})"] = ratio
     return results
 
 
 def array_runs(rounds: int = 100_000, n: int = 1000, repeats: int = 4) -> dict[tuple[str, float], float]:
-    """With numpy alone and compiled, in turns."""
+    """In C and in numpy, in turns."""
     losses = np.random.default_rng(0).random((rounds, n))
     plan = tacit.algorithms.LazyExperts.calibrate(tacit.Experts(n=n, horizon=rounds), epsilon=1.0, delta=1e-6)
-    ways = {("numpy", 3.0): "never"} | ({("numba", 1.5): "always"} if find_spec("numba") else {})
-    times: dict[tuple[str, float], list[float]] = {way: [] for way in ways}
+    limits = {"C": 1.6, "numpy": 3.0}
+    times: dict[tuple[str, float], list[float]] = {(name, limits[name]): [] for name in WAYS}
     floor = []
     for repeat in range(repeats):
         start = process_time()
         losses.sum()
         floor.append(process_time() - start)
-        for way, wish in ways.items():
-            os.environ[SWITCH] = wish
-            plan.start(Randomness.replayable(0)).run(losses[:1000])  # compiles
-            learner = plan.start(Randomness.replayable(repeat))
-            start = process_time()
-            learner.run(losses)
-            times[way].append(process_time() - start)
-            del os.environ[SWITCH]
+        for (name, _), seen in times.items():
+            with loops_in(name):
+                learner = plan.start(Randomness.replayable(repeat))
+                start = process_time()
+                learner.run(losses)
+                seen.append(process_time() - start)
     return {way: min(seen) / min(floor) for way, seen in times.items()}
 
 

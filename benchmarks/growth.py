@@ -7,7 +7,6 @@ that fixed costs still count at these sizes, or that a bound is generous. A loga
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,6 @@ from threadpoolctl import threadpool_limits
 import tacit.noise.source as draws
 from benchmarks.growing import around, learners
 from benchmarks.growing.case import Case, exponent, measured, promised
-from tacit.noise.discrete_gaussian import SWITCH
 
 PAGE = Path(__file__).parents[1] / "docs" / "growth.md"
 COLUMNS = {"microseconds": 0, "KB of memory": 1, "KB of state": 2}  # of the formulas of a row
@@ -50,17 +48,13 @@ def read_formulas(text: str) -> dict[str, list[str]]:
 
 @contextmanager
 def steady() -> Iterator[None]:
-    """Nothing is compiled on the way, one thread does it all, and pools of draws begin at their last, constant size."""
-    wish, first = os.environ.get(SWITCH), draws.FIRST_POOL
-    os.environ[SWITCH], draws.FIRST_POOL = "never", draws.POOL
+    """One thread does it all, and pools of draws begin at their last, constant size."""
+    first, draws.FIRST_POOL = draws.FIRST_POOL, draws.POOL
     try:
         with threadpool_limits(1):  # of linear algebra: those that wait for each other take processor time too
             yield
     finally:
         draws.FIRST_POOL = first
-        os.environ.pop(SWITCH)
-        if wish is not None:
-            os.environ[SWITCH] = wish
 
 
 if __name__ == "__main__":

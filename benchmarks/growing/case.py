@@ -1,9 +1,8 @@
 """A thing that grows with one size: what is measured at each size, and the power of the size that fits.
 
-Time is that of the processor, the least of several runs, so that what else goes on hardly counts; numba is left out,
-since a process that compiles in the middle of a run would fit a curve through the compiler. Memory is the peak of what
-Python and numpy allocate, in a run of its own, without what is handed over (plan and feedback). A state is the text
-that a store writes, or what the case says instead; the largest that was seen on the way.
+Time is that of the processor, the least of several runs, so that what else goes on hardly counts. Memory is the peak of
+what Python and numpy allocate, in a run of its own, without what is handed over (plan and feedback). A state is the
+text that a store writes, or what the case says instead; the largest that was seen on the way.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ Comparisons are written so that NaN fails them, and bool is never taken for a nu
 """
 
 from collections.abc import Callable, Collection, Iterator
-from copy import copy
 from dataclasses import fields
 from functools import cached_property
 from importlib import import_module
@@ -218,13 +217,19 @@ class Rows:
 
     def __getitem__(self, part: slice) -> "Rows":
         """A stretch of these rows, not read yet."""
-        stretch = copy(self)
+        stretch = type(self).__new__(type(self))
         stretch._rows = self._rows[part]
         return stretch
 
     def read(self) -> FloatArray:
         """All of these rows, as a new contiguous array."""
         return self._rows.astype(np.float64, order="C")
+
+    def shared(self) -> FloatArray:
+        """All of these rows for a loop in C that copies each one before it looks at it: a copy only if it must be."""
+        rows = self._rows
+        plain = type(rows) is np.ndarray and rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned
+        return rows if plain else self.read()
 
     def blocks(self) -> Iterator[FloatArray]:
         """All of these rows in order, read in blocks that stay in cache."""

@@ -1,6 +1,7 @@
 """Learners: play, observe, run, states, in any order and with any feedback."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -144,12 +145,15 @@ LATE = {
 }
 
 
+late = cache(lambda name: LATE[name]())
+
+
 @pytest.mark.parametrize("name", LATE)
 @examples(15)
 @given(data=st.data())
 def test_slots(name, data):
     """Rounds are decided and settled, or not, in any order, with any feedback; what is refused changes nothing."""
-    learner, good = LATE[name]().start(tacit.Randomness.replayable(3)), good_rows(name)
+    learner, good = late(name).start(tacit.Randomness.replayable(3)), good_rows(name)
     for number in range(10):
         decision = attempt(learner.decide)
         assert isinstance(decision, tacit.Decision)

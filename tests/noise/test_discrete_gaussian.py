@@ -1,4 +1,4 @@
-"""The sampler reads exactly the bits it should, in numpy and numba, in any blocks, and has the law it should."""
+"""The sampler reads exactly the bits it should, in numpy and in C, in any blocks, and has the law it should."""
 
 import mpmath
 import numpy as np
@@ -21,21 +21,12 @@ WEIGHTS = (1, 128, 16384, 2097152)
 FALSE_ALARM = 1e-6
 
 
-@pytest.fixture(params=["never", "always"])
-def kernel(request, monkeypatch):
-    """Each test with numpy and with numba."""
-    if request.param == "always":
-        pytest.importorskip("numba")
-    monkeypatch.setenv(digits.SWITCH, request.param)
-    return digits.PLAIN if request.param == "never" else digits.compiled()
-
-
 def test_constants():
     assert SIGMA_SQUARED == 288247969411563520
     assert LARGEST_DRAW == 8928120960
 
 
-def test_published_draws(kernel):
+def test_published_draws(way):
     assert gaussian(3).draw(4).tolist() == [468316104, -14749541, -152596898, -1048640236]
 
 
@@ -43,13 +34,13 @@ def test_published_draws(kernel):
     ("word", "z"),
     [(0x0123456789ABCDEF, -1407644452), (0x00FF00FF00FF00FF, -1439405865), (0x8000800080008000, 0)],
 )
-def test_published_words(kernel, word, z):
-    sums, places = kernel.decode(np.array([word], dtype=np.uint64))
+def test_published_words(way, word, z):
+    sums, places = digits.decode(np.array([word], dtype=np.uint64))
     assert (sums.tolist(), places.tolist()) == ([z], [])
 
 
-def test_undecided_digits_are_named_lowest_first(kernel):
-    _, places = kernel.decode(np.array([0, 0x7FCC8033123456AA], dtype=np.uint64))
+def test_undecided_digits_are_named_lowest_first(way):
+    _, places = digits.decode(np.array([0, 0x7FCC8033123456AA], dtype=np.uint64))
     assert places.tolist()[-2:] == [6, 7]
 
 
@@ -81,7 +72,7 @@ def expected(uniforms):
 
 
 @pytest.mark.parametrize("offset", [-1, 0, 1, 2**100, -(2**100), 2**140, -(2**140)])
-def test_every_threshold_is_found(kernel, offset):
+def test_every_threshold_is_found(way, offset):
     """Uniforms at and beside every threshold: what bisection on the integers says."""
     uniforms = [min(max(c + offset, 0), 2**192 - 1) for c in gaussian_table().thresholds[:-1]]
     source, draws = planted_source(uniforms)
@@ -89,14 +80,14 @@ def test_every_threshold_is_found(kernel, offset):
     assert [stream.left for stream in source._streams] == [[], [], []]
 
 
-def test_extreme_words(kernel):
+def test_extreme_words(way):
     uniforms = [0, 2**192 - 1, 2**64, 2**192 - 2**128] * 2
     _, draws = planted_source(uniforms)
     np.testing.assert_array_equal(draws, expected(uniforms))
     assert planted_source([2**192 - 1] * 4)[1].tolist() == [LARGEST_DRAW]
 
 
-def test_blocks_and_loops_draw_the_same(kernel):
+def test_blocks_and_loops_draw_the_same(way):
     whole = gaussian().draw(40_000)
     source = gaussian()
     sizes = [1, 0, 10, 7, 256, 1000, 3, 16_384, 20_000]
@@ -104,25 +95,8 @@ def test_blocks_and_loops_draw_the_same(kernel):
     np.testing.assert_array_equal(pieces, whole[: pieces.size])
 
 
-def test_numba_draws_what_numpy_draws(monkeypatch):
-    pytest.importorskip("numba")
-    monkeypatch.setenv(digits.SWITCH, "never")
-    plain = gaussian(9).draw(200_000)
-    monkeypatch.setenv(digits.SWITCH, "always")
-    np.testing.assert_array_equal(gaussian(9).draw(200_000), plain)
-
-
-def test_numba_takes_over_only_when_it_pays(monkeypatch):
-    pytest.importorskip("numba")
-    monkeypatch.delenv(digits.SWITCH, raising=False)
-    monkeypatch.setattr(digits, "_decoded", 0)
-    assert digits.kernels(1) is digits.PLAIN
-    assert digits.kernels(digits.WARM_UP) is digits.compiled()
-    monkeypatch.setenv(digits.SWITCH, "never")
-    assert digits.kernels(1) is digits.PLAIN
-    monkeypatch.setenv(digits.SWITCH, "sometimes")
-    with pytest.raises(ValueError, match="TACIT_NUMBA"):
-        digits.kernels(1)
+def test_the_loops_in_c_draw_what_numpy_draws(both_ways):
+    np.testing.assert_array_equal(*both_ways(lambda: gaussian(9).draw(200_000)))
 
 
 def base_draws(count):

@@ -385,7 +385,7 @@ def test_calibration_meets_its_target_or_says_that_it_cannot(algorithm, problem)
         _ = algorithm.calibrate(problem, epsilon=1.0, delta=1e-60).guarantee  # epochs are planned when they begin
 
 
-@pytest.mark.parametrize("target", [(700.0, 1e-6), (1.0, 1e-250)])
+@pytest.mark.parametrize("target", [pytest.param((700.0, 1e-6), marks=pytest.mark.slow), (1.0, 1e-250)])
 def test_extreme_targets_are_compared_or_refused(target):
     problem = tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=100)
     try:

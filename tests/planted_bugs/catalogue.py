@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attacks.rows import LAWS
+from tacit import kernels
 from tacit.auditing.report import Finding
 from tacit.auditing.script import swapped
 
@@ -41,8 +42,8 @@ class Control:
     row: str = LAWS
 
     def killed(self) -> bool:
-        """Whether the attack finds the planted bug."""
-        with self.plant():
+        """Whether the attack finds the planted bug; bugs are planted in Python, so no loop may run in C."""
+        with swapped((kernels, "compiled", None)), self.plant():
             return self.attack().violation
 
     def quiet(self) -> bool:

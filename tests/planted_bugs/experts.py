@@ -6,7 +6,7 @@ from math import exp
 from typing import Any
 
 from planted_bugs.catalogue import Control, both, swap
-from tacit.algorithms.experts import l2p
+from tacit.algorithms.experts import expert_plan, l2p
 from tacit.algorithms.experts import lazy_experts as lazy
 from tacit.algorithms.experts import scheduled_experts as scheduled
 from tacit.auditing import attacks
@@ -15,7 +15,7 @@ from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.tapes import epochs
 from tacit.noise.exact_draws import coin, draw_softmax
-from tacit.noise.lattice import LOSS_UNITS, quantise_losses, sum_quantised
+from tacit.noise.lattice import LOSS_UNITS, quantise_losses
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
 from tacit.runtime import doubling
@@ -77,14 +77,11 @@ def _absorb(decide: Any) -> Any:
 
     def build(honest: Any) -> Any:
         def absorb(self: lazy.LazyExpertsLearner, losses: Any) -> None:
-            self._rows[self._filled] = losses
-            self._filled += 1
-            held = int(losses.item(self._action) * LOSS_UNITS)
+            held = self._add_units(losses, self._total)
             self._held_loss += held
             finished = self._round + 1
             if finished % self._batch == 0 and finished <= self._last_decision:
                 if decide(self):
-                    self._flush()
                     self._draw()
                     held = int(losses.item(self._action) * LOSS_UNITS)
                 if decide is not _cumulative:
@@ -112,33 +109,32 @@ def _certain(self: Any) -> bool:
 
 
 def _stale(honest: Any) -> Any:
+    """Draw from the sums before the newest round."""
+
+    def absorb(self: lazy.LazyExpertsLearner, losses: Any) -> None:
+        vars(self)["_newest"] = quantise_losses(losses)
+        honest(self, losses)
+
+    return absorb
+
+
+def _without_newest(honest: Any) -> Any:
     def draw(self: lazy.LazyExpertsLearner) -> None:
-        stale = vars(self).get("_stale_rows")
-        newest = 0 if stale is None else quantise_losses(self._rows[max(0, stale - 1)])
-        self._total -= newest
+        self._total -= vars(self)["_newest"]
         honest(self)
-        self._total += newest
+        self._total += vars(self)["_newest"]
 
     return draw
 
 
-def _remember_rows(honest: Any) -> Any:
-    def flush(self: lazy.LazyExpertsLearner) -> None:
-        vars(self)["_stale_rows"] = self._filled
-        honest(self)
+def _added_twice(honest: Any) -> Any:
+    """Sums that take in the newest losses twice."""
 
-    return flush
+    def add(self: lazy.LazyExpertsLearner, losses: Any, total: Any, relative: bool = False) -> int:
+        honest(self, losses, total)
+        return honest(self, losses, total, relative)
 
-
-def _reread(honest: Any) -> Any:
-    """A buffer that adds one row more than was written: an old one."""
-
-    def flush(self: lazy.LazyExpertsLearner) -> None:
-        if self._filled:
-            self._total += sum_quantised(self._rows[: self._filled + 1])
-            self._filled = 0
-
-    return flush
+    return add
 
 
 def _doubled(honest: Any) -> Any:
@@ -234,12 +230,14 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "draw from stale weights", "experts",
-        both(swap(lazy.LazyExpertsLearner, "_flush", _remember_rows), swap(lazy.LazyExpertsLearner, "_draw", _stale)),
+        both(
+            swap(lazy.LazyExpertsLearner, "_absorb", _stale), swap(lazy.LazyExpertsLearner, "_draw", _without_newest)
+        ),
         lambda: described(LAZY),
     ),
     Control(
-        "buffer row read before it is written", "experts",
-        swap(lazy.LazyExpertsLearner, "_flush", _reread), lambda: described(LAZY),
+        "losses added twice", "experts",
+        swap(expert_plan.ExpertLearner, "_add_units", _added_twice), lambda: described(LAZY),
     ),
     Control(
         "cap on redraws ignored", "experts",

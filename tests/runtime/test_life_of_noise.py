@@ -118,7 +118,7 @@ def test_a_stolen_state_does_not_give_past_noise_back():
     assert "streams" not in state
     assert set(state) == {
         *("warning", "version", "plan", "digest", "round", "open", "played", "switches", "action"),
-        *("_total", "_rows", "_filled", "_held_loss", "_redraws", "_keep", "_choice"),
+        *("_total", "_held_loss", "_redraws", "_keep", "_choice"),
     }
     assert state["_keep"] == state["_choice"] == {}
 

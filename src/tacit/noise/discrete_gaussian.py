@@ -17,31 +17,26 @@ A base draw is -4224 plus the number of thresholds C_k <= U, U a uniform integer
 from D(Z, 256) by at most 2^-181.6 in total variation. Only integers are used: q = e^{-2^-17} by its series with
 400 fractional bits, then w_{k+1} = w_k q^{2k+1}.
 
-Four base draws from each 64-bit word, added up with their weights: in numpy, or compiled by numba.
+Four base draws from each 64-bit word, added up with their weights.
 
 A word's 16-bit digits, lowest first, give base draws a, b, c, d, and z = a + 128 b + 16384 (c + 128 d). Whether a
-digit is decided by 16 bits, and by 48 more, is a fact about integers, so both ways give the same z bit for bit.
-
-numba is optional. Importing and compiling it takes a second or two, so it takes over only after a process has
-decoded `WARM_UP` words; the environment variable TACIT_NUMBA says "always" or "never" instead.
+digit is decided by 16 bits, and by 48 more, is a fact about integers: numpy and the loops in C give the same z.
 """
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import kernels
 from tacit.noise.randomness import Stream
 from tacit.noise.source import OnStreams, PooledNoise, Streams, Words, raw_words
-from tacit.validation import IntArray, check_choice, require
+from tacit.validation import IntArray
 
 LARGEST = 4224
 TABLE_BITS = 192
@@ -94,11 +89,12 @@ def gaussian_thresholds() -> tuple[int, ...]:
 
 @cache
 def gaussian_table() -> GaussianTable:
-    """The table, made at its first use (a tenth of a second)."""
+    """The table, made at its first use."""
     thresholds = gaussian_thresholds()
-    edges = [g << (TABLE_BITS - 16) for g in range(2**16 + 1)]
-    first = np.array([bisect_right(thresholds, edge) for edge in edges])
-    last = np.array([bisect_right(thresholds, edge - 1) for edge in edges[1:]])
+    cells, shift = np.arange(2**16 + 1), TABLE_BITS - 16
+    # C <= g 2^176 if and only if ceil(C / 2^176) <= g, and C < (g + 1) 2^176 if and only if floor(C / 2^176) <= g.
+    first = np.searchsorted(np.array([-(-threshold >> shift) for threshold in thresholds]), cells, side="right")
+    last = np.searchsorted(np.array([threshold >> shift for threshold in thresholds]), cells[:-1], side="right")
     guide = np.where(first[:-1] == last, last - LARGEST, UNDECIDED)
     high = [threshold >> (TABLE_BITS - 64) for threshold in thresholds[:-1]]
     return GaussianTable(
@@ -115,36 +111,6 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 WEIGHTS = (1, 128, 16384, 16384 * 128)
-WARM_UP = 2**24
-SWITCH = "TACIT_NUMBA"
-
-
-class Kernels(NamedTuple):
-    """The two passes over a block of words.
-
-    Attributes:
-        decode: words -> the sums of the decided digits, and the places (4 word + digit) of the others, in order.
-        resolve: (words, places, 48 more bits each, sums to add to) -> the indices among `places` still undecided.
-    """
-
-    decode: Callable[[Words], tuple[IntArray, IntArray]]
-    resolve: Callable[[Words, IntArray, Words, IntArray], IntArray]
-
-
-_decoded = 0
-
-
-def kernels(count: int) -> Kernels:
-    """The kernels for the next `count` words of this process."""
-    return compiled() if use_numba(count) else PLAIN
-
-
-def use_numba(count: int = 0) -> bool:
-    """Whether this process compiles its loops by now, after work that is worth `count` more words."""
-    global _decoded
-    _decoded += count
-    wish = check_choice("the environment", SWITCH, os.environ.get(SWITCH, "auto"), ("auto", "always", "never"))
-    return wish == "always" or (wish == "auto" and _decoded > WARM_UP and find_spec("numba") is not None)
 
 
 def digit_of(words: Words, places: IntArray) -> Words:
@@ -153,93 +119,32 @@ def digit_of(words: Words, places: IntArray) -> Words:
     return (words[places // 4] >> shift) & np.uint64(0xFFFF)
 
 
-def _decode(words: Words) -> tuple[IntArray, IntArray]:
+def decode(words: Words) -> tuple[IntArray, IntArray]:
+    """Give the sums of the decided digits, and the places (4 word + digit) of the others, in order."""
+    if kernels.compiled is not None:
+        sums, places = np.empty(words.size, dtype=np.int64), np.empty(4 * words.size, dtype=np.int64)
+        return sums, places[: kernels.compiled.decode(words, gaussian_table().guide, sums, places)]
     digits = np.ascontiguousarray(words, dtype="<u8").view("<u2")
     draws = gaussian_table().guide.take(digits)
     places = np.flatnonzero(draws == UNDECIDED)
     draws[places] = 0
-    sums: IntArray = np.matmul(draws.reshape(-1, 4), np.array(WEIGHTS, dtype=np.int64), dtype=np.int64)
+    sums = np.matmul(draws.reshape(-1, 4), np.array(WEIGHTS, dtype=np.int64), dtype=np.int64)
     return sums, places
 
 
-def _resolve(words: Words, places: IntArray, more: Words, sums: IntArray) -> IntArray:
-    high = gaussian_table().high
+def resolve(words: Words, places: IntArray, more: Words, sums: IntArray) -> IntArray:
+    """Add to `sums` the digits at these places, by 48 more bits each; give the indices of those still undecided."""
+    table = gaussian_table()
+    high = table.high
+    if kernels.compiled is not None:
+        undecided = np.empty(places.size, dtype=np.int64)
+        return undecided[: kernels.compiled.resolve(words, places, more, high, table.first, sums, undecided)]
     uniform = (digit_of(words, places) << np.uint64(48)) | (more >> np.uint64(16))
     index = high.searchsorted(uniform)
     open_ = high.take(index, mode="clip") == uniform
     draws = np.where(open_, 0, index - LARGEST)
     np.add.at(sums, places // 4, draws * np.array(WEIGHTS)[places % 4])
     return np.flatnonzero(open_)
-
-
-PLAIN = Kernels(_decode, _resolve)
-
-
-def _decode_loop(words: Any, guide: Any, weights: Any, sums: Any, places: Any) -> int:
-    """`_decode` word by word, for the compiler; `sums` and `places` are written to, the number of places returned."""
-    mask, step = np.uint64(0xFFFF), np.uint64(16)
-    count = 0
-    for i in range(words.size):
-        word, total = words[i], 0
-        for j in range(4):
-            draw = np.int64(guide[np.int64(word & mask)])
-            word = word >> step
-            if draw == UNDECIDED:
-                places[count] = 4 * i + j
-                count += 1
-            else:
-                total += draw * weights[j]
-        sums[i] = total
-    return count
-
-
-def _resolve_loop(
-    words: Any, places: Any, more: Any, high: Any, first: Any, weights: Any, sums: Any, undecided: Any
-) -> int:
-    """`_resolve` digit by digit, for the compiler."""
-    below: Any
-    mask, shift, low = np.uint64(0xFFFF), np.uint64(48), np.uint64(16)
-    count = 0
-    for n in range(places.size):
-        i, j = places[n] // 4, places[n] % 4
-        digit = (words[i] >> np.uint64(16 * j)) & mask
-        uniform = (digit << shift) | (more[n] >> low)
-        # The first threshold whose 64 bits are not below `uniform`; that of the digit's own edge may equal it.
-        below = max(np.int64(first[np.int64(digit)]) - 1, 0)
-        above = min(np.int64(first[np.int64(digit) + 1]), high.size)
-        while below < above:
-            middle = (below + above) // 2
-            if high[middle] < uniform:
-                below = middle + 1
-            else:
-                above = middle
-        if below < high.size and high[below] == uniform:
-            undecided[count] = n
-            count += 1
-        else:
-            sums[i] += (below - LARGEST) * weights[j]
-    return count
-
-
-@cache
-def compiled() -> Kernels:
-    """The loops compiled by numba, or an error that names the extra that installs it."""
-    numba = require("numba", "fast")
-    decode_loop, resolve_loop = numba.njit(_decode_loop), numba.njit(_resolve_loop)
-    table, weights = gaussian_table(), np.array(WEIGHTS, dtype=np.int64)
-
-    def decode(words: Words) -> tuple[IntArray, IntArray]:
-        sums = np.empty(words.size, dtype=np.int64)
-        places = np.empty(4 * words.size, dtype=np.int64)
-        count = decode_loop(words, table.guide, weights, sums, places)
-        return sums, places[:count]
-
-    def resolve(words: Words, places: IntArray, more: Words, sums: IntArray) -> IntArray:
-        undecided = np.empty(places.size, dtype=np.int64)
-        count = resolve_loop(words, places, more, table.high, table.first, weights, sums, undecided)
-        return undecided[:count]
-
-    return Kernels(decode, resolve)
 
 
 SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2)
@@ -274,11 +179,10 @@ class DiscreteGaussian(OnStreams, PooledNoise):
 
     def _produce(self, count: int) -> IntArray:
         words = raw_words(self._streams[0], count)
-        kernel = kernels(count)
-        sums, places = kernel.decode(words)
+        sums, places = decode(words)
         if places.size:
             more = raw_words(self._streams[1], places.size)
-            undecided = kernel.resolve(words, places, more, sums)
+            undecided = resolve(words, places, more, sums)
             if undecided.size:
                 self._settle(words, places[undecided], more[undecided], sums)
         return sums

@@ -11,19 +11,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from itertools import accumulate
 from math import exp
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import kernels
 from tacit.errors import InvalidInput
-from tacit.noise.discrete_gaussian import use_numba
 from tacit.noise.source import Words
 from tacit.noise.uniforms import Digits, Uniforms, exponential, fractions, rational
-from tacit.validation import LARGEST, FloatArray, IntArray, require
+from tacit.validation import LARGEST, FloatArray, IntArray
 
 # U is above its first 53 bits by less than 2^-53; q e^{-eta h} is off by less than 2^-45 + 2^-52 (x e^{-x} < 1/2).
 COIN_MARGIN = 2.0**-44
@@ -43,7 +42,8 @@ def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int =
     >>> coin(uniforms, 1.0), coin(uniforms, 0.5, rate=0.25, score=10**6)
     (True, False)
     """
-    _check_coin(probability, rate, score)
+    if not (0.0 < probability <= 1.0 and 0.0 <= rate <= LARGEST and score >= 0):  # the hot path makes no call
+        _check_coin(probability, rate, score)
     if uniforms.decide is not None:
         heads = probability * exp(-(score * rate))
         return uniforms.decide(lambda: (1 - heads, heads)) == 1
@@ -92,21 +92,19 @@ def first_lost(uniforms: Uniforms, index: int, words: Words, probability: float,
     return scores.size
 
 
-@np.errstate(all="ignore")
 def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
     """An index with probability exactly proportional to e^{-rate * score}: small scores are likely."""
-    _check_coin(1.0, rate, 0)
-
-    def bounds(bits: int) -> list[tuple[int, int]]:
-        gaps = (scores - scores.min()).tolist()
-        exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps)}
-        return [exact[gap] for gap in gaps]
-
-    if uniforms.decide is None and use_numba():
+    if not 0.0 <= rate <= LARGEST:
+        _check_coin(1.0, rate, 0)
+    if uniforms.decide is None and kernels.compiled is not None and scores.flags.c_contiguous:
         index, word = uniforms.take_one()
-        found = int(compiled_softmax()(scores, rate, (word >> 11) * _WHOLE, np.empty(scores.size)))
-        return found if found < scores.size else _exact_draw(uniforms.digits(index, word), bounds)
-    return _draw(uniforms, np.exp((scores - scores.min()) * -rate), bounds)
+        margin = DRAW_MARGIN + scores.size * DRAW_MARGIN_PER_WEIGHT
+        found: int = kernels.compiled.softmax(scores, rate, (word >> 11) * _WHOLE, margin)
+        if found < 0:
+            found = _exact_draw(uniforms.digits(index, word), partial(_softmax_bounds, rate, scores))
+        return found
+    with np.errstate(all="ignore"):
+        return _draw(uniforms, np.exp((scores - scores.min()) * -rate), partial(_softmax_bounds, rate, scores))
 
 
 @np.errstate(all="ignore")
@@ -198,30 +196,18 @@ def _draw(
     return _exact_draw(uniforms.digits(index, word), bounds)
 
 
+def _softmax_bounds(rate: float, scores: IntArray, bits: int) -> list[tuple[int, int]]:
+    """Enclose 2^bits times the weights of `draw_softmax`."""
+    gaps = (scores - scores.min()).tolist()
+    exact = {gap: exponential(rational(rate) * gap, bits) for gap in set(gaps)}
+    return [exact[gap] for gap in gaps]
+
+
 def _whole_weights(weights: FloatArray, bits: int) -> list[tuple[int, int]]:
     """Floats as integers in a common unit: exact, whatever `bits` are asked for."""
     exact = [rational(weight) for weight in weights.tolist()]
     scale = max(weight.denominator for weight in exact)  # powers of two
     return [(int(weight * scale),) * 2 for weight in exact]
-
-
-def _softmax_loop(scores: Any, rate: float, fraction: float, sums: Any) -> Any:
-    """`_draw` of weights e^{-rate * score}, for the compiler; as many as there are if 53 bits do not decide."""
-    total, size, least = 0.0, scores.size, scores.min()
-    for place in range(size):
-        total += exp(-((scores[place] - least) * rate))
-        sums[place] = total
-    point, margin = fraction * total, (DRAW_MARGIN + size * DRAW_MARGIN_PER_WEIGHT) * total
-    found = np.searchsorted(sums, point, side="right")
-    if found < size and sums[found] - point > margin and (found == 0 or point - sums[found - 1] > margin):
-        return found
-    return size
-
-
-@cache
-def compiled_softmax() -> Any:
-    """The loop compiled by numba, or an error that names the extra that installs it."""
-    return require("numba", "fast").njit(_softmax_loop)
 
 
 def _exact_draw(digits: Digits, bounds: Callable[[int], Iterable[tuple[int, int]]]) -> int:

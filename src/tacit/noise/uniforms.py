@@ -2,7 +2,7 @@
 
 The first 64 bits of uniform i are word i of its stream; digit j = 1, 2, .. of 64 bits more is the BLAKE2b hash of
 "i j" under a key of its own. Reading more digits never moves the stream, so a decision is a function of the words'
-positions and the key alone: loop and array, numpy and numba, and any exp and log within their bound decide alike.
+positions and the key alone: loop and array, numpy and C, and any exp and log within their bound decide alike.
 
 A uniform serves one decision and is never kept: states hold outcomes. i counts from the first word of the key.
 

@@ -1,21 +1,37 @@
-"""Rows in one compiled pass: the sums, scores and stops of the formula, bad losses, coins that stay open."""
+"""Rows in one loop in C: the sums, scores and stops of the formula, bad losses, coins that stay open."""
 
 from math import exp
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from noise.keyed import uniforms
-from tacit import Experts, InvalidInput, Randomness
+from tacit import Experts, InvalidInput, Randomness, kernels
 from tacit.algorithms import LazyExperts
 from tacit.algorithms.experts import lazy_experts
-from tacit.algorithms.experts.lazy_experts import BAD, KEPT, LOST, OPEN, Chain, play_until_lost
+from tacit.algorithms.experts.lazy_experts import BAD, KEPT, LOST, OPEN
 from tacit.noise import exact_draws as decisions
-from tacit.noise.discrete_gaussian import SWITCH
-from tacit.noise.exact_draws import draw_softmax, first_lost, toss
+from tacit.noise.exact_draws import COIN_MARGIN, draw_softmax, first_lost, toss
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 
-pytest.importorskip("numba")
+
+class Chain(NamedTuple):
+    """What the coins of a lazy chain depend on, besides losses."""
+
+    batch: int
+    stay: float
+    rate: float
+    relative: bool
+
+
+def play_until_lost(block, first, held, total, words, loss_range, chain):
+    """The loop in C, if there is one."""
+    if kernels.compiled is None:
+        pytest.skip("the loops in C are not installed")
+    return kernels.compiled.play_until_lost(
+        block, np.empty(block.shape[1]), first, held, total, words, *loss_range, *chain, COIN_MARGIN
+    )
 
 
 @pytest.mark.parametrize("relative", [True, False])
@@ -60,41 +76,33 @@ def test_a_coin_beside_its_threshold_is_left_open():
     assert (end, stop, score) == (OPEN, 1, LOSS_UNITS // 2)
 
 
-@pytest.fixture(params=["as it is", "every decision to the digits"], scope="module")
-def margins(request):
-    """With margins of 2 nothing is decided by 53 bits; the loops are compiled anew."""
-    compiled = (lazy_experts.compiled_loop, decisions.compiled_softmax)
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param != "as it is":
-            for module in (decisions, lazy_experts):
-                patch.setattr(module, "COIN_MARGIN", 2.0)
-            patch.setattr(decisions, "DRAW_MARGIN", 2.0)
-        for loop in compiled:
-            loop.cache_clear()
-        yield
-    for loop in compiled:
-        loop.cache_clear()
+@pytest.fixture(params=["as it is", "every decision to the digits"])
+def margins(request, monkeypatch):
+    """With margins of 2 nothing is decided by 53 bits."""
+    if request.param != "as it is":
+        for module in (decisions, lazy_experts):
+            monkeypatch.setattr(module, "COIN_MARGIN", 2.0)
+        monkeypatch.setattr(decisions, "DRAW_MARGIN", 2.0)
 
 
 @pytest.mark.parametrize("ranged", [(0.0, 1.0), (-1.0, 3.0)])
-def test_a_learner_plays_alike_with_and_without_numba(ranged, margins, monkeypatch):
+def test_a_learner_plays_alike_in_c_and_in_numpy(ranged, margins, both_ways):
     rng = np.random.default_rng(1)
     rows = ranged[0] + (ranged[1] - ranged[0]) * rng.random((2500, 5))
     rows[rng.random(rows.shape) < 0.1] = ranged[0]
     rows[rng.random(rows.shape) < 0.1] = ranged[1]
     plan = LazyExperts(Experts(n=5, horizon=2600, loss_range=ranged), eta=0.1, force=0.02, batch=2)
-    runs = []
-    for wish in ("always", "never"):
-        monkeypatch.setenv(SWITCH, wish)
+
+    def played():
         learner = plan.start(Randomness.replayable(3))
-        runs.append((learner.run(rows).tolist(), repr(learner.state_dict())))
-    assert runs[0] == runs[1]
-    assert learner.switches > 50
+        return learner.run(rows).tolist(), repr(learner.state_dict()), learner.switches
+
+    compiled, plain = both_ways(played)
+    assert compiled == plain
+    assert plain[2] > 50
 
 
-def test_a_bad_row_takes_everything_back(monkeypatch):
-    monkeypatch.setenv(SWITCH, "always")
-    assert lazy_experts.use_numba()
+def test_a_bad_row_takes_everything_back(way):
     rows = np.random.default_rng(1).random((2500, 5))
     rows[1700, 3] = 1.5
     learner = LazyExperts(Experts(n=5, horizon=2600), eta=0.1, force=0.02).start(Randomness.replayable(3))
@@ -104,11 +112,14 @@ def test_a_bad_row_takes_everything_back(monkeypatch):
     assert repr(learner.state_dict()) == before
 
 
-def test_draws_are_those_of_numpy(monkeypatch):
-    drawn = []
-    for wish in ("always", "never"):
-        monkeypatch.setenv(SWITCH, wish)
-        source, scores = uniforms(6), np.random.default_rng(7).integers(0, 2**26, (400, 9))
-        drawn.append([draw_softmax(source, 3.0 / 2**26, row) for row in scores])
-    assert drawn[0] == drawn[1]
-    assert len(set(drawn[0])) == 9
+@pytest.mark.parametrize("n", [9, 700])
+def test_draws_are_those_of_numpy(n, both_ways):
+    scores = np.random.default_rng(7).integers(0, 2**26, (400, n))
+
+    def drawn():
+        source = uniforms(6)
+        return [draw_softmax(source, 3.0 / 2**26, row) for row in scores]
+
+    compiled, plain = both_ways(drawn)
+    assert compiled == plain
+    assert len(set(plain)) > min(n, 250) - 1

@@ -301,21 +301,20 @@ def test_refusals():
 
 @pytest.mark.parametrize("dimension", [1, 2, 7, 300])
 @pytest.mark.parametrize("steps", [700, 10**8])
-def test_compiled_blocks_are_the_loop_bit_for_bit(dimension, steps, monkeypatch):
-    pytest.importorskip("numba")
+def test_steps_in_c_are_those_of_numpy_bit_for_bit(dimension, steps, both_ways):
     mechanism = Buffered(steps)
     grid = mechanism.grid(1.0, LossRecords(dimension))
     rows = generator("rows").random((400, dimension))
-    found = {}
-    for wish in ("never", "always"):
-        monkeypatch.setenv("TACIT_NUMBA", wish)
+
+    def summed():
         sums = mechanism.start_on(grid, Randomness.replayable(4), "noise")
         single = [sums.add(row) for row in rows[:50]]
-        found[wish] = np.concatenate([single, sums.add_many(rows[50:333]), sums.add_many(rows[333:])])
-        found[wish + " state"] = sums.state_dict()
-    np.testing.assert_array_equal(found["always"], found["never"])
-    np.testing.assert_array_equal(found["always state"]["buffers"], found["never state"]["buffers"])
-    assert found["always state"]["step"] == found["never state"]["step"] == 400
+        return np.concatenate([single, sums.add_many(rows[50:333]), sums.add_many(rows[333:])]), sums.state_dict()
+
+    (compiled, state), (plain, other) = both_ways(summed)
+    np.testing.assert_array_equal(compiled, plain)
+    np.testing.assert_array_equal(state["buffers"], other["buffers"])
+    assert state["step"] == other["step"] == 400
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 10])

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
+from tacit import kernels
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.noise.lattice import LOSS_UNITS
+from tacit.noise.lattice import LOSS_UNITS, whole_losses
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Problem, Tracking
 from tacit.runtime.learner import OptionLearner
@@ -109,6 +110,12 @@ class ExpertLearner(OptionLearner):
         self._best = 0.0  # the smallest loss of the round that was checked last
 
     def _check(self, losses: Any) -> Any:
+        if kernels.compiled is not None and type(losses) is np.ndarray:
+            copied = np.empty(self._n)
+            least = kernels.compiled.check_losses(losses, copied, self._low, self._high)
+            if least is not None:
+                self._best = least
+                return copied
         if type(losses) is np.ndarray and losses.dtype == np.float64 and losses.shape == self._shape:
             losses = losses.copy()  # what `real_array` does, without the call: this is the hot path
         else:
@@ -203,22 +210,28 @@ class ExpertLearner(OptionLearner):
         summed = total + np.add.reduce(np.atleast_2d(waiting), axis=0)
         return bool(_min(total) >= -slack and _max(summed, None) <= rounds + slack)
 
-    def _summable_units(self, total: IntArray, waiting: IntArray | int = 0) -> bool:
+    def _summable_units(self, total: IntArray) -> bool:
         """The same for losses that were rounded down to integers of {0..2^24}: without slack."""
-        return bool(_min(total) >= 0 and _max(total + waiting, None) <= self._round * LOSS_UNITS)
+        return bool(_min(total) >= 0 and _max(total, None) <= self._round * LOSS_UNITS)
+
+    def _add_units(self, losses: FloatArray, total: IntArray, relative: bool = False) -> int:
+        """Add checked losses, rounded down to integers of {0..2^24}; give that of the held expert.
+
+        `relative`: less the smallest of the round.
+        """
+        if kernels.compiled is not None:
+            score: int = kernels.compiled.add_losses(losses, total, self._action, relative)
+            return score
+        whole = whole_losses(losses)
+        total += whole
+        return int(whole[self._action]) - (int(_min(whole)) if relative else 0)
 
 
 class LazyLearner(ExpertLearner):
     """A chain that decides at the end of each batch; blocks of whole batches are played at once.
 
-    Both ways of playing split what waits for a draw at the same rounds, multiples of `self._block`, so that
-    they agree to the last bit. Subclasses call `_begin_chain`, keep rows that wait in the first `self._filled` of
-    `self._rows`, count `self._redraws`, and give `_play_whole`.
+    Subclasses call `_begin_chain`, count `self._redraws`, and give `_advance` and `_play_whole`.
     """
-
-    _any_shape: ClassVar[tuple[str, ...]] = ("_rows",)
-    _rows: FloatArray
-    _filled: int
 
     def _begin_chain(self, batch: int, decisions: int, cap: int | None) -> None:
         per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
@@ -241,34 +254,36 @@ class LazyLearner(ExpertLearner):
         first = 0
         while first < len(rows):
             ahead = self._block - self._round % self._block
-            part = rows[first : first + ahead].read()
+            part = rows[first : first + ahead]
             out = actions[first : first + len(part)]
             whole = self._vectorised and len(part) == self._block and not self._played
             if whole and self._round + self._block <= self._last_decision:
                 self._play_whole(part, first, out)
             else:
-                self._absorb_block(*self._check_block(part, first), out)
+                self._absorb_block(*self._check_block(part.read(), first), out)
             first += len(part)
         return actions
 
     @abstractmethod
-    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
-        """Check and play one aligned block of whole batches that was read, all of which end in a decision."""
+    def _advance(self, rows: FloatArray) -> None:
+        """Take in checked losses of some rounds."""
 
-    def _gather(self) -> dict[str, Any]:
-        content = super()._gather()
-        content["_rows"] = content["_rows"][: self._filled]  # the others are summed and done with
-        return content
+    @abstractmethod
+    def _play_whole(self, rows: Rows, first: int, actions: IntArray) -> None:
+        """Read, check and play one aligned block of whole batches, all of which end in a decision."""
 
     def _scatter(self, content: dict[str, Any]) -> None:
         super()._scatter(content)
-        rows, self._rows = self._rows, np.zeros((self._block, self._n))
-        self._rows[: self._filled] = fitting(self._rows[: self._filled], rows)
+        if "_rows" in content:  # a state of 0.2: its newest rounds are not added up yet
+            filled = check_integer(self.plan.algorithm, "_filled", content["_filled"], at_least=0, at_most=self._round)
+            rows = fitting(np.empty((filled, self._n)), content["_rows"])
+            if not ((rows >= 0) & (rows <= 1)).all():
+                raise TypeError("losses in [0, 1] expected")
+            self._advance(rows)
 
     def _consistent(self) -> bool:
-        waiting = self._round % self._block
         capped = self._cap is None or self._redraws <= self._cap
-        return super()._consistent() and self._filled <= waiting and self._redraws <= self._round and capped
+        return super()._consistent() and self._redraws <= self._round and capped
 
 
 def _extremes(losses: FloatArray) -> tuple[float, float]:

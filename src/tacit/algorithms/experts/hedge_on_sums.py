@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit import kernels
 from tacit.accounting.calibration import minimise
 from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.errors import InvalidInput, PrivacyError
@@ -186,7 +187,7 @@ class HedgeOnSumsLearner(ExpertLearner):
         self._action = int(np.argmax(gumbel))
         self._gumbel = gumbel if plan.hold else None
         self._coordinates = plan.coordinates
-        self._rounds = plan.rounds
+        self._rounds, self._eta, self._steady = plan.rounds, plan.eta, plan.mechanism.steady
 
     def _consistent(self) -> bool:
         return super()._consistent() and self._sums.step == min(self._round, self.plan.rounds - 1)
@@ -198,7 +199,7 @@ class HedgeOnSumsLearner(ExpertLearner):
             return
         if self._coordinates is None:
             noisy = self._sums.add(losses)
-            if not plan.mechanism.steady:
+            if not self._steady:
                 noisy += self._pad(step)
         else:
             assert plan.norm is not None
@@ -206,7 +207,10 @@ class HedgeOnSumsLearner(ExpertLearner):
         gumbel = self._gumbel
         if gumbel is None:
             gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
-        self._move(int(np.argmax(gumbel - plan.eta * noisy)))
+        if kernels.compiled is not None:
+            self._move(kernels.compiled.leader(gumbel, self._eta, noisy))
+        else:
+            self._move(int(np.argmax(gumbel - self._eta * noisy)))
 
     def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
         """All rounds at once."""

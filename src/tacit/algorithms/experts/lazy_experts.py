@@ -9,29 +9,28 @@ happens only with probability 1-q costs in proportion (`tacit.accounting.lazy`, 
         keep with probability (1 - force) exp(-eta L(x)),  L the batch's loss of the held expert
         otherwise draw x ~ softmax(-eta * cumulative losses)
 
-Blocks of rounds run in one compiled pass (`play_until_lost`): losses are checked, rounded down to the lattice, added
-up, and judged by coins. The pass stops where a coin is lost. Sums are of integers and coins are decided by the uniform
-alone (`tacit.noise.exact_draws`), so that the pass plays what numpy plays.
+Blocks of rounds run in one loop in C (`play_until_lost`): losses are checked, rounded down to the lattice, added up,
+and judged by coins. The loop stops where a coin is lost. Sums are of integers and coins are decided by the uniform
+alone (`tacit.noise.exact_draws`), so that the loop plays what numpy plays.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from math import exp, log, log1p
-from typing import Any, ClassVar, NamedTuple
+from functools import cached_property, partial
+from math import log, log1p
+from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit import kernels
 from tacit.accounting.curves import BoundedRange, Curve
 from tacit.accounting.guarantee import EXACT, Relation
 from tacit.accounting.lazy import CappedChain, LazyChain
 from tacit.algorithms.experts.expert_plan import ExpertPlan, LazyLearner
-from tacit.noise.discrete_gaussian import use_numba
 from tacit.noise.exact_draws import COIN_MARGIN, coin, draw_softmax, first_lost
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.noise.randomness import Randomness
-from tacit.noise.source import Words
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
 from tacit.runtime.rate_search import (
@@ -45,13 +44,11 @@ from tacit.runtime.rate_search import (
 )
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, IntArray, check_flag, check_integer, check_number, check_positive, require
+from tacit.validation import FloatArray, IntArray, Rows, check_flag, check_integer, check_number, check_positive
 
-_LOSSES_PER_WORD = 2**4  # that take as long as it takes to decode a word of noise
 WEIGHTS_FORMULA = "ln(N)/eta + eta T B/8 + T/2^24"
 KEPT, LOST, OPEN, BAD = range(4)
-"""How a compiled stretch ends: at the last row, with a lost coin, with one that 53 bits do not decide, a bad loss."""
-_WHOLE = 2.0**-53
+"""How a stretch in C ends: at the last row, with a lost coin, with one that 53 bits do not decide, a bad loss."""
 
 
 @dataclass(frozen=True)
@@ -152,10 +149,10 @@ class LazyExperts(ExpertPlan):
 
 
 class LazyExpertsLearner(LazyLearner):
-    """Holds one expert; sums losses only when a draw needs them."""
+    """Holds one expert, and the sums of all losses for the next draw."""
 
     plan: LazyExperts
-    _state = ("_total", "_rows", "_filled", "_held_loss", "_redraws", "_keep", "_choice")
+    _state = ("_total", "_held_loss", "_redraws", "_keep", "_choice")
 
     def __init__(self, plan: LazyExperts, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -163,60 +160,49 @@ class LazyExpertsLearner(LazyLearner):
         self._stay = 1 - plan.force
         self._relative = plan.relative
         self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
-        # Rounds since the last draw wait here; a block boundary or a draw rounds each of them and adds them up.
         self._begin_chain(plan.batch, plan.decisions, plan.max_switches)
-        self._rows = np.zeros((self._block, self._n))
-        self._filled = 0
         self._total = np.zeros(self._n, dtype=np.int64)
         self._held_loss = 0
         self._action = Uniforms.from_streams(randomness, "start").integer(self._n)
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._rows[self._filled] = losses
-        self._filled += 1
-        held = int(losses.item(self._action) * LOSS_UNITS)
-        self._held_loss += held - int(self._best * LOSS_UNITS) if self._relative else held
+        self._held_loss += self._add_units(losses, self._total, self._relative)
         finished = self._round + 1
-        if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
+        deciding = self._cap is None or self._redraws < self._cap
+        if finished % self._batch == 0 and finished <= self._last_decision and deciding:
             if not coin(self._keep, self._stay, self._rate, self._held_loss):
-                self._flush()
                 self._draw()
             self._held_loss = 0
-        if finished % self._block == 0:
-            self._flush()
 
-    def _flush(self) -> None:
-        if self._filled:
-            self._total += sum_quantised(self._rows[: self._filled])
-            self._filled = 0
+    def _advance(self, rows: FloatArray) -> None:
+        self._total += sum_quantised(rows)
 
     def _consistent(self) -> bool:
-        waiting = self._rows[: self._filled]
-        in_range = bool(((waiting >= 0) & (waiting <= 1)).all())
-        return super()._consistent() and in_range and self._summable_units(self._total, sum_quantised(waiting))
+        return super()._consistent() and self._summable_units(self._total)
 
     def _draw(self) -> None:
         self._redraws += 1
         self._move(draw_softmax(self._choice, self._rate, self._total))
 
-    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
-        if self._absent is None and use_numba(rows.size // _LOSSES_PER_WORD):
-            self._play_compiled(rows, first, actions)
+    def _play_whole(self, rows: Rows, first: int, actions: IntArray) -> None:
+        if self._absent is None and kernels.compiled is not None:
+            self._play_compiled(rows.shared(), first, actions)
         else:
-            self._play_in_stretches(rows, first, actions)
+            self._play_in_stretches(rows.read(), first, actions)
         self._round += self._block
 
     def _play_compiled(self, block: FloatArray, first: int, actions: IntArray) -> None:
-        """One loop from each draw to the next lost coin."""
-        chain = Chain(self._batch, self._stay, self._rate, self._relative)
+        """One loop from each draw to the next lost coin, which copies each row before it looks at it."""
+        copied, ranged = np.empty(self._n), (self._low, self._high)
+        chain = (self._batch, self._stay, self._rate, self._relative, COIN_MARGIN)
         index, words = self._keep.take(self._block // self._batch)
         row = 0
         while row < self._block:
-            end, stop, score = play_until_lost(
-                block, row, self._action, self._total, words, (self._low, self._high), chain
+            end, stop, score = kernels.compiled.play_until_lost(
+                block, copied, row, self._action, self._total, words, *ranged, *chain
             )
             if end == BAD:
-                self._reject(block, first)
+                self._reject(copied[None], first + stop)
             actions[row:stop] = self._action
             if end == OPEN:
                 place = stop // self._batch - 1
@@ -247,87 +233,6 @@ class LazyExpertsLearner(LazyLearner):
             if lost < scores.size:
                 self._draw()
             row = stop
-
-
-class Chain(NamedTuple):
-    """What a lazy chain's coins depend on, besides losses.
-
-    Attributes:
-        batch: rows from one coin to the next.
-        stay: the probability to keep an expert without any loss.
-        rate: times the loss of a batch in units of 2^-24, the hazard of losing it.
-        relative: whether losses count from the least one of their row.
-    """
-
-    batch: int
-    stay: float
-    rate: float
-    relative: bool
-
-
-def play_until_lost(
-    block: FloatArray,
-    first: int,
-    held: int,
-    total: IntArray,
-    words: Words,
-    loss_range: tuple[float, float],
-    chain: Chain,
-) -> tuple[int, int, int]:
-    """Play the rows from `first` on with the expert that is held, and add them to `total`: compiled.
-
-    Returns:
-        how it ended, the row after the last one that was played, and the score of the last coin.
-    """
-    low, high = loss_range
-    end, stop, score = compiled_loop()(block, first, held, total, words, low, high - low, high, *chain)
-    return int(end), int(stop), int(score)
-
-
-def _play_rows(
-    block: Any,
-    first: int,
-    held: int,
-    total: Any,
-    words: Any,
-    low: float,
-    scale: float,
-    high: float,
-    batch: int,
-    stay: float,
-    rate: float,
-    relative: bool,
-) -> tuple[int, int, int]:
-    """The loop for the compiler; what a bad loss adds is never looked at."""
-    unit = low == 0.0 and scale == 1.0
-    score = 0
-    for row in range(first, block.shape[0]):
-        losses = block[row]
-        bad, least = np.int32(0), np.int32(LOSS_UNITS)
-        for place in range(losses.size):
-            loss = losses[place]
-            bad += np.int32(not ((loss >= low) & (loss <= high)))
-            whole = np.int32((loss if unit else (loss - low) / scale) * LOSS_UNITS)
-            least = min(least, whole)
-            total[place] += whole
-        if bad:
-            return BAD, row, 0
-        mine = losses[held] if unit else (losses[held] - low) / scale
-        score += int(mine * LOSS_UNITS) - (int(least) if relative else 0)
-        if (row + 1) % batch == 0:
-            gap = np.float64(words[row // batch] >> np.uint64(11)) * _WHOLE - stay * exp(-(score * rate))
-            if abs(gap) <= COIN_MARGIN:
-                return OPEN, row + 1, score
-            if gap >= 0.0:
-                return LOST, row + 1, score
-            score = 0
-    return KEPT, block.shape[0], 0
-
-
-@cache
-def compiled_loop() -> Any:
-    """The loop compiled by numba, or an error that names the extra that installs it."""
-    return require("numba", "fast").njit(_play_rows)
 
 
 def lazy_curve(

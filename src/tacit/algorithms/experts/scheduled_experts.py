@@ -21,7 +21,7 @@ from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.algorithms.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.errors import PrivacyError
 from tacit.noise.exact_draws import draw_softmax
-from tacit.noise.lattice import LOSS_UNITS, quantise_losses
+from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
@@ -148,7 +148,7 @@ class ScheduledExpertsLearner(ExpertLearner):
 
     def __init__(self, plan: ScheduledExperts, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._rate = plan.eta / LOSS_UNITS
+        self._rate, self._batch, self._rounds = plan.eta / LOSS_UNITS, plan.batch, plan.rounds
         self._total = np.zeros(self._n, dtype=np.int64)
         self._choice = Uniforms.from_streams(randomness, "draw")
         self._action = draw_softmax(self._choice, self._rate, self._total)
@@ -163,9 +163,9 @@ class ScheduledExpertsLearner(ExpertLearner):
         return super()._consistent() and self._summable_units(self._total)
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._total += quantise_losses(losses)
+        self._add_units(losses, self._total)
         finished = self._round + 1
-        if finished % self.plan.batch == 0 and finished < self.plan.rounds:
+        if finished % self._batch == 0 and finished < self._rounds:
             self._move(draw_softmax(self._choice, self._rate, self._total))
 
 

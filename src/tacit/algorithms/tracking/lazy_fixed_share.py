@@ -48,7 +48,7 @@ from tacit.problems import Tracking
 from tacit.runtime.rate_search import Parameters, cap_probability, delay_formula, tosses
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer
+from tacit.validation import FloatArray, IntArray, Rows, check_choice, check_integer
 
 LARGEST_ETA = 16.0  # beyond it the error of a product q * eta is not covered by kappa
 
@@ -199,12 +199,12 @@ class LazyFixedShare(TrackingPlan):
 
 
 class LazyFixedShareLearner(LazyLearner):
-    """Holds one path, known up to the next round; brings the forward weights up to date before a draw."""
+    """Holds one path, known up to the next round, and the forward weights for the next draw."""
 
     plan: LazyFixedShare
     _stream_names = ("move",)
-    _state = ("_weights", "_rows", "_filled", "_held_loss", "_redraws", "_used", "_ahead", "_keep", "_choice")
-    _any_shape = (*LazyLearner._any_shape, "_ahead")
+    _state = ("_weights", "_held_loss", "_redraws", "_used", "_ahead", "_keep", "_choice")
+    _any_shape = ("_ahead",)
 
     def __init__(self, plan: LazyFixedShare, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -212,11 +212,8 @@ class LazyFixedShareLearner(LazyLearner):
         self._rate = plan.eta / LOSS_UNITS
         self._stay = 1 - plan.force
         self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
-        # Rows wait here for a draw or for the end of a block: both ways of playing process the same stretches.
         self._begin_chain(plan.batch, plan.decisions, plan.max_redraws)
         self._moves = (-1, np.zeros((0, 1)))  # the block that the planned moves were computed for
-        self._rows = np.zeros((self._block, self._n))
-        self._filled = 0
         self._weights = self._paths.initial()
         self._held_loss = 0
         self._used = 0  # switches of the held path; never released
@@ -241,18 +238,14 @@ class LazyFixedShareLearner(LazyLearner):
 
     def _absorb_late(self, losses: FloatArray) -> None:
         """The coin looks at the position in the round of these losses; the rounds up to the newest are decided."""
-        self._rows[self._filled] = losses
-        self._filled += 1
+        self._include(losses)
         self._held_loss += int(losses.item(int(self._ahead[0])) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
         finished = self._round + 1
         self._ahead = self._ahead[1:]
         if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
             if not coin(self._keep, self._stay, self._rate, self._held_loss):
-                self._flush()
                 self._draw_path(finished)
             self._held_loss = 0
-        if finished % self._block == 0:
-            self._flush()
 
     def _draw_path(self, finished: int) -> None:
         """A new path: its position where the losses end, and on from there to the newest round, which was decided."""
@@ -266,15 +259,13 @@ class LazyFixedShareLearner(LazyLearner):
         if self._opens:
             self._absorb_late(losses)
             return
-        self._rows[self._filled] = losses
-        self._filled += 1
+        self._include(losses)
         self._held_loss += int(losses.item(self._action) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
         moving = self._streams["move"].random()
         finished = self._round + 1
         drawn = False
         if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
             if not coin(self._keep, self._stay, self._rate, self._held_loss):
-                self._flush()
                 self._draw(finished)
                 drawn = True  # the forward weights contain the step to the next round
             self._held_loss = 0
@@ -283,8 +274,6 @@ class LazyFixedShareLearner(LazyLearner):
             if moving < probability:
                 self._move(self._target(self._action, moving, probability))
                 self._used += self._counting
-        if finished % self._block == 0:
-            self._flush()
 
     def _consistent(self) -> bool:
         used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
@@ -314,10 +303,9 @@ class LazyFixedShareLearner(LazyLearner):
         """One of the others: given coin < probability, their ratio is uniform again."""
         return (expert + 1 + min(self._n - 2, int(coin / probability * (self._n - 1)))) % self._n
 
-    def _flush(self) -> None:
-        if self._filled and self._round < self._last_decision:
-            self._advance(self._rows[: self._filled])
-        self._filled = 0
+    def _include(self, losses: FloatArray) -> None:
+        if self._round < self._last_decision:  # otherwise no draw follows
+            self._advance(losses[None])
 
     def _advance(self, rows: FloatArray) -> None:
         self._paths.advance(self._weights, whole_losses(rows) / LOSS_UNITS)  # exact: a power of two
@@ -332,9 +320,9 @@ class LazyFixedShareLearner(LazyLearner):
         self._used, expert = divmod(state, self._n)
         return expert
 
-    def _play_whole(self, rows: FloatArray, first: int, actions: IntArray) -> None:
+    def _play_whole(self, rows: Rows, first: int, actions: IntArray) -> None:
         size, batch = self._block, self._batch
-        block, best = self._check_block(rows, first)
+        block, best = self._check_block(rows.read(), first)
         index, words = self._keep.take(size // batch)
         least = whole_losses(best)
         coins = self._streams["move"].random(size)

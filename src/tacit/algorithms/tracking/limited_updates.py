@@ -135,29 +135,22 @@ class LimitedUpdates(SelectionPlan):
         return self._enumerable(most_rounds, {}, rounds=8)
 
     def _learner(self, randomness: Randomness) -> LimitedUpdatesLearner:
-        interval = max(1, min(1024, BLOCK_ENTRIES // self.problem.n))
         rate = selection_rate(self.epsilon, self.relation, self.rounds_per_person)
-        return LimitedUpdatesLearner(self, randomness, interval, rate)
+        return LimitedUpdatesLearner(self, randomness, rate)
 
 
 class LimitedUpdatesLearner(ExpertLearner):
-    """Collects rows between checkpoints; sums them at checkpoints and selections only.
+    """Adds up the losses of a window, each rounded to integers, and selects from their sums.
 
-    Both ways of playing put the rows into the same buffer; each row is rounded to integers before it is added up.
     `RestartOnShift` inherits this and looks for shifts at its checkpoints.
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_rows", "_held", "_filled", "_summed", "_start", "_select")
-    _any_shape: ClassVar[tuple[str, ...]] = ("_rows", "_held")
+    _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_start", "_select")
 
-    def __init__(self, plan: SelectionPlan, randomness: Randomness, interval: int, rate: float) -> None:
+    def __init__(self, plan: SelectionPlan, randomness: Randomness, rate: float) -> None:
         super().__init__(plan, randomness)
-        self._interval = interval  # rounds between checkpoints
         self._rate = rate  # of the selection's coins
         self._start, self._select = (Uniforms.from_streams(randomness, name) for name in ("start", "select"))
-        self._rows = np.zeros((interval, self._n))
-        self._held = np.zeros(interval)
-        self._filled = 0  # rows since the last checkpoint
         self._begin()
         self._action = self._start.integer(self._n)
 
@@ -165,36 +158,27 @@ class LimitedUpdatesLearner(ExpertLearner):
         """Local time zero: nothing but released values is remembered."""
         self._local = 0
         self._sums = np.zeros(self._n, dtype=np.int64)
-        self._summed = self._filled  # rows of the buffer that the window's sums contain, or that are older
-
-    def _gather(self) -> dict[str, Any]:
-        content = super()._gather()
-        for name in ("_rows", "_held"):  # what lies behind is done with
-            content[name] = content[name][: self._filled]
-        return content
 
     def _scatter(self, content: dict[str, Any]) -> None:
         super()._scatter(content)
-        rows, held = self._rows, self._held
-        self._rows, self._held = np.zeros((self._interval, self._n)), np.zeros(self._interval)
-        self._rows[: self._filled] = fitting(self._rows[: self._filled], rows)
-        self._held[: self._filled] = fitting(self._held[: self._filled], held)
+        if "_summed" in content:  # a state of 0.2: rows after these wait to be added up
+            filled, summed = (check_integer("load_state_dict", name, content[name], at_least=0, at_most=self._round)
+                              for name in ("_filled", "_summed"))  # fmt: skip
+            rows = fitting(np.empty((filled, self._n)), content["_rows"])
+            if not ((rows >= 0) & (rows <= 1)).all():
+                raise TypeError("losses in [0, 1] expected")
+            self._sums = self._sums + sum_quantised(rows[summed:])
 
     def _consistent(self) -> bool:
-        waiting = self._rows[: self._filled]
-        if not ((waiting >= 0) & (waiting <= 1)).all():
-            return False
-        counted = self._summed <= self._filled and (self._round - self._filled) % self._interval == 0
-        return super()._consistent() and counted and self._local == self._round - self._epoch_start()
+        return super()._consistent() and self._local == self._round - self._epoch_start()
 
     def _epoch_start(self) -> int:
         """The round from which local time counts."""
         return 0
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._rows[self._filled] = losses
-        self._held[self._filled] = losses[self._action]
-        self._filled += 1
+        self._add_units(losses, self._sums)
+        self._keep(losses[None])
         self._local += 1
         self._events(self._round + 1)
 
@@ -202,38 +186,36 @@ class LimitedUpdatesLearner(ExpertLearner):
         row = 0
         while row < len(block):
             until_selection = (1 << (self._local + 1).bit_length()) - 1 - self._local
-            take = min(len(block) - row, self._interval - self._filled, until_selection)
-            old, new = self._filled, self._filled + take
-            self._rows[old:new] = block[row : row + take]
-            self._held[old:new] = block[row : row + take, self._action]
+            take = min(len(block) - row, self._room, until_selection)
+            played = block[row : row + take]
+            self._sums += sum_quantised(played)
+            self._keep(played)
             actions[row : row + take] = self._action
-            self._filled = new
             self._local += take
             self._events(self._round + take)
             self._round += take
             row += take
         self._played = False
 
+    @property
+    def _room(self) -> int:
+        """How many rounds may be played before the next checkpoint."""
+        return BLOCK_ENTRIES
+
+    def _keep(self, rows: FloatArray) -> None:
+        """Remember rows for the next checkpoint: there is none when the distribution does not shift."""
+
     def _events(self, finished: int) -> None:
         """What happens between rounds: first a checkpoint, then a selection."""
         if finished == self._horizon:
             return  # no decision follows
-        if self._filled == self._interval:
-            self._sum()
-            self._checkpoint(finished)
-            self._filled = self._summed = 0
+        self._checkpoint(finished)
         if self._local & (self._local + 1) == 0 and self._local > 0:
-            self._sum()
             self._move(permute_and_flip(self._select, self._rate, self._sums))
             self._sums = np.zeros(self._n, dtype=np.int64)
 
     def _checkpoint(self, finished: int) -> None:
         """Nothing to check when the distribution does not shift."""
-
-    def _sum(self) -> None:
-        if self._summed < self._filled:
-            self._sums += sum_quantised(self._rows[self._summed : self._filled])
-            self._summed = self._filled
 
 
 def selection_rate(epsilon: float, relation: Relation, rounds_per_person: int) -> float:

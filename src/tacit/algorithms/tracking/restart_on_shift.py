@@ -54,8 +54,9 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Tracking
 from tacit.runtime.small_instances import SmallInstance
+from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import MALFORMED, check_choice, check_integer, check_number, check_positive, invalid
+from tacit.validation import MALFORMED, FloatArray, check_choice, check_integer, check_number, check_positive, invalid
 
 # Shares of epsilon: selections, threshold noise, test noise. Tuned on simulated streams.
 SHARES = (0.4, 0.3, 0.3)
@@ -232,13 +233,19 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
     """Looks for a shift at each checkpoint; `restarts` lists the first rounds of the later epochs."""
 
     plan: RestartOnShift
-    _state: ClassVar[tuple[str, ...]] = (*LimitedUpdatesLearner._state, "_excess", "_tests", "_alarm", "_restarts")
+    _state: ClassVar[tuple[str, ...]] = (
+        *LimitedUpdatesLearner._state, "_rows", "_held", "_filled", "_excess", "_tests", "_alarm", "_restarts"
+    )  # fmt: skip
+    _any_shape: ClassVar[tuple[str, ...]] = ("_rows", "_held")
 
     def __init__(self, plan: RestartOnShift, randomness: Randomness) -> None:
         self._restarts: list[int] = []
         self._tests = Uniforms.from_streams(randomness, "alarm")
         rate = selection_rate(plan.budgets[0], plan.relation, plan.rounds_per_person)
-        super().__init__(plan, randomness, plan.interval, rate)
+        self._interval = plan.interval  # rounds between checkpoints
+        self._rows, self._held = np.zeros((plan.interval, plan.problem.n)), np.zeros(plan.interval)
+        self._filled = 0  # rows since the last checkpoint
+        super().__init__(plan, randomness, rate)
         self._units = plan.detector.units
         a = np.asarray(plan.detector.windows, dtype=float)[:, None]
         # Rounds whose slope is above every loss leave nothing, and levels above every sum are never reached.
@@ -253,8 +260,23 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
         with self._looking("restarts"):
             return list(self._restarts)
 
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        for name in ("_rows", "_held"):  # what lies behind is done with
+            content[name] = content[name][: self._filled]
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter(content)
+        rows, held = self._rows, self._held
+        self._rows, self._held = np.zeros((self._interval, self._n)), np.zeros(self._interval)
+        self._rows[: self._filled] = fitting(self._rows[: self._filled], rows)
+        self._held[: self._filled] = fitting(self._held[: self._filled], held)
+
     def _consistent(self) -> bool:
-        rounds = [0, *self._restarts, self._round]
+        waiting, rounds = self._rows[: self._filled], [0, *self._restarts, self._round]
+        if not ((waiting >= 0) & (waiting <= 1)).all() or (self._round - self._filled) % self._interval:
+            return False
         return super()._consistent() and all(type(r) is int for r in rounds) and rounds == sorted(rounds)
 
     def _epoch_start(self) -> int:
@@ -273,7 +295,19 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
             uniforms=self._tests,
         )
 
+    @property
+    def _room(self) -> int:
+        return self._interval - self._filled
+
+    def _keep(self, rows: FloatArray) -> None:
+        old, new = self._filled, self._filled + len(rows)
+        self._rows[old:new], self._held[old:new] = rows, rows[:, self._action]
+        self._filled = new
+
     def _checkpoint(self, finished: int) -> None:
+        if self._filled < self._interval:
+            return
+        self._filled = 0
         # The recursion M = max(0, M + x) after a whole interval: S_b - min(-M, S_1, ..., S_b), S the sums of x.
         held, rows = (self._held * self._units).astype(np.int64), (self._rows * self._units).astype(np.int64)
         walk = np.add.accumulate(held[:, None] - rows, axis=0) - self._drift

@@ -9,7 +9,7 @@ mechanisms correct by a filter of past noise: `BufferedAccumulator` in constant 
 of it. `TreeAccumulator` keeps the noise of one prefix a level. Without a lattice, for simulation, noise is drawn and
 added in float64 as if floats were real numbers. Both are the same code: float64 holds the integers exactly.
 
-Many steps of a buffered sum on a lattice run in one compiled pass: the same integers as step by step, bit for bit.
+Steps of a buffered sum on a lattice run in C where there is a compiler: the same integers as step by step, bit for bit.
 Every operation is the one that numpy makes, in the same order: products with the weights added from the first buffer
 to the last, one rounding, and one addition and one product a buffer. The compiler contracts none of them.
 
@@ -29,15 +29,15 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tacit import kernels
 from tacit.accounting.curves import ROUND_UP
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.noise.discrete_gaussian import use_numba
 from tacit.noise.lattice import LARGEST_LATTICE_DIMENSION, LARGEST_UNITS, SHRINK, inner_units, l1_units, round_vectors
 from tacit.noise.randomness import Process, Stream
 from tacit.noise.source import PooledNoise, Source, Streams
@@ -52,7 +52,6 @@ from tacit.validation import (
     check_level,
     check_positive,
     real_array,
-    require,
 )
 
 if TYPE_CHECKING:
@@ -394,6 +393,9 @@ class Accumulator(ABC):
         On a lattice longer vectors are shortened to that size; without one, that `x` is finite and inside its
         sensitivity is for the caller to enforce.
         """
+        sums = None if kernels.compiled is None else self._add_in_c(x, sensitivity)
+        if sums is not None:
+            return sums
         self._check_room(1)
         sensitivity = self._check_sensitivity(sensitivity)
         if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._sum.shape:
@@ -405,6 +407,10 @@ class Accumulator(ABC):
         self._step += 1
         self._include(record, fresh, stretch)
         return self._sum * self._worth
+
+    def _add_in_c(self, x: FloatArray, sensitivity: float) -> FloatArray | None:
+        """Take the whole step in C, or change nothing and give None."""
+        return None
 
     def add_many(self, rows: FloatArray, sensitivity: float = 1.0) -> FloatArray:
         """Add rows one after the other and return the noisy sum after each: what `add` would return, bit for bit."""
@@ -537,25 +543,6 @@ class Accumulator(ABC):
         return array
 
 
-def _block(records: Any, fresh: Any, omega: Any, theta: Any, buffers: Any, sums: Any) -> None:
-    """Write the sums after each row; `buffers` go on, `sums` has the sum so far in its first row."""
-    for step in range(records.shape[0]):
-        for place in range(records.shape[1]):
-            correction = omega[0] * buffers[0, place]
-            for index in range(1, omega.size):
-                correction += omega[index] * buffers[index, place]
-            added = fresh[step, place] - np.rint(correction)
-            for index in range(omega.size):
-                buffers[index, place] = (buffers[index, place] + added) * theta[index]
-            sums[step + 1, place] = sums[step, place] + (added + records[step, place])
-
-
-@cache
-def compiled_block() -> Any:
-    """The loop compiled by numba, or an error that names the extra that installs it."""
-    return require("numba", "fast").njit(_block)
-
-
 class BufferedAccumulator(Accumulator):
     """v = z - sum_i omega_i buffer_i; buffer_i = theta_i (buffer_i + v)."""
 
@@ -568,6 +555,31 @@ class BufferedAccumulator(Accumulator):
         self._buffers = np.zeros((self._omega.size, self.dimension))
         self._weights = self._omega[:, None]
         self._products = np.empty(self._buffers.shape)
+        # A single column would be added up in another order, and floats are for simulation.
+        self._in_steps = grid is not None and self.dimension > 1
+        self._in_c = None if grid is None else _record_in_c(grid.records, grid.units)
+
+    def _add_in_c(self, x: FloatArray, sensitivity: float) -> FloatArray | None:
+        if self._in_c is None or sensitivity != 1.0 or self._sensitivity > 1.0:
+            return None
+        name, size = self._in_c
+        draws = self._noise
+        # Audits and tests hand in other draws than those of a pool.
+        if not (type(draws) is partial and draws.func is next_draws and self._in_steps and type(x) is np.ndarray):
+            return None
+        source: PooledNoise = draws.args[0]
+        start, stop = source.given, source.given + self.dimension
+        if stop > source.pool.size or source.home != Process.number or self._step >= self._steps:
+            return None
+        sums = np.empty(self.dimension)
+        kept = (self._omega, self._theta, self._buffers, self._sum, self._worth)
+        source.given = stop  # before they are used: an interrupt may lose draws, never repeat them
+        if not getattr(kernels.compiled, name)(x, *size, source.pool, start, *kept, sums):
+            source.given = start  # nothing was used
+            return None
+        self._step += 1
+        self._sensitivity = 1.0
+        return sums
 
     def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
         buffers = self._buffers
@@ -580,18 +592,24 @@ class BufferedAccumulator(Accumulator):
         return added
 
     def _advance_many(self, records: FloatArray, fresh: FloatArray, stretch: float, sums: FloatArray) -> None:
-        # A single column would be added up in another order, and floats are for simulation.
-        if self._grid is None or stretch != 1.0 or self.dimension == 1 or not use_numba():
+        if not self._in_steps or stretch != 1.0 or kernels.compiled is None:
             super()._advance_many(records, fresh, stretch, sums)
             return
         self._step += len(records)
-        compiled_block()(records, fresh, self._omega, self._theta[:, 0], self._buffers, sums)
+        kernels.compiled.buffered(records, fresh, self._omega, self._theta, self._buffers, sums)
 
     def _noise_state(self) -> dict[str, Any]:
         return {"buffers": self._buffers.copy()}
 
     def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
         self._buffers[:] = self._fitting(state, "buffers", len(self._buffers))
+
+
+def _record_in_c(records: Records, units: int) -> tuple[str, tuple[float, ...]] | None:
+    """Name the function in C that makes such records whole, and its sizes (None: there is none)."""
+    if type(records) is LossRecords:
+        return "add_loss_record", (float(units),)
+    return ("add_vector_record", (records.norm, float(units))) if type(records) is VectorRecords else None
 
 
 class SquareRootAccumulator(Accumulator):

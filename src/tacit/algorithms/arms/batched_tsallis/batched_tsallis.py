@@ -36,7 +36,6 @@ from tacit.algorithms.arms.batched_tsallis.certificate import (
 from tacit.algorithms.arms.batched_tsallis.leader import Rule, advance
 from tacit.algorithms.arms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
 from tacit.errors import PrivacyError
-from tacit.noise.discrete_gaussian import use_numba
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
 from tacit.runtime.small_instances import SmallInstance
@@ -44,8 +43,6 @@ from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, check_choice, check_number, check_positive, check_table, invalid
 
 RATES = ("fixed", "decreasing")
-_COUNTED = 2**12  # batches from one look at how much a process has done to the next
-_WORDS = 2**8  # as much work as a batch
 
 
 @dataclass(frozen=True)
@@ -213,7 +210,6 @@ class BatchedTsallisLearner(ArmLearner):
         self._action = self._arms[0]
         self._opens = self._copies > 1
         self._rule = Rule(1 / (1 - plan.power), plan.kappa, self._mean.overshoot, plan.loss.lowered)
-        self._fast = use_numba()
 
     def _at_opening(self, number: int) -> None:
         if number % self._size == 0:
@@ -241,8 +237,6 @@ class BatchedTsallisLearner(ArmLearner):
         copy, turn = self._batch % self._copies, self._batch // self._copies
         mean = self._mean.value(self._draws.noisy(total))
         self._batch += 1
-        if self._batch % _COUNTED == 0:
-            self._fast = use_numba(_COUNTED * _WORDS)
         weights = self._weights[copy]
         self._levels[copy] = advance(
             self._rule,
@@ -251,7 +245,6 @@ class BatchedTsallisLearner(ArmLearner):
             float(self._levels[copy]),
             (self._arms[copy], mean),
             (self._scale(turn), self._scale(turn + 1)),
-            self._fast,
         )
         self._arms[copy] = self._draws.arm(weights)
         if not self._opens:

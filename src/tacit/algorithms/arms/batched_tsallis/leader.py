@@ -3,20 +3,20 @@
 p_i = (A/(G_i - nu))^{1/(1-q)} with nu such that they add up to 1. To the power -(1-q) their sum is nearly linear in nu,
 concave and decreasing: Newton's method on it overshoots once at most and then falls monotonically.
 
-Few arms go through one loop over them, as it stands or compiled by numba: the same operations in the same order, so the
-same bits. Many arms go through numpy, with or without numba.
+Few arms go through one loop over them, in C or in Python: the same operations in the same order, so the same bits. Many
+arms go through numpy.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from tacit import kernels
 from tacit.algorithms.arms.batched_tsallis.certificate import TOLERANCE
-from tacit.validation import FloatArray, require
+from tacit.validation import FloatArray
 
 FEW_ARMS = 64
 MOST_STEPS = 100  # of Newton's method; it takes two or three
@@ -47,7 +47,6 @@ def advance(
     level: float,
     played: tuple[int, float],
     scales: tuple[float, float],
-    fast: bool,
 ) -> float:
     """Credit the (arm, released mean) that was `played`; scores and weights become those of the next batch.
 
@@ -58,15 +57,16 @@ def advance(
         level: nu.
         played: the arm of the batch, and its release.
         scales: A = q/(eta (1-q)) of this batch and of the next one.
-        fast: whether to compile the loop for few arms.
 
     Returns:
         nu of the next batch.
     """
     if scores.size > FEW_ARMS:
         return _advance_many(rule, scores, weights, level, *played, scales)
-    if fast:
-        return float(compiled_loop()(scores, weights, level, *played, *scales, *rule))
+    if kernels.compiled is not None:
+        given = (*played, *scales, *rule, SMALLEST_SCALE, TOLERANCE, MOST_STEPS)
+        found: float = kernels.compiled.tsallis(scores, weights, level, *given)
+        return found
     listed, law = scores.tolist(), weights.tolist()
     level = _advance_few(listed, law, level, *played, *scales, *rule)
     scores[:], weights[:] = listed, law
@@ -74,8 +74,8 @@ def advance(
 
 
 def _advance_few(
-    scores: Any,
-    weights: Any,
+    scores: list[float],
+    weights: list[float],
     level: float,
     arm: int,
     mean: float,
@@ -86,7 +86,7 @@ def _advance_few(
     overshoot: float,
     lowered: float,
 ) -> float:
-    """Take the step in one loop, for lists or for the compiler."""
+    """Take the step in one loop, for lists."""
     chance = weights[arm]
     slope, least = -chance * scale / (scores[arm] - level), inf
     for i in range(len(scores)):
@@ -123,12 +123,6 @@ def _advance_few(
     for i in range(len(scores)):
         weights[i] /= total
     return level
-
-
-@cache
-def compiled_loop() -> Any:
-    """Compile the loop by numba, or raise an error that names the extra that installs it."""
-    return require("numba", "fast").njit(_advance_few)
 
 
 def _advance_many(

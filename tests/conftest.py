@@ -1,0 +1,41 @@
+"""What all tests share: one thread for linear algebra, and both ways of running the loops."""
+
+import os
+
+# Small matrices: a second thread costs more than it gives, and the workers share the machine.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import pytest  # noqa: E402
+
+from tacit import kernels  # noqa: E402
+
+COMPILED = kernels.compiled
+
+
+def in_c(wanted: bool, monkeypatch) -> None:
+    """From here on the loops run in C, or in numpy; without a compiled file the test is left out."""
+    if wanted and COMPILED is None:
+        pytest.skip("the loops in C are not installed")
+    monkeypatch.setattr(kernels, "compiled", COMPILED if wanted else None)
+
+
+@pytest.fixture(params=["numpy", "C"])
+def way(request, monkeypatch):
+    """Each test both ways."""
+    in_c(request.param == "C", monkeypatch)
+    return request.param
+
+
+@pytest.fixture
+def both_ways(monkeypatch):
+    """Call a function with the loops in C and in numpy."""
+
+    def call(function):
+        found = []
+        for wanted in (True, False):
+            in_c(wanted, monkeypatch)
+            found.append(function())
+        return found
+
+    return call
