@@ -158,6 +158,7 @@ def next_shares(
     hold: float = HOLD,
     kept: float = LEAST_KEPT,
     changing: bool = False,
+    least_share: float | None = None,
 ) -> FloatArray:
     """The shares of the next version.
 
@@ -170,6 +171,7 @@ def next_shares(
         hold: the default's share until it is beaten, at most 1/K; 0 to optimise only.
         kept: how much of its share an arm keeps at least, from one version to the next.
         changing: whether arms change: versions are then forgotten, and every arm keeps one per cent.
+        least_share: of every arm (None: one per cent of an equal share, or one per cent if arms change).
     """
     count, k = int(active.sum()), len(active)
     listed = np.flatnonzero(active)
@@ -181,7 +183,9 @@ def next_shares(
     fresh = count - int(seen.sum())
     for arm in listed:
         wanted[arm] = chances[int(arm)] * (1 - fresh / count) if seen[arm] else 1 / count
-    least = np.where(active, FLOOR_CHANGING if changing else FLOOR / count, 0.0)
+    if least_share is None:
+        least_share = FLOOR_CHANGING if changing else FLOOR / count
+    least = np.where(active, least_share, 0.0)
     if (
         default is not None
         and active[default]
