@@ -29,6 +29,8 @@ LONGEST_NAME, LONGEST_ARM = 200, 100
 MARGIN = 60.0  # seconds before the next version in which the last window is closed
 SHORTEST, LONGEST = 1 / 3600, DAYS_OF_MONTH * 24.0  # hours
 GOALS = ("compare", "optimise")
+LARGEST_VALUE = 2.0**53 - 1
+"""Numbers beyond are not the same in every language."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ class Design:
         fitting = ceil(DAYS_OF_MONTH * 24 / self.spacing)
         check_integer("Design", "versions", self.versions, at_least=0, at_most=fitting)
         object.__setattr__(self, "versions", self.versions or fitting)
-        check_number("Design", "low", self.low)
-        check_number("Design", "high", self.high, above=self.low)
+        check_number("Design", "low", self.low, above=-LARGEST_VALUE, closed_low=True)
+        check_number("Design", "high", self.high, above=self.low, below=LARGEST_VALUE, closed_high=True)
         if check_flag("Design", "adds", self.adds) and self.low != 0:
             raise InvalidInput("Values that add up start from low=0: nothing sent is nothing added.")
         check_min_share(self.min_share, len(self.arms))

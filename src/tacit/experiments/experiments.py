@@ -115,6 +115,13 @@ class Experiments:
             self.close()
             raise
 
+    def has(self, name: str) -> bool:
+        """Tell whether there is an experiment of this name."""
+        if not name.isprintable():  # PostgreSQL cannot even be asked for some of them
+            return False
+        with self._database.reading() as transaction:
+            return transaction.row("SELECT 1 FROM tacit_experiments WHERE name = :name", name=name) is not None
+
     # Life
 
     def make(self, design: Design, who: str = "") -> dict[str, Any]:
@@ -165,6 +172,8 @@ class Experiments:
             place = owner.default if promote is None else owner.place(promote)
             if promote is not None and not end:
                 raise InvalidInput("An arm is promoted when the experiment ends.")
+            if not owner.arms[place].active:
+                raise InvalidInput("An arm that was killed or removed cannot be promoted.")
             shares = [float(arm.place == place) for arm in owner.arms] if end else None
             owner = records.change(transaction, owner, state=ENDED if end else FROZEN)
             self._open(transaction, owner, now, counting=False, shares=shares)
@@ -265,6 +274,9 @@ class Experiments:
         """
         done = {RELEASED: 0, VOID: 0, "opened": 0}
         failures: list[TacitError] = []
+        with self._database.reading() as transaction:
+            if transaction.row("SELECT 1 FROM tacit_versions") is None:
+                return done
         now = self._time()
         self.check_witness()
         with self._database.reading() as transaction:

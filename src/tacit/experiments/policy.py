@@ -20,6 +20,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from tacit.errors import InvalidInput
@@ -135,8 +136,29 @@ class Policy:
 
 
 def canonical(content: object) -> bytes:
-    """Write JSON in the one form that is hashed: sorted names, no spaces, UTF-8."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    """Write JSON in the one form that is hashed, RFC 8785, for names in ASCII and numbers below 2^53.
+
+    >>> canonical({"b": [1.0, 0.5, 1e-05, 1e-07], "a": "\N{GREEK SMALL LETTER PI}"}).decode()
+    '{"a":"\N{GREEK SMALL LETTER PI}","b":[1,0.5,0.00001,1e-7]}'
+    """
+    return _canonical(content).encode()
+
+
+def _canonical(content: object) -> str:
+    if isinstance(content, dict):
+        return "{" + ",".join(f"{_canonical(name)}:{_canonical(content[name])}" for name in sorted(content)) + "}"
+    if isinstance(content, list | tuple):
+        return "[" + ",".join(map(_canonical, content)) + "]"
+    if not isinstance(content, float):
+        return json.dumps(content, ensure_ascii=False)
+    if content == int(content):
+        return str(int(content))
+    shortest = Decimal(repr(content))  # the digits are ECMAScript's, the place of the point is not always
+    if abs(content) >= 1e-6:
+        return f"{shortest:f}"
+    digits = "".join(map(str, shortest.as_tuple().digits))
+    mantissa = digits[0] + ("." + digits[1:] if digits[1:] else "")
+    return f"{'-' if content < 0 else ''}{mantissa}e{shortest.adjusted()}"
 
 
 def digest(content: object) -> str:

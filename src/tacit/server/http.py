@@ -44,12 +44,15 @@ MOST_REMEMBERED = 1000
 MEDIA_TYPE = "application/problem+json"
 LOG = logging.getLogger("tacit.server")
 ACCESS_LOG = logging.getLogger("tacit.access")
-PRIVATE = "/feedback"  # is in every route that says whether there was any, and in addresses that misspell it
+PRIVATE = ("/feedback", "/replies", "/erasures")  # are in every route that says whether there was any, also misspelt
 GONE = 499  # no answer was begun: the client has gone, which is no failure of the service
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 FIELDS = (
     *("name", "problem", "epsilon", "delta", "ledger", "adversary", "relation", "rounds_per_person", "max_switches"),
     *("confidence", "key", "feedback", "round", "first", "limit", "body", "path", "query"),
+    *("arms", "default", "people_per_day", "score", "days", "hours", "window", "versions", "low", "high", "adds"),
+    *("min_share", "goal", "changing", "identified", "end", "promote", "arm", "add", "remove", "replies", "exposures"),
+    *("person", "renews"),
 )
 """The parts of a request that an answer may name; whatever else stands there was chosen by the sender."""
 HEADERS = {
@@ -190,7 +193,7 @@ class Metrics:
         if private(scope):
             return
         route = getattr(scope.get("route"), "path", "(none)")
-        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "DELETE") else "other"
+        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "PATCH", "DELETE") else "other"
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
         ACCESS_LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
@@ -202,7 +205,8 @@ class Metrics:
 
 def private(scope: Scope) -> bool:
     """Tell whether it is private that there was such a request: by its route, or by its address where it has none."""
-    return PRIVATE in str(getattr(scope.get("route"), "path", scope["path"]))
+    address = str(getattr(scope.get("route"), "path", scope["path"]))
+    return any(word in address for word in PRIVATE)
 
 
 class Access:
@@ -285,7 +289,7 @@ class Guarded(APIRoute):
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
-            await self.access.check(request.scope, self.needed)
+            request.scope["token"] = await self.access.check(request.scope, self.needed)
             return await handle(request)
 
         return checked

@@ -177,12 +177,12 @@ class Parts:
         return APIRouter(prefix="/v1", tags=[tag], route_class=made, responses=REFUSED, **options)
 
 
-def add_routes(app: FastAPI, parts: Parts) -> list[Direct]:
-    """Add all routes; those that are asked in every round are returned, for the gate."""
-    hot = rounds(parts)
-    for router in (*learners(parts), *hot, ledgers(parts), status(parts)):
+def add_routes(app: FastAPI, parts: Parts, more: list[APIRouter]) -> list[Direct]:
+    """Add all routes, these among them; those that are asked in every round are returned, for the gate."""
+    routers = (*learners(parts), *rounds(parts), ledgers(parts), *more, status(parts))
+    for router in routers:
         app.include_router(router)
-    return [route for router in hot for route in router.routes if isinstance(route, Direct)]
+    return [route for router in routers for route in router.routes if isinstance(route, Direct)]
 
 
 def learners(parts: Parts) -> list[APIRouter]:
@@ -275,6 +275,7 @@ def ledgers(parts: Parts) -> APIRouter:
     """The route of the budgets."""
     routes = parts.router("ledgers", "read")
 
+    @routes.get("/ledgers", response_model=Budgets)
     @routes.get("/ledger", response_model=Budgets)
     async def ledger() -> Response:
         """Show every budget: what it allows, what was spent in this period and ever, and who spent it."""
@@ -295,6 +296,12 @@ def status(parts: Parts) -> APIRouter:
     @routes.get("/healthz", response_model=Health)
     async def health() -> Response:
         """Tell whether the service answers and its database does."""
+        await parts.work.do(check)
+        return JSONResponse({"status": "ok"})
+
+    @routes.get("/readyz", response_model=Health)
+    async def ready() -> Response:
+        """Tell whether requests can be answered: the process is up and its database answers."""
         await parts.work.do(check)
         return JSONResponse({"status": "ok"})
 
