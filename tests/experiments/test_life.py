@@ -153,9 +153,9 @@ def test_an_experiment_ends(world):
 
 
 def test_the_better_arm_gets_more(world):
-    policy = world.started(people_per_day=300.0, score=0.3, epsilon=1.0)
+    policy = world.started(people_per_day=900.0, score=0.3)
     for _ in range(6):
-        better = [n for n in range(300) if arm(policy, n) == 1 or n % 10 == 0]
+        better = [n for n in range(900) if arm(policy, n) == 1 or n % 10 == 0]
         world.experiments.reply("home", replies(policy, better, lambda n: 1.0))
         world.move(1)
         policy = world.experiments.policy("home")

@@ -1,5 +1,6 @@
 """An experiment with a clock that is moved by hand, and people who reply."""
 
+import hashlib
 from datetime import UTC, datetime
 from unittest.mock import patch
 
@@ -21,14 +22,16 @@ class World:
     """Experiments of a store in a folder, with a clock."""
 
     def __init__(self, folder, store=None, epsilon=1.0, renews="monthly", **places):
-        self.folder, self.time, self.places = folder, BEGIN, places
+        self.folder, self.time, self.places, self.salts = folder, BEGIN, places, 0
         self._patches = [patch.object(owner, "now", self.date) for owner in (ledgers, stored)] + [
-            patch.object(module, "calendar", self.date)
+            patch.object(module, "calendar", self.date),
+            patch.object(module, "secret_bytes", self.salt),
         ]
         for patched in self._patches:
             patched.start()
         self.store = tacit.Store(folder / "decisions.db" if store is None else store)
         self.store.ledger("people", epsilon=epsilon, delta=1e-6, renews=renews)
+        (folder / "decisions.db.key").write_text(hashlib.sha256(b"a key that is not secret").hexdigest())
         self.experiments = self.opened()
 
     def opened(self, store=None, **places):
@@ -36,6 +39,11 @@ class World:
 
     def date(self):
         return datetime.fromtimestamp(self.time, UTC)
+
+    def salt(self, count):
+        """Salts that are the same in every run."""
+        self.salts += 1
+        return hashlib.sha256(b"%d" % self.salts).digest()[:count]
 
     def close(self):
         self.experiments.close()

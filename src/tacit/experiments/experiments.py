@@ -274,11 +274,11 @@ class Experiments:
         """
         done = {RELEASED: 0, VOID: 0, "opened": 0}
         failures: list[TacitError] = []
+        self.check_witness()
         with self._database.reading() as transaction:
             if transaction.row("SELECT 1 FROM tacit_versions") is None:
                 return done
         now = self._time()
-        self.check_witness()
         with self._database.reading() as transaction:
             owners = {owner.number: owner for owner in records.experiments(transaction)}
             due = [version for version in records.unreleased(transaction) if version.close_at <= now]
