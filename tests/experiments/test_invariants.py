@@ -1,11 +1,14 @@
 """What holds whatever happens: limits, duplicates, clocks, copies, erasure, the order of arrival."""
 
+import json
 import random
 import shutil
+from dataclasses import replace
 
 import pytest
 
 import tacit
+from attacks import rows
 from experiments.world import DAY, World, arm, pid, replies
 from tacit.errors import InvalidInput, StoreError
 from tacit.experiments import closing, experiments, results
@@ -46,10 +49,10 @@ def transcript(world, monkeypatch, people, order):
     random.seed(order)
     for day in range(10):
         policy = world.experiments.policy("home")
-        rows = [row for n in people for row in replies(policy, [n] * (1 + n % 3), lambda n, day=day: (n + day) % 5 / 4)]
-        random.shuffle(rows)
-        for first in range(0, len(rows), 7):
-            world.experiments.reply("home", rows[first : first + 7])
+        sent = [row for n in people for row in replies(policy, [n] * (1 + n % 3), lambda n, day=day: (n + day) % 5 / 4)]
+        random.shuffle(sent)
+        for first in range(0, len(sent), 7):
+            world.experiments.reply("home", sent[first : first + 7])
         if day == 5:
             world.experiments.kill("home", "video")
         world.move(1)
@@ -81,24 +84,26 @@ def test_one_person_moves_a_month_by_no_more_than_is_charged(leaver, tmp_path, m
     assert set(moved[:10]) == {LATTICE}  # one contribution a version, as is charged for
 
 
+@pytest.mark.attack(rows.FLOODED)
 def test_no_row_changes_another_persons(world):
     policy = world.started()
-    rows = replies(policy, range(20))
-    world.experiments.reply("home", rows)
+    good = replies(policy, range(20))
+    world.experiments.reply("home", good)
     stored = world.rows(policy["salt"])
     flood = replies(policy, [77] * 500, lambda n: 1.0)
     bad = HOSTILE + [[policy["salt"], pid(n), value] for n, value in enumerate(VALUES)]
-    answer = world.experiments.reply("home", [*bad, *rows[:10], *flood, *bad, *rows[10:]])
-    assert len(answer.malformed) == 2 * len(bad) - 0
+    answer = world.experiments.reply("home", [*bad, *good[:10], *flood, *bad, *good[10:]])
+    assert len(answer.malformed) == 2 * len(bad)
     assert answer.closed == []
     after = world.rows(policy["salt"])
     assert len(after) == 21
     assert {person: after[person] for person in stored} == stored
 
 
+@pytest.mark.attack(rows.FLOODED)
 def test_the_largest_value_counts_and_sums_are_capped(world):
     policy = world.started()
-    for value in (0.25, 0.75, 0.5, 0.75):
+    for value in (0.25, 0.75, 0.75, 0.5):
         world.experiments.reply("home", [[policy["salt"], pid(1), value]])
     assert list(world.rows(policy["salt"]).values()) == [(arm(policy, 1), LATTICE * 3 // 4)]
     world.store.ledger("others", epsilon=1.0, renews="monthly")
@@ -109,6 +114,37 @@ def test_the_largest_value_counts_and_sums_are_capped(world):
     assert world.experiments.reply("home", [[added["salt"], pid(1), 1]]).closed == [0]
 
 
+@pytest.mark.attack(rows.LATE)
+def test_another_worker_knows_new_versions(world):
+    with world.opened() as other:
+        first = world.started()
+        assert other.reply("home", replies(first, range(3))).closed == []
+        unknown = [["ab" * 16, pid(1), 1.0]]
+        assert other.reply("home", unknown).closed == [0]
+        world.move(1)
+        second = world.experiments.policy("home")
+        assert other.reply("home", replies(second, range(3))).closed == []
+        assert len(world.rows(second["salt"])) == 3
+
+
+def test_lost_replies_never_help_an_arm(world):
+    """Scores count, and what they lack does not: an arm that loses any of its replies has no larger estimate."""
+    policy = world.started(people_per_day=300.0)
+    world.experiments.reply("home", replies(policy, range(300), lambda n: float(n % 2)))
+    world.move(2)
+    with world.store.database.reading() as transaction:
+        owner = experiments.records.experiment(transaction, "home")
+        versions = experiments.records.versions(transaction, owner.number)
+        (release,) = experiments.records.releases(transaction, owner.number)
+    whole = results.collected(owner, versions, [release])
+    lost = json.loads(json.dumps(release.content))
+    lost["sums"][1][1] = 0  # short loses its worst replies
+    same = results.collected(owner, versions, [replace(release, content=lost)])
+    assert same.scores.tolist() == whole.scores.tolist()
+    lost["sums"][1][0] -= LATTICE  # and a good one
+    assert results.collected(owner, versions, [replace(release, content=lost)]).scores[0, 1] < whole.scores[0, 1]
+
+
 def test_the_arm_is_recomputed(world):
     policy = world.started()
     world.experiments.reply("home", replies(policy, range(300)))
@@ -117,6 +153,7 @@ def test_the_arm_is_recomputed(world):
     assert sorted(counted) == sorted(expected)
 
 
+@pytest.mark.attack(rows.LATE)
 def test_nothing_counts_from_the_end_on_whether_or_not_somebody_closes(world):
     policy = world.started()
     end = seconds(policy["close_at"])
@@ -142,6 +179,7 @@ def test_a_clock_that_goes_back_stops_everything_but_decisions(world):
     world.experiments.tick()
 
 
+@pytest.mark.attack(rows.RELEASED)
 def test_one_release_for_a_salt_and_the_same_rows_give_the_same_one(world, tmp_path):
     policy = world.started()
     world.experiments.reply("home", replies(policy, range(50)))
@@ -164,9 +202,7 @@ def test_one_release_for_a_salt_and_the_same_rows_give_the_same_one(world, tmp_p
     again = closing.noisy(key, owner, version, exact)
     assert {name: release[name] for name in again} == again
     other = [[pair[0] + 1, pair[1]] for pair in exact]
-    noise = [[a - b for a, b in zip(p, q, strict=True)] for p, q in zip(again["sums"], exact, strict=True)]
-    fresh = closing.noisy(key, owner, version, other)["sums"]
-    assert noise != [[a - b for a, b in zip(p, q, strict=True)] for p, q in zip(fresh, other, strict=True)]
+    assert noise_of(again, exact) != noise_of(closing.noisy(key, owner, version, other), other)
     places = {"key": tmp_path / "decisions.db.key", "witness": tmp_path / "decisions.db.witness"}
     for folder, late, expected in zip(copies, (False, True), ("released", "void"), strict=True):
         with tacit.Store(folder / "decisions.db") as store, world.opened(store, **places) as copy:
@@ -179,6 +215,12 @@ def test_one_release_for_a_salt_and_the_same_rows_give_the_same_one(world, tmp_p
             assert states == [expected]
             if not late:
                 assert copy.releases("home")[0]["sums"] == release["sums"]
+
+
+def noise_of(content, exact):
+    """The noise of a release whose exact sums are known."""
+    multiple = content["noise"]["units"] // LATTICE
+    return [[a - multiple * b for a, b in zip(p, q, strict=True)] for p, q in zip(content["sums"], exact, strict=True)]
 
 
 def _unreleased(store):
@@ -295,6 +337,7 @@ def test_a_policy_is_a_function_of_a_public_set(world, monkeypatch):
     assert list(Policy.read(moved).shares) == pytest.approx(again.tolist(), abs=1e-9)
 
 
+@pytest.mark.attack(rows.GUESSED)
 def test_new_repeated_and_erased_rows_write_the_same(world, tmp_path):
     """Each transaction adds as many pages to the log: nobody can tell from a commit who replied before."""
     policy = world.started()

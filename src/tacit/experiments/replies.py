@@ -29,6 +29,7 @@ MOST_APART = 600.0  # seconds by which clocks may disagree
 _CHUNK = 5_000  # rows that are deleted at a time where others wait for it
 _NOW = "SELECT extract(epoch FROM clock_timestamp())"
 _WINDOW = "SELECT close_at, state FROM tacit_windows WHERE salt = :salt"
+_BEAT = "1 - kept.beat"  # changes with every reply: a row that is met is always written
 _LARGER = "CASE WHEN kept.score < 0 OR kept.score >= excluded.score THEN kept.score ELSE excluded.score END"
 _ADDED = f"""CASE WHEN kept.score < 0 THEN kept.score
     WHEN kept.score + excluded.score > {LATTICE} THEN {LATTICE} ELSE kept.score + excluded.score END"""
@@ -138,7 +139,7 @@ class Replies:
                 transaction.run_all(
                     f"""INSERT INTO {_table(salt)} AS kept (person, arm, score, beat) VALUES (:person, :arm, :score, 0)
                         ON CONFLICT (person) DO UPDATE
-                        SET score = {_ADDED if adds else _LARGER}, beat = 1 - kept.beat""",
+                        SET score = {_ADDED if adds else _LARGER}, beat = {_BEAT}""",
                     [vars(reply) for reply in sorted(replies, key=lambda reply: reply.person)],
                 )
         return closed
@@ -216,7 +217,7 @@ class Replies:
             for salt in erased:
                 transaction.run(
                     f"""INSERT INTO {_table(salt)} AS kept (person, arm, score, beat) VALUES (:person, 0, {ERASED}, 0)
-                        ON CONFLICT (person) DO UPDATE SET arm = 0, score = {ERASED}, beat = 1 - kept.beat""",
+                        ON CONFLICT (person) DO UPDATE SET arm = 0, score = {ERASED}, beat = {_BEAT}""",
                     person=self.person(salt, pid),
                 )
         return len(erased)

@@ -497,12 +497,12 @@ def unchanged(found: dict[str, Any], tag: str, seen: str | None, cache: str) -> 
 
 
 @asynccontextmanager
-async def ticking(parts: Parts, experiments: Experiments | None, every: float = TICK) -> AsyncIterator[None]:
+async def ticking(parts: Parts, experiments: Experiments | None) -> AsyncIterator[None]:
     """Look at what is due, again and again, while the service runs."""
 
     async def tick() -> None:
         while True:
-            await asyncio.sleep(every * (0.8 + 0.4 * secret_bytes(1)[0] / 255))
+            await asyncio.sleep(TICK * (0.8 + 0.4 * secret_bytes(1)[0] / 255))
             try:
                 assert experiments is not None
                 await parts.work.do(experiments.tick)
