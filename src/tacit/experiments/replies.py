@@ -26,7 +26,7 @@ from tacit.store.engines import Database, Transaction
 
 ERASED = -1
 MOST_APART = 600.0  # seconds by which clocks may disagree
-_CHUNK = 5_000  # rows that are deleted at a time where others wait for it
+_CHUNK, _REST = 1_000, 0.002  # rows that are deleted at a time, and seconds in which others have their turn
 _NOW = "SELECT extract(epoch FROM clock_timestamp())"
 _WINDOW = "SELECT close_at, state FROM tacit_windows WHERE salt = :salt"
 _BEAT = "1 - kept.beat"  # changes with every reply: a row that is met is always written
@@ -194,6 +194,7 @@ class Replies:
                     return
                 some = f"SELECT person FROM {table} LIMIT {_CHUNK}"
                 deleted = transaction.run(f"DELETE FROM {table} WHERE person IN ({some})")
+            time.sleep(_REST)
         with self._database.writing() as transaction:
             if transaction.row(_WINDOW, salt=salt) is not None:
                 self._drop(transaction, salt)
