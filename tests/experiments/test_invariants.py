@@ -243,6 +243,12 @@ def test_an_older_copy_stops_and_a_restore_charges_again(world, tmp_path):
     with tacit.Store(tmp_path / "decisions.db") as store, world.opened(store) as older:
         with pytest.raises(StoreError, match="older copy was put back"):
             older.tick()
+        assert len(older._replies.windows()) == 1
+        world.time += 4 * DAY
+        with pytest.raises(StoreError, match="older copy was put back"):
+            older.tick()
+        assert older._replies.windows() == {}
+        world.time -= 4 * DAY
         older.restore("ada")
         older.tick()
     shutil.copyfile(tmp_path / "now.db", tmp_path / "decisions.db")

@@ -153,8 +153,8 @@ def test_nothing_of_replies_is_counted_or_logged(service, caplog):
     service.post("/v1/experiments/home/replies", {"replies": [[policy["salt"], pid(1), 1]]})
     service.post("/v1/erasures", {"person": pid(1)})
     assert pid(1) not in caplog.text
-    assert "replies" not in caplog.text + service.ask("GET", "/metrics", token="")[2]
-    assert "erasures" not in caplog.text + service.ask("GET", "/metrics", token="")[2]
+    assert "/replies" not in caplog.text + service.ask("GET", "/metrics", token="")[2]
+    assert "/erasures" not in caplog.text + service.ask("GET", "/metrics", token="")[2]
 
 
 def test_exposures_are_public_counts(service):
@@ -163,3 +163,12 @@ def test_exposures_are_public_counts(service):
     assert service.post("/v1/experiments/home/replies", sent)[0] == 202
     assert service.get("/v1/experiments/home/results")[1]["sample_ratio"] == "fits"
     assert service.post("/v1/experiments/home/replies", {"replies": [], "exposures": {salt: [1]}})[0] == 422
+
+
+def test_monitors_see_public_and_noisy_figures(service):
+    text = service.ask("GET", "/metrics", token="")[2]
+    assert 'tacit_experiment_info{experiment="home",state="running",version="1"} 1.0' in text
+    shares = [float(line.split()[-1]) for line in text.splitlines() if line.startswith('tacit_share{arm="')]
+    assert abs(sum(shares) - round(sum(shares))) < 1e-6
+    assert "tacit_overdue_versions 0.0" in text
+    assert "tacit_version_closes_in_seconds{" in text

@@ -42,6 +42,9 @@ OLDER = (
 )
 
 
+Figure = tuple[str, str, dict[str, str], float]
+
+
 class Answer(NamedTuple):
     """What became of a batch of replies: both lists depend on public things and on the sender's own rows only.
 
@@ -103,6 +106,7 @@ class Experiments:
         self._replies = Replies(beside["replies"], self._key, timeout, clock)
         self._witness = Witness(Path(beside["witness"]))
         self._known: dict[str, Known] = {}
+        self._names: set[str] = set()
         try:
             with self._database.writing() as transaction:
                 transaction.alone()
@@ -116,11 +120,13 @@ class Experiments:
             raise
 
     def has(self, name: str) -> bool:
-        """Tell whether there is an experiment of this name."""
-        if not name.isprintable():  # PostgreSQL cannot even be asked for some of them
-            return False
+        """Tell whether there is an experiment of this name; none is ever deleted."""
+        if name in self._names or not name.isprintable():  # PostgreSQL cannot even be asked for some of them
+            return name in self._names
         with self._database.reading() as transaction:
-            return transaction.row("SELECT 1 FROM tacit_experiments WHERE name = :name", name=name) is not None
+            if transaction.row("SELECT 1 FROM tacit_experiments WHERE name = :name", name=name) is not None:
+                self._names.add(name)
+        return name in self._names
 
     # Life
 
@@ -274,7 +280,11 @@ class Experiments:
         """
         done = {RELEASED: 0, VOID: 0, "opened": 0}
         failures: list[TacitError] = []
-        self.check_witness()
+        try:
+            self.check_witness()
+        except StoreError:  # nothing may be released, and nothing is kept for longer than it may be
+            self._replies.purge_until(self._now() - closing.PATIENCE)
+            raise
         with self._database.reading() as transaction:
             if transaction.row("SELECT 1 FROM tacit_versions") is None:
                 return done
@@ -552,6 +562,33 @@ class Experiments:
             owner = records.experiment(transaction, name)
         promise = Promise.of(owner.design)
         return {"text": promise.text(owner.design), "contract": promise.contract(owner.name, owner.design.ledger)}
+
+    def figures(self) -> list[Figure]:
+        """Give what monitors watch: name, help, labels and value of each figure; all of it is public or noisy."""
+        with self._database.reading() as transaction:
+            now = self._now()
+            overdue = sum(version.close_at <= now for version in records.unreleased(transaction))
+            words = "Versions whose window is over and that are not released."
+            found: list[Figure] = [("tacit_overdue_versions", words, {}, overdue)]
+            for owner in records.experiments(transaction):
+                last, chain = records.newest(transaction, owner.number), records.releases(transaction, owner.number)
+                named = {"experiment": owner.name}
+                info = named | {"state": owner.state, "version": str(last.number if last else 0)}
+                found.append(("tacit_experiment_info", "Experiments, their states and versions.", info, 1))
+                if last is None:
+                    continue
+                for arm, share in zip(last.policy.arms, last.policy.shares, strict=True):
+                    found.append(("tacit_share", "The share of each arm.", named | {"arm": arm}, share))
+                if last.counting:
+                    left = last.close_at - now
+                    found.append(("tacit_version_closes_in_seconds", "Until replies stop to count.", named, left))
+                if chain:
+                    content = chain[-1].content
+                    for arm, pair in zip(content["arms"], content["sums"], strict=True):
+                        replied = sum(pair) / content["noise"]["units"]
+                        words = "Persons who replied to the last version that was released, with its noise."
+                        found.append(("tacit_released_replies", words, named | {"arm": arm}, replied))
+        return found
 
     # What persons may ask for
 

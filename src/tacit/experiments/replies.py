@@ -201,6 +201,13 @@ class Replies:
         with suppress(StoreError):  # somebody reads: the log is cut later
             self._database.checkpoint()
 
+    def purge_until(self, moment: float) -> None:
+        """Delete the rows of all versions whose replies stopped to count before this time."""
+        with self._database.reading() as transaction:
+            over = transaction.rows("SELECT salt FROM tacit_windows WHERE close_at <= :moment", moment=moment)
+        for (salt,) in over:
+            self.purge(str(salt))
+
     def _drop(self, transaction: Transaction, salt: str) -> None:
         transaction.run(f"DROP TABLE {_table(salt)}")
         transaction.run("DELETE FROM tacit_windows WHERE salt = :salt", salt=salt)

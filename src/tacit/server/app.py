@@ -53,7 +53,9 @@ def create_app(store: Store, limits: Limits | None = None, experiments: Experime
     allowed = Limits() if limits is None else limits
     work, metrics, hot = Work(allowed.threads), Metrics(), list[Direct]()
     access, accounts = Access(Tokens(store), work.do), Accounts(store)
-    parts = Parts(store, work, access, Learners(store), accounts, metrics, allowed)
+    parts = Parts(
+        store, work, access, Learners(store), accounts, metrics, allowed, experiments.figures if experiments else tuple
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

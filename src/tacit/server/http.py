@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from fastapi import Request
 from fastapi.routing import APIRoute
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import cookie_parser
@@ -198,9 +198,15 @@ class Metrics:
         self._seconds.labels(method, route).observe(seconds)
         ACCESS_LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
 
-    def page(self) -> Response:
-        """Write what Prometheus reads."""
-        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+    def page(self, figures: Sequence[tuple[str, str, dict[str, str], float]] = ()) -> Response:
+        """Write what Prometheus reads: counters, and figures as they are now (name, help, labels, value)."""
+        now = CollectorRegistry()
+        gauges: dict[str, Gauge] = {}
+        for name, about, labels, value in figures:
+            if name not in gauges:
+                gauges[name] = Gauge(name, about, list(labels), registry=now)
+            (gauges[name].labels(**labels) if labels else gauges[name]).set(value)
+        return Response(generate_latest(self._registry) + generate_latest(now), media_type=CONTENT_TYPE_LATEST)
 
 
 def private(scope: Scope) -> bool:
