@@ -5,6 +5,7 @@ was sent and never acknowledged may be, a whole batch or nothing of it. Noise is
 exact sums, so a release is right if and only if it is that of the acknowledged batches and some of the others.
 """
 
+import http.client
 import json
 import os
 import signal
@@ -125,11 +126,10 @@ def send(address, token, name, sent, stop):
             ask(address + "replies", token, {"replies": rows})
             sent.replayed += 1
         if old is not None and number % 60 == 0:  # a version that is over by now, from people who never replied to it
-            late = [[old, f"{name:08x}{2**60 + number:024x}", 1]]
-            taken = not ask(address + "replies", token, {"replies": late})["closed"]
+            late = Batch(old, [[old, f"{name:08x}{2**60 + number:024x}", 1]])
+            sent.batches.append(late)
+            late.taken = not ask(address + "replies", token, {"replies": late.rows}, late)["closed"]
             sent.late += 1
-            if taken:
-                sent.batches.append(Batch(old, late, taken=True))
         old = policy["salt"] if number % 200 == 0 or old is None else old
         time.sleep(0.002)
 
@@ -144,7 +144,7 @@ def ask(url, token, body=None, batch=None):
         try:
             with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=10) as response:
                 return json.loads(response.read())
-        except (OSError, ValueError, urllib.error.HTTPError):
+        except (OSError, ValueError, http.client.HTTPException):
             time.sleep(0.02)
 
 

@@ -69,7 +69,8 @@ def better(found: Releases, default: int) -> set[int]:
             found.sums[:count], found.shares[:count], found.used[:count], found.variances[:count], found.people
         )
         others = [arm for arm in range(k) if arm != default and arm not in declared]
-        declared |= {arm for arm in others if result(part, arm, default, level=_level(k)).verdict == "better"}
+        looks = {arm: result(part, arm, default, level=_level(k), with_lift=False) for arm in others}
+        declared |= {arm for arm, look in looks.items() if look.verdict == "better"}
     return declared
 
 
