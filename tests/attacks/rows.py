@@ -46,6 +46,11 @@ STOPPED = "keep everybody else waiting: by a learner that is too large, or by ma
 CELLS = "put any cell into a table: odd types, missing values, words among numbers"
 WORDS = "make a step of a pipeline raise, or warn, about a cell"
 SCORES = "move a score by one record: rows that overflow, margins that are no numbers, labels nobody declared"
+# Against experiments.
+FLOODED = "send replies again, in floods, spoilt, or in another order"
+LATE = "reply while a version is closed, or after, or to a version that another worker opened"
+RELEASED = "have a version released again, from a restored copy or by a rival"
+GUESSED = "tell from an answer, or from what it wrote, who replied before"
 
 CHECKED = {
     "secrets_are_not_copied": COPY,
@@ -70,7 +75,7 @@ STATISTICS = "move a statistic or a score by one extreme record"
 
 LEARNERS, ESTIMATORS, STORE, SERVICE, FLEET = "learners", "estimators", "store", "service", "fleet"
 TABLE = "PublicTable"
-FOLDERS = {"store": STORE, "faults": STORE, "server": SERVICE, "spark": FLEET}
+FOLDERS = {"store": STORE, "experiments": STORE, "faults": STORE, "server": SERVICE, "spark": FLEET}
 """What the tests of a folder attack, unless they say more."""
 TRIED_ON: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((COPY, FORGE, DIGITS, LAWS, AGAIN), (LEARNERS,)),
@@ -90,6 +95,7 @@ TRIED_ON: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((OLDER_COPY, WRITERS, BROKEN_COMMIT), (STORE,)),
     **dict.fromkeys((COUNTED, QUOTED, REPEATED, SEEDED), (STORE, SERVICE)),
     **dict.fromkeys((TOKENS, STOPPED), (SERVICE,)),
+    **dict.fromkeys((FLOODED, LATE, RELEASED, GUESSED), (STORE,)),
 }
 """Every algorithm of the catalogue, every estimator, one thing, or single ones; rows that are not here: anything."""
 

@@ -81,6 +81,7 @@ def all_controls() -> tuple[Control, ...]:
         delays,
         densities,
         errors,
+        experiments,
         experts,
         fleet,
         life_of_noise,
@@ -96,6 +97,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores, on_sums, services, policies),
+        *(measures, fleet, beside_models, stores, on_sums, services, policies, experiments),
     )
     return tuple(control for part in parts for control in part.CONTROLS)
