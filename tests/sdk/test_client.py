@@ -18,7 +18,7 @@ import pytest
 import tacit_sdk.client
 from make_vectors import document
 from tacit_sdk import Client
-from tacit_sdk.replies import PER_PERSON, Replies
+from tacit_sdk.replies import MOST_NAMED, PER_PERSON, Replies
 
 from sdk.service import SECRET, TOKEN, lasting, serving
 
@@ -206,6 +206,14 @@ def test_a_full_queue_drops_the_oldest_and_names_its_version():
     assert len(replies) == 3
     assert not replies.add(f"{salts[0]}.{SALT}", 1, 0, 1), "all are under way"
     assert replies.dropped()[salts[0]] == {"full": 2}
+
+
+def test_invented_versions_fill_no_memory():
+    replies = Replies(10)
+    for number in range(3000):
+        replies.add(f"{number:032x}.{SALT}", 2, 0, 1)
+    assert len(replies.dropped()) == MOST_NAMED + 1
+    assert replies.dropped()["other"] == {"value": 3000 - MOST_NAMED}
 
 
 def test_rows_are_sent_again_until_they_are_answered(served, client):
