@@ -135,7 +135,7 @@ def test_the_summary_says_what_is_met_and_what_is_missed():
     assert "(by a factor of 2)" in text
     assert "while 2.0 other programs wanted each core" in text
     assert "| spark: rows/s, keys=100, ratio, tacit / identity | at least 0.5 | 0.4 | **missed** |" in text
-    assert "Not measured: convex, deciding, sdk, store, tracking." in text
+    assert "Not measured: convex, deciding, experiments, sdk, store, tracking." in text
     assert "0 of 1 fitted exponents" in text
     assert "Mine, KB of state against T: 0.90 instead of 0" in text
 

@@ -42,6 +42,11 @@ TOKENS = "come without a token, or with a wrong, expired, revoked or second one,
 REPEATED = "ask again under the same key, or settle a round again"
 SEEDED = "ask for a learner that was made with a seed"
 STOPPED = "keep everybody else waiting: by a learner that is too large, or by many readers and viewers of one token"
+# Against experiments.
+FLOODED = "send replies again, in floods, spoilt, or in another order"
+LATE = "reply while a version is closed, or after, or to a version that another worker opened"
+RELEASED = "have a version released again, from a restored copy or by a rival"
+GUESSED = "tell from an answer, or from what it wrote, who replied before"
 
 CHECKED = {
     "secrets_are_not_copied": COPY,
@@ -63,7 +68,7 @@ CHECKED = {
 }
 
 LEARNERS, ESTIMATORS, STORE, SERVICE, FLEET = "learners", "estimators", "store", "service", "fleet"
-FOLDERS = {"store": STORE, "faults": STORE, "server": SERVICE, "spark": FLEET}
+FOLDERS = {"store": STORE, "experiments": STORE, "faults": STORE, "server": SERVICE, "spark": FLEET}
 """What the tests of a folder attack, unless they say more."""
 TRIED_ON: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((COPY, FORGE, DIGITS, LAWS, AGAIN), (LEARNERS,)),
@@ -79,6 +84,7 @@ TRIED_ON: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((OLDER_COPY, WRITERS, BROKEN_COMMIT), (STORE,)),
     **dict.fromkeys((COUNTED, QUOTED, REPEATED, SEEDED), (STORE, SERVICE)),
     **dict.fromkeys((TOKENS, STOPPED), (SERVICE,)),
+    **dict.fromkeys((FLOODED, LATE, RELEASED, GUESSED), (STORE,)),
 }
 """Every algorithm of the catalogue, every estimator, one thing, or single ones; rows that are not here: anything."""
 

@@ -72,7 +72,7 @@ def test_the_commands_for_tokens(tmp_path, monkeypatch, capsys):
 def test_every_route_of_the_service_is_in_the_table(tmp_path):
     with running(tmp_path / "decisions.db") as service:
         paths = service.get("/openapi.json")[1]["paths"]
-    listed = set(re.findall(r"`(GET|POST|DELETE) ([^`]+)`", SERVICE))
+    listed = set(re.findall(r"`(GET|POST|PATCH|DELETE) ([^`]+)`", SERVICE))
     assert {(method.upper(), path) for path, methods in paths.items() for method in methods} <= listed
     assert ("GET", "/") in listed
 

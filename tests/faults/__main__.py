@@ -1,6 +1,7 @@
 """`make faults`: whatever fails, every promise of a store is kept. Exit code 1 if one is not.
 
     python -m faults [kills on SQLite] [kills on PostgreSQL] [kills of a service] [kills of half of four services]
+                     [kills of a service with experiments, and of one of four on PostgreSQL]
 
 Everything happens in temporary files and over a local socket.
 """
@@ -12,6 +13,7 @@ import time
 from pathlib import Path
 
 from faults.command import killed_runs
+from faults.experiments import Places, killed_experiments
 from faults.kills import kill_often, two_writers
 from faults.places import clock_set_back, copied_back, full_disk
 from faults.postgres import server
@@ -20,10 +22,10 @@ from faults.services import killed_services
 # Two processes of eight clients stay within the window of 100 rounds: SQLite may let one of them wait for many turns,
 # and feedback that is late by then would be refused, as it should be.
 ROUNDS_EACH = 6
-BAD = ("lost", "doubled", "unlike the twin", "unnoticed", "unanswered")
+BAD = ("lost", "doubled", "unlike the twin", "unnoticed", "unanswered", "left behind")
 
 
-def main(kills=300, postgres=50, services=40, halves=12):
+def main(kills=300, postgres=50, services=40, halves=12, experiments=150):
     """Run everything; whether any promise was broken."""
     broken = False
 
@@ -43,10 +45,17 @@ def main(kills=300, postgres=50, services=40, halves=12):
         report("full disk", lambda: full_disk(files / "full.db", 10))
         report("clock set back", lambda: clock_set_back(files / "clock.db"))
         report("copied back", lambda: copied_back(files / "two.db"))
+        beside = files / "key", files / "witness"
+        report(
+            "kill -9, experiments",
+            lambda: killed_experiments(Places(files / "e.db", files / "replies.db", *beside), experiments),
+        )
         with server() as address:
             report("kill -9, PostgreSQL", lambda: kill_often(address("killed"), postgres))
             report("two writers, PostgreSQL", lambda: two_writers(address("two"), ROUNDS_EACH))
             report("kill -9, four services, PostgreSQL", lambda: killed_services(address("served"), halves, several=4))
+            places = Places(address("experiments"), address("replies"), files / "key2", files / "witness2")
+            report("kill -9, experiments, PostgreSQL", lambda: killed_experiments(places, experiments, several=4))
     print("BROKEN" if broken else "every promise was kept")
     return broken
 

@@ -71,6 +71,20 @@ def test_postgres():
             assert promises(killed_services(address("served"), 3, several=4)) == KEPT
 
 
+EXPERIMENTS = {"lost": 0, "doubled": 0, "unlike the twin": 0, "left behind": 0}
+
+
+@pytest.mark.slow
+def test_killed_experiments(tmp_path):
+    pytest.importorskip("uvicorn")
+    from faults.experiments import Places, killed_experiments
+
+    beside = tmp_path / "key", tmp_path / "witness"
+    found = killed_experiments(Places(tmp_path / "e.db", tmp_path / "replies.db", *beside), 12)
+    assert {word: found[word] for word in EXPERIMENTS} == EXPERIMENTS
+    assert found["acknowledged"] > 100
+
+
 def use(path, rounds):
     """A process that ends without a word right after its last feedback was acknowledged."""
     _, live = world.opened(path)

@@ -11,6 +11,7 @@ import urllib.request
 from contextlib import contextmanager
 
 import tacit
+from tacit.experiments.experiments import Experiments
 from tacit.server import server
 from tacit.server.app import create_app
 from tacit.server.http import Limits
@@ -70,7 +71,8 @@ def running(path, kind="auto", **limits):
     allowed = Limits(**limits)
     with tacit.Store(path) as store, server.listening("127.0.0.1", 0) as listener:
         token = Tokens(store).make(list(SCOPES))
-        app = create_app(store, allowed)
+        experiments = Experiments(store)
+        app = create_app(store, allowed, experiments)
         running = server.Server(server.configured(app, allowed, kind))
         thread = threading.Thread(target=running.run, args=([listener],))
         thread.start()
@@ -81,6 +83,7 @@ def running(path, kind="auto", **limits):
         finally:
             running.handle_exit(signal.SIGTERM, None)
             thread.join()
+            experiments.close()
 
 
 def start(where, *options):

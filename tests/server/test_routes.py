@@ -343,7 +343,7 @@ def test_headers_of_every_answer(service):
 
 def test_counting_feedback_would_be_seen(service, monkeypatch):
     """The check has teeth: a service that counts all requests alike tells whether feedback came."""
-    monkeypatch.setattr("tacit.server.http.PRIVATE", "/nothing")
+    monkeypatch.setattr("tacit.server.http.PRIVATE", ("/nothing",))
     before = service.ask("GET", "/metrics", token="")[2]
     service.post("/v1/learners/nobody/rounds/0/feedback", {"feedback": None})
     after = service.ask("GET", "/metrics", token="")[2]

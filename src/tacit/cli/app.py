@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 import tacit
 from tacit.algorithms.bandit import Rounds
-from tacit.cli import demo, options, problems, run, service, store
+from tacit.cli import demo, experiments, options, problems, run, service, store
 from tacit.cli.options import Part, add_command, add_commands, options_of, with_options
 from tacit.environments.environment import BanditStream, ConvexStream, Environment, ExpertStream, LipschitzStream
 from tacit.environments.named import NAMED, fitting_environment, named_environment
@@ -374,7 +374,22 @@ add_commands(benches, bench, PLAYED)
 
 
 ABOUT = "Differentially private online learning: decide again and again, with a proof of what the decisions leak."
-ORDER = ("demo", "plan", "run", "simulate", "sweep", "report", "audit", "contract", "bench", "serve", "token", "store")
+ORDER = (
+    "demo",
+    "plan",
+    "run",
+    "simulate",
+    "sweep",
+    "report",
+    "audit",
+    "contract",
+    "bench",
+    "serve",
+    "token",
+    "store",
+    "experiments",
+    "tick",
+)
 
 
 class InOrder(TyperGroup):
@@ -394,11 +409,12 @@ app = typer.Typer(
 )
 for part, name in (
     (plans, "plan"), (run.app, "run"), (simulations, "simulate"), (sweeps, "sweep"), (audits, "audit"),
-    (contracts, "contract"), (benches, "bench"), (store.app, "store"),
+    (contracts, "contract"), (benches, "bench"), (store.app, "store"), (experiments.app, "experiments"),
 ):  # fmt: skip
     app.add_typer(part, name=name)
 for action in (report, demo.demo, service.serve, service.token):
     add_command(app, action)
+add_command(app, experiments.tick, place=experiments.places)
 
 
 def _version(wanted: bool) -> None:

@@ -13,6 +13,7 @@ import typer
 import tacit
 from tacit.cli import options
 from tacit.errors import InvalidInput
+from tacit.experiments.experiments import Experiments
 from tacit.server.tokens import Tokens
 from tacit.validation import require
 
@@ -41,6 +42,16 @@ Numbers = Annotated[
 State = Annotated[
     int | None, typer.Option(help="Bytes that the state of a new learner may have (default: 4 MiB).", min=1)
 ]
+Replies = Annotated[
+    str | None, typer.Option(help="File or PostgreSQL address for replies to experiments (default: beside the store).")
+]
+Key = Annotated[
+    str | None, typer.Option(help="File with the secret of experiments, made if needed (default: beside the store).")
+]
+Remembered = Annotated[
+    str | None,
+    typer.Option("--witness", help="File that remembers releases, best on another disk (default: beside the store)."),
+]
 Browser = Annotated[bool, typer.Option(help="Whether --demo opens a browser.")]
 
 
@@ -52,6 +63,9 @@ def serve(
     quiet: Quiet = False,
     numbers: Numbers = None,
     state: State = None,
+    replies: Replies = None,
+    key: Key = None,
+    witness: Remembered = None,
     demo: Demo = False,
     browser: Browser = True,
 ) -> None:
@@ -94,7 +108,21 @@ def serve(
 
             given = {"numbers": numbers, "state": state}
             limits = Limits(**{name: value for name, value in given.items() if value is not None})
-            run(checked(tacit.Store(store)), host, port, limits, ready)
+            opened = checked(tacit.Store(store))
+            run(opened, host, port, limits, ready, with_experiments(opened, replies, key, witness))
+
+
+def with_experiments(
+    store: tacit.Store, replies: str | None, key: str | None, witness: str | None
+) -> Experiments | None:
+    """Open the experiments of a store; one in PostgreSQL has some only if it is said where replies go."""
+    if store.database.postgres and replies is None and key is None and witness is None:
+        return None
+    try:
+        return Experiments(store, replies=replies, key=key, witness=witness)
+    except BaseException:
+        store.close()
+        raise
 
 
 def checked(store: tacit.Store) -> tacit.Store:
@@ -114,7 +142,10 @@ def token_command(store: str | None) -> str:
 
 
 Scopes = Annotated[
-    str | None, typer.Option(help="What it may do: decide, feedback, read, admin, with commas; none implies another.")
+    str | None,
+    typer.Option(
+        help="What it may do: decide, feedback, read, admin, sdk, privacy, with commas; none implies another."
+    ),
 ]
 Whose = Annotated[str, typer.Option(help="Whose it is, for --list.")]
 Days = Annotated[float | None, typer.Option(help="After how many days it ends (default: never).")]

@@ -19,7 +19,9 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, Response
 
 from tacit.errors import TacitError
+from tacit.experiments.experiments import Experiments
 from tacit.server import page
+from tacit.server.experiments import routers, ticking
 from tacit.server.http import SCHEME, Access, Direct, Gate, Limits, Metrics, Problem, check_json, misfit, refusal
 from tacit.server.learners import Accounts, Learners, Work
 from tacit.server.routes import Parts, add_routes
@@ -40,20 +42,25 @@ class Described(FastAPI):
         return schema
 
 
-def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
-    """Make the service of a store; whoever runs it closes the store afterwards.
+def create_app(store: Store, limits: Limits | None = None, experiments: Experiments | None = None) -> FastAPI:
+    """Make the service of a store; whoever runs it closes the store and the experiments afterwards.
 
     Args:
         store: where learners, ledgers and tokens are.
         limits: what a request may take.
+        experiments: those of the store (None: the service has none).
     """
     allowed = Limits() if limits is None else limits
     work, metrics, hot = Work(allowed.threads), Metrics(), list[Direct]()
     access, accounts = Access(Tokens(store), work.do), Accounts(store)
+    parts = Parts(
+        store, work, access, Learners(store), accounts, metrics, allowed, experiments.figures if experiments else tuple
+    )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with ticking(parts, experiments):
+            yield
         work.close()
 
     app = Described(
@@ -74,7 +81,7 @@ def create_app(store: Store, limits: Limits | None = None) -> FastAPI:
         },
     )
     app.state.closing = threading.Event()  # set when the service is asked to end: answers without an end shall end
-    hot += add_routes(app, Parts(store, work, access, Learners(store), accounts, metrics, allowed))
+    hot += add_routes(app, parts, routers(parts, experiments))
     app.include_router(page.router(page.Watch(store, accounts), access, allowed.viewers))
 
     @app.get("/docs", include_in_schema=False)
@@ -93,7 +100,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
     """Answer a request that does not fit."""
     assert isinstance(error, RequestValidationError)
     try:
-        if request.method == "POST":
+        if request.method in ("POST", "PATCH"):
             check_json(request.headers.get("content-type", ""))
         raise misfit(error.errors())
     except Problem as problem:

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 
 from fastapi import Request
 from fastapi.routing import APIRoute
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import cookie_parser
@@ -44,12 +44,15 @@ MOST_REMEMBERED = 1000
 MEDIA_TYPE = "application/problem+json"
 LOG = logging.getLogger("tacit.server")
 ACCESS_LOG = logging.getLogger("tacit.access")
-PRIVATE = "/feedback"  # is in every route that says whether there was any, and in addresses that misspell it
+PRIVATE = ("/feedback", "/replies", "/erasures")  # are in every route that says whether there was any, also misspelt
 GONE = 499  # no answer was begun: the client has gone, which is no failure of the service
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 FIELDS = (
     *("name", "problem", "epsilon", "delta", "ledger", "adversary", "relation", "rounds_per_person", "max_switches"),
     *("confidence", "key", "feedback", "round", "first", "limit", "body", "path", "query"),
+    *("arms", "default", "people_per_day", "score", "days", "hours", "window", "versions", "low", "high", "adds"),
+    *("min_share", "goal", "changing", "identified", "end", "promote", "arm", "add", "remove", "replies", "exposures"),
+    *("person", "renews"),
 )
 """The parts of a request that an answer may name; whatever else stands there was chosen by the sender."""
 HEADERS = {
@@ -190,19 +193,26 @@ class Metrics:
         if private(scope):
             return
         route = getattr(scope.get("route"), "path", "(none)")
-        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "DELETE") else "other"
+        method = scope["method"] if scope["method"] in ("GET", "HEAD", "POST", "PATCH", "DELETE") else "other"
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
         ACCESS_LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
 
-    def page(self) -> Response:
-        """Write what Prometheus reads."""
-        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+    def page(self, figures: Sequence[tuple[str, str, dict[str, str], float]] = ()) -> Response:
+        """Write what Prometheus reads: counters, and figures as they are now (name, help, labels, value)."""
+        now = CollectorRegistry()
+        gauges: dict[str, Gauge] = {}
+        for name, about, labels, value in figures:
+            if name not in gauges:
+                gauges[name] = Gauge(name, about, list(labels), registry=now)
+            (gauges[name].labels(**labels) if labels else gauges[name]).set(value)
+        return Response(generate_latest(self._registry) + generate_latest(now), media_type=CONTENT_TYPE_LATEST)
 
 
 def private(scope: Scope) -> bool:
     """Tell whether it is private that there was such a request: by its route, or by its address where it has none."""
-    return PRIVATE in str(getattr(scope.get("route"), "path", scope["path"]))
+    address = str(getattr(scope.get("route"), "path", scope["path"]))
+    return any(word in address for word in PRIVATE)
 
 
 class Access:
@@ -285,7 +295,7 @@ class Guarded(APIRoute):
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
-            await self.access.check(request.scope, self.needed)
+            request.scope["token"] = await self.access.check(request.scope, self.needed)
             return await handle(request)
 
         return checked

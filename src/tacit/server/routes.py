@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from tacit import problems
-from tacit.errors import Conflict, InvalidInput, PrivacyError
+from tacit.errors import Conflict, InvalidInput, PrivacyError, TacitError
 from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
 from tacit.server.http import Access, Direct, Limits, Metrics, Problem, answers, guarded
@@ -170,6 +171,7 @@ class Parts:
     accounts: Accounts
     metrics: Metrics
     limits: Limits
+    figures: Callable[[], Sequence[tuple[str, str, dict[str, str], float]]] = tuple
 
     def router(self, tag: str, scope: str, kind: Any = None, **options: Any) -> APIRouter:
         """Start routes for those whose token has a scope."""
@@ -177,12 +179,12 @@ class Parts:
         return APIRouter(prefix="/v1", tags=[tag], route_class=made, responses=REFUSED, **options)
 
 
-def add_routes(app: FastAPI, parts: Parts) -> list[Direct]:
-    """Add all routes; those that are asked in every round are returned, for the gate."""
-    hot = rounds(parts)
-    for router in (*learners(parts), *hot, ledgers(parts), status(parts)):
+def add_routes(app: FastAPI, parts: Parts, more: list[APIRouter]) -> list[Direct]:
+    """Add all routes, these among them; those that are asked in every round are returned, for the gate."""
+    routers = (*learners(parts), *rounds(parts), ledgers(parts), *more, status(parts))
+    for router in routers:
         app.include_router(router)
-    return [route for router in hot for route in router.routes if isinstance(route, Direct)]
+    return [route for router in routers for route in router.routes if isinstance(route, Direct)]
 
 
 def learners(parts: Parts) -> list[APIRouter]:
@@ -275,6 +277,7 @@ def ledgers(parts: Parts) -> APIRouter:
     """The route of the budgets."""
     routes = parts.router("ledgers", "read")
 
+    @routes.get("/ledgers", response_model=Budgets)
     @routes.get("/ledger", response_model=Budgets)
     async def ledger() -> Response:
         """Show every budget: what it allows, what was spent in this period and ever, and who spent it."""
@@ -298,12 +301,22 @@ def status(parts: Parts) -> APIRouter:
         await parts.work.do(check)
         return JSONResponse({"status": "ok"})
 
+    @routes.get("/readyz", response_model=Health)
+    async def ready() -> Response:
+        """Tell whether requests can be answered: the process is up and its database answers."""
+        await parts.work.do(check)
+        return JSONResponse({"status": "ok"})
+
     text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
 
     @routes.get("/metrics", response_class=Response, responses={200: text})
     async def count() -> Response:
         """Give counters and latencies for Prometheus: of public things only."""
-        return parts.metrics.page()
+        try:
+            figures = await parts.work.do(parts.figures)
+        except TacitError:  # the counters are there all the same
+            figures = ()
+        return parts.metrics.page(figures)
 
     return routes
 

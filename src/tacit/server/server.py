@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,6 +21,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from tacit.errors import InvalidInput, StoreError
+from tacit.experiments.experiments import Experiments
 from tacit.server.app import create_app
 from tacit.server.connections import protocol
 from tacit.server.http import Limits
@@ -59,7 +60,12 @@ def signalled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None
 
 
 def serve(
-    store: Store, host: str, port: int, limits: Limits | None = None, ready: Callable[[str], None] = print
+    store: Store,
+    host: str,
+    port: int,
+    limits: Limits | None = None,
+    ready: Callable[[str], None] = print,
+    experiments: Experiments | None = None,
 ) -> None:
     """Serve a store until a signal comes.
 
@@ -69,17 +75,24 @@ def serve(
         port: where to listen (0: any free one).
         limits: what a request may take.
         ready: is told the address, when connections are taken.
+        experiments: those of the store, closed at the end (None: the service has none).
     """
-    with store, listening(host, port) as listener:
+    with store, experiments or nullcontext(), listening(host, port) as listener:
         address, number = listener.getsockname()[:2]
         where = f"http://[{address}]:{number}" if ":" in address else f"http://{address}:{number}"
-        run(store, listener, Limits() if limits is None else limits, lambda: ready(where))
+        run(store, listener, Limits() if limits is None else limits, lambda: ready(where), experiments)
 
 
-def run(store: Store, listener: socket.socket, limits: Limits, ready: Callable[[], None]) -> None:
+def run(
+    store: Store,
+    listener: socket.socket,
+    limits: Limits,
+    ready: Callable[[], None],
+    experiments: Experiments | None = None,
+) -> None:
     """Serve a store on a socket that takes connections already."""
     with occupied(store.database.file):
-        server = Server(configured(create_app(store, limits), limits))
+        server = Server(configured(create_app(store, limits, experiments), limits))
         with signalled(server.handle_exit):  # whoever is told that it serves may end it at once
             ready()
             server.run([listener])

@@ -18,7 +18,7 @@ from tacit.noise.randomness import secret_bytes
 from tacit.store.store import Store
 from tacit.validation import check_number, invalid
 
-SCOPES = ("decide", "feedback", "read", "admin")
+SCOPES = ("decide", "feedback", "read", "admin", "sdk", "privacy")
 PREFIX = "tacit_"
 LENGTH = len(PREFIX) + 43  # 32 bytes in base64 without padding
 LONGEST_NAME = 100
@@ -73,7 +73,7 @@ class Tokens:
         """A new token, which nobody can see again.
 
         Args:
-            scopes: what it may do: some of "decide", "feedback", "read", "admin".
+            scopes: what it may do: some of "decide", "feedback", "read", "admin", "sdk", "privacy".
             name: whose it is, for `list`.
             days: after how many days it ends (None: never).
         """

@@ -149,6 +149,31 @@ MIGRATIONS: tuple[tuple[str | Callable[[Transaction], None], ...], ...] = (
         # The fields of a learner's plan: it is not planned again when it is opened.
         "ALTER TABLE tacit_learners ADD COLUMN plan TEXT",
     ),
+    (
+        # Experiments: everything here is public. Replies stand in a database of their own.
+        """CREATE TABLE tacit_experiments (
+            id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, design TEXT NOT NULL, state TEXT NOT NULL,
+            incarnation BIGINT NOT NULL, ledger BIGINT NOT NULL, made_at DOUBLE PRECISION NOT NULL)""",
+        # An arm keeps its place: no other one gets it.
+        """CREATE TABLE tacit_experiment_arms (
+            experiment BIGINT NOT NULL, place BIGINT NOT NULL, name TEXT NOT NULL, removed BIGINT NOT NULL DEFAULT 0,
+            killed_at DOUBLE PRECISION, PRIMARY KEY (experiment, place), UNIQUE (experiment, name))""",
+        """CREATE TABLE tacit_versions (
+            salt TEXT PRIMARY KEY, experiment BIGINT NOT NULL, number BIGINT NOT NULL, incarnation BIGINT NOT NULL,
+            period TEXT NOT NULL, counting BIGINT NOT NULL, close_at DOUBLE PRECISION NOT NULL, state TEXT NOT NULL,
+            policy TEXT NOT NULL, UNIQUE (experiment, number))""",
+        # No time of its own: how long a closing took tells how many replied.
+        """CREATE TABLE tacit_releases (
+            salt TEXT PRIMARY KEY, experiment BIGINT NOT NULL, number BIGINT NOT NULL, content TEXT NOT NULL,
+            digest TEXT NOT NULL, head TEXT NOT NULL, UNIQUE (experiment, number))""",
+        """CREATE TABLE tacit_exposures (
+            salt TEXT NOT NULL, place BIGINT NOT NULL, persons BIGINT NOT NULL, PRIMARY KEY (salt, place))""",
+        """CREATE TABLE tacit_acts (
+            number BIGINT PRIMARY KEY, experiment BIGINT, acted_at DOUBLE PRECISION NOT NULL, who TEXT NOT NULL,
+            act TEXT NOT NULL)""",
+        # Which key made the noise: releases under another one would not be the same again.
+        "ALTER TABLE tacit_store ADD COLUMN experiments_key TEXT",
+    ),
 )
 
 

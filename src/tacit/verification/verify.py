@@ -13,6 +13,7 @@ from typing import Any
 import mpmath as mp
 
 from tacit.errors import InvalidInput
+from tacit.verification import experiments
 from tacit.verification.algorithms import ACCOUNTANTS
 from tacit.verification.facts import Facts, NotVerifiable, contradiction, epochs
 from tacit.verification.leaks import DIGITS, GaussianLeak, Leak, PureLeak, Real, grouped
@@ -74,7 +75,10 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
     Args:
         contract: the JSON of `tacit.contract`, as text or as a dictionary.
     """
-    facts = _read(contract)
+    content = _content(contract)
+    if content.get("format") == experiments.FORMAT:
+        return _verify_experiment(content)
+    facts = _read(content)
     replayable = facts.text("randomness").startswith("replayable")
     with mp.workdps(DIGITS):
         try:
@@ -218,14 +222,36 @@ def _leak(facts: Facts) -> Leak:
     return ACCOUNTANTS[facts.text("algorithm")](facts)
 
 
-def _read(contract: str | dict[str, Any]) -> Facts:
-    """The facts of a copy of the contract, whose form was checked."""
+def _verify_experiment(content: dict[str, Any]) -> Verdict:
+    """Verify the contract of an experiment, per person and month."""
+    with mp.workdps(DIGITS):
+        try:
+            found = experiments.check_experiment(content)
+        except Differs as reason:
+            return Verdict(NO, str(reason))
+        except (ArithmeticError, MemoryError):
+            return Verdict(NOT_YET, "numbers as large or as small as these are not recomputed.")
+    promise = f"epsilon={content['epsilon']:.6g} {_at(content['delta'])}"
+    trust = f" Assumed: {'; '.join(content['assumed'])}." if content["assumed"] else ""
+    sentence = f"{promise} follows for every {content['unit']}; recomputed: {found:.6g}.{trust}"
+    return Verdict(YES, sentence, found, experiments.STATED)
+
+
+def _content(contract: str | dict[str, Any]) -> dict[str, Any]:
+    """Read a copy of a contract."""
     try:
         text = contract if isinstance(contract, str) else json.dumps(contract, allow_nan=False)
         content = json.loads(text, object_pairs_hook=_once)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"A contract must be JSON, as tacit.contract(plan) writes it ({error!s:.100}).") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not isinstance(content, dict):
+        raise InvalidInput("A contract must be a JSON object, as tacit.contract(plan) writes it.")
+    return content
+
+
+def _read(content: dict[str, Any]) -> Facts:
+    """The facts of a contract, whose form was checked."""
+    if content.get("format") != FORMAT:
         raise InvalidInput(f'A contract must say "format": "{FORMAT}": write it with tacit.contract(plan).')
     check_schema(content)
     return Facts(content, "contract")

@@ -80,13 +80,18 @@ class Releases:
         """Y = S/n, 0 where a cell is not used."""
         return np.where(self.used, self.sums / np.maximum(self.counts, 1e-300), 0.0)
 
-    def level(self, versions: int | None = None) -> float:
-        """q: one upper bound of the mean score for all arms and versions up to this one."""
-        part = slice(None, versions)
-        noise = sqrt(float((self.used[part] * self.variances[part, None]).sum()))
-        total = max(0.0, float(np.where(self.used[part], self.sums[part], 0.0).sum()))
-        people = float(self.counts[part].sum())
-        return min(1.0, (total + noise + 1) / people) if people else 1.0
+    @cached_property
+    def levels(self) -> FloatArray:
+        """Compute q of each version: one upper bound of the mean score for all arms and versions up to it."""
+        noise = np.sqrt(np.cumsum((self.used * self.variances[:, None]).sum(axis=1)))
+        total = np.maximum(0.0, np.cumsum(np.where(self.used, self.sums, 0.0).sum(axis=1)))
+        people = np.cumsum(self.counts.sum(axis=1))
+        return np.where(people > 0, np.minimum(1.0, (total + noise + 1) / np.maximum(people, 1e-300)), 1.0)
+
+    @property
+    def level(self) -> float:
+        """The last of the levels: one upper bound of the mean score for all arms and versions."""
+        return float(self.levels[-1]) if len(self.levels) else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +118,7 @@ def fit(releases: Releases, *, forgetting: float = 1.0) -> Fit:
     """
     arms = np.flatnonzero(releases.used.any(axis=0))
     counts, scores = releases.counts[:, arms], releases.scores[:, arms]
-    level, k = releases.level(), len(arms)
+    level, k = releases.level, len(arms)
     age = np.arange(len(counts))[::-1, None]
     noise = releases.variances[:, None]
     weights = forgetting**age * counts**2 / np.maximum(level * counts + noise, 1e-300)
@@ -158,6 +163,7 @@ def next_shares(
     hold: float = HOLD,
     kept: float = LEAST_KEPT,
     changing: bool = False,
+    least_share: float | None = None,
 ) -> FloatArray:
     """The shares of the next version.
 
@@ -170,6 +176,7 @@ def next_shares(
         hold: the default's share until it is beaten, at most 1/K; 0 to optimise only.
         kept: how much of its share an arm keeps at least, from one version to the next.
         changing: whether arms change: versions are then forgotten, and every arm keeps one per cent.
+        least_share: of every arm (None: one per cent of an equal share, or one per cent if arms change).
     """
     count, k = int(active.sum()), len(active)
     listed = np.flatnonzero(active)
@@ -181,7 +188,9 @@ def next_shares(
     fresh = count - int(seen.sum())
     for arm in listed:
         wanted[arm] = chances[int(arm)] * (1 - fresh / count) if seen[arm] else 1 / count
-    least = np.where(active, FLOOR_CHANGING if changing else FLOOR / count, 0.0)
+    if least_share is None:
+        least_share = FLOOR_CHANGING if changing else FLOOR / count
+    least = np.where(active, least_share, 0.0)
     if (
         default is not None
         and active[default]
@@ -222,7 +231,7 @@ class Result:
     verdict: str
 
 
-def result(releases: Releases, arm: int, default: int = 0, *, level: float = 0.05) -> Result:
+def result(releases: Releases, arm: int, default: int = 0, *, level: float = 0.05, with_lift: bool = True) -> Result:
     """An arm against the default: a normal-mixture confidence sequence, valid at every look.
 
     Args:
@@ -230,13 +239,14 @@ def result(releases: Releases, arm: int, default: int = 0, *, level: float = 0.0
         arm: which arm.
         default: against which one.
         level: of this comparison; for all arms together divide by how many there are.
+        with_lift: whether the interval of the relative difference is searched for.
     """
     both = np.flatnonzero(releases.used[:, arm] & releases.used[:, default])
     if not len(both):
         return Result(0.0, -inf, inf, None, "open")
     n, base = releases.counts[both, arm], releases.counts[both, default]
     noise = releases.variances[both]
-    levels = np.array([releases.level(int(version) + 1) for version in both])
+    levels = releases.levels[both]
     omega = 1 / (levels * (1 / n + 1 / base) + noise * (1 / n**2 + 1 / base**2))
     one, other = releases.scores[both, arm], releases.scores[both, default]
     spread = _second_moment(releases.sums[both, arm], n, noise)
@@ -250,7 +260,8 @@ def result(releases: Releases, arm: int, default: int = 0, *, level: float = 0.0
     total = float(omega.sum())
     effect, half = float(omega @ (one - other)) / total, radius(1.0) / total
     verdict = "better" if effect - half > 0 else "worse" if effect + half < 0 else "open"
-    return Result(effect, effect - half, effect + half, _lift(omega, one, other, radius), verdict)
+    lift = _lift(omega, one, other, radius) if with_lift else None
+    return Result(effect, effect - half, effect + half, lift, verdict)
 
 
 def _second_moment(sums: FloatArray, counts: FloatArray, noise: FloatArray) -> FloatArray:

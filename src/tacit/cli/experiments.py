@@ -1,0 +1,220 @@
+"""`tacit experiments`: what an operator does to experiments by hand; `tacit tick`: what is due, for cron."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tacit.cli import options
+from tacit.cli.options import add_command, joined
+from tacit.cli.service import Key, Remembered, Replies
+from tacit.cli.store import Place, opened
+from tacit.errors import InvalidInput
+from tacit.experiments.design import Design
+from tacit.experiments.experiments import Experiments
+
+Named = Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")]
+Pid = Annotated[str, typer.Argument(metavar="PID", help="The person's pid, 32 hex digits, as SDKs compute it.")]
+LISTED = "{name:30} {state:8} version {version:<6} {what:14} {arms}"
+
+app = typer.Typer(no_args_is_help=True, help="Experiments of a store: make, start, stop, look; each act is recorded.")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a store is, and what its experiments keep beside it."""
+
+    path: str
+    replies: str | None
+    key: str | None
+    witness: str | None
+
+    @contextmanager
+    def experiments(self) -> Iterator[Experiments]:
+        """Open the experiments of a store that is there."""
+        with (
+            opened(self.path) as store,
+            Experiments(store, replies=self.replies, key=self.key, witness=self.witness) as found,
+        ):
+            yield found
+
+
+def places(path: Place, replies: Replies = None, key: Key = None, witness: Remembered = None) -> Places:
+    """The options of all commands here."""
+    return Places(path, replies, key, witness)
+
+
+def who() -> str:
+    """Say who types."""
+    with suppress(Exception):  # there may be no name for the user's number
+        return getpass.getuser()
+    return "command line"
+
+
+def tick(output: options.Output, place: Places) -> None:
+    """Do what is due in the experiments of a store: close versions, open the next ones, delete what may not be kept.
+
+    A service does it every few seconds by itself; for cron where no service runs. It may run any number of times.
+    """
+    with place.experiments() as found:
+        done = found.tick()
+    output.answer(f"{done['released']} released, {done['void']} void, {done['opened']} opened.", done)
+
+
+def listed(output: options.Output, place: Places) -> None:
+    """List all experiments."""
+    with place.experiments() as found:
+        shown = found.overview()
+    lines = [
+        LISTED.format(
+            **{**entry, "arms": ", ".join(entry["arms"]), "version": entry["version"] or "-"},
+            what="counts" if entry["counting"] else "does not count",
+        )
+        for entry in shown
+    ]
+    output.answer("\n".join(lines) or "There is no experiment.", shown)
+
+
+def make(
+    output: options.Output,
+    place: Places,
+    name: Named,
+    arms: Annotated[
+        str, typer.Option(help="The names of the arms, with commas between them; the first is the default.")
+    ],
+    ledger: Annotated[str, typer.Option(help="The ledger that is charged; made with this epsilon a month if needed.")],
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of a person and calendar month.")],
+    delta: Annotated[float, typer.Option(help="Failure probability of the privacy.")] = 1e-6,
+    people: Annotated[float, typer.Option("--people-per-day", help="Expected persons a day.")] = 10_000.0,
+    score: Annotated[float, typer.Option(help="The expected score of a person, from 0 to 1.")] = 0.1,
+    days: Annotated[int, typer.Option(help="Of a version: 1, 2, 3 or 7 (0: as the noise asks for).")] = 0,
+    design: Annotated[
+        Path | None, typer.Option(help="A JSON file with further fields of the design, such as min_share and goal.")
+    ] = None,
+) -> None:
+    """Make a draft: contract, noise and what can be found in a month are shown, and nothing is charged."""
+    more = {} if design is None else _fields(design)
+    given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
+    made = Design.from_dict({"name": name, "arms": arms.split(","), "days": days, **given, **more})
+    with opened(place.path) as store:
+        if ledger not in store.ledgers:
+            store.ledger(ledger, epsilon=epsilon, delta=delta, renews="monthly")
+    with place.experiments() as found:
+        shown = found.make(made, who())
+    plan = shown["plan"]
+    lines = [
+        f"The experiment {name!r} is a draft: nothing is charged until it starts.",
+        f"A version is served for {plan['hours_of_a_version']:g} hours, {plan['versions_a_month']} begin in a month.",
+        f"The noise in each sum has a standard deviation of {plan['noise']['deviation_in_persons']:.3g} persons.",
+        f"In a month a lift of {plan['detects_in_a_month']['lift']:.1%} can be found. {plan['advice']}".rstrip(),
+        "",
+        shown["contract"],
+    ]
+    output.answer("\n".join(lines), shown)
+
+
+def _fields(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise InvalidInput(f"{file} is not a JSON file that can be read.") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{file} must hold a JSON object.")
+    return found
+
+
+def start(output: options.Output, place: Places, name: Named) -> None:
+    """Start a draft, or go on with a frozen experiment; the month is charged unless it was before."""
+    with place.experiments() as found:
+        found.start(name, who())
+        policy = found.policy(name)
+    output.answer(f"The experiment {name!r} runs: version {policy['version']} until {policy['serve_until']}.", policy)
+
+
+def stop(
+    output: options.Output,
+    place: Places,
+    name: Named,
+    end: Annotated[
+        bool, typer.Option("--end", help="For good; otherwise it is frozen, and can be started again.")
+    ] = False,
+    promote: Annotated[
+        str | None, typer.Option(help="The arm that everybody gets at the end (default: default).")
+    ] = None,
+) -> None:
+    """Freeze an experiment, whose shares are served on while nothing counts, or end it for good."""
+    with place.experiments() as found:
+        found.stop(name, who(), end=end, promote=promote)
+        policy = found.policy(name)
+    output.answer(f"The experiment {name!r} is {'ended' if end else 'frozen'}.", policy)
+
+
+def kill(
+    output: options.Output,
+    place: Places,
+    name: Named,
+    arm: Annotated[str, typer.Argument(metavar="ARM", help="The arm.")],
+) -> None:
+    """Take an arm away at once: SDKs give its people the default arm within five seconds."""
+    with place.experiments() as found:
+        found.kill(name, arm, who())
+        killed = found.kills(name)
+    output.answer(f"Killed in {name!r}: {', '.join(killed['killed'])}.", killed)
+
+
+def results(output: options.Output, place: Places, name: Named) -> None:
+    """Show what is known of the arms; it costs no privacy, however often it is looked at."""
+    with place.experiments() as found:
+        shown = found.results(name)
+    lines = [f"{name} ({shown['state']}), {shown['versions_released']} versions released"]
+    for arm in shown["arms"]:
+        effect, rate = arm["effect"], arm["reply_rate"]
+        known = "the default" if arm["default"] else "not known yet"
+        if effect is not None:
+            known = f"{effect['estimate']:+.4g} ({effect['low']:+.4g} to {effect['high']:+.4g}), {arm['verdict']}"
+        replied = "" if rate is None else f"; replied: {rate['estimate']:.1%}"
+        lines.append(f"  {arm['arm']:20} {arm['share']:6.1%}  {known}{replied}")
+    output.answer("\n".join([*lines, f"Persons by arm: {shown['sample_ratio']}. {shown['note']}"]), shown)
+
+
+def contract(output: options.Output, place: Places, name: Named) -> None:
+    """Show the contract; with --json in the form that `tacit contract verify` checks."""
+    with place.experiments() as found:
+        shown = found.contract(name)
+    output.answer(shown["text"], shown["contract"])
+
+
+def erase(output: options.Output, place: Places, pid: Pid) -> None:
+    """Delete what is held of a person in open versions; what comes later for these is not kept."""
+    with place.experiments() as found:
+        count = found.erase(pid, who())
+    output.answer(
+        f"Erased in {count} open versions; what was released is bounded by the contract.", {"versions": count}
+    )
+
+
+def held(output: options.Output, place: Places, pid: Pid) -> None:
+    """Show what is held of a person, for a request of access; nothing is left of versions that were closed."""
+    with place.experiments() as found:
+        shown = found.held(pid)
+    lines = [f"{row['experiment']}, version {row['version']}: {row['arm']}, {row['value']:g}" for row in shown]
+    output.answer("\n".join(lines) or "Nothing is held of this person.", shown)
+
+
+def restore(output: options.Output, place: Places) -> None:
+    """Go on after an older copy was put back: open versions are void, and starting charges the month again."""
+    with place.experiments() as found:
+        count = found.restore(who())
+    output.answer(f"{count} open versions are void; start each experiment to go on.", {"void": count})
+
+
+for action in (make, start, stop, kill, results, contract, erase, held, restore):
+    add_command(app, action, place=places)
+app.command("list")(joined(listed, place=places))

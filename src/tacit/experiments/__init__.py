@@ -1,0 +1,1 @@
+"""Live experiments: arms that are decided locally, replies under a contract per person and month."""

@@ -1,0 +1,90 @@
+"""The witness of releases: a list outside of all databases, which a restored copy does not take back.
+
+A release is published only after its digest stands here. Whoever restores an older database would release the same
+version again, from other rows. The witness knows the first digest and refuses a second one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tacit.errors import StoreError
+
+RESTORED = "restored"
+
+
+class Witness:
+    """A file that is only ever appended to, best on another disk than the databases.
+
+    Args:
+        path: the file; it is made if it is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def digests(self) -> dict[str, str]:
+        """Read the digest of each version that was released since the last restore, by salt."""
+        found: dict[str, str] = {}
+        for entry in self._entries():
+            if RESTORED in entry:
+                found.clear()
+            else:
+                found[entry["salt"]] = entry["digest"]
+        return found
+
+    def add(self, salt: str, digest: str) -> bool:
+        """Write down the digest of a version; False if another digest stands there."""
+        with self._open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            for entry in self._entries():
+                if entry.get("salt") == salt:
+                    return bool(entry["digest"] == digest)
+            self._append(handle.fileno(), {"salt": salt, "digest": digest})
+            return True
+
+    def restored(self, when: str) -> None:
+        """Write down that the databases were restored: what stands before belongs to versions that may be lost."""
+        with self._open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._append(handle.fileno(), {RESTORED: when})
+
+    def _entries(self) -> list[dict[str, Any]]:
+        try:
+            lines = self.path.read_text(encoding="utf-8").split("\n")
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise self._failed(error) from None
+        try:
+            # What follows the last line's end was cut off by a crash, and never acknowledged.
+            return [json.loads(line) for line in lines[:-1] if line]
+        except ValueError:
+            raise StoreError(f"The witness {self.path.name} holds what cannot be read: nothing was released.") from None
+
+    def _open(self) -> Any:
+        try:
+            return os.fdopen(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600), "rb+", buffering=0)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _append(self, handle: int, entry: dict[str, str]) -> None:
+        try:
+            size = os.fstat(handle).st_size
+            whole = size == 0 or os.pread(handle, 1, size - 1) == b"\n"
+            if not whole:  # a crash cut the last line off: nobody was told of it
+                content = os.pread(handle, size, 0)
+                os.ftruncate(handle, content.rfind(b"\n") + 1)
+            os.write(handle, json.dumps(entry).encode() + b"\n")
+            os.fsync(handle)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"The witness {self.path.name} cannot be read or written ({error.strerror}): nothing was released."
+        )

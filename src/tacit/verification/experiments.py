@@ -1,0 +1,129 @@
+"""The contract of an experiment, recomputed from the theorem: one pair of sums moves in each version of a month.
+
+A person moves the pair (score, what it lacks) of one arm, by `lattice` steps in l1 and no more in l2, times
+units/lattice where sums are multiplied first. So V versions cost V rate units under two-sided geometric noise, and
+sqrt(V) units/sigma under discrete Gaussian noise (docs/algorithms/experiments.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath as mp
+
+from tacit.verification.facts import Facts, contradiction
+from tacit.verification.leaks import GaussianLeak, Leak, PureLeak
+from tacit.verification.schema import check_schema
+from tacit.verification.statements import Differs
+from tacit.verification.sums import SIGMA_SQUARED, draw_errors
+
+FORMAT = "tacit experiment contract 1"
+STATED = ("randomness", "that one person has one identifier, and that the program counts as it says")
+_LAPLACE, _GAUSSIAN = "two-sided geometric", "discrete gaussian"
+_UNITS = {
+    "person-month": "everything reported about one person for versions that began in one calendar month",
+    "event": "one reply",
+}
+_WORDS = {
+    "relation": "zero-out",
+    "released": "all policies, all released sums, all times of opening and closing, all acts, "
+    "and which arm anybody got",
+    "theorem": "noisy pairs of sums, one pair moved in each version of a month",
+}
+_CURVE = (1e-9, 1e-6, 1e-3)
+_ROUNDED, _COARSER = mp.mpf("1e-6"), mp.mpf("0.02")  # relative: the last digits, and what a contract may round up
+_TEXT: dict[str, Any] = {"type": "string"}
+_EPSILON: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1000}
+_DELTA: dict[str, Any] = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
+_FIELDS: dict[str, Any] = {
+    "format": {"const": FORMAT},
+    **dict.fromkeys(("tacit", "experiment", "ledger", "protected", "released", "theorem", "numerics"), _TEXT),
+    "randomness": _TEXT,
+    "unit": {"enum": list(_UNITS)},
+    "relation": {"enum": ["zero-out"]},
+    "epsilon": _EPSILON,
+    "delta": _DELTA,
+    "limit": {
+        "type": "object",
+        "required": ["versions", "enforced"],
+        "additionalProperties": False,
+        "properties": {
+            "versions": {"type": "integer", "minimum": 1, "maximum": 10_000_000},
+            "enforced": {"type": "boolean"},
+        },
+    },
+    "noise": {
+        "type": "object",
+        "required": ["law", "units", "lattice"],
+        "additionalProperties": False,
+        "properties": {
+            "law": {"enum": [_LAPLACE, _GAUSSIAN]},
+            "units": {"type": "integer", "minimum": 1, "maximum": 2**53},
+            "lattice": {"type": "integer", "minimum": 1, "maximum": 2**30},
+            "rate": {"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
+        },
+    },
+    "curve": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["delta", "epsilon"],
+            "additionalProperties": False,
+            "properties": {"delta": _DELTA, "epsilon": _EPSILON},
+        },
+    },
+    "assumed": {"type": "array", "items": _TEXT},
+}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": list(_FIELDS),
+    "additionalProperties": False,
+    "properties": _FIELDS,
+}
+
+
+def check_experiment(content: dict[str, Any]) -> float:
+    """Check the form, the words, epsilon and the curve of a contract; return the recomputed epsilon."""
+    check_schema(content, schema=SCHEMA)
+    facts = Facts(content, "contract")
+    words = {**_WORDS, "protected": _UNITS[facts.text("unit")]}
+    for name, expected in words.items():
+        if facts.text(name) != expected:
+            raise Differs(f"the '{name}' of this contract must be {expected!r}.")
+    if not facts.part("limit").flag("enforced"):
+        raise Differs("the limit of versions of this contract is not enforced.")
+    if facts.text("randomness").startswith("replayable"):
+        raise Differs("the noise can be replayed by whoever knows the seed.")
+    leak = _leak(facts)
+    found = _check_point(leak, facts.number("delta"), facts.number("epsilon"))
+    points = facts.parts("curve")
+    if [point.number("delta") for point in points] != [at for at in _CURVE if at != facts.number("delta")]:
+        raise Differs(f"the 'curve' of this contract must be stated at {', '.join(map(str, _CURVE))}.")
+    for point in points:
+        _check_point(leak, point.number("delta"), point.number("epsilon"))
+    return found
+
+
+def _leak(facts: Facts) -> Leak:
+    noise, versions = facts.part("noise"), facts.part("limit").integer("versions")
+    units, lattice, law = noise.integer("units"), noise.integer("lattice"), noise.text("law")
+    if units % lattice or (law == _LAPLACE and units != lattice) or noise.has("rate") != (law == _LAPLACE):
+        raise contradiction("units", "noise")
+    if law == _LAPLACE:
+        if facts.text("numerics") != "exact":
+            raise Differs("the 'numerics' of this contract must be 'exact'.")
+        return PureLeak(versions * mp.mpf(noise.number("rate")) * units)
+    distance, extra, exponent = draw_errors(2 * versions)  # a person moves two sums a version
+    if not facts.text("numerics").startswith("exact up to an extra epsilon of "):
+        raise Differs("the 'numerics' of this contract must say the extra epsilon of its draws.")
+    return GaussianLeak(mp.sqrt(versions) * units / mp.sqrt(SIGMA_SQUARED), distance, extra, exponent)
+
+
+def _check_point(leak: Leak, delta: float, stated: float) -> float:
+    found = leak.epsilon(mp.mpf(delta), mp.mpf(stated))
+    at = f"at delta={delta:g}" if delta else "(pure)"
+    if found > mp.mpf(stated) * (1 + _ROUNDED):
+        raise Differs(f"the contract states epsilon={stated:.6g} {at}; recomputed: {float(found):.6g}.")
+    if mp.mpf(stated) > found * (1 + _COARSER) + _ROUNDED:
+        raise Differs(f"the contract states epsilon={stated:.6g} {at}; less follows: {float(found):.6g}.")
+    return float(found)

@@ -1,0 +1,118 @@
+"""The contract: noise that keeps it, the second accountant, and the words."""
+
+import json
+from math import exp
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.accounting.guarantee import Guarantee
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.experiments.contract import LATTICE, Promise
+from tacit.experiments.design import Design
+from tacit.noise.randomness import Randomness
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "versions", "deviation", "law"),
+    [
+        (0.5, 5, 14.1, "two-sided geometric"),
+        (1.0, 5, 7.07, "two-sided geometric"),
+        (2.0, 5, 3.54, "two-sided geometric"),
+        (0.5, 30, 44.1, "discrete gaussian"),
+        (1.0, 30, 23.1, "discrete gaussian"),
+        (2.0, 31, 12.4, "discrete gaussian"),
+    ],
+)
+def test_noise_in_persons(epsilon, versions, deviation, law):
+    promise = Promise(epsilon, 1e-6, versions)
+    assert promise.law == law
+    assert promise.deviation == pytest.approx(deviation, rel=0.006)
+    drawn = promise.draw(Randomness.replayable(3), 20_000) / promise.units
+    assert np.std(drawn) == pytest.approx(promise.deviation, rel=0.03)
+    assert promise.guarantee.epsilon() <= epsilon
+    assert Guarantee.from_json(promise.guarantee.to_json()) == promise.guarantee
+
+
+def test_the_law_of_the_noise_hides_a_person():
+    """P[z]/P[z + shift] is at most e^(epsilon/V) for the geometric noise of a pair that moves by LATTICE in l1."""
+    promise = Promise(1.0, 0.0, 5)
+    rate = promise.noise["rate"]
+    for first in (0, 1, 40_000, LATTICE):
+        assert exp(rate * (first + (LATTICE - first))) <= exp(1.0 / 5)
+    assert promise.at_delta == 0
+
+
+@pytest.mark.parametrize("promise", [Promise(1.0, 1e-6, 5), Promise(0.7, 1e-7, 31), Promise(3.0, 0.0, 11)])
+def test_the_second_accountant_agrees(promise):
+    contract = promise.contract("home", "people")
+    verdict = tacit.verify(json.dumps(contract))
+    assert verdict.answer == "yes", verdict
+    assert verdict.epsilon == pytest.approx(contract["epsilon"], rel=1e-4)
+    larger = json.loads(json.dumps(contract))
+    larger["limit"]["versions"] += 3
+    assert tacit.verify(larger).answer == "no"
+    smaller = contract | {"epsilon": contract["epsilon"] * 0.9}
+    assert tacit.verify(smaller).answer == "no"
+    assert tacit.verify(contract | {"protected": "nothing"}).answer == "no"
+    with pytest.raises(InvalidInput, match="must say"):
+        tacit.verify({name: value for name, value in contract.items() if name != "noise"})
+    with pytest.raises(InvalidInput, match="must say nothing under"):
+        tacit.verify(contract | {"more": 1})
+
+
+def test_what_no_noise_keeps_is_refused():
+    with pytest.raises(PrivacyError, match="No noise"):
+        _ = Promise(1e-9, 0.0, 31).law
+
+
+def test_the_text_says_what_is_promised():
+    design = Design("home", ("a", "b"), epsilon=1.0, ledger="people", days=7)
+    text = Promise.of(design).text(design)
+    for words in ("one calendar month", "e^1 = 2.719", "5 versions", "7.072 persons", "Not protected", "'people'"):
+        assert words in text
+    events = Design("home", ("a", "b"), epsilon=1.0, ledger="people", days=7, identified=False)
+    assert Promise.of(events).text(events).startswith("REPLIES NAME NO PERSONS")
+    assert Promise.of(events).contract("home", "people")["unit"] == "event"
+    assert tacit.verify(Promise.of(events).contract("home", "people")).answer == "yes"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"arms": ("a",)},
+        {"arms": ("a", "a")},
+        {"arms": "ab"},
+        {"arms": ("a", "b/c")},
+        {"name": "a/b"},
+        {"name": ".."},
+        {"default": "c"},
+        {"epsilon": 0.0},
+        {"days": 4},
+        {"days": 1, "hours": 5.0},
+        {"hours": 1e-9},
+        {"versions": 40},
+        {"high": 0.0},
+        {"adds": True, "low": -1.0},
+        {"min_share": 0.6},
+        {"goal": "win"},
+        {"score": 0.0},
+        {"ledger": ""},
+        {"window": -1.0},
+    ],
+)
+def test_a_design_that_is_refused(changed):
+    given = {"name": "home", "arms": ("a", "b"), "epsilon": 1.0, "ledger": "people", "days": 1} | changed
+    with pytest.raises((InvalidInput, PrivacyError)):
+        Design.from_dict(given)
+
+
+def test_a_design_is_described():
+    design = Design("home", ("a", "b"), epsilon=1.0, ledger="people", people_per_day=1e6)
+    assert (design.days, design.versions, design.default) == (1, 31, "a")
+    assert Design.from_dict(json.loads(json.dumps(design.to_dict()))) == design
+    week = Design("home", ("a", "b"), epsilon=1.0, ledger="people", people_per_day=100)
+    assert (week.days, week.versions, week.serving, week.closing) == (7, 5, 6 * 86_400, 86_400 - 60)
+    with pytest.raises(InvalidInput, match="has the fields"):
+        Design.from_dict({"name": "home", "other": 1})

@@ -1,0 +1,393 @@
+"""What holds whatever happens: limits, duplicates, clocks, copies, erasure, the order of arrival."""
+
+import json
+import random
+import shutil
+from dataclasses import replace
+
+import pytest
+
+import tacit
+from attacks import rows
+from experiments.world import DAY, World, arm, pid, replies
+from tacit.errors import InvalidInput, StoreError
+from tacit.experiments import closing, experiments, results
+from tacit.experiments.contract import LATTICE
+from tacit.experiments.policy import Policy, seconds
+from tacit.experiments.replies import Replies
+from tacit.store import engines
+
+HOSTILE = [
+    None,
+    7,
+    [],
+    {},
+    ["x"],
+    ["ab" * 16, "AB" * 16, 1],
+    ["ab" * 16, "\ud800", 1],
+    ["AB" * 16, "ab" * 16, 1],
+    ["'; DROP TABLE tacit_windows; --", "ab" * 16, 1],
+    ["ab" * 16, "ab" * 16, 1, 1],
+]
+VALUES = [None, True, "1", float("nan"), float("inf"), -0.001, 1.001, 10**400, [1], {}]
+
+
+def transcript(world, monkeypatch, people, order):
+    """Run ten days with these people; the exact sums of each version, for releases that are always the same."""
+    exact = {}
+    salts = iter(f"{number:032x}" for number in range(1000))
+    monkeypatch.setattr(experiments, "secret_bytes", lambda count: bytes.fromhex(next(salts)))
+    made = closing.noisy
+
+    def same(key, owner, version, sums):
+        exact[version.number] = sums
+        fixed = [[LATTICE * 4000 * (place + 1), 0] for place in range(len(sums))]
+        return {**made(key, owner, version, sums), "sums": fixed}
+
+    monkeypatch.setattr(closing, "noisy", same)
+    world.started()
+    random.seed(order)
+    for day in range(10):
+        policy = world.experiments.policy("home")
+        sent = [row for n in people for row in replies(policy, [n] * (1 + n % 3), lambda n, day=day: (n + day) % 5 / 4)]
+        random.shuffle(sent)
+        for first in range(0, len(sent), 7):
+            world.experiments.reply("home", sent[first : first + 7])
+        if day == 5:
+            world.experiments.kill("home", "video")
+        world.move(1)
+    world.move(3)
+    return exact
+
+
+@pytest.mark.parametrize("leaver", [0, 4])
+def test_one_person_moves_a_month_by_no_more_than_is_charged(leaver, tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))
+    found = []
+    for people in (range(8), [n for n in range(8) if n != leaver]):
+        folder = tmp_path / str(len(found))
+        folder.mkdir()
+        world = World(folder)
+        with monkeypatch.context() as patched:
+            found.append(transcript(world, patched, people, leaver))
+        world.close()
+    one, other = found
+    moved = [
+        sum(
+            abs(a - b)
+            for pair, twin in zip(one[number], other[number], strict=True)
+            for a, b in zip(pair, twin, strict=True)
+        )
+        for number in one
+    ]
+    assert one.keys() == other.keys() == set(range(1, 12))
+    assert set(moved[:10]) == {LATTICE}  # one contribution a version, as is charged for
+
+
+@pytest.mark.attack(rows.FLOODED)
+def test_no_row_changes_another_persons(world):
+    policy = world.started()
+    good = replies(policy, range(20))
+    world.experiments.reply("home", good)
+    stored = world.rows(policy["salt"])
+    flood = replies(policy, [77] * 500, lambda n: 1.0)
+    bad = HOSTILE + [[policy["salt"], pid(n), value] for n, value in enumerate(VALUES)]
+    answer = world.experiments.reply("home", [*bad, *good[:10], *flood, *bad, *good[10:]])
+    assert len(answer.malformed) == 2 * len(bad)
+    assert answer.closed == []
+    after = world.rows(policy["salt"])
+    assert len(after) == 21
+    assert {person: after[person] for person in stored} == stored
+
+
+@pytest.mark.attack(rows.FLOODED)
+def test_the_largest_value_counts_and_sums_are_capped(world):
+    policy = world.started()
+    for value in (0.25, 0.75, 0.75, 0.5):
+        world.experiments.reply("home", [[policy["salt"], pid(1), value]])
+    assert list(world.rows(policy["salt"]).values()) == [(arm(policy, 1), LATTICE * 3 // 4)]
+    world.store.ledger("others", epsilon=1.0, renews="monthly")
+    added = world.started("sums", ledger="others", adds=True, high=10.0)
+    for value in (2, 3.5, 4, 9):
+        world.experiments.reply("sums", [[added["salt"], pid(1), value]])
+    assert list(world.rows(added["salt"]).values()) == [(arm(added, 1), LATTICE)]
+    assert world.experiments.reply("home", [[added["salt"], pid(1), 1]]).closed == [0]
+
+
+@pytest.mark.attack(rows.LATE)
+def test_another_worker_knows_new_versions(world):
+    with world.opened() as other:
+        first = world.started()
+        assert other.reply("home", replies(first, range(3))).closed == []
+        unknown = [["ab" * 16, pid(1), 1.0]]
+        assert other.reply("home", unknown).closed == [0]
+        world.move(1)
+        second = world.experiments.policy("home")
+        assert other.reply("home", replies(second, range(3))).closed == []
+        assert len(world.rows(second["salt"])) == 3
+
+
+def test_lost_replies_never_help_an_arm(world):
+    """Scores count, and what they lack does not: an arm that loses any of its replies has no larger estimate."""
+    policy = world.started(people_per_day=300.0)
+    world.experiments.reply("home", replies(policy, range(300), lambda n: float(n % 2)))
+    world.move(2)
+    with world.store.database.reading() as transaction:
+        owner = experiments.records.experiment(transaction, "home")
+        versions = experiments.records.versions(transaction, owner.number)
+        (release,) = experiments.records.releases(transaction, owner.number)
+    whole = results.collected(owner, versions, [release])
+    lost = json.loads(json.dumps(release.content))
+    lost["sums"][1][1] = 0  # short loses its worst replies
+    same = results.collected(owner, versions, [replace(release, content=lost)])
+    assert same.scores.tolist() == whole.scores.tolist()
+    lost["sums"][1][0] -= LATTICE  # and a good one
+    assert results.collected(owner, versions, [replace(release, content=lost)]).scores[0, 1] < whole.scores[0, 1]
+
+
+def test_the_arm_is_recomputed(world):
+    policy = world.started()
+    world.experiments.reply("home", replies(policy, range(300)))
+    counted = [place for place, _ in world.rows(policy["salt"]).values()]
+    expected = [arm(policy, n) for n in range(300)]
+    assert sorted(counted) == sorted(expected)
+
+
+@pytest.mark.attack(rows.LATE)
+def test_nothing_counts_from_the_end_on_whether_or_not_somebody_closes(world):
+    policy = world.started()
+    end = seconds(policy["close_at"])
+    world.time = end - 0.001
+    assert world.experiments.reply("home", replies(policy, range(3))).closed == []
+    world.time = end
+    assert world.experiments.reply("home", replies(policy, range(3, 6))).closed == [0, 1, 2]
+    assert len(world.rows(policy["salt"])) == 3
+    world.experiments.tick()
+    assert world.experiments.reply("home", replies(policy, range(6, 9))).closed == [0, 1, 2]
+    world.time = end - 10  # the clock goes back: the window stays closed
+    assert world.experiments.reply("home", replies(policy, range(9))).closed == list(range(9))
+
+
+def test_a_clock_that_goes_back_stops_everything_but_decisions(world):
+    policy = world.started()
+    world.move(0.5)
+    world.time -= 700
+    with pytest.raises(StoreError, match="clock went back"):
+        world.experiments.tick()
+    assert world.experiments.policy("home") == policy
+    world.time += 700
+    world.experiments.tick()
+
+
+@pytest.mark.attack(rows.RELEASED)
+def test_one_release_for_a_salt_and_the_same_rows_give_the_same_one(world, tmp_path):
+    policy = world.started()
+    world.experiments.reply("home", replies(policy, range(50)))
+    exact = world.sum(policy["salt"])
+    world.time = seconds(policy["close_at"])
+    copies = []
+    for number in range(2):
+        folder = tmp_path / f"copy {number}"
+        folder.mkdir()
+        for file in ("decisions.db", "decisions.db-wal", "decisions.db.replies", "decisions.db.replies-wal"):
+            if (tmp_path / file).exists():
+                shutil.copy(tmp_path / file, folder / file)
+        copies.append(folder)
+    assert world.experiments.tick()["released"] == 1
+    (release,) = world.experiments.releases("home")
+    key = world.experiments._key
+    with world.store.database.reading() as transaction:
+        owner = experiments.records.experiment(transaction, "home")
+        version = experiments.records.versions(transaction, owner.number)[0]
+    again = closing.noisy(key, owner, version, exact)
+    assert {name: release[name] for name in again} == again
+    other = [[pair[0] + 1, pair[1]] for pair in exact]
+    assert noise_of(again, exact) != noise_of(closing.noisy(key, owner, version, other), other)
+    places = {"key": tmp_path / "decisions.db.key", "witness": tmp_path / "decisions.db.witness"}
+    for folder, late, expected in zip(copies, (False, True), ("released", "void"), strict=True):
+        with tacit.Store(folder / "decisions.db") as store, world.opened(store, **places) as copy:
+            if late:  # other rows than were released: the witness knows
+                copy._replies._clock = lambda: world.time - 1
+                copy.reply("home", replies(policy, range(50, 60)))
+                copy._replies._clock = lambda: world.time
+            due = [v for v in _unreleased(store) if v.close_at <= world.time]
+            states = [copy._close(owner, version, world.time) for version in due]
+            assert states == [expected]
+            if not late:
+                assert copy.releases("home")[0]["sums"] == release["sums"]
+
+
+def noise_of(content, exact):
+    """The noise of a release whose exact sums are known."""
+    multiple = content["noise"]["units"] // LATTICE
+    return [[a - multiple * b for a, b in zip(p, q, strict=True)] for p, q in zip(content["sums"], exact, strict=True)]
+
+
+def _unreleased(store):
+    with store.database.reading() as transaction:
+        return experiments.records.unreleased(transaction)
+
+
+def test_an_older_copy_stops_and_a_restore_charges_again(world, tmp_path):
+    shutil.copy(tmp_path / "decisions.db", tmp_path / "before.db")
+    policy = world.started()
+    world.experiments.reply("home", replies(policy, range(50)))
+    world.move(2.1)
+    world.experiments._database.checkpoint()
+    world.experiments.close()
+    world.store.close()
+    shutil.copy(tmp_path / "decisions.db", tmp_path / "now.db")
+    shutil.copyfile(tmp_path / "before.db", tmp_path / "decisions.db")  # an empty store; the witness remembers
+    for file in ("decisions.db-wal", "decisions.db-shm"):
+        (tmp_path / file).unlink(missing_ok=True)
+    with tacit.Store(tmp_path / "decisions.db") as store, world.opened(store) as older:
+        with pytest.raises(StoreError, match="older copy was put back"):
+            older.tick()
+        assert len(older._replies.windows()) == 1
+        world.time += 4 * DAY
+        with pytest.raises(StoreError, match="older copy was put back"):
+            older.tick()
+        assert older._replies.windows() == {}
+        world.time -= 4 * DAY
+        older.restore("ada")
+        older.tick()
+    shutil.copyfile(tmp_path / "now.db", tmp_path / "decisions.db")
+    for file in ("decisions.db-wal", "decisions.db-shm"):
+        (tmp_path / file).unlink(missing_ok=True)
+    world.store = tacit.Store(tmp_path / "decisions.db")
+    world.experiments = world.opened()
+    assert world.experiments.restore("ada") == 1
+    found = world.experiments.describe("home")
+    assert (found["state"], found["incarnation"]) == ("frozen", 2)
+    assert [version["state"] for version in found["versions"]] == ["released", "void", "not counted"]
+    assert not world.experiments.policy("home")["counting"]
+    assert world.experiments._replies.windows() == {}
+
+
+def test_counting_if_and_only_if_charged(world):
+    world.started(versions=3)
+    for day in range(40):
+        if day in (4, 20):
+            world.experiments.stop("home")
+            world.experiments.start("home")
+        world.move(1)
+    with world.store.database.reading() as transaction:
+        versions = experiments.records.versions(transaction, 1)
+    months = {entry.run.split()[-1] for entry in world.store.ledger("people").entries}
+    for month in ("2026-11", "2026-12"):
+        counted = [version for version in versions if version.counting and version.period == month]
+        assert (len(counted), month in months) == (3, True)
+
+
+def test_rows_are_gone_within_the_hour(world, monkeypatch):
+    policy = world.started()
+    world.experiments.reply("home", replies(policy, range(10)))
+
+    def fails(*_):
+        raise StoreError("The witness is not there.")
+
+    monkeypatch.setattr(world.experiments._witness, "add", fails)
+    world.experiments.stop("home")
+    world.time = seconds(policy["close_at"])
+    with pytest.raises(StoreError, match="not there"):
+        world.experiments.tick()
+    assert len(world.rows(policy["salt"])) == 10
+    world.time += 3600
+    assert world.experiments.tick() == {"released": 0, "void": 1, "opened": 0}
+    assert world.experiments._replies.windows() == {}
+    assert world.experiments.releases("home") == []
+
+
+def test_a_window_without_a_version_is_swept(world):
+    world.started()
+    world.experiments._replies.open("ab" * 16, world.time + DAY)  # who opened it was killed
+    world.move(0.01)
+    assert len(world.experiments._replies.windows()) == 2
+    world.move(0.1)
+    assert len(world.experiments._replies.windows()) == 1
+
+
+def test_lost_replies_void_the_version(world):
+    policy = world.started()
+    world.experiments._replies.purge(policy["salt"])
+    world.time = seconds(policy["close_at"])
+    assert world.experiments.tick()["void"] == 1
+    assert world.experiments.reply("home", replies(policy, range(3))).closed == [0, 1, 2]
+
+
+def test_a_policy_is_a_function_of_a_public_set(world, monkeypatch):
+    first = world.started(people_per_day=300.0)
+    world.experiments.reply("home", replies(first, range(300), lambda n: float(arm(first, n) == 1)))
+    world.move(1)
+    add = world.experiments._witness.add
+
+    def fails(*_):
+        raise StoreError("The witness is not there.")
+
+    monkeypatch.setattr(world.experiments._witness, "add", fails)
+    with pytest.raises(StoreError, match="not there"):
+        world.move(1)
+    waiting = world.experiments.policy("home")
+    assert (waiting["version"], waiting["upto"], waiting["head"]) == (3, first["upto"], "")
+    monkeypatch.setattr(world.experiments._witness, "add", add)
+    world.experiments.tick()  # late: version 3 has begun
+    assert world.experiments.policy("home") == waiting
+    world.move(1)
+    moved = world.experiments.policy("home")
+    assert moved["upto"] != first["upto"]
+    with world.store.database.reading() as transaction:
+        owner = experiments.records.experiment(transaction, "home")
+        versions = experiments.records.versions(transaction, owner.number)
+        chain = experiments.records.releases(transaction, owner.number)
+    again = results.shares(owner, versions[:3], chain, versions[3].policy.serve_from, {})
+    assert list(Policy.read(moved).shares) == pytest.approx(again.tolist(), abs=1e-9)
+
+
+@pytest.mark.attack(rows.GUESSED)
+def test_new_repeated_and_erased_rows_write_the_same(world, tmp_path):
+    """Each transaction adds as many pages to the log: nobody can tell from a commit who replied before."""
+    policy = world.started()
+    log = tmp_path / "decisions.db.replies-wal"
+    world.experiments.reply("home", replies(policy, range(40)))
+    world.experiments.erase(pid(0))
+    sizes = []
+    for number in (100, 7, 7, 0, 0, 101):
+        before = log.stat().st_size
+        world.experiments.reply("home", replies(policy, [number]))
+        sizes.append(log.stat().st_size - before)
+    assert len(set(sizes)) == 1
+    assert sizes[0] > 0
+
+
+def test_erasure_and_access(world):
+    policy = world.started()
+    world.experiments.reply("home", replies(policy, range(10), lambda n: 0.5))
+    (held,) = world.experiments.held(pid(4))
+    assert (held["experiment"], held["version"], held["value"]) == ("home", 1, 0.5)
+    assert held["arm"] == policy["arms"][arm(policy, 4)]
+    assert world.experiments.erase(pid(4), "ada") == 1
+    assert world.experiments.held(pid(4)) == []
+    world.experiments.reply("home", replies(policy, [4], lambda n: 1.0))
+    assert world.experiments.held(pid(4)) == []
+    total = sum(sum(pair) for pair in world.sum(policy["salt"]))
+    assert total == 9 * LATTICE
+    assert world.experiments.describe("home")["acts"][-1]["act"] == "erased a person"
+    for act in (world.experiments.erase, world.experiments.held):
+        with pytest.raises(InvalidInput, match="32 hex digits"):
+            act("alice")
+
+
+def test_a_key_of_another_store_is_refused(world, tmp_path):
+    with pytest.raises(InvalidInput, match="not the one"):
+        world.opened(key=tmp_path / "other.key")
+    (tmp_path / "bad.key").write_text("secret")
+    with pytest.raises(InvalidInput, match="64 hex digits"):
+        world.opened(key=tmp_path / "bad.key")
+    assert (tmp_path / "other.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_rows_of_two_versions_cannot_be_linked(world):
+    key = world.experiments._key
+    made = Replies.person
+    assert made(world.experiments._replies, "ab" * 16, pid(1)) != made(world.experiments._replies, "cd" * 16, pid(1))
+    assert pid(1) not in repr(key)

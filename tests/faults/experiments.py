@@ -1,0 +1,293 @@
+"""Experiments under kill -9: services and rival closers die at every step, and every release is computed again.
+
+Clients send batches until they are answered. What was acknowledged must be in the release of its version, once. What
+was sent and never acknowledged may be, a whole batch or nothing of it. Noise is a function of the key, the salt and the
+exact sums, so a release is right if and only if it is that of the acknowledged batches and some of the others.
+"""
+
+import http.client
+import json
+import os
+import signal
+import threading
+import time
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+import tacit
+from tacit.errors import TacitError
+from tacit.experiments import closing, records
+from tacit.experiments.contract import LATTICE
+from tacit.experiments.design import Design
+from tacit.experiments.experiments import Experiments
+from tacit.experiments.policy import assign
+from tacit.experiments.replies import Replies
+from tacit.experiments.witness import Witness
+from tacit.server import experiments as routes
+from tacit.server.http import Limits
+from tacit.server.server import listening, run
+from tacit.server.tokens import SCOPES, Tokens
+
+NAME, LEDGER, CLIENTS, CLOSERS = "home", "people", 4, 2
+SECONDS, WINDOW = 1.5, 1.0
+MOST_UNSURE = 12  # batches of one version that nobody acknowledged: more are not tried in all ways
+STEPS = ((Replies, "close"), (Replies, "sums"), (Witness, "add"), (records, "add_release"), (Replies, "purge"))
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where everything is: files, or addresses of PostgreSQL and two files."""
+
+    store: str | Path
+    replies: str | Path
+    key: Path
+    witness: Path
+
+    def opened(self):
+        """The store and its experiments."""
+        store = tacit.Store(self.store)
+        return store, Experiments(store, replies=self.replies, key=self.key, witness=self.witness)
+
+
+@dataclass
+class Batch:
+    """What a client sent for one version, until it was answered."""
+
+    salt: str
+    rows: list
+    tries: int = 0
+    taken: bool | None = None
+
+
+@dataclass
+class Sent:
+    """All that was sent; it outlives every process."""
+
+    batches: list = field(default_factory=list)
+    replayed: int = 0
+    late: int = 0
+
+
+def killed_experiments(places, kills, several=1, seed=7, longest=0.4):
+    """Kill services so many times, and closers whenever they are in the middle of something; what was wrong."""
+    store, experiments = places.opened()
+    store.ledger(LEDGER, epsilon=20.0, delta=1e-6)
+    hours = {"hours": SECONDS / 3600, "window": WINDOW / 3600, "versions": 20_000}
+    experiments.make(Design(NAME, ("control", "short", "video"), epsilon=20.0, ledger=LEDGER, **hours))
+    experiments.start(NAME)
+    token = Tokens(store).make(list(SCOPES))
+    experiments.close()
+    store.close()
+    sent, stop = Sent(), threading.Event()
+    with listening("127.0.0.1", 0) as listener:
+        (told, tell), (ending, end) = os.pipe(), os.pipe()
+        supervisor = os.fork()
+        if not supervisor:
+            try:
+                os.close(end)
+                supervise(
+                    places, listener, kills, several, np.random.Generator(np.random.Philox(seed)), longest, tell, ending
+                )
+            finally:
+                os._exit(0)
+        os.close(tell)
+        os.close(ending)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/experiments/{NAME}/"
+        clients = [threading.Thread(target=send, args=(address, token, n, sent, stop)) for n in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        closers = int(os.read(told, 20) or b"0")
+        stop.set()
+        for client in clients:
+            client.join()
+        os.close(end)
+        os.waitpid(supervisor, 0)
+        os.close(told)
+    return verdict(places, sent) | {"kills": kills, "closers killed": closers}
+
+
+def send(address, token, name, sent, stop):
+    """One client: it decides nothing, and reports of people of its own; now and then again, or too late."""
+    number, old = 0, None
+    while not stop.is_set():
+        policy = ask(address + "policy", token)
+        rows = [[policy["salt"], f"{name:08x}{number + place:024x}", place % 5 / 4] for place in range(20)]
+        number += 20
+        batch = Batch(policy["salt"], rows)
+        sent.batches.append(batch)
+        answer = ask(address + "replies", token, {"replies": rows}, batch)
+        batch.taken = not answer["closed"]
+        if number % 100 == 0:  # a replay of rows that are there
+            ask(address + "replies", token, {"replies": rows})
+            sent.replayed += 1
+        if old is not None and number % 60 == 0:  # a version that is over by now, from people who never replied to it
+            late = Batch(old, [[old, f"{name:08x}{2**60 + number:024x}", 1]])
+            sent.batches.append(late)
+            late.taken = not ask(address + "replies", token, {"replies": late.rows}, late)["closed"]
+            sent.late += 1
+        old = policy["salt"] if number % 200 == 0 or old is None else old
+        time.sleep(0.002)
+
+
+def ask(url, token, body=None, batch=None):
+    """Ask until there is an answer."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    while True:
+        if batch is not None:
+            batch.tries += 1
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=10) as response:
+                return json.loads(response.read())
+        except (OSError, ValueError, http.client.HTTPException):
+            time.sleep(0.02)
+
+
+def supervise(places, listener, kills, several, moments, longest, tell, ending):
+    """Start services and closers, kill services, start again whatever has died; at last end all of them."""
+    services = [begin_service(places, listener) for _ in range(several)]
+    closers = [begin_closer(places, int(moments.integers(2**32))) for _ in range(CLOSERS)]
+    killed = 0
+    for _ in range(kills):
+        victim, ready = services.pop(int(moments.integers(len(services))))
+        if moments.random() < 7 / 8:  # else while it opens the store
+            os.read(ready, 1)
+        time.sleep(moments.uniform(0.0, longest))
+        os.kill(victim, signal.SIGKILL)
+        os.waitpid(victim, 0)
+        os.close(ready)
+        services.append(begin_service(places, listener))
+        for place, closer in enumerate(closers):
+            if os.waitpid(closer, os.WNOHANG)[0]:
+                killed += 1
+                closers[place] = begin_closer(places, int(moments.integers(2**32)))
+    os.write(tell, str(killed).encode())
+    os.read(ending, 1)
+    for child in closers:
+        os.kill(child, signal.SIGKILL)
+    for child, _ in services:
+        os.kill(child, signal.SIGTERM)
+    for child in (*closers, *(child for child, _ in services)):
+        os.waitpid(child, 0)
+
+
+def begin_service(places, listener):
+    """Fork a service that looks often at what is due; a pipe says that it is ready."""
+    ready, said = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(said)
+        return child, ready
+    try:
+        routes.TICK = 0.3
+        store, experiments = places.opened()
+        run(store, listener, Limits(), lambda: os.write(said, b"r" * 100), experiments)
+    finally:
+        os._exit(0)
+
+
+def begin_closer(places, seed):
+    """Fork a closer that dies at some step, before or after it."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        moments = np.random.Generator(np.random.Philox(seed))
+        for owner, name in STEPS:
+            setattr(owner, name, deadly(getattr(owner, name), moments))
+        _, experiments = places.opened()
+        while True:
+            with suppress(TacitError):  # another one holds the database
+                experiments.tick()
+            time.sleep(0.05)
+    finally:
+        os._exit(0)
+
+
+def deadly(step, moments):
+    """The same step, which one call in eight does not survive."""
+
+    def taken(*arguments, **options):
+        fate = moments.random()
+        if fate < 1 / 16:
+            os.kill(os.getpid(), signal.SIGKILL)
+        answer = step(*arguments, **options)
+        if fate > 15 / 16:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return answer
+
+    return taken
+
+
+def verdict(places, sent):
+    """What was promised against what was released."""
+    store, experiments = places.opened()
+    experiments.tick()
+    experiments.stop(NAME)
+    time.sleep(SECONDS + WINDOW + 0.2)
+    experiments.tick()
+    with store.database.reading() as transaction:
+        owner = records.experiment(transaction, NAME)
+        versions = records.versions(transaction, owner.number)
+        chain = {release.salt: release.content for release in records.releases(transaction, owner.number)}
+    counted = [version for version in versions if version.counting]
+    by_salt = {}
+    for batch in sent.batches:
+        by_salt.setdefault(batch.salt, []).append(batch)
+    wrong = sum(
+        not right(experiments._key, owner, version, by_salt.get(version.salt, []), chain[version.salt])
+        for version in counted
+        if version.salt in chain
+    )
+    # A window whose opener was killed before its version was written belongs to nobody, and is empty.
+    rows = len(experiments._replies.windows().keys() & {version.salt for version in versions})
+    charges, head = len(store.ledger(LEDGER)), ""
+    for release in experiments.releases(NAME):
+        head = closing.following(head, release["digest"])
+    found = {
+        "versions": len(counted),
+        "acknowledged": sum(len(batch.rows) for batch in sent.batches if batch.taken),
+        "replayed": sent.replayed,
+        "late": sent.late,
+        "unlike the twin": wrong,
+        "lost": sum(version.salt not in chain for version in counted),
+        "doubled": (charges != 1)
+        + (len(chain) != len(experiments.releases(NAME)))
+        + (head != experiments.releases(NAME)[-1]["head"]),
+        "left behind": rows,
+    }
+    experiments.close()
+    store.close()
+    return found
+
+
+def right(key, owner, version, batches, content):
+    """Whether a release is that of the acknowledged batches, and of some that may have been committed unanswered."""
+    sure = [batch for batch in batches if batch.taken]
+    unsure = [batch for batch in batches if batch.taken is None or (not batch.taken and batch.tries > 1)]
+    if len(unsure) > MOST_UNSURE:
+        return False
+    return any(
+        closing.noisy(
+            key, owner, version, sums(version, sure + [b for b, there in zip(unsure, chosen, strict=True) if there])
+        )["sums"]
+        == content["sums"]
+        for chosen in product((True, False), repeat=len(unsure))
+    )
+
+
+def sums(version, batches):
+    """The exact sums of these batches, whose people differ."""
+    found = [[0, 0] for _ in version.policy.arms]
+    for batch in batches:
+        for salt, pid, value in batch.rows:
+            score = int(value * LATTICE)
+            pair = found[assign(salt, version.policy.upto, pid)]
+            pair[0] += score
+            pair[1] += LATTICE - score
+    return found

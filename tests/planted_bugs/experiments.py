@@ -1,0 +1,115 @@
+"""Planted bugs in experiments: gates, caches, noise and scores, each found by a test of what must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from attacks import rows
+from planted_bugs.catalogue import Control, swap
+from planted_bugs.tested import by_test, folder
+from tacit.experiments import closing, replies, results
+from tacit.experiments.experiments import Experiments
+from tacit.experiments.replies import Replies
+from tacit.experiments.witness import Witness
+from tacit.noise.randomness import Sealed
+
+TESTS = "experiments.test_invariants"
+
+
+@contextmanager
+def world() -> Iterator[Any]:
+    """In the place of the fixture."""
+    from experiments.world import World
+
+    with folder() as place:
+        made = World(place)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def with_folder(name: str) -> Any:
+    """Attack by a test that takes the world and its folder."""
+
+    def attack() -> Any:
+        with world() as made:
+            return by_test(TESTS, name, made, made.folder)()
+
+    return attack
+
+
+def _without_gate(honest: Any) -> Any:
+    """Replies are taken as long as there is a table."""
+    return lambda self, transaction, salt: transaction.row(replies._WINDOW, salt=salt) is not None
+
+
+def _stale(honest: Any) -> Any:
+    """Remember that a version was not known, and all versions that were there by then."""
+    missing: set[str] = set()
+
+    def version(self: Experiments, salt: str) -> Any:
+        found = None if missing and salt not in self._known else honest(self, salt)
+        if found is None:
+            missing.add(salt)
+        return found
+
+    return version
+
+
+def _by_version_alone(honest: Any) -> Any:
+    return lambda self, **parts: honest(self, **{**parts, "rows": b""})
+
+
+def _mean_of_arrived(honest: Any) -> Any:
+    """S/(S + F) in place of S/share."""
+
+    def collected(owner: Any, versions: Any, releases: Any) -> Any:
+        found = honest(owner, versions, releases)
+        for row, release in enumerate(releases):
+            for arm, pair in enumerate(release.content["sums"]):
+                found.scores[row, arm] = pair[0] / max(1, sum(pair))
+        return found
+
+    return collected
+
+
+CONTROLS = (
+    Control(
+        "replies are taken whatever gate and clock say", "experiments", swap(Replies, "_is_open", _without_gate),
+        by_test(TESTS, "test_nothing_counts_from_the_end_on_whether_or_not_somebody_closes", fixtures=(world,)),
+        row=rows.LATE,
+    ),
+    Control(
+        "a worker remembers which versions there were", "experiments", swap(Experiments, "_version", _stale),
+        by_test(TESTS, "test_another_worker_knows_new_versions", fixtures=(world,)), row=rows.LATE,
+    ),
+    Control(
+        "noise depends on the version alone", "experiments", swap(Sealed, "batch", _by_version_alone),
+        with_folder("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
+    ),
+    Control(
+        "the witness takes every digest", "experiments", swap(Witness, "add", lambda honest: lambda *_: True),
+        with_folder("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
+    ),
+    Control(
+        "the last reply counts", "experiments", swap(replies, "_LARGER", lambda honest: "excluded.score"),
+        by_test(TESTS, "test_the_largest_value_counts_and_sums_are_capped", fixtures=(world,)), row=rows.FLOODED,
+    ),
+    Control(
+        "arms are ranked by the mean of replies that arrived", "experiments",
+        swap(results, "collected", _mean_of_arrived),
+        by_test(TESTS, "test_lost_replies_never_help_an_arm", fixtures=(world,)), row=rows.FLOODED,
+    ),
+    Control(
+        "a repeated reply writes nothing", "experiments", swap(replies, "_BEAT", lambda honest: "kept.beat"),
+        with_folder("test_new_repeated_and_erased_rows_write_the_same"), row=rows.GUESSED,
+    ),
+    Control(
+        "a restored copy is released again with other noise", "experiments",
+        swap(closing, "digest", lambda honest: lambda content: "the same for all"),
+        with_folder("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
+    ),
+)  # fmt: skip
