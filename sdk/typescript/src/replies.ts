@@ -8,6 +8,8 @@
 const TOKEN = /^([0-9a-f]{32})\.([0-9a-f]{32})$/;
 /** Rows of one person and version that may wait. */
 export const PER_PERSON = 32;
+/** Versions under which drops are counted; those of further ones, which somebody has invented, are counted as "other". */
+const MOST_NAMED = 1000;
 
 /** A reply that waits. */
 export interface Row {
@@ -100,8 +102,9 @@ export class Replies {
 
   /** Count a row as dropped; always false. */
   count(salt: string, reason: string): false {
-    const reasons = this.#dropped.get(salt) ?? new Map<string, number>();
-    this.#dropped.set(salt, reasons.set(reason, (reasons.get(reason) ?? 0) + 1));
+    const known = this.#dropped.has(salt) || this.#dropped.size < MOST_NAMED ? salt : "other";
+    const reasons = this.#dropped.get(known) ?? new Map<string, number>();
+    this.#dropped.set(known, reasons.set(reason, (reasons.get(reason) ?? 0) + 1));
     return false;
   }
 

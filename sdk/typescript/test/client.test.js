@@ -121,6 +121,13 @@ test("one person cannot fill the queue, and a full queue drops the oldest", () =
   assert.deepEqual([replies.size, replies.sent, replies.dropped()[SALT].closed], [0, 39, 1]);
 });
 
+test("invented versions fill no memory", () => {
+  const replies = new Replies(10);
+  for (let number = 0; number < 3000; number++) replies.add(`${number.toString(16).padStart(32, "0")}.${SALT}`, 2, 0, 1);
+  assert.deepEqual(replies.dropped().other, { value: 2000 });
+  assert.equal(Object.keys(replies.dropped()).length, 1001);
+});
+
 test("rows are sent again until they are answered", () =>
   serving(async (service, url) => {
     const client = made(url);

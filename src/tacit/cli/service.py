@@ -43,14 +43,25 @@ State = Annotated[
     int | None, typer.Option(help="Bytes that the state of a new learner may have (default: 4 MiB).", min=1)
 ]
 Replies = Annotated[
-    str | None, typer.Option(help="File or PostgreSQL address for replies to experiments (default: beside the store).")
+    str | None,
+    typer.Option(
+        envvar="TACIT_REPLIES",
+        help="File or PostgreSQL address for replies to experiments (default: beside the store).",
+    ),
 ]
 Key = Annotated[
-    str | None, typer.Option(help="File with the secret of experiments, made if needed (default: beside the store).")
+    str | None,
+    typer.Option(
+        envvar="TACIT_KEY", help="File with the secret of experiments, made if needed (default: beside the store)."
+    ),
 ]
 Remembered = Annotated[
     str | None,
-    typer.Option("--witness", help="File that remembers releases, best on another disk (default: beside the store)."),
+    typer.Option(
+        "--witness",
+        envvar="TACIT_WITNESS",
+        help="File that remembers releases, best on another disk (default: beside the store).",
+    ),
 ]
 Browser = Annotated[bool, typer.Option(help="Whether --demo opens a browser.")]
 

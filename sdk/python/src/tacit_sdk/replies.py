@@ -18,6 +18,8 @@ from typing import NamedTuple
 TOKEN = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{32})\Z")
 PER_PERSON = 32
 """Rows of one person and version that may wait."""
+MOST_NAMED = 1000
+"""Versions under which drops are counted; further ones, which somebody has invented, are counted as "other"."""
 
 
 class Row(NamedTuple):
@@ -42,7 +44,7 @@ class Replies:
         self._waiting: Counter[tuple[str, str]] = Counter()  # by (salt, pid), rows under way included
         self._size = 0  # rows under way included
         self.sent = 0
-        self._dropped: Counter[tuple[str, str]] = Counter()  # by (salt, reason)
+        self._dropped: dict[str, Counter[str]] = {}  # by salt and reason
 
     def __len__(self) -> int:
         return self._size
@@ -53,18 +55,18 @@ class Replies:
         number = _finite(value)
         with self._lock:
             if parts is None:
-                self._dropped["", "token"] += 1
+                self._count("", "token")
                 return False
             salt, pid = parts.groups()
             if number is None or not low <= number <= high:
-                self._dropped[salt, "value"] += 1
+                self._count(salt, "value")
                 return False
             if self._waiting[salt, pid] >= PER_PERSON:
-                self._dropped[salt, "person"] += 1
+                self._count(salt, "person")
                 return False
             if self._size >= self._capacity:
                 if not self._rows:  # all are under way
-                    self._dropped[salt, "full"] += 1
+                    self._count(salt, "full")
                     return False
                 self._leave([self._rows.popleft()], "full")
             self._rows.append(Row(salt, pid, json.dumps([salt, pid, number])))
@@ -104,15 +106,16 @@ class Replies:
         """Count a reply that cannot even wait."""
         parts = TOKEN.match(token) if isinstance(token, str) else None
         with self._lock:
-            self._dropped[parts.group(1) if parts else "", reason] += 1
+            self._count(parts.group(1) if parts else "", reason)
 
     def dropped(self) -> dict[str, dict[str, int]]:
         """Return how many rows were dropped, by version and reason. The version of what is no token is ""."""
-        found: dict[str, dict[str, int]] = {}
         with self._lock:
-            for (salt, reason), count in self._dropped.items():
-                found.setdefault(salt, {})[reason] = count
-        return found
+            return {salt: dict(reasons) for salt, reasons in self._dropped.items()}
+
+    def _count(self, salt: str, reason: str) -> None:
+        known = salt if salt in self._dropped or len(self._dropped) < MOST_NAMED else "other"
+        self._dropped.setdefault(known, Counter())[reason] += 1
 
     def _leave(self, rows: Iterable[Row], reason: str | None) -> None:
         for row in rows:
@@ -122,7 +125,7 @@ class Replies:
                 del self._waiting[who]
             self._size -= 1
             if reason is not None:
-                self._dropped[row.salt, reason] += 1
+                self._count(row.salt, reason)
 
 
 def body(rows: Iterable[Row]) -> bytes:
