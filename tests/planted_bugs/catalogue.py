@@ -76,6 +76,7 @@ def all_controls() -> tuple[Control, ...]:
         accounting,
         arms,
         beside_models,
+        contexts,
         convex,
         delays,
         densities,
@@ -93,7 +94,20 @@ def all_controls() -> tuple[Control, ...]:
     )
 
     parts = (
-        *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
+        *(
+            sums,
+            experts,
+            tracking,
+            convex,
+            densities,
+            accounting,
+            life_of_noise,
+            errors,
+            arms,
+            contexts,
+            delays,
+            losses,
+        ),
         *(measures, fleet, beside_models, stores, on_sums, services),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

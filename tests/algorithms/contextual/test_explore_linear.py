@@ -8,10 +8,13 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from attacks import rows
 from runtime.contract import LearnerContract, pytest_generate_tests
 from tacit import InvalidInput, PrivacyError, Randomness
 from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.contextual.explore_linear.certificate import phases
+from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.moved_sums import moved_sums
 from tacit.environments.contextual import SHAPES, LinearContexts
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.sampler_bounds import WIDE_SIGMA
@@ -160,6 +163,28 @@ def test_a_refreshed_gram_matrix_knows_the_features_of_all_rounds(monkeypatch):
     assert learner._released == 2
 
 
+def test_coins_are_fresh_and_uniform():
+    """Loop and array draw the same coins; each action has its share, and pairs of rounds have theirs."""
+    count = 3000
+    made = plan(explore=count, rounds=count + 2)
+    learner = made.start(Randomness.replayable(1))
+    coins = learner.run(np.zeros((count, ARMS)), contexts=np.zeros((count, DIMENSION)))
+    pairs = np.bincount(coins[:-1] * ARMS + coins[1:], minlength=ARMS**2)
+    assert np.abs(pairs - count / ARMS**2).max() < 5.5 * np.sqrt(count / ARMS**2)
+
+
+@pytest.mark.attack(rows.BILLBOARD)
+@pytest.mark.parametrize("features", ["private", "public"])
+@pytest.mark.parametrize("relation", ["replace", "zero-out"])
+def test_others_see_only_what_was_paid_for(features, relation, record_property):
+    record_property("attacked", "ExploreLinear")
+    problem = ContextualArms(n=2, dimension=2, horizon=7, features=features, delay=1)
+    small = ExploreLinear(problem, 0.5, 2, (1.0, 1.0), relation=relation, rounds_per_person=2)
+    found = moved_sums(Instance("small", small, alphabet(small)), np.random.default_rng(2), pairs=8)
+    assert not found.violation
+    assert 0.7 < found.tightness <= 1
+
+
 def test_losses_of_greedy_rounds_are_never_read():
     features, losses = stream()
     changed = losses.copy()
@@ -169,14 +194,16 @@ def test_losses_of_greedy_rounds_are_never_read():
     assert one.state_dict() == other.state_dict()
 
 
-def test_features_that_are_not_finite_count_as_nothing():
+@pytest.mark.attack(rows.LONG_FEATURES)
+def test_features_that_are_not_finite_count_as_nothing(record_property):
+    record_property("attacked", "ExploreLinear")
     features, losses = stream()
     for bad in (np.nan, np.inf, -np.inf):
         spoilt, blank = features.copy(), features.copy()
         spoilt[[3, 15], 1], blank[[3, 15]] = bad, 0.0
         learners = [plan().start(Randomness.replayable(1)) for _ in range(2)]
         one, other = (
-            learner.run(losses, contexts=rows) for learner, rows in zip(learners, (spoilt, blank), strict=True)
+            learner.run(losses, contexts=given) for learner, given in zip(learners, (spoilt, blank), strict=True)
         )
         np.testing.assert_array_equal(one, other)
     long = plan().start()
