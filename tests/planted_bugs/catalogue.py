@@ -76,6 +76,7 @@ def all_controls() -> tuple[Control, ...]:
         accounting,
         arms,
         beside_models,
+        contexts,
         convex,
         delays,
         densities,
@@ -95,6 +96,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores, on_sums, services, policies),
+        *(measures, fleet, beside_models, stores, on_sums, services, contexts, policies),
     )
     return tuple(control for part in parts for control in part.CONTROLS)
