@@ -20,6 +20,9 @@ BUFFER = "write to an array while a call reads it (shared memory, a mapped file,
 NUMPY = 'tell numpy to raise: `np.seterr(all="raise")`'
 LAWS = "compare the laws of two neighbouring streams (`tacit.audit`)"
 DIGITS = "look for outputs that only one of two neighbours can have"
+# Against learners that decide by features.
+LONG_FEATURES = "send features that are far too long, or not finite"
+BILLBOARD = "read a person's features or losses off what others are shown"
 # Against a fleet.
 AGAIN = "make the engine run a batch again (kill it, slow a task down)"
 OTHER_ROWS = "send other rows for the same batch, and have it run again"
@@ -89,6 +92,7 @@ TRIED_ON: dict[str, tuple[str, ...]] = {
     WORDS: ("PrivatePipeline", "PrivateGridSearch"),
     SCORES: ("PrivateGridSearch",),
     STATISTICS: ("PrivateMean", "PrivateHistogram", "PrivateQuantile", "PrivateCovariance", "PrivateScore"),
+    **dict.fromkeys((LONG_FEATURES, BILLBOARD), ("ExploreLinear",)),
     BUFFER: (LEARNERS, ESTIMATORS, FLEET),
     NUMPY: (LEARNERS, "PrivateLogisticRegression", "PrivateLinearSVC", "PrivateRidge", "PrivateStandardScaler"),
     **dict.fromkeys((OTHER_ROWS, OLDER_STATE, TWO_KEYS, TWICE, ORDER, ROOT, COPIED_STATE), (FLEET,)),

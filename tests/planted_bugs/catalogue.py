@@ -77,6 +77,7 @@ def all_controls() -> tuple[Control, ...]:
         accounting,
         arms,
         beside_models,
+        contexts,
         convex,
         delays,
         densities,
@@ -97,6 +98,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores, on_sums, services, policies, experiments),
+        *(measures, fleet, beside_models, stores, on_sums, services, contexts, policies, experiments),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

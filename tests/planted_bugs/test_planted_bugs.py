@@ -17,7 +17,7 @@ def test_there_are_enough_of_them_in_every_family():
     families = {control.family for control in CONTROLS}
     assert families == {
         "sums", "experts", "tracking", "thresholds", "convex", "bandit", "stochastic", "accounting", "arms", "noise",
-        "estimators", "delays", "losses", "fleet", "store", "service", "memory", "experiments",
+        "estimators", "delays", "losses", "fleet", "store", "service", "memory", "experiments", "contexts",
     }  # fmt: skip
 
 

@@ -271,7 +271,11 @@ def _requests(problem: ContextualArms) -> Alphabet:
     if problem.features == "public":
         records = [(axes[0], loss) for loss in (low, (low + high) / 2, high)]
         return Alphabet(tuple(records), (axes[0], None))
-    records = [(features, loss) for features in (*axes, between, np.full(d, np.nan)) for loss in (low, high)]
+    records = [
+        (features, loss)
+        for features in (*axes, between, TOO_LONG * axes[1], np.full(d, np.nan))
+        for loss in (low, high)
+    ]
     return Alphabet(tuple(records), (np.zeros(d), None))
 
 

@@ -1,0 +1,135 @@
+"""Planted bugs in a learner that decides by features."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from math import isqrt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attacks.rows import BILLBOARD, LONG_FEATURES
+from planted_bugs.catalogue import Control, swap
+from planted_bugs.tested import by_test
+from tacit.algorithms.contextual import ExploreLinear
+from tacit.algorithms.contextual.explore_linear.explore_linear import ExploreLinearLearner
+from tacit.algorithms.contextual.explore_linear.release import Lattice
+from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.moved_sums import moved_sums
+from tacit.auditing.report import Finding
+from tacit.noise.randomness import Randomness
+from tacit.problems import ContextualArms
+
+TESTS = "algorithms.contextual.test_explore_linear"
+
+
+def small(features: str = "private", **contract: Any) -> Finding:
+    """Attack two actions, two features and six rounds by all coins and neighbours of extreme records."""
+    problem = ContextualArms(n=2, dimension=2, horizon=6, features=features)
+    plan = ExploreLinear(problem, 0.5, 2, (1.0, 1.0), **contract)
+    instance = Instance("planted", plan, alphabet(plan))
+    return moved_sums(instance, Randomness.replayable(3).stream("controls"), pairs=4)
+
+
+def patches() -> AbstractContextManager[Any]:
+    """In the place of `monkeypatch`."""
+    return pytest.MonkeyPatch.context()
+
+
+def _coin_of_features(honest: Any) -> Any:
+    """A coin that looks at the features."""
+
+    def choose(self: Any, number: int, context: Any) -> int:
+        chosen = int(honest(self, number, context))
+        return 1 - chosen if number < self._greedy and context[0] < 0 else chosen
+
+    return choose
+
+
+def _one_coin(honest: Any) -> Any:
+    """The first coin is used again in every exploring round."""
+    return lambda self, words: np.zeros(len(words), dtype=np.int64)
+
+
+def _reads_greedy(honest: Any) -> Any:
+    """Losses of greedy rounds reach the model without noise."""
+
+    def add(self: Any, features: Any, actions: Any, losses: Any, first: int) -> None:
+        honest(self, features, actions, losses, first)
+        if first >= self.plan.explore:
+            for row, action, loss in zip(features, actions, np.nan_to_num(losses), strict=True):
+                self._weights[action] += np.sign(row) * np.rint(loss) * 2.0**40
+
+    return add
+
+
+def _one_gram(honest: Any) -> Any:
+    """The Gram matrix of rounds that played action 0, in the place of that of all."""
+
+    def add(self: Any, features: Any, actions: Any, losses: Any, first: int) -> None:
+        before = self._features.copy()
+        honest(self, features, actions, losses, first)
+        mine = features[actions == 0]
+        self._features = before + mine.T @ mine
+
+    return add
+
+
+def _two_releases(honest: Any) -> Any:
+    """Features stay in the sum after they were released."""
+
+    def release(self: Any, closed: int) -> None:
+        kept = self._features.copy()
+        before = self._released
+        honest(self, closed)
+        if self._released > before:
+            self._features = kept
+
+    return release
+
+
+def _unclipped(honest: Any) -> Any:
+    return lambda self, features: np.trunc(np.nan_to_num(features) * self._units).astype(np.int64)
+
+
+def _loud(honest: Any) -> Any:
+    """Factors of contrasts for two actions more than there are."""
+    return property(lambda self: tuple(isqrt(4 * self.scale**2 // (j * (j + 1))) for j in range(1, self.actions)))
+
+
+CONTROLS: tuple[Control, ...] = (
+    Control(
+        "a coin that depends on features", "contexts",
+        swap(ExploreLinearLearner, "_choose", _coin_of_features), small, row=BILLBOARD,
+    ),
+    Control(
+        "one coin for all exploring rounds", "contexts",
+        swap(ExploreLinearLearner, "_coins_of", _one_coin), by_test(TESTS, "test_coins_are_fresh_and_uniform"),
+    ),
+    Control(
+        "losses of greedy rounds are read", "contexts",
+        swap(ExploreLinearLearner, "_add", _reads_greedy), small, row=BILLBOARD,
+    ),
+    Control(
+        "losses of greedy rounds are read (public features)", "contexts",
+        swap(ExploreLinearLearner, "_add", _reads_greedy), lambda: small("public"), row=BILLBOARD,
+    ),
+    Control(
+        "the Gram matrix of one action only", "contexts",
+        swap(ExploreLinearLearner, "_add", _one_gram),
+        by_test(TESTS, "test_without_noise_the_model_is_ridge_regression_on_contrasts", fixtures=(patches,)),
+    ),
+    Control(
+        "a round in two releases", "contexts",
+        swap(ExploreLinearLearner, "_release_at", _two_releases), small,
+    ),
+    Control(
+        "features that are not clipped", "contexts",
+        swap(ExploreLinearLearner, "_quantised", _unclipped), small, row=LONG_FEATURES,
+    ),
+    Control(
+        "contrasts multiplied by more than was paid for", "contexts",
+        swap(Lattice, "contrast_factors", _loud), small,
+    ),
+)  # fmt: skip
