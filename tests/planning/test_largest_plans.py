@@ -13,6 +13,7 @@ from tacit.planning.catalogue import CATALOGUE
 from tacit.problems import (
     Arms,
     Bandit,
+    ContextualArms,
     Convex,
     Experts,
     Lipschitz,
@@ -42,6 +43,7 @@ def problems(horizon: int) -> list[tuple[Problem, object]]:
         (Bandit(domain=Ball(3), horizon=horizon), 0.1),
         (Arms(n=3, horizon=horizon), 0.5),
         (Arms(n=3, horizon=horizon, adversary="stochastic"), 0.5),
+        (ContextualArms(n=3, dimension=2, horizon=horizon), 0.5),
         (Stochastic(**PLACES, horizon=horizon), RECORD),
         (StochasticLipschitz(horizon=horizon, dimension=2), hill),
     ]
@@ -71,8 +73,9 @@ def test_what_is_calibrated_can_be_started_and_fed(algorithm, problem, heard):
         return  # a calibrator may refuse
     assert 0 < plan.work_per_round < 1e12
     learner = plan.start(Randomness.replayable(1))
+    features = ([0.1] * problem.dimension,) if isinstance(problem, ContextualArms) else ()
     for _ in range(2):
-        learner.play()
+        learner.play(*features)
         learner.observe(heard)
     assert learner.rounds == 2
 
