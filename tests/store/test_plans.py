@@ -165,3 +165,10 @@ def test_a_guarantee_that_the_plan_does_not_keep_is_refused(path):
 def change(store, column, value):
     with store.database.writing() as transaction:
         transaction.run(f"UPDATE tacit_learners SET {column} = :value", value=value)
+
+
+def test_a_learner_that_takes_contexts_is_refused_and_nothing_is_spent(store):
+    problem = tacit.ContextualArms(n=3, dimension=2, horizon=100)
+    with pytest.raises(tacit.InvalidInput, match="takes no contexts yet: play ExploreLinear in memory"):
+        store.open("requests", problem, epsilon=1.0, delta=1e-6)
+    assert "requests" not in store
