@@ -22,7 +22,7 @@ from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
 
 TABLE = Path(typical.__file__).parents[1] / "data" / "typical_regret.json"
-RUNS = {250: 8, 1200: 4, 6000: 2}  # in each world, by horizon
+RUNS = {250: 8, 1200: 4, 6000: 2, 30_000: 2}  # in each world, by horizon
 
 Entry = tuple[str, str, float, float]  # adversary, algorithm, mean and deviation of regret a round
 

@@ -35,6 +35,7 @@ from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, Rows, check_integer, check_number, invalid
 
 FIRST = 16  # times rounds_per_person / (epsilon mean_at_most): the rounds of an arm's first block, without a delay
+LEAST = 8  # with fewer rounds one bad block of the best arm can cost all of a short horizon
 MOST_DELAY = 2**24  # a learner keeps the arm of every open round
 MOST_ARMS = 10**4
 MOST_BLOCKS = 100  # of one arm: 1.5^100 rounds
@@ -197,7 +198,7 @@ class LiveArms(SumPlan):
         contract = {**cls._contract_of(target, noise), **options, "count_missing": count_missing}
         if first is None:
             unit = cls(problem if problem.horizon is None else _endless(problem), target.epsilon, 1, **contract).scale
-            first = max(ceil(FIRST * unit / mean_at_most), ceil(problem.delay / (2 * problem.n)))
+            first = max(LEAST, ceil(FIRST * unit / mean_at_most), ceil(problem.delay / (2 * problem.n)))
             if problem.horizon is not None:
                 most = (problem.horizon - problem.delay) // problem.n
                 if most < 1:
