@@ -1,12 +1,14 @@
 """Measure the typical regret that ships with tacit: `python scripts/typical_regret.py [kind ...] [--processes 2]`.
 
 Kinds are those of `tacit.planning.typical.AXES`; without one all are measured, which takes about a quarter of an hour
-on two cores. Kinds that are not named keep their numbers. The slow tests measure sampled cells again.
+on two cores. Kinds that are not named keep their numbers, and so does, with `--only LiveArms`, every other algorithm.
+The slow tests measure sampled cells again.
 """
 
 import argparse
 import json
 from dataclasses import replace
+from functools import partial
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
 
 TABLE = Path(typical.__file__).parents[1] / "data" / "typical_regret.json"
-RUNS = {250: 8, 1200: 4, 6000: 2}  # in each world, by horizon
+RUNS = {250: 8, 1200: 4, 6000: 2, 30_000: 2}  # in each world, by horizon
 
 Entry = tuple[str, str, float, float]  # adversary, algorithm, mean and deviation of regret a round
 
@@ -29,19 +31,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kinds", nargs="*", default=[*typical.AXES])
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only", default="", help="the algorithm to measure (default: all)")
     asked = parser.parse_args()
     for kind in asked.kinds:
         listed = [*typical.cells(kind)]
         order = sorted(range(len(listed)), key=lambda k: -listed[k][0].n * (listed[k][0].horizon or 0))
         with Pool(asked.processes) as pool:
-            found = dict(zip(order, pool.imap(cell, [listed[k] for k in order]), strict=True))
+            found = dict(zip(order, pool.imap(partial(cell, only=asked.only), [listed[k] for k in order]), strict=True))
         content = json.loads(TABLE.read_text()) if TABLE.exists() else {}
-        content[kind] = collected([found[k] for k in range(len(listed))])
+        measured = collected([found[k] for k in range(len(listed))])
+        kept = content.get(kind, {}) if asked.only else {}
+        content[kind] = {side: {**kept.get(side, {}), **measured.get(side, {})} for side in kept or measured}
         TABLE.write_text(json.dumps(content, separators=(",", ":")).replace("],", "],\n") + "\n")
 
 
-def cell(at: tuple[Options, dict[str, float]]) -> list[Entry]:
-    """All algorithms at one size, against both adversaries; a plan that both have is measured once."""
+def cell(at: tuple[Options, dict[str, float]], only: str = "") -> list[Entry]:
+    """All algorithms (or one) at one size, against both adversaries; a plan that both have is measured once."""
     problem, asked = at
     rounds = problem.horizon or 1
     runs = RUNS[rounds]
@@ -49,7 +54,7 @@ def cell(at: tuple[Options, dict[str, float]]) -> list[Entry]:
     for adversary in ("stochastic", "oblivious"):
         here = replace(problem, adversary=adversary)
         worlds = typical.reference_worlds(here)
-        for name, plan in plans(here, asked):
+        for name, plan in plans(here, asked, only):
             earlier, regret = known.get(name, (None, {}))
             same = earlier is not None and earlier.parameters == plan.parameters
             regret = dict(regret) if same else {}
@@ -60,11 +65,11 @@ def cell(at: tuple[Options, dict[str, float]]) -> list[Entry]:
     return entries
 
 
-def plans(problem: Options, asked: dict[str, float]) -> list[tuple[str, Plan]]:
+def plans(problem: Options, asked: dict[str, float], only: str = "") -> list[tuple[str, Plan]]:
     """Every plan, with its variants, whose regret is certified against the adversary."""
     target = Target(**asked, adversary=problem.adversary)
     made = []
-    for algorithm in algorithms_for(problem):
+    for algorithm in algorithms_for(problem, [only] if only else None):
         try:
             plan = algorithm.calibrate_for(problem, target)
         except TacitError:

@@ -59,12 +59,12 @@ def played(losses: np.ndarray, seed: int, first: bool) -> Iterator[tuple[str, np
     """The arms of everyone on one stream; the slow ones have fewer runs, the slowest the very first alone."""
     for epsilon in EPSILONS:
         for name, plan in plans(epsilon).items():
-            if seed < FEWER or name == "PhasedArms":
+            if seed < FEWER or name in ("LiveArms", "PhasedArms"):
                 yield f"epsilon={epsilon:g}, tacit {name}", plan.run(losses, tacit.Randomness.replayable(seed))
         for name, arms in decisions(losses, epsilon, seed):
             yield f"epsilon={epsilon:g}, {name}", arms
     for name, policy in policies().items():
-        if seed < FEWER if "river" in name else first:
+        if name == "Thompson sampling" or (seed < FEWER if "river" in name else first):
             yield f"epsilon=none, {name}", policy(losses, seed)
 
 
@@ -73,6 +73,7 @@ def plans(epsilon: float) -> dict[str, Any]:
     problem = tacit.Arms(n=ARMS, horizon=ROUNDS, adversary="stochastic")
     calibrated = partial(tacit.algorithms.BatchedTsallis.calibrate, problem, epsilon=epsilon, delta=0.0)
     return {
+        "LiveArms": tacit.algorithms.LiveArms.calibrate(problem, epsilon=epsilon, delta=0.0),
         "PhasedArms": tacit.algorithms.PhasedArms.calibrate(problem, epsilon=epsilon, delta=0.0),
         "BatchedTsallis": calibrated(),
         "BatchedTsallis, decreasing rates": calibrated(rates="decreasing"),
@@ -82,12 +83,25 @@ def plans(epsilon: float) -> dict[str, Any]:
 def policies() -> dict[str, Policy]:
     """The peers, each started afresh."""
     return {
+        "Thompson sampling": thompson,
         "river EpsilonGreedy": lambda rows, seed: pull(bandit.EpsilonGreedy(epsilon=0.1, seed=seed), rows),
         "river UCB": lambda rows, seed: pull(bandit.UCB(delta=1.0, seed=seed), rows),
         "river Exp3": lambda rows, seed: pull(bandit.Exp3(gamma=0.1, seed=seed), rows),
         "mabwiser UCB1": lambda rows, seed: predict(LearningPolicy.UCB1(alpha=1.0), rows, seed),
         "mabwiser ThompsonSampling": lambda rows, seed: predict(LearningPolicy.ThompsonSampling(), rows, seed),
     }
+
+
+def thompson(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Thompson (1933) with uniform priors: the yardstick without privacy."""
+    generator, played = np.random.default_rng(seed), []
+    good, bad = np.ones(rows.shape[1]), np.ones(rows.shape[1])
+    for row in rows:
+        arm = int(generator.beta(good, bad).argmax())
+        good[arm] += 1 - row[arm]
+        bad[arm] += row[arm]
+        played.append(arm)
+    return np.array(played)
 
 
 def pull(policy: bandit.base.Policy, rows: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ def test_drifting_arms_take_turns():
     assert losses.sum(axis=0).argmin() == 0
 
 
-@pytest.mark.parametrize("name", ["coins", "decoy", "rotating"])
+@pytest.mark.parametrize("name", ["coins", "decoy", "rotating", "clicks", "swings", "broken", "falling"])
 def test_simulations(name):
     problem = Arms(n=3, horizon=600, adversary="stochastic")
     plan = tacit.plan(problem, epsilon=2.0, delta=0.0)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms
+from tacit.environments.arms import BernoulliArms, ClickArms, DecoyArms, DriftingArms
 from tacit.environments.bandit import MovingTarget
 from tacit.environments.contextual import SHAPES, DigitContexts, LinearContexts
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
@@ -150,6 +150,30 @@ def digits(problem: ContextualArms, horizon: int) -> DigitContexts:
     return DigitContexts(horizon, problem.dimension)
 
 
+def _clicks(problem: Arms, horizon: int, **options: Any) -> ClickArms:
+    return ClickArms(tuple(np.linspace(0.028, 0.04, problem.n).tolist()), horizon, **options)
+
+
+def clicks(problem: Arms, horizon: int) -> ClickArms:
+    """Click rates from 2.8% to 4%, the last arm the best."""
+    return _clicks(problem, horizon)
+
+
+def swings(problem: Arms, horizon: int) -> ClickArms:
+    """Clicks whose common level swings by 30%, seven times."""
+    return _clicks(problem, horizon, swing=0.3, cycles=7.0)
+
+
+def broken(problem: Arms, horizon: int) -> ClickArms:
+    """Clicks of which the best arm's replies are lost in 40% of its rounds: another arm is the best."""
+    return _clicks(problem, horizon, lost=(*(0.0,) * (problem.n - 1), 0.4))
+
+
+def falling(problem: Arms, horizon: int) -> ClickArms:
+    """Clicks whose common level falls by 40%."""
+    return _clicks(problem, horizon, fall=0.4)
+
+
 def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
     """A price in [0, 1] for buyers from two segments."""
     environment = PricingCurve(horizon)
@@ -173,7 +197,15 @@ NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Environment]]] = {
     },
     Convex: {"logistic": logistic, "circling": circling, "flipping": flipping, "signs": signs},
     Bandit: {"moving": moving},
-    Arms: {"coins": coins, "decoy": decoy, "rotating": rotating},
+    Arms: {
+        "coins": coins,
+        "decoy": decoy,
+        "rotating": rotating,
+        "clicks": clicks,
+        "swings": swings,
+        "broken": broken,
+        "falling": falling,
+    },
     Policies: {"skilled": skilled, "needle": needle, "turning": turning, "lonely": lonely, "digits": classifiers},
     ContextualArms: {**{shape: linear(shape) for shape in SHAPES}, "digits": digits},
     Lipschitz: {"pricing": pricing},

@@ -46,7 +46,7 @@ _SIZES: dict[str, tuple[float, ...]] = {
 AXES = {
     "experts": {**_SIZES, "delta": (0, 1e-6)},
     "tracking": {**_SIZES, "delta": (0, 1e-6), "switches": (1, 8)},
-    "arms": {**_SIZES, "late": (0, 0.05)},
+    "arms": {**_SIZES, "horizon": (*_SIZES["horizon"], 30_000), "late": (0, 0.05)},
 }
 """The sizes of the table, for each kind of problem; `late` is the delay as a share of the horizon."""
 GAPS, SHIFTS = (0.02, 0.05, 0.1, 0.3), (0.05, 0.1, 0.3)

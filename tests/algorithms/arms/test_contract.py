@@ -277,6 +277,8 @@ def test_the_planner_and_unknown_horizons():
 def test_the_planners_rule():
     at = {e: tacit.plan(Arms(n=20, horizon=100_000, adversary="stochastic"), epsilon=e, delta=0.0) for e in (0.1, 1.0)}
     assert [choice.algorithm for choice in at.values()] == ["PhasedArms"] * 2
+    late = tacit.plan(Arms(n=20, horizon=100_000, delay=1000, adversary="stochastic"), epsilon=1.0, delta=0.0)
+    assert late.algorithm == "LiveArms"
     for choice in at.values():
         assert float(choice.regret_bound) <= 5 * min(float(c.regret_bound) for c in choice.candidates)
         assert choice.candidates[0].typical.mean <= 1.1 * min(c.typical.mean for c in choice.candidates if c.allowed)

@@ -12,7 +12,7 @@ t_k. Lambda_j is convex in x, so Lambda <= Lambda_j, and Lambda(X + t) >= Lambda
 where no mean is, the last tangent goes on.
 
 An arm's share is the probability that its draw is the largest: between two neighbouring kinks of all arms every Lambda
-is a line, and the integral is taken by Gauss's rule of NODES points.
+is a line, and the integral is taken by Gauss's rule.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import ceil, sinh, sqrt
+from math import ceil, pi, sinh, sqrt
 
 import numpy as np
 
@@ -30,11 +30,10 @@ RATIO = 1.5  # by which the rounds of an arm grow from block to block
 CAUTIOUS, BOLD = 1.15, 2.0  # heat: while noise rules, and after
 SETTLED = 6  # noise rules until the rewards of an arm have so many times its variance
 SLOPE_RATIO, SPACING = 1.12, 1.06
-NODES = 5
+NODES = 5  # of Gauss's rule, at most
 STEP = 2.0  # of the exponent, from kink to kink of the last tangent
 REMEMBERED = 1024  # laws and shares: audits ask for few of them again and again
 CERTAIN = 45.0  # draws beyond this exponent are looked at no more: e^-45 of a share is nothing in float64
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,23 @@ class Noise:
     def variance(self) -> float:
         """That of the sum's noise."""
         return self.deviation**2 + sum(factor**2 / (2 * sinh(rate / 2) ** 2) for factor, rate in self.geometric)
+
+    def tilted_moments(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The variance under the law that is tilted by e^{slope noise}, and a bound of the sum of third moments.
+
+        Tilted, each geometric variable is the difference of two one-sided ones of rates rate - slope and rate + slope,
+        with second and fourth cumulants p/(1-p)^2 and p (1 + 4 p + p^2)/(1-p)^4; E |x|^3 <= sqrt(E x^2 E x^4) for each.
+        """
+        variance = np.full_like(slopes, self.deviation**2)
+        third = np.full_like(slopes, 2 * sqrt(2 / pi) * self.deviation**3)
+        for factor, rate in self.geometric:
+            for sign in (-1.0, 1.0) if factor else ():
+                p = np.exp(-(rate + sign * factor * slopes))
+                second = p / (1 - p) ** 2
+                fourth = p * (1 + 4 * p + p * p) / (1 - p) ** 4 + 3 * second**2
+                variance += factor**2 * second
+                third += factor**3 * np.sqrt(second * fourth)
+        return variance, third
 
     @property
     def largest_slope(self) -> float:
@@ -145,6 +161,14 @@ class Hope:
         """Heat times Lambda."""
         return np.asarray(np.interp(points, self.kinks, self.rates))
 
+    def lines(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The exponent and its slope at points above the first kink; beyond the last one nothing is drawn."""
+        slopes = np.diff(self.rates) / np.maximum(np.diff(self.kinks), 1e-300)
+        cell = np.minimum(np.searchsorted(self.kinks, points, side="right") - 1, len(slopes) - 1)
+        slope = slopes[cell]
+        exponents = self.rates[cell] + slope * (points - self.kinks[cell])
+        return np.where(points <= self.kinks[-1], exponents, np.inf), slope
+
 
 def _tangents(heat: float, means: FloatArray, values: FloatArray, steep: FloatArray) -> Hope:
     """The upper envelope of 0 and of the tangents at `means`; each is met with the next one."""
@@ -173,24 +197,23 @@ def shares(hopes: Sequence[Hope]) -> FloatArray:
 @np.errstate(all="ignore")
 def _shares(hopes: tuple[Hope, ...]) -> FloatArray:
     start = max(float(hope.kinks[0]) for hope in hopes)  # below it somebody's draw is surely larger
-    edges = np.unique(np.concatenate([[start], *(hope.kinks[hope.kinks > start] for hope in hopes)]))
+    rivals = [arm for arm, hope in enumerate(hopes) if hope.kinks[-1] > start]  # the others never reach it
+    edges = np.unique(np.concatenate([[start], *(hopes[arm].kinks[hopes[arm].kinks > start] for arm in rivals)]))
+    nodes, weights = _gauss(len(rivals))
     half = np.diff(edges)[:, None] / 2
-    points = (edges[:-1, None] + half * (1 + _POINTS)).ravel()
-    weights = (half * _WEIGHTS).ravel()
-    exponents = np.array([hope.exponent(points) for hope in hopes])
-    inside = points <= np.array([hope.kinks[-1] for hope in hopes])[:, None]
-    above = np.where(inside, np.exp(-exponents), 0.0)
-    slopes = np.array([_slopes(hope, points) for hope in hopes])
-    below = -np.expm1(-np.where(inside, exponents, np.inf))
-    logs = np.log(np.maximum(below, 1e-300))
-    others = np.exp(logs.sum(axis=0) - logs)
-    found = (slopes * above * others) @ weights
+    points, weights = (edges[:-1, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
+    exponents, slopes = np.moveaxis(np.array([hopes[arm].lines(points) for arm in rivals]), 1, 0)
+    above = np.exp(-exponents)
+    logs = np.log(np.maximum(-np.expm1(-exponents), 1e-300))
+    found = np.zeros(len(hopes))
+    found[rivals] = (slopes * above * np.exp(logs.sum(axis=0) - logs)) @ weights
     return np.asarray(found / found.sum())
 
 
-def _slopes(hope: Hope, points: FloatArray) -> FloatArray:
-    cell = np.clip(np.searchsorted(hope.kinks, points, side="right") - 1, 0, len(hope.kinks) - 2)
-    return np.asarray(np.diff(hope.rates) / np.maximum(np.diff(hope.kinks), 1e-300))[cell]
+@lru_cache(maxsize=NODES)
+def _gauss(rivals: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss's rule between two kinks: the more arms there are, the closer are kinks."""
+    return np.polynomial.legendre.leggauss(NODES if rivals <= 4 else 3 if rivals <= 32 else 2)
 
 
 @dataclass(frozen=True)
