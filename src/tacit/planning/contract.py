@@ -80,6 +80,7 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
         "relation": str(guarantee.relation),
         "private": guarantee.private and epsilon is not None,
         **stated,
+        **({"separation": guarantee.separation} if guarantee.separation > 1 else {}),
         **_numbers(plan),
         **({"epochs": [_numbers(epoch) for epoch in plan.planned()]} if isinstance(plan, Doubling) else {}),
         "curve": [

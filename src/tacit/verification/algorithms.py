@@ -14,7 +14,7 @@ import mpmath as mp
 from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
 from tacit.verification.convex import ctrl, l2p_convex
-from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, sides
+from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, separation, sides
 from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, WeightedLeak
 from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
@@ -128,7 +128,7 @@ def private_ftrl(contract: Facts) -> Leak:
         return PureLeak(mp.mpf(0))
     noise = _lattice(contract, _dimension(contract))
     return _summed(
-        contract, noise, mechanism, _vectors(contract, noise, apart=False), parameters.integer("streams", at_least=1)
+        contract, noise, mechanism, _vectors(contract, noise, batch=batch), parameters.integer("streams", at_least=1)
     )
 
 
@@ -291,7 +291,8 @@ def _on_sums(contract: Facts, *, losses: bool, dimension: int) -> Leak:
         units=_units(noise),
         dimension=dimension,
         sides=sides(contract),
-        people=min(people(contract), steps),
+        people=min(people(contract), -(-steps // separation(contract))),
+        separation=separation(contract),
     )
     streams = 1 if losses else parameters.integer("streams", at_least=1)
     return _summed(contract, noise, mechanism, shift, streams)
@@ -338,17 +339,26 @@ def _units(noise: Facts) -> int:
 
 
 def _vectors(
-    contract: Facts, noise: Facts, *, apart: bool = True, grows: bool = False, sizes: list[Real] | None = None
+    contract: Facts,
+    noise: Facts,
+    *,
+    apart: bool = True,
+    grows: bool = False,
+    sizes: list[Real] | None = None,
+    batch: int = 1,
 ) -> Shift:
-    """Vectors of a bounded norm, each made integers by itself."""
+    """Vectors of a bounded norm, each made integers by itself, and added up in batches of consecutive rounds."""
+    gap = separation(contract) // batch  # rounds that are so far apart are in batches that are
+    apart = apart and (batch == 1 or (gap >= 1 and separation(contract) > 1))
     steps = contract.part("parameters").part("mechanism").integer("steps", at_least=1)
     return Shift(
         losses=False,
         units=_units(noise),
         dimension=noise.integer("dimension", at_least=1),
         sides=sides(contract),
-        people=min(people(contract), steps) if apart else people(contract),
+        people=min(people(contract), -(-steps // max(1, gap))) if apart else people(contract),
         apart=apart,
+        separation=max(1, gap),
         grows=grows,
         sizes=sizes,
     )

@@ -63,6 +63,7 @@ class Statement:
         nothing: fields that no proof reads.
         stated: fields that a proof reads, and that no number shows.
         faint: fields that a proof reads, of which many values give the same epsilon, or nearly so.
+        separates: whether the proof knows rounds of a person that are apart.
     """
 
     problem: str
@@ -77,6 +78,7 @@ class Statement:
     nothing: str = ""
     stated: str = ""
     faint: str = ""
+    separates: bool = False
 
 
 def statement_of(contract: Facts) -> Statement:
@@ -99,7 +101,9 @@ def check_form(part: Facts) -> None:
     problem, parameters = part.part("problem"), part.part("parameters")
     statement = statement_of(part)
     check_schema(part.content("parameters"), "parameters", schema={"$ref": "#/$defs/parameters"})
-    if parameters.names() != {*_COMMON, *statement.parameters.split()}:
+    # Where a person's rounds are apart, and it matters: among the algorithms whose sums charge for it.
+    apart = {"separation"} if parameters.has("separation") and statement.separates else set()
+    if parameters.names() != {*_COMMON, *statement.parameters.split(), *apart}:
         raise InvalidInput(f"The 'parameters' of this contract must be {statement.parameters} {' '.join(_COMMON)}.")
     kind, fields = statement.problem, _statements()["problems"][statement.problem]
     if problem.text("kind") != kind or problem.names() != {"kind", "horizon", "delay", *fields.split()}:

@@ -20,9 +20,9 @@ __all__ = [
 ]
 
 
-def best_gaussian(steps: int) -> Buffered:
+def best_gaussian(steps: int, people: int = 1, separation: int = 1) -> Buffered:
     """The default under Gaussian noise (mu-Gaussian DP, l2 sensitivity)."""
-    return Buffered(steps)
+    return Buffered.best(steps, people, separation)
 
 
 def best_laplace(steps: int) -> LaplaceTree:
