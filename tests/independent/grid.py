@@ -130,6 +130,7 @@ ENTRIES = (
     ),
     Entry(tacit.algorithms.BatchedTsallis, _arms("oblivious")),
     Entry(tacit.algorithms.LipschitzOnePass, _line_of_records, slow=True),
+    Entry(tacit.algorithms.PrivateDescent, LOGISTIC, refuses=(ONE_RECORD, GAUSSIAN)),
     Entry(tacit.algorithms.ObjectivePerturbation, LOGISTIC, refuses=(ONE_RECORD,)),
     Entry(
         tacit.algorithms.ObjectivePerturbation,

@@ -79,6 +79,7 @@ def all_controls() -> tuple[Control, ...]:
         convex,
         delays,
         densities,
+        descent,
         errors,
         experts,
         fleet,
@@ -94,6 +95,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores, on_sums, services),
+        *(measures, fleet, beside_models, stores, on_sums, services, descent),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

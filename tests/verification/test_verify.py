@@ -65,6 +65,7 @@ VERIFIABLE = [
     (tacit.algorithms.OnlineToBatch, LOGISTIC, {"delta": 0.0, "relation": "zero-out"}),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {}),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {"delta": 0.0}),
+    (tacit.algorithms.PrivateDescent, LOGISTIC, {}),
     (tacit.algorithms.L2P, EXPERTS, {}),
     (tacit.algorithms.LimitedUpdates, SHIFTING, {"delta": 0.0, "adversary": "stochastic"}),
     (tacit.algorithms.RecentLeader, SHIFTING, {"delta": 0.0, "adversary": "stochastic"}),

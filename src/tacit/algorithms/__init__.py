@@ -6,7 +6,7 @@ from tacit.algorithms.convex import CTRL, L2PConvex, LazyOCO, PrivateFTRL
 from tacit.algorithms.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
 from tacit.algorithms.measures import L2PMeasure, OwnMeasure
-from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
+from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch, PrivateDescent
 from tacit.algorithms.tracking import (
     LazyFixedShare,
     LimitedUpdates,
@@ -39,6 +39,7 @@ __all__ = [
     "OnlineToBatch",
     "OwnMeasure",
     "PhasedArms",
+    "PrivateDescent",
     "PrivateFTRL",
     "RecentLeader",
     "RestartOnShift",

@@ -148,6 +148,21 @@ def online_to_batch(contract: Facts) -> Leak:
     return _summed(contract, noise, mechanism, _vectors(contract, noise, apart=False, grows=True, sizes=sizes))
 
 
+def private_descent(contract: Facts) -> Leak:
+    """T passes, each a sum of integer vectors of length U at most; sums are exact while n U is below 2^53."""
+    parameters, steps = contract.part("parameters"), contract.part("parameters").integer("steps", at_least=1)
+    if not contract.has("noise") or contract.part("noise").integer("dimension", at_least=1) != _dimension(contract):
+        raise NotVerifiable("The contract does not say which noise hides its sums.")
+    noise = contract.part("noise")
+    units = _units(noise)
+    if contract.part("problem").integer("horizon", at_least=1) * units >= 2**53:
+        raise contradiction("units", "problem")
+    mu = mp.sqrt(steps) * sides(contract) * units / mp.sqrt(SIGMA_SQUARED)
+    check_noise(contract, mu, "mu", 1, _COARSER)
+    _ = parameters.positive("clip"), parameters.positive("eta")
+    return gaussian(mu, noise, steps * noise.integer("dimension", at_least=1))
+
+
 def bandit_fw(contract: Facts) -> Leak:
     """Sums of batches of gradient estimates; the last two of isqrt(T) batches are not used."""
     mechanism = contract.part("parameters").part("mechanism")
@@ -435,6 +450,7 @@ ACCOUNTANTS: dict[str, Callable[[Facts], Leak]] = {
     "LipschitzNet": lipschitz_net,
     "LipschitzOnePass": lipschitz_one_pass,
     "BanditFW": bandit_fw,
+    "PrivateDescent": private_descent,
     "PhasedArms": arms,
     "LiveArms": arms,
     "BatchedTsallis": arms,

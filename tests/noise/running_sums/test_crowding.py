@@ -12,7 +12,7 @@ from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import LinearLoss
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree, best_gaussian
 from tacit.noise.running_sums.accumulators import SummedRecords, VectorRecords
 from tacit.noise.running_sums.toeplitz import lower_toeplitz, spaced_columns
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
@@ -43,7 +43,7 @@ def test_every_choice_of_rounds_and_signs(mechanism):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [SquareRoot(9), Buffered.best(9, 3, 3), *(random_buffered(s, 9) for s in (1, 2))], ids=str
+    "mechanism", [SquareRoot(9), best_gaussian(9, 3, 3), *(random_buffered(s, 9) for s in (1, 2))], ids=str
 )
 @pytest.mark.parametrize("separation", [1, 2, 3, 4, 20])
 def test_every_choice_of_rounds_that_are_apart(mechanism, separation):
@@ -81,24 +81,24 @@ def test_coefficients_that_do_not_fall_are_charged_as_their_majorant():
 )
 def test_coefficients_for_rounds_that_are_apart(steps, people, separation, most):
     """Below the noise of the table's, and above the lower bound of any Gaussian mechanism, the number of rounds."""
-    best, table = Buffered.best(steps, people, separation), Buffered(steps)
+    best, table = best_gaussian(steps, people, separation), Buffered(steps)
     errors = [
         people * sums.column_norm * sums.crowding(people, separation) * sums.row_norm(steps) for sums in (best, table)
     ]
     assert people < errors[0] <= most < errors[1]
     assert sum(best.weights) < 1
-    assert Buffered.best(steps, people, separation) is best
+    assert best_gaussian(steps, people, separation) is best
 
 
 def test_full_batches_need_no_correlated_noise():
     """Where every step holds everybody, independent noise is best: the lower bound k itself is met."""
-    sums = Buffered.best(50, 50, 1)
+    sums = best_gaussian(50, 50, 1)
     assert 50 * sums.column_norm * sums.crowding(50) * sums.row_norm(50) == pytest.approx(50, rel=1e-3)
 
 
 @pytest.mark.parametrize("people", [2, 3])
 def test_growing_records_that_are_apart_move_less(people):
-    mechanism = Buffered.best(12, people, 4)
+    mechanism = best_gaussian(12, people, 4)
     _, encoder = mechanism.matrices()
     rng = np.random.default_rng(7)
     bound = people * mechanism.column_norm * mechanism.crowding(people, 4)
@@ -214,7 +214,7 @@ def test_batches_are_as_far_apart_as_their_rounds():
 @pytest.mark.parametrize("first", [0, 3])
 def test_draws_of_rounds_that_are_apart_on_the_lattice(first):
     """Draws that release the same on a neighbour with rounds that are apart: as far as was paid for, and no farther."""
-    mechanism, records = Buffered.best(40, 4, 8), VectorRecords(2, 2, 4, separation=8)
+    mechanism, records = best_gaussian(40, 4, 8), VectorRecords(2, 2, 4, separation=8)
     grid = mechanism.grid(1e-4, records)
     pair = extreme_pair(records, grid.units, 40, Randomness.replayable(5).stream("pair"), first)
     draws = grid.noise(Randomness.replayable(3), "noise").draw(80).astype(float).reshape(40, 2)

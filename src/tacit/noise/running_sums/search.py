@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tacit.noise.running_sums.toeplitz import Buffered
 from tacit.validation import FloatArray
@@ -35,6 +34,8 @@ def best_buffers(plain: Buffered, people: int, separation: int) -> Buffered:
         people: rounds in which one person may stand.
         separation: by how many steps these are apart at least.
     """
+    from scipy.optimize import minimize  # heavy, and few plans need it
+
     steps, count = plain.steps, len(plain.decays)
     if min(people, -(-steps // separation)) > MOST_COLUMNS:
         return plain

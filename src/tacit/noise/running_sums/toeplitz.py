@@ -103,20 +103,6 @@ class Buffered(RunningSum):
         squared = 1.0 + tail @ _geometric_sums(1 - theta, max(self.steps, 1) - 1) @ tail
         return float(np.sqrt(squared)) * ROUND_UP
 
-    @classmethod
-    def best(cls, steps: int, people: int = 1, separation: int = 1) -> Buffered:
-        """Return the sum with the least noise at the last step, if a person has so many rounds, so far apart.
-
-        >>> sums = Buffered.best(1000, people=10, separation=100)
-        >>> round(10 * sums.column_norm * sums.crowding(10, 100) * sums.row_norm(1000), 1)  # 16.6 by the table
-        14.9
-        """
-        from tacit.noise.running_sums.search import best_buffers  # which searches among these sums
-
-        plain = cls(steps)
-        check_participation("Buffered.best", people, separation)
-        return plain if people == 1 or steps < 2 else best_buffers(plain, people, separation)
-
     def crowding(self, people: int, separation: int = 1) -> float:
         """The first columns at this spacing: 1 > c_1 > c_2 > ... > 0 since the weights sum to less than 1."""
         return falling_crowding(self._spaced_columns, people, separation, self)
