@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PEERS = sorted((ROOT / "benchmarks" / "peers" / "requirements").glob("*.txt"))
 LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-spark.lock", *PEERS]
-APART = {"spark"}  # an environment of its own: it holds pandas back
+APART = {"spark", "torch"}  # environments of their own: one holds pandas back, builds of the other differ by platform
 
 
 def pins(text):

@@ -111,7 +111,10 @@ def test_contracts_follow_and_forged_ones_do_not(algorithm, problem, changes):
 
 def test_every_accountant_is_tested():
     assert {algorithm.__name__ for algorithm, _, _ in VERIFIABLE} == set(ACCOUNTANTS)
-    assert set(ACCOUNTANTS) <= {algorithm.__name__ for listed in CATALOGUE.values() for algorithm in listed}
+    planned = {algorithm.__name__ for listed in CATALOGUE.values() for algorithm in listed}
+    assert set(ACCOUNTANTS) <= planned | {
+        "PrivateDescent"
+    }  # which certifies no excess risk: the planner has no use for it
 
 
 @pytest.mark.parametrize(
