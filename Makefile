@@ -68,9 +68,11 @@ test-spark: $(SPARK)/.ready
 	java -version
 	$(SPARK)/bin/pytest -q tests/spark
 
-$(TORCH)/.ready: pyproject.toml requirements.lock
+$(TORCH)/.ready: pyproject.toml requirements.lock | $(UV)
 	$(PYTHON) -m venv $(TORCH)
-	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet torch==2.13.0 numpy scipy randomgen mpmath scikit-learn pytest hatchling editables
+	$(UV) pip install --python $(TORCH)/bin/python $(PINNED) --requirement requirements.lock || \
+	$(TORCH)/bin/python -m pip install --disable-pip-version-check $(PINNED) --requirement requirements.lock
+	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet torch==2.13.0
 	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -93,7 +93,7 @@ class PrivateDescent(PrivatePlan):
     >>> problem = Stochastic(domain=Ball(10, radius=6.0), loss=LogisticLoss(), horizon=10_000)
     >>> plan = PrivateDescent.calibrate(problem, epsilon=1.0, delta=1e-6)
     >>> plan.steps, round(plan.clip, 2)
-    (132, 0.5)
+    (138, 0.51)
     """
 
     problem: Stochastic
