@@ -46,8 +46,8 @@ def accuracy(epsilon: float, seed: int = 0, convolutions: bool = False, randomne
         parameters=sum(value.numel() for value in model.parameters()),
         epsilon=epsilon,
         delta=1e-6,
-        epochs=20,
-        batches=5,
+        epochs=40,
+        batches=1,
         clip=0.5,
         relation="zero-out",
     )

@@ -265,4 +265,4 @@ def test_digits(tmp_path):
     pytest.importorskip("sklearn")
     from examples.private_torch import accuracy
 
-    assert accuracy(8.0, randomness=Randomness.replayable(0)) > 0.92
+    assert accuracy(8.0, randomness=Randomness.replayable(0)) > 0.9

@@ -84,7 +84,7 @@ class PrivateTrainer:
         if not self._run.resumed:
             ledger.record("PrivateTrainer", plan.guarantee.with_randomness(source.label))
         self.guarantee: Guarantee = plan.guarantee.with_randomness(source.label)
-        self._sums = plan.mechanism.start_on(plan.grid, source, f"gradients {self._run.identity}")
+        self._sums = plan.mechanism.start_on(plan.grid, source, "gradients")
         kept = self._run.noise()
         if kept is not None:
             self._sums.load_state_dict({**{name: kept[name] for name in _STATE}, "noise": {}})
