@@ -5,12 +5,14 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Spark holds pandas back: an environment of its own.
 SPARK := .venv-spark
+# Builds of torch differ by platform: a version and no hash, in an environment of its own.
+TORCH := .venv-torch
 
 UV := $(BIN)/uv
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
 
-.PHONY: setup lock pins check test test-numpy test-all test-sdk test-spark demo bench bench-peers mutants faults attacks docs wheel clean
+.PHONY: setup lock pins check test test-numpy test-all test-sdk test-spark test-torch demo bench bench-peers mutants faults attacks docs wheel clean
 
 setup: $(READY)
 
@@ -75,6 +77,18 @@ test-spark: $(SPARK)/.ready
 	java -version
 	$(SPARK)/bin/pytest -q tests/spark
 
+$(TORCH)/.ready: pyproject.toml requirements.lock | $(UV)
+	$(PYTHON) -m venv $(TORCH)
+	$(UV) pip install --python $(TORCH)/bin/python $(PINNED) --requirement requirements.lock || \
+	$(TORCH)/bin/python -m pip install --disable-pip-version-check $(PINNED) --requirement requirements.lock
+	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet torch==2.13.0
+	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Private training of PyTorch models, on the CPU.
+test-torch: $(TORCH)/.ready
+	$(TORCH)/bin/pytest -q tests/torch
+
 demo: $(READY)
 	$(BIN)/tacit demo
 
@@ -100,4 +114,4 @@ wheel: $(READY)
 	$(BIN)/python scripts/check_wheel.py
 
 clean:
-	rm -rf $(VENV) $(SPARK) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(SPARK) $(TORCH) build dist .mypy_cache .ruff_cache .pytest_cache

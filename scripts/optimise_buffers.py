@@ -2,11 +2,8 @@
 
 For each horizon T (a power of two) and number of buffers B this minimises the largest noise over the steps, which
 is the last step's, times the column norm. The objective is exact and in closed form, the search deterministic: BFGS
-from quadratures of the square root's integral
-
-    c_k = binom(2k, k) / 4^k = (1/pi) int_0^1 theta^k / sqrt(theta (1 - theta)) dtheta
-
-and from the solution of half the horizon. The smallest B is kept whose last-step noise is within TOLERANCE of the
+from quadratures of the square root's integral (tacit.noise.running_sums.search) and from the solution of half the
+horizon. The smallest B is kept whose last-step noise is within TOLERANCE of the
 square root's. Run from the root of the project: `python scripts/optimise_buffers.py` (about a minute).
 """
 
@@ -16,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 
+from tacit.noise.running_sums.search import noise, pack, quadrature, rounded, unpack
 from tacit.noise.running_sums.toeplitz import Buffered
 
 OUTPUT = Path(__file__).parents[1] / "src/tacit/noise/running_sums/buffered.json"
@@ -37,31 +35,6 @@ def square_root_noise(horizon: int) -> float:
     return total
 
 
-def unpack(point: np.ndarray, horizon: int) -> Buffered:
-    """Logits of theta, then logits of the weights against a remainder (so that they sum to less than 1)."""
-    half = point.size // 2
-    weights = np.exp(point[half:] - np.logaddexp.reduce(np.append(point[half:], 0.0)))
-    return Buffered(horizon, tuple(1 - 1 / (1 + np.exp(point[:half]))), tuple(weights))
-
-
-def pack(decays: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.log(decays / (1 - decays)), np.log(weights / (1 - weights.sum()))])
-
-
-def objective(point: np.ndarray, horizon: int) -> float:
-    if not np.all(np.abs(point) < 30):
-        return 1e3
-    mechanism = unpack(point, horizon)
-    return float(np.log(mechanism.column_norm * mechanism.row_norm(horizon)))
-
-
-def quadrature(buffers: int, horizon: float) -> np.ndarray:
-    """Trapezium rule on ln(1 - theta), weights shrunk to a sum of at most 0.7."""
-    gaps = np.geomspace(0.4, min(0.3, 1.0 / horizon), buffers)
-    weights = np.sqrt(gaps / (1 - gaps))
-    return pack(1 - gaps, 0.65 * weights / weights.sum())
-
-
 def stretched(mechanism: Buffered) -> np.ndarray:
     """The solution of half the horizon, its slow decays moved out by a factor that tends to two."""
     gaps = 1 - np.array(mechanism.decays)
@@ -75,15 +48,16 @@ def optimise(buffers: int, horizon: int, previous: Buffered | None) -> tuple[flo
     if previous is not None:
         starts.append(stretched(previous))
     found = [
-        minimize(objective, start, (horizon,), method="BFGS", jac="3-point", options={"gtol": 1e-8, "maxiter": 3000})
+        minimize(
+            lambda point: noise(unpack(point, horizon)) if np.all(np.abs(point) < 30) else 1e3,
+            start,
+            method="BFGS",
+            jac="3-point",
+            options={"gtol": 1e-8, "maxiter": 3000},
+        )
         for start in starts
     ]
-    best = min(found, key=lambda result: result.fun)
-    # Slowest decay first, rounded: the column norm is computed from the rounded values.
-    pairs = sorted(zip(*(getattr(unpack(best.x, horizon), name) for name in ("decays", "weights")), strict=True))[::-1]
-    decays = tuple(round(theta, 8 + int(-np.log10(1 - theta))) for theta, _ in pairs)
-    weights = tuple(float(f"{omega:.8g}") for _, omega in pairs)
-    mechanism = Buffered(horizon, decays, weights)
+    mechanism = rounded(unpack(min(found, key=lambda result: result.fun).x, horizon))
     return mechanism.column_norm * mechanism.row_norm(horizon), mechanism
 
 
@@ -93,13 +67,13 @@ def main() -> None:
     for horizon in HORIZONS:
         target = square_root_noise(horizon)
         for buffers in range(fewest, MOST_BUFFERS + 1):
-            noise, mechanism = optimise(buffers, horizon, solutions.get((buffers, horizon // 2)))
+            found, mechanism = optimise(buffers, horizon, solutions.get((buffers, horizon // 2)))
             solutions[buffers, horizon] = mechanism
-            if noise <= target * (1 + TOLERANCE):
+            if found <= target * (1 + TOLERANCE):
                 break
         fewest = buffers
         entries.append({"horizon": horizon, "decays": mechanism.decays, "weights": mechanism.weights})
-        print(f"{horizon:>10} {buffers:>3} buffers, noise {noise:.4f}, {100 * (noise / target - 1):+.3f}%", flush=True)
+        print(f"{horizon:>10} {buffers:>3} buffers, noise {found:.4f}, {100 * (found / target - 1):+.3f}%", flush=True)
     content = {"made_by": "scripts/optimise_buffers.py", "tolerance": TOLERANCE, "entries": entries}
     OUTPUT.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 

@@ -114,8 +114,8 @@ class Client:
             epsilon: the privacy budget of the whole run.
             delta: the failure probability of the privacy.
             ledger: the name of a ledger there, which is charged.
-            **target: adversary, relation, rounds_per_person, max_switches, confidence, as in `tacit.plan`; and
-                `persons=True` if feedback names its person, whom the store then counts.
+            **target: adversary, relation, rounds_per_person, separation, max_switches, confidence, as in `tacit.plan`;
+                and `persons=True` if feedback names its person, whom the store then counts.
         """
         described = problem
         if is_dataclass(problem):

@@ -8,8 +8,8 @@ import pytest
 from estimators.records import CLASSIFIERS, SOURCE, three_classes, two_classes
 from tacit.errors import InvalidInput
 from tacit.estimators import Ledger, PrivateLogisticRegression, UsefulnessWarning
-from tacit.estimators.classifier import MultinomialLoss, OneVsRestLoss
 from tacit.losses import SmoothedHingeLoss
+from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
 from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here

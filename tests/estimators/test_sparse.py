@@ -134,6 +134,6 @@ def test_a_wide_table_is_never_dense():
     fitted = model(PrivateLogisticRegression, threshold="zero").fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert fitted.algorithm_ == "objective"
+    assert fitted.algorithm_ == "descent"
     assert peak < rows * width * 8 / 10  # a dense table has 640 MB
     assert model(PrivateRidge).fit(X, y).algorithm_ == "objective"

@@ -19,7 +19,8 @@ SMALL = {
 
 
 def test_every_example_is_here():
-    others = {"stream_from_disk", "live_decisions", "own_measure", "fleet_of_shops"}  # the last one in tests/spark
+    others = {"stream_from_disk", "live_decisions", "own_measure"}
+    others |= {"fleet_of_shops", "private_torch"}  # in tests/spark and tests/torch
     assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, *others}
 
 

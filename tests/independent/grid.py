@@ -147,6 +147,7 @@ ENTRIES = (
         refuses=(GAUSSIAN, "'horizon' parameter of ContextualArms", "needs more rounds", "leaves no lattice"),
     ),
     Entry(tacit.algorithms.LipschitzOnePass, _line_of_records, slow=True),
+    Entry(tacit.algorithms.PrivateDescent, LOGISTIC, refuses=(ONE_RECORD, GAUSSIAN)),
     Entry(tacit.algorithms.ObjectivePerturbation, LOGISTIC, refuses=(ONE_RECORD,)),
     Entry(
         tacit.algorithms.ObjectivePerturbation,

@@ -81,6 +81,7 @@ def all_controls() -> tuple[Control, ...]:
         convex,
         delays,
         densities,
+        descent,
         errors,
         experiments,
         experts,
@@ -98,6 +99,6 @@ def all_controls() -> tuple[Control, ...]:
 
     parts = (
         *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores, on_sums, services, contexts, policies, experiments),
+        *(measures, fleet, beside_models, stores, on_sums, services, contexts, policies, experiments, descent),
     )
     return tuple(control for part in parts for control in part.CONTROLS)

@@ -21,7 +21,7 @@ from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree, running_sum
+from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree, running_sum, toeplitz
 from tacit.noise.running_sums.accumulators import (
     Accumulator,
     GrowingTreeAccumulator,
@@ -54,10 +54,11 @@ def sampled(mechanism: RunningSum) -> Finding:
     return attacks.sums_sampled(hedge_plan(mechanism), generator, runs=200_000)
 
 
-def moved(mechanism: RunningSum, people: int = 1) -> Finding:
+def moved(mechanism: RunningSum, people: int = 1, separation: int = 1) -> Finding:
     """Attack sums of vectors on a coarse lattice by the draws that release the same on a neighbour."""
     problem = Convex(domain=Ball(3), loss=LinearLoss(), horizon=mechanism.steps + 1)
-    plan = PrivateFTRL(problem, eta=0.1, mechanism=mechanism, privacy=1e-4, rounds_per_person=people)
+    persons = {"rounds_per_person": people, "separation": separation}
+    plan = PrivateFTRL(problem, eta=0.1, mechanism=mechanism, privacy=1e-4, **persons)
     return attacks.lattice(plan, Randomness.replayable(3).stream("controls"), pairs=12)
 
 
@@ -67,6 +68,14 @@ def batched(people: int = 4) -> Finding:
     scale = mechanism.grid(1.0, records).scale
     moved = 2 * people * np.linalg.norm(mechanism.matrices()[1][:, 0]) / scale
     return Finding("reference", "sums of batches", "mu", 1.0, float(moved), violation=bool(moved > 1 + 1e-9))
+
+
+def not_falling() -> Finding:
+    """A person in rounds 2 and 4 of coefficients that do not fall, against what is charged for any two rounds."""
+    coefficients = np.array([1.0, 0.0, 1.0, 0.0])
+    charged = toeplitz.spaced_columns(coefficients, 2, 1)
+    found = float(np.linalg.norm(toeplitz.lower_toeplitz(coefficients)[:, [0, 2]].sum(axis=1)))
+    return Finding("reference", "columns of a person", "l2", charged, found, violation=bool(found > charged + 1e-9))
 
 
 def replayed(plan: Plan) -> Finding:
@@ -279,11 +288,20 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a person's rounds taken for orthogonal", "sums",
-        swap(Buffered, "crowding", lambda honest: lambda self, people: people**-0.5),
+        swap(Buffered, "crowding", lambda honest: lambda self, people, separation=1: people**-0.5),
         lambda: moved(Buffered(STEPS), people=4),
     ),
     Control(
         "a person's rounds in one batch taken for different steps", "sums",
         swap(SummedRecords, "apart", lambda honest: property(lambda self: self.people)), batched,
+    ),
+    Control(
+        "rounds taken to be farther apart than declared", "sums",
+        swap(Buffered, "crowding", lambda honest: lambda self, people, apart=1: honest(self, people, 2 * apart)),
+        lambda: moved(Buffered(STEPS), people=3, separation=2),
+    ),
+    Control(
+        "coefficients that do not fall charged without their majorant", "sums",
+        swap(toeplitz, "falling_majorant", lambda honest: lambda coefficients: coefficients), not_falling,
     ),
 )  # fmt: skip

@@ -69,6 +69,7 @@ VERIFIABLE = [
     (tacit.algorithms.OnlineToBatch, LOGISTIC, {"delta": 0.0, "relation": "zero-out"}),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {}),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {"delta": 0.0}),
+    (tacit.algorithms.PrivateDescent, LOGISTIC, {}),
     (tacit.algorithms.L2P, EXPERTS, {}),
     (tacit.algorithms.LimitedUpdates, SHIFTING, {"delta": 0.0, "adversary": "stochastic"}),
     (tacit.algorithms.RecentLeader, SHIFTING, {"delta": 0.0, "adversary": "stochastic"}),
@@ -122,7 +123,10 @@ def test_contracts_follow_and_forged_ones_do_not(algorithm, problem, changes):
 
 def test_every_accountant_is_tested():
     assert {algorithm.__name__ for algorithm, _, _ in VERIFIABLE} == set(ACCOUNTANTS)
-    assert set(ACCOUNTANTS) <= {algorithm.__name__ for listed in CATALOGUE.values() for algorithm in listed}
+    planned = {algorithm.__name__ for listed in CATALOGUE.values() for algorithm in listed}
+    assert set(ACCOUNTANTS) <= planned | {
+        "PrivateDescent"
+    }  # which certifies no excess risk: the planner has no use for it
 
 
 @pytest.mark.parametrize(

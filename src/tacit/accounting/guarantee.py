@@ -64,8 +64,9 @@ class Guarantee:
         relation: which data sets are neighbours.
         unit: what one person contributes in one round.
         rounds_per_person: in how many rounds one person may stand. All of them together are protected.
-        participation_limit: who sees to it that nobody stands in more rounds: "promised" (the user promises it), or
-            "enforced" (the store counts, and takes further feedback for missing).
+        separation: by how many rounds these are apart at least (1: they may be any).
+        participation_limit: who sees to it that nobody stands in more rounds, or in rounds that are closer: "promised"
+            (the user promises it), or "enforced" (the store counts, and takes further feedback for missing).
         adversary: against whom privacy holds (not whom the regret bound is for).
         numerics: "exact", "exact up to an extra epsilon of <number>" (which the curve contains), or
             "idealized: float64 samplers".
@@ -80,6 +81,7 @@ class Guarantee:
     relation: Relation = REPLACE
     unit: str = EVENT
     rounds_per_person: int = 1
+    separation: int = 1
     participation_limit: str = PROMISED
     adversary: str = "adaptive"
     numerics: str = IDEALIZED
@@ -92,6 +94,7 @@ class Guarantee:
         check_number("Guarantee", "at_delta", self.at_delta, above=0.0, below=1.0, closed_low=True)
         object.__setattr__(self, "relation", as_relation("Guarantee", self.relation))
         check_integer("Guarantee", "rounds_per_person", self.rounds_per_person)
+        check_integer("Guarantee", "separation", self.separation)
         check_choice("Guarantee", "participation_limit", self.participation_limit, (PROMISED, ENFORCED))
         for name in ("released", "theorem", "unit", "adversary", "numerics", "randomness", "assumed"):
             if not isinstance(getattr(self, name), str):
@@ -111,7 +114,8 @@ class Guarantee:
     def protected(self) -> str:
         """What is protected, in words, and who sees to the limit on a person's rounds."""
         rounds, things = self.rounds_per_person, "records" if "record" in self.unit else "rounds"
-        many = f"everything one person answers in up to {rounds} {things}, together"
+        spaced = f" that are at least {self.separation} apart" if self.separation > 1 else ""
+        many = f"everything one person answers in up to {rounds} {things}{spaced}, together"
         kept = many if rounds > 1 else f"what one person answers in one {things[:-1]}"
         by = "enforced by the store" if self.participation_limit == ENFORCED else "promised by you"
         return f"{kept}; the limit is {by}"
@@ -141,6 +145,11 @@ class Guarantee:
 
     def with_enforced_persons(self) -> Guarantee:
         """Return the same guarantee, whose limit on a person's rounds is enforced by the store."""
+        if self.separation > 1:
+            raise PrivacyError(
+                "A store counts a person's rounds, not the rounds between them: leave out persons=, which keeps the "
+                f"limit your promise, or take separation=1. Got separation={self.separation} instead."
+            )
         return replace(self, participation_limit=ENFORCED)
 
     def as_replacement(self) -> Guarantee:
@@ -171,6 +180,7 @@ class Guarantee:
             relation=self.relation,
             unit=self.unit,
             rounds_per_person=self.rounds_per_person,
+            separation=self.separation,
             participation_limit=ENFORCED if all(g.participation_limit == ENFORCED for g in everyone) else PROMISED,
             adversary=self.adversary if len({g.adversary for g in everyone}) == 1 else "oblivious",
             numerics=composed_numerics(g.numerics for g in everyone),
@@ -225,7 +235,7 @@ def check_alike(guarantees: Sequence[Guarantee]) -> None:
     for other in guarantees[1:]:
         if not isinstance(other, Guarantee):
             raise invalid("Guarantee.compose", "others", "guarantees", other)
-    for name in ("relation", "unit", "rounds_per_person"):
+    for name in ("relation", "unit", "rounds_per_person", "separation"):
         values = {str(getattr(guarantee, name)) for guarantee in guarantees}
         if len(values) > 1:
             raise PrivacyError(

@@ -8,7 +8,7 @@ from tacit.algorithms.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExp
 from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
 from tacit.algorithms.measures import L2PMeasure, OwnMeasure
 from tacit.algorithms.policies import PolicyArms, Responses
-from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
+from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch, PrivateDescent
 from tacit.algorithms.tracking import (
     LazyFixedShare,
     LimitedUpdates,
@@ -43,6 +43,7 @@ __all__ = [
     "OwnMeasure",
     "PhasedArms",
     "PolicyArms",
+    "PrivateDescent",
     "PrivateFTRL",
     "RecentLeader",
     "Responses",

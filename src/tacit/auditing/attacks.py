@@ -236,17 +236,19 @@ def neighbours(instance: Instance, generator: np.random.Generator, index: int) -
     """A pair of neighbours: first opposite extremes at the first rounds, then random ones."""
     plan, letters = instance.plan, instance.alphabet
     rounds, size = int(plan.horizon or 1), len(letters.symbols)
-    people = min(plan.guarantee.rounds_per_person, max(1, rounds - 1))
+    gap = plan.guarantee.separation
+    people = min(plan.guarantee.rounds_per_person, max(1, -(-(rounds - 1) // gap)))
+    reach = (people - 1) * gap + 1
     if index < 2 * size:
         base = [index % size] * rounds
         # 0 against the last one is the largest change there is; the first round is summed most often.
         other = size - 1 - index % size if size > 1 else 0
-        start = 0 if index < size else int(generator.integers(max(1, rounds - people)))
+        start = 0 if index < size else int(generator.integers(max(1, rounds - reach)))
     else:
         base = [int(k) for k in generator.integers(size, size=rounds)]
-        other, start = int(generator.integers(size)), int(generator.integers(max(1, rounds - people)))
+        other, start = int(generator.integers(size)), int(generator.integers(max(1, rounds - reach)))
     changed = list(base)
-    for place in range(start, min(rounds, start + people)):
+    for place in range(start, min(rounds, start + reach), gap):
         changed[place] = -1 if plan.guarantee.relation is ZERO_OUT else other
     return letters.stream(base), letters.stream(changed)
 

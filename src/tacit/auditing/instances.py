@@ -82,7 +82,7 @@ class Search:
         self._known: dict[Indices, FloatArray] = {}
         self._place: dict[Any, int] = {}
         self._rounds = int(plan.horizon or 1)
-        self._people = plan.guarantee.rounds_per_person
+        self._people, self._gap = plan.guarantee.rounds_per_person, plan.guarantee.separation
         self._zero_out = plan.guarantee.relation is ZERO_OUT
         grid = epsilons(plan)
         certified = [plan.guarantee.delta(epsilon) for epsilon in grid]
@@ -150,8 +150,10 @@ class Search:
             base = [int(index) for index in self._generator.integers(size, size=rounds)]
             first = int(self._generator.integers(last))
         other = list(base)
-        for place in range(first, first + self._people):
+        for place in range(first, first + self._people * self._gap, self._gap):
             here = place % last
+            if self._gap > 1 and place >= last:  # rounds of the beginning may be closer
+                break
             opposite = size - 1 - base[here]
             other[here] = -1 if self._zero_out else opposite if opposite != base[here] else (base[here] + 1) % size
         return tuple(base), tuple(other)

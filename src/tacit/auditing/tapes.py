@@ -531,7 +531,9 @@ def promised_move(mechanism: RunningSum, grid: Grid) -> float:
     if mechanism.noise != "gaussian":
         floors = grid.rounding.l1_shift(grid.records.dimension)
         return float(mechanism.nodes * grid.records.pure_shift(mechanism.noise, grid.units) + floors)
-    shift, column = grid.records.l2_shift(grid.units), mechanism.column_norm * mechanism.crowding(grid.records.apart)
+    records = grid.records
+    shift, column = records.l2_shift(grid.units), mechanism.crowding(records.apart, records.spacing)
+    column *= mechanism.column_norm
     return grid.rounding.moved(shift, column, mechanism.steps, grid.records.dimension)
 
 
@@ -553,9 +555,9 @@ def extreme_pair(
         rows *= records.size * generator.random((steps, 1)) / np.linalg.norm(rows, axis=1, keepdims=True)
         changed, blank = signs * records.size / np.sqrt(records.dimension), np.zeros(records.dimension)
     other = rows.copy()
-    last = first + records.people
-    rows[first:last] = changed
-    other[first:last] = 2 * blank - changed if records.sides == 2 else blank
+    chosen = slice(first, first + records.people * records.separation, records.separation)
+    rows[chosen] = changed
+    other[chosen] = 2 * blank - changed if records.sides == 2 else blank
     if isinstance(records, SummedRecords):
         return records.each(rows, units), records.each(other, units)
     return rows, other

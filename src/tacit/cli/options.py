@@ -63,6 +63,7 @@ RelationName = Annotated[
     str, typer.Option("--relation", help="What privacy hides: a round is replaced (replace) or emptied (zero-out).")
 ]
 RoundsPerPerson = Annotated[int, typer.Option(help="How many rounds one person may stand in.")]
+Separation = Annotated[int, typer.Option(help="By how many rounds those of one person are apart at least.")]
 MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on how often the decision may change.")]
 Numerics = Annotated[
     str, typer.Option(help="exact (integer noise wherever that is proved) or float (for simulation only, NOT private).")
@@ -126,6 +127,7 @@ def privacy_options(
     delta: Delta = 1e-6,
     relation: RelationName = "replace",
     rounds_per_person: RoundsPerPerson = 1,
+    separation: Separation = 1,
     max_switches: MaxSwitches = None,
     numerics: Numerics = "exact",
     algorithm: Algorithm = None,
@@ -137,6 +139,7 @@ def privacy_options(
         "delta": delta,
         "relation": relation,
         "rounds_per_person": rounds_per_person,
+        "separation": separation,
         "max_switches": max_switches,
         "numerics": numerics,
         "algorithms": None if algorithm is None else [algorithm],

@@ -1,11 +1,6 @@
 """Private linear classifiers: labels, one model against the rest, and passes over a declared number of records.
 
-Losses of several classes at once, for one private pass: the model is one row of coefficients a class, flattened.
-
-Neither is a generalised linear loss of one feature vector, so objective perturbation does not take them; the
-conversion does, because it clips.
-
-Private logistic regression, by objective perturbation or in one pass.
+Private logistic regression, by accelerated descent, by objective perturbation or in one pass.
 
 A private linear support vector classifier: the hinge with its kink rounded off.
 """
@@ -18,16 +13,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.accounting.guarantee import Guarantee, Relation
-from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch, PrivateDescent
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
-from tacit.domains.convex_set import ConvexSet
+from tacit.algorithms.stochastic.private_descent import descend, whole_rows
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators.budget import (
     FitPlan,
@@ -38,21 +33,26 @@ from tacit.estimators.budget import (
     matched_line,
     warn_if_useless,
 )
-from tacit.estimators.linear_model import PrivacyWarning, PrivateLinearModel
+from tacit.estimators.linear_model import PrivacyWarning, PrivateLinearModel, descent_plan
 from tacit.estimators.records import (
     WeightedHingeLoss,
     WeightedLogisticLoss,
     balanced_class_weights,
     check_class_weight,
     class_labels,
+    clipped_rows,
     is_sparse,
     public_class_weights,
     relative_weights,
 )
-from tacit.losses.loss import Constants, LinkLoss, RowLoss, clip_rows, finite_rows
+from tacit.losses.loss import LinkLoss, RowLoss
+from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
+from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer
 
+LARGEST_DESCENT = 10**9
+"""Numbers of a table, times the classes but one, above which "auto" makes no passes over it."""
 THRESHOLDS = ("matched", "zero")
 """Where two classes are told apart."""
 
@@ -102,12 +102,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, len(codes))
         self._set_norm(self._bound_of("data_norm", self.data_norm, self._largest_norm(features)))
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
-        self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows))
+        self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows), count)
         plan = self._fit_plan(self.algorithm_, self.data_norm_, rows.shape[0], rows.shape[1], count)
         self.excess_risk_ = None
-        if isinstance(plan.model, ObjectivePerturbation):
+        if not isinstance(plan.model, OnlineToBatch):
             facts = f"{rows.shape[0]} rows, {features.shape[1]} features, {count} classes"
             warn_if_useless(plan.model, self._loss(self.data_norm_), facts, self.epsilon, level=2)
+        if isinstance(plan.model, ObjectivePerturbation):
             self.excess_risk_ = float(plan.model.regret_bound)
         source = self._spend(plan.guarantee)
         self._fit_within(plan, features, rows, codes, weights, source)
@@ -123,6 +124,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if isinstance(plan.model, ObjectivePerturbation):
             targets = [np.where(codes == k, weights, -weights) for k in (range(count) if count > 2 else (1,))]
             models = self._minimisers(plan.model, self._loss(self.data_norm_), rows, targets, source)
+        elif isinstance(plan.model, PrivateDescent):
+            columns = np.column_stack(self._pass_columns(codes, weights, count))
+            whole = whole_rows(plan.model, clipped_rows(rows, self.data_norm_))
+            models = descend(plan.model, whole, columns, DiscreteGaussian.from_streams(source, "descent"))
         else:
             learner = cast(OnlineToBatchLearner, plan.model.start(source.child("pass")))
             models = self._passed(learner, rows, *self._pass_columns(codes, weights, count))
@@ -178,7 +183,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     ) -> Guarantee:
         """What a fit of this shape will spend: known before any data, and the same for all data."""
         norm, width = self._public_shape(n_features)
-        algorithm = self._chosen_algorithm(n_samples * width, sparse)
+        algorithm = self._chosen_algorithm(n_samples * width, sparse, n_classes)
         return self._fit_plan(algorithm, norm, n_samples, width, n_classes).guarantee
 
     def _fit_plan(self, algorithm: str, norm: float, records: int, width: int, count: int) -> FitPlan:
@@ -187,11 +192,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         def model_at(epsilon: float) -> ModelPlan:
             if algorithm == "objective":
                 return self._objective_plan(self._loss(norm), records, width, count if count > 2 else 1, epsilon)
+            if algorithm == "descent":
+                loss = self._loss(norm) if count == 2 else self._joint_loss(norm, count)
+                return descent_plan(loss, records, width * (count if count > 2 else 1), epsilon, self.delta, relation)
             return self._one_pass(norm, records, width, count, epsilon)
 
         relation = Relation(self.relation)
         # A pass looks at every record once: its line stays.
-        line = self.threshold == "matched" and count == 2 and bool(self.fit_intercept) and algorithm == "objective"
+        line = self.threshold == "matched" and count == 2 and bool(self.fit_intercept) and algorithm != "one-pass"
         return divided(
             self.epsilon,
             self.delta,
@@ -283,92 +291,12 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return tags
 
 
-@dataclass(frozen=True)
-class SeveralClasses(RowLoss):
-    """What both losses share: (features, class number, weight), features clipped to `data_norm`, weights to [0, 1].
-
-    Without weights all are 1.
-    """
-
-    data_norm: float
-    count: int
-    family: ClassVar[str] = "general"
-
-    def __post_init__(self) -> None:
-        check_positive(type(self).__name__, "data_norm", self.data_norm)
-        check_integer(type(self).__name__, "count", self.count, at_least=2)
-
-    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Rows (features, class number, weight)."""
-        owner, width = type(self).__name__, dimension // self.count
-        if not isinstance(data, tuple | list) or len(data) not in (2, 3):
-            raise InvalidInput(f"The data of {owner} must be (features, class number), or with a weight.")
-        features = finite_rows(owner, "features", data[0], width, many=many)
-        codes = finite_rows(owner, "class number", np.reshape(data[1], (1, -1)), len(features), many=True)[0]
-        if not np.isin(codes, np.arange(self.count)).all():
-            raise InvalidInput(f"Class numbers of {owner} must be whole numbers from 0 to {self.count - 1}.")
-        given = data[2] if len(data) == 3 else np.ones(len(features))
-        weights = finite_rows(owner, "weight", np.reshape(given, (1, -1)), len(features), many=True)[0]
-        return np.column_stack([clip_rows(features, self.data_norm), codes, np.clip(weights, 0.0, 1.0)])
-
-    def _scores(self, x: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Margins of all classes, and 1 where the class is the row's own."""
-        features, codes = rows[:, :-2], rows[:, -2].astype(int)
-        return features @ x.reshape(self.count, -1).T, np.eye(self.count)[codes]
-
-    @staticmethod
-    def _spread(slopes: FloatArray, rows: FloatArray) -> FloatArray:
-        """Gradients: each class's slope times the weighted features."""
-        return np.asarray((slopes[:, :, None] * (rows[:, -1:] * rows[:, :-2])[:, None]).reshape(len(rows), -1))
-
-
-@dataclass(frozen=True)
-class MultinomialLoss(SeveralClasses):
-    """Minus the logarithm of the softmax probability of the row's class."""
-
-    def constants(self, domain: ConvexSet | None) -> Constants:
-        """|p - e_y| <= sqrt(2), and diag(p) - p p^T has norm at most 1/2."""
-        return Constants(np.sqrt(2.0) * self.data_norm, self.data_norm**2 / 2)
-
-    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The loss of each row."""
-        scores, own = self._scores(x, rows)
-        return np.asarray(-np.sum(log_softmax(scores, axis=1) * own, axis=1) * rows[:, -1])
-
-    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """(p - e_y) times the features."""
-        scores, own = self._scores(x, rows)
-        return self._spread(softmax(scores, axis=1) - own, rows)
-
-
-@dataclass(frozen=True)
-class OneVsRestLoss(SeveralClasses):
-    """The mean over the classes of a two-class loss, own class against the rest."""
-
-    link: LinkLoss
-
-    def constants(self, domain: ConvexSet | None) -> Constants:
-        """The link's constants over sqrt(count) and count: the classes have coordinates of their own."""
-        one = self.link.constants(None)
-        return Constants(one.lipschitz / np.sqrt(self.count), one.smoothness / self.count)
-
-    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The loss of each row."""
-        scores, own = self._scores(x, rows)
-        return np.asarray(np.mean(self.link.link(scores, 2 * own - 1), axis=1) * rows[:, -1])
-
-    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Each class's slope times the features."""
-        scores, own = self._scores(x, rows)
-        return self._spread(self.link.slope(scores, 2 * own - 1) / self.count, rows)
-
-
 @dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(PrivateLinearClassifier):
     """Logistic regression whose coefficients are differentially private.
 
     Privacy contract: `guarantee_`, about one record. Enforced: rows are clipped to `data_norm`. Two classes are one
-    release; several are one release each, composed ("objective"), or one multinomial pass ("one-pass"). Every
+    release; several are one softmax ("descent", "one-pass"), or one release each, composed ("objective"). Every
     choice is made from epsilon, delta, the number of rows and of features; what is read off the data instead
     (data_norm, classes) raises a `PrivacyWarning`.
 
@@ -383,8 +311,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         threshold: "matched": of two classes, `predict` uses the margin `threshold_` at which predicted positives match
             actual positives; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one
             pass. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.
-        algorithm: "objective" (one release of the final model), "one-pass" (streaming; every model on the way is
-            private), or "auto" (the former unless the data are too large to be kept).
+        algorithm: "descent" (full passes; several classes by one softmax), "objective" (one release of the final model;
+            one for each of several classes), "one-pass" (streaming; every model on the way is private), or "auto": by
+            a public rule, descent for more than two classes, and for two where it is the better one.
         fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.
         regularisation: lambda on the scale of the sum of the losses (None: a public rule).
         relation: "replace", or "zero-out" (what others call add or remove).
@@ -403,12 +332,28 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     2.0
     """
 
+    _algorithms: ClassVar[tuple[str, ...]] = ("auto", "objective", "descent", "one-pass")
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.algorithm == "descent" and (self.delta == 0 or self.regularisation is not None):
+            raise InvalidInput(
+                "The algorithm 'descent' of PrivateLogisticRegression needs delta > 0 and takes no regularisation: "
+                "take 'objective' for either."
+            )
+
+    def _chosen_algorithm(self, size: int, sparse: bool, classes: int = 2) -> str:
+        """Descent, unless something is asked for that it does not have, or the table is too large for many passes."""
+        found = super()._chosen_algorithm(size, sparse, classes)
+        plain = self.algorithm == "auto" and found == "objective" and self.delta > 0 and self.regularisation is None
+        return "descent" if plain and size * max(1, classes - 1) <= LARGEST_DESCENT else found
+
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities; of several classes, softmax (one pass) or one-vs-rest, normalised."""
+        """Class probabilities; of several classes, softmax (descent, one pass) or one-vs-rest, normalised."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
-        if self.algorithm_ == "one-pass":
+        if self.algorithm_ != "objective":
             return np.asarray(softmax(scores, axis=1))
         chances = expit(scores)
         return np.asarray(chances / np.maximum(np.sum(chances, axis=1, keepdims=True), 1e-300))

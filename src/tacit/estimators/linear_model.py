@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import Ledger, check_ledger
-from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch, PrivateDescent
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK, private_minimum
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import (
     ObjectivePerturbationLearner,
@@ -118,7 +118,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
     def _largest_norm(self, X: Any) -> float:
         return float(np.max(norms_of(X), initial=0.0))
 
-    def _chosen_algorithm(self, size: int, sparse: bool) -> str:
+    def _chosen_algorithm(self, size: int, sparse: bool, classes: int = 2) -> str:
         """By the format and the number of entries of a dense table: not by how many are zero, which is private."""
         if self.algorithm != "auto":
             return self.algorithm
@@ -268,6 +268,16 @@ def objective_plan(
         problem, epsilon=epsilon, delta=delta, relation=relation, regularisation=regularisation, releases=releases
     )
     return cast(ObjectivePerturbation, plan)
+
+
+@lru_cache(maxsize=128)
+def descent_plan(
+    loss: Loss, records: int, dimension: int, epsilon: float, delta: float, relation: str
+) -> PrivateDescent:
+    """Private descent at a target; kept, as the plans of objective perturbation are."""
+    problem = Stochastic(domain=Ball(dimension), loss=loss, horizon=records)
+    plan = PrivateDescent.calibrate(problem, epsilon=epsilon, delta=delta, relation=relation)
+    return cast(PrivateDescent, plan)
 
 
 def randomness_of(state: Any) -> Randomness:

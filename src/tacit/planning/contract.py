@@ -23,6 +23,7 @@ from tacit.algorithms.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import ObjectivePerturbation
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatch
+from tacit.algorithms.stochastic.private_descent import PrivateDescent
 from tacit.algorithms.tracking.limited_updates import selection_rate
 from tacit.algorithms.tracking.noisy_batches import BatchPlan
 from tacit.algorithms.tracking.restart_on_shift import RestartOnShift
@@ -82,6 +83,7 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
         "relation": str(guarantee.relation),
         "private": guarantee.private and epsilon is not None,
         **stated,
+        **({"separation": guarantee.separation} if guarantee.separation > 1 else {}),
         **_numbers(plan),
         **({"epochs": [_numbers(epoch) for epoch in plan.planned()]} if isinstance(plan, Doubling) else {}),
         "curve": [
@@ -129,6 +131,9 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             return _selection(plan, plan.epsilon)
         case ObjectivePerturbation(noise=LatticeModelNoise() as noise):
             return {"law": "wide discrete gaussian", "dimension": noise.dimension, "reach": noise.reach}
+        case PrivateDescent():
+            dimension = plan.problem.domain.dimension
+            return {"law": "discrete gaussian", "units": plan.units, "dimension": dimension}
         case CTRL():
             return _of_minimiser(plan)
         case L2PConvex():

@@ -55,6 +55,7 @@ def plan(
     adversary: str | None = None,
     relation: Relation | str = REPLACE,
     rounds_per_person: int = 1,
+    separation: int = 1,
     max_switches: int | None = None,
     numerics: str = "exact",
     confidence: float | None = None,
@@ -81,6 +82,8 @@ def plan(
         adversary: deprecated, and gone in the next release: a field of the problem.
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).
         rounds_per_person: how many rounds one person may stand in.
+        separation: by how many rounds those of one person are apart at least, as you promise:
+            algorithms on running sums then need less noise.
         max_switches: a hard limit on how often the decision may change. The comparison then names algorithms that
             are lazy but NOT private as well, and says what they would certify; no finite epsilon chooses them.
         numerics: "exact", on integers wherever that is proved (each contract says), or "float": float64 samplers, for
@@ -104,7 +107,8 @@ def plan(
     compared = algorithms_for(problem, wanted, max_switches is not None or epsilon == inf)
     options = {} if measure is None else {"measure": measure}
     related = as_relation("plan", relation)
-    target = Target(epsilon, delta, related, rounds_per_person, max_switches, problem.adversary, numerics, confidence)
+    people, adversary = rounds_per_person, problem.adversary
+    target = Target(epsilon, delta, related, people, max_switches, adversary, numerics, confidence, separation)
     if not target.private and all(algorithm.private for algorithm in compared):
         raise invalid("plan", "epsilon", "finite: none of the algorithms of this comparison does without it", epsilon)
     candidates = []
@@ -218,7 +222,8 @@ def _candidate(algorithm: type[Plan], problem: Problem, target: Target, options:
 def _refusal(made: Plan, target: Target) -> str:
     """Why a plan may not be chosen (empty: it may); algorithms of other people are held to the target as well."""
     promised = made.guarantee
-    if promised.relation != target.relation or promised.rounds_per_person < target.rounds_per_person:
+    fewer = promised.rounds_per_person < target.rounds_per_person or promised.separation > target.separation
+    if promised.relation != target.relation or fewer:
         return "its contract is for other neighbours than the target's."
     if not target.met_by(promised):
         return f"its contract does not meet epsilon={target.epsilon:g} at delta={target.delta:g}."

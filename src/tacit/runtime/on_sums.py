@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.composition import joint
 from tacit.accounting.curves import ROUND_UP, Curve, SamplerError
 from tacit.accounting.rounding import exact_up_to
-from tacit.noise.running_sums import RunningSum, best_gaussian, best_laplace
+from tacit.noise.running_sums import Buffered, RunningSum, SquareRoot, best_gaussian, best_laplace
 from tacit.noise.running_sums.accumulators import Records
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Problem
@@ -28,7 +28,10 @@ class RunningSumPlan(PrivatePlan):
     """A plan on a running sum: `privacy` is mu for Gaussian noise, epsilon for pure noise.
 
     Both are fields of the subclasses, which have other fields before them.
+    Every step of the sum is a round, in order, also where feedback is late, so that steps are as far apart as rounds.
     """
+
+    _separates: ClassVar[bool] = True
 
     if TYPE_CHECKING:
 
@@ -94,11 +97,29 @@ class RunningSumPlan(PrivatePlan):
         return sum_instances(replace(self, **short), steps)
 
 
+def separated(target: Target, sums: RunningSum) -> dict[str, Any]:
+    """What a plan on these sums takes over from the target; trees hide rounds that are apart as any others."""
+    spread = isinstance(sums, Buffered | SquareRoot) and target.rounds_per_person > 1
+    return {**target.contract, "separation": target.separation if spread else 1}
+
+
 def private_sum(
-    steps: int, target: Target, mechanism: RunningSum | None = None, pure: Callable[[int], RunningSum] = best_laplace
+    steps: int,
+    target: Target,
+    mechanism: RunningSum | None = None,
+    pure: Callable[[int], RunningSum] = best_laplace,
+    batch: int = 1,
 ) -> tuple[RunningSum, float]:
-    """The mechanism (left out: the best one, `pure` of the steps at delta=0) and its privacy, the most allowed."""
-    sums = mechanism or (pure(steps) if target.delta == 0 else best_gaussian(steps))
+    """The mechanism (left out: the best one, `pure` of the steps at delta=0) and its privacy, the most allowed.
+
+    `batch`: how many rounds a step adds up.
+    """
+    people, separation = target.rounds_per_person, max(1, target.separation // batch)
+    if batch > target.separation or (
+        batch > 1 and target.separation == 1
+    ):  # all of a person's rounds may be in one batch
+        people = 1
+    sums = mechanism or (pure(steps) if target.delta == 0 else best_gaussian(steps, people, separation))
     return sums, gaussian_mu(target.epsilon, target.delta) if sums.noise == "gaussian" else target.epsilon
 
 

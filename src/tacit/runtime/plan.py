@@ -234,6 +234,7 @@ class Plan(ABC):
         delta: float,
         relation: Relation | str = REPLACE,
         rounds_per_person: int = 1,
+        separation: int = 1,
         max_switches: int | None = None,
         adversary: str | None = None,
         numerics: str = "exact",
@@ -247,7 +248,8 @@ class Plan(ABC):
         """
         related = as_relation("the target", relation)
         against = problem.adversary if adversary is None and isinstance(problem, Problem) else adversary or "oblivious"
-        target = Target(epsilon, delta, related, rounds_per_person, max_switches, against, numerics, confidence)
+        people = rounds_per_person
+        target = Target(epsilon, delta, related, people, max_switches, against, numerics, confidence, separation)
         return cls.calibrate_for(problem, target, **options)
 
     @classmethod
@@ -352,22 +354,32 @@ class PrivatePlan(Plan):
     Attributes:
         relation: which data sets are neighbours.
         rounds_per_person: how many rounds one person may stand in.
+        separation: by how many rounds these are apart at least; 1 where that saves no noise.
         delta: the delta at which the contract is stated.
         numerics: "exact" (on a lattice where there is one: the contract says), or "float", for simulation only.
     """
 
     relation: Relation = field(default=REPLACE, kw_only=True)
     rounds_per_person: int = field(default=1, kw_only=True)
+    separation: int = field(default=1, kw_only=True)
     delta: float = field(default=1e-6, kw_only=True)
     numerics: str = field(default="exact", kw_only=True)
     unit: ClassVar[str] = EVENT
+    _separates: ClassVar[bool] = False
+    """Whether rounds of a person that are apart need less noise."""
 
     def _check_contract(self) -> None:
         super()._check_contract()
         object.__setattr__(self, "relation", as_relation(self.algorithm, self.relation))
         check_integer(self.algorithm, "rounds_per_person", self.rounds_per_person)
+        check_integer(self.algorithm, "separation", self.separation, at_most=None if self._separates else 1)
         check_number(self.algorithm, "delta", self.delta, above=0.0, below=1.0, closed_low=True)
         check_choice(self.algorithm, "numerics", self.numerics, NUMERICS)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public parameters by name; the separation only where it is promised."""
+        return {name: value for name, value in super().parameters.items() if name != "separation" or value > 1}
 
     @property
     @abstractmethod
@@ -405,6 +417,7 @@ class PrivatePlan(Plan):
             relation=self.relation,
             unit=self.unit,
             rounds_per_person=self.rounds_per_person,
+            separation=self.separation,
             numerics=self.stated_numerics,
             assumed=self.assumed,
         )

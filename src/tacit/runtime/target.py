@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
@@ -68,6 +68,8 @@ class Target:
 
     `epsilon`: infinite if no privacy is asked for, which only algorithms that are not private take.
     `confidence`: the probability with which a single run must meet the bound (None: the expectation is bounded).
+    `separation`: by how many rounds those of one person are apart at least. Plans that have no use for it promise
+    the same to rounds that are closer.
     """
 
     epsilon: float
@@ -78,6 +80,7 @@ class Target:
     adversary: str = "oblivious"
     numerics: str = "exact"
     confidence: float | None = None
+    separation: int = field(default=1, repr=False)  # of no use to restarted plans, whose signatures name the target
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -86,6 +89,7 @@ class Target:
         check_choice("the target", "adversary", self.adversary, ADVERSARIES)
         check_choice("the target", "numerics", self.numerics, NUMERICS)
         check_integer("the target", "rounds_per_person", self.rounds_per_person)
+        check_integer("the target", "separation", self.separation)
         if self.max_switches is not None:
             check_integer("the target", "max_switches", self.max_switches, at_least=0)
         check_confidence("the target", self.confidence)
@@ -115,7 +119,7 @@ class Target:
         epsilon, delta = self.epsilon / several * _BARELY_LESS, 0.0
         if self.delta:
             delta = Gaussian(gaussian_mu(self.epsilon, self.delta) / several * _BARELY_LESS).delta(epsilon)
-        return replace(self, epsilon=epsilon, delta=delta, rounds_per_person=1)
+        return replace(self, epsilon=epsilon, delta=delta, rounds_per_person=1, separation=1)
 
     @property
     def contract(self) -> dict[str, Any]:

@@ -48,7 +48,18 @@ PRIVATE = ("/feedback", "/replies", "/erasures")  # are in every route that says
 GONE = 499  # no answer was begun: the client has gone, which is no failure of the service
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 FIELDS = (
-    *("name", "problem", "epsilon", "delta", "ledger", "adversary", "relation", "rounds_per_person", "max_switches"),
+    *(
+        "name",
+        "problem",
+        "epsilon",
+        "delta",
+        "ledger",
+        "adversary",
+        "relation",
+        "rounds_per_person",
+        "separation",
+        "max_switches",
+    ),
     *("confidence", "key", "feedback", "round", "first", "limit", "body", "path", "query"),
     *("arms", "default", "people_per_day", "score", "days", "hours", "window", "versions", "low", "high", "adds"),
     *("min_share", "goal", "changing", "identified", "end", "promote", "arm", "add", "remove", "replies", "exposures"),

@@ -50,6 +50,7 @@ class NewLearner(BaseModel):
     adversary: Literal["oblivious", "adaptive", "stochastic"] | None = None
     relation: Literal["replace", "zero-out"] | None = None
     rounds_per_person: int | None = None
+    separation: int | None = Field(default=None, description="By how many rounds those of one person are apart.")
     persons: bool | None = Field(default=None, description="Whether feedback names its person, who is counted.")
     max_switches: int | None = None
     confidence: float | None = None

@@ -69,7 +69,7 @@ class Row:
 
 def _covers(stored: Guarantee, own: Guarantee) -> bool:
     """Whether what a plan guarantees is within what the store says of it; the same curve needs no computation."""
-    for name in ("relation", "unit", "rounds_per_person"):
+    for name in ("relation", "unit", "rounds_per_person", "separation"):
         if getattr(stored, name) != getattr(own, name):
             return False
     same = stored.curve.to_dict() == own.curve.to_dict()

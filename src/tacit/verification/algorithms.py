@@ -14,7 +14,7 @@ import mpmath as mp
 from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
 from tacit.verification.convex import ctrl, l2p_convex
-from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, sides
+from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, separation, sides
 from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, ResponsesLeak, WeightedLeak
 from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
@@ -130,7 +130,7 @@ def private_ftrl(contract: Facts) -> Leak:
         return PureLeak(mp.mpf(0))
     noise = _lattice(contract, _dimension(contract))
     return _summed(
-        contract, noise, mechanism, _vectors(contract, noise, apart=False), parameters.integer("streams", at_least=1)
+        contract, noise, mechanism, _vectors(contract, noise, batch=batch), parameters.integer("streams", at_least=1)
     )
 
 
@@ -148,6 +148,21 @@ def online_to_batch(contract: Facts) -> Leak:
         sizes = difference_sizes(steps, *names, contract.part("noise").positive("diameter"))
     noise = _lattice(contract, _dimension(contract))
     return _summed(contract, noise, mechanism, _vectors(contract, noise, apart=False, grows=True, sizes=sizes))
+
+
+def private_descent(contract: Facts) -> Leak:
+    """T passes, each a sum of integer vectors of length U at most; sums are exact while n U is below 2^53."""
+    parameters, steps = contract.part("parameters"), contract.part("parameters").integer("steps", at_least=1)
+    if not contract.has("noise") or contract.part("noise").integer("dimension", at_least=1) != _dimension(contract):
+        raise NotVerifiable("The contract does not say which noise hides its sums.")
+    noise = contract.part("noise")
+    units = _units(noise)
+    if contract.part("problem").integer("horizon", at_least=1) * units >= 2**53:
+        raise contradiction("units", "problem")
+    mu = mp.sqrt(steps) * sides(contract) * units / mp.sqrt(SIGMA_SQUARED)
+    check_noise(contract, mu, "mu", 1, _COARSER)
+    _ = parameters.positive("clip"), parameters.positive("eta")
+    return gaussian(mu, noise, steps * noise.integer("dimension", at_least=1))
 
 
 def bandit_fw(contract: Facts) -> Leak:
@@ -340,7 +355,8 @@ def _on_sums(contract: Facts, *, losses: bool, dimension: int) -> Leak:
         units=_units(noise),
         dimension=dimension,
         sides=sides(contract),
-        people=min(people(contract), steps),
+        people=min(people(contract), -(-steps // separation(contract))),
+        separation=separation(contract),
     )
     streams = 1 if losses else parameters.integer("streams", at_least=1)
     return _summed(contract, noise, mechanism, shift, streams)
@@ -387,17 +403,26 @@ def _units(noise: Facts) -> int:
 
 
 def _vectors(
-    contract: Facts, noise: Facts, *, apart: bool = True, grows: bool = False, sizes: list[Real] | None = None
+    contract: Facts,
+    noise: Facts,
+    *,
+    apart: bool = True,
+    grows: bool = False,
+    sizes: list[Real] | None = None,
+    batch: int = 1,
 ) -> Shift:
-    """Vectors of a bounded norm, each made integers by itself."""
+    """Vectors of a bounded norm, each made integers by itself, and added up in batches of consecutive rounds."""
+    gap = separation(contract) // batch  # rounds that are so far apart are in batches that are
+    apart = apart and (batch == 1 or (gap >= 1 and separation(contract) > 1))
     steps = contract.part("parameters").part("mechanism").integer("steps", at_least=1)
     return Shift(
         losses=False,
         units=_units(noise),
         dimension=noise.integer("dimension", at_least=1),
         sides=sides(contract),
-        people=min(people(contract), steps) if apart else people(contract),
+        people=min(people(contract), -(-steps // max(1, gap))) if apart else people(contract),
         apart=apart,
+        separation=max(1, gap),
         grows=grows,
         sizes=sizes,
     )
@@ -474,6 +499,7 @@ ACCOUNTANTS: dict[str, Callable[[Facts], Leak]] = {
     "LipschitzNet": lipschitz_net,
     "LipschitzOnePass": lipschitz_one_pass,
     "BanditFW": bandit_fw,
+    "PrivateDescent": private_descent,
     "PhasedArms": arms,
     "LiveArms": arms,
     "ExploreLinear": explore_linear,

@@ -138,7 +138,7 @@ def check_agreement(contract: Facts) -> None:
     parameters = contract.part("parameters")
     if parameters.text("numerics") != "exact":
         raise NotVerifiable("Its parameters ask for float64 noise, which is for simulation.")
-    for name in ("relation", "rounds_per_person", "delta"):
+    for name in ("relation", "rounds_per_person", "separation", "delta"):
         if not contract.same(name, parameters):
             raise contradiction(name, "parameters")
 
@@ -174,6 +174,11 @@ def people(contract: Facts) -> int:
     if rounds > MOST_ROUNDS:
         raise NotVerifiable(f"More than {MOST_ROUNDS:,} rounds per person are not recomputed.")
     return rounds
+
+
+def separation(contract: Facts) -> int:
+    """By how many rounds those of one person are apart at least."""
+    return contract.integer("separation", at_least=2) if contract.has("separation") else 1
 
 
 def epochs(contract: Facts) -> list[Facts]:

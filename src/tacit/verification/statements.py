@@ -64,6 +64,7 @@ class Statement:
         stated: fields that a proof reads, and that no number shows.
         faint: fields that a proof reads, of which many values give the same epsilon, or nearly so.
         assumed: what the proof rests on that nobody can check.
+        separates: whether the proof knows rounds of a person that are apart.
     """
 
     problem: str
@@ -79,6 +80,7 @@ class Statement:
     stated: str = ""
     faint: str = ""
     assumed: str = ""
+    separates: bool = False
 
 
 def statement_of(contract: Facts) -> Statement:
@@ -107,7 +109,9 @@ def check_form(part: Facts) -> None:
     problem, parameters = part.part("problem"), part.part("parameters")
     statement = statement_of(part)
     check_schema(part.content("parameters"), "parameters", schema={"$ref": "#/$defs/parameters"})
-    if parameters.names() != {*_COMMON, *statement.parameters.split()}:
+    # Where a person's rounds are apart, and it matters: among the algorithms whose sums charge for it.
+    apart = {"separation"} if parameters.has("separation") and statement.separates else set()
+    if parameters.names() != {*_COMMON, *statement.parameters.split(), *apart}:
         raise InvalidInput(f"The 'parameters' of this contract must be {statement.parameters} {' '.join(_COMMON)}.")
     kind, fields = statement.problem, _statements()["problems"][statement.problem]
     if problem.text("kind") != kind or problem.names() != {"kind", "horizon", "delay", *fields.split()}:

@@ -110,6 +110,7 @@ class Shift:
         sides: contributions that a neighbour moves.
         people: rounds of one person.
         apart: whether these are sure to stand in different steps of the sum.
+        separation: by how many steps of the sum they are apart at least.
         grows: whether the step of the lattice grows along the stream; nodes of a tree are then rounded down.
         sizes: how large a record is at each step, if that is fixed in advance.
     """
@@ -123,12 +124,13 @@ class Shift:
         sides: int,
         people: int,
         apart: bool = True,
+        separation: int = 1,
         grows: bool = False,
         sizes: list[Real] | None = None,
     ) -> None:
         self.losses, self.units, self.dimension = losses, units, dimension
         self.sides, self.people, self.apart = sides, people, apart
-        self.grows, self.sizes = grows, sizes
+        self.grows, self.sizes, self.separation = grows, sizes, separation
 
     def floors(self, law: str) -> int:
         """By how many steps rounding a node down moves it besides: one a coordinate."""
@@ -190,28 +192,34 @@ def _columns(mechanism: Facts, shift: Shift) -> tuple[Real, Real]:
         single, total = mp.sqrt(mp.fsum(c * c for c in coefficients)), mp.fsum(coefficients)
     if shift.people == 1 or not shift.apart:
         return shift.people * single, total
-    count = min(shift.people, mechanism.integer("steps"))
+    gap = shift.separation
+    count = min(shift.people, -(-mechanism.integer("steps") // gap))
     if mechanism.text("kind") == "Buffered":
-        squares = _windows(mechanism, count)
-    else:
-        sums = [mp.mpf(0)]
-        for value in coefficients:
-            sums.append(sums[-1] + value)
-        squares = mp.fsum((late - sums[max(0, k - count)]) ** 2 for k, late in enumerate(sums))
+        squares = _spaced(mechanism, count, gap)
+    else:  # the sum of columns at step k: every gap-th coefficient back from k, as many as there are columns
+        last = (count - 1) * gap
+        sums = [mp.fsum(coefficients[k - min(k, last) // gap * gap : k + 1 : gap]) for k in range(len(coefficients))]
+        squares = mp.fsum(value**2 for value in sums)
     return min(shift.people * single, mp.sqrt(squares) * shift.people / count), total
 
 
-def _windows(mechanism: Facts, count: int) -> Real:
-    """The squares of c_k + ... + c_{k-count+1} over all k: one by one while c_0 is among them, then exponentials."""
+def _spaced(mechanism: Facts, count: int, gap: int) -> Real:
+    """The squares of the sum of columns 1, 1 + gap, ...: from each column's first step to the next column's, then on.
+
+    Between two of them the sum is one exponential a buffer, sum_i v_i theta_i^r, but for c_0 = 1 at the column's first
+    step in place of sum_i omega_i.
+    """
     (decays, weights), steps = _exponentials(mechanism), mechanism.integer("steps")
-    terms, window, squares = list(weights), mp.mpf(1), mp.mpf(1)
-    for _ in range(1, count):
-        terms = [term * decay for term, decay in zip(terms, decays, strict=True)]
-        window += mp.fsum(terms)
-        squares += window**2
-    whole = [w * d * (1 - d**count) / (1 - d) for w, d in zip(weights, decays, strict=True)]
-    pairs = [(v * w, x * y) for v, x in zip(whole, decays, strict=True) for w, y in zip(whole, decays, strict=True)]
-    return squares + mp.fsum(weight * (1 - ratio ** (steps - count)) / (1 - ratio) for weight, ratio in pairs)
+    held, squares = [mp.mpf(0) for _ in decays], mp.mpf(0)
+    for column in range(count):
+        squares += (1 + mp.fsum(held)) ** 2
+        held = [(value + weight) * decay for value, weight, decay in zip(held, weights, decays, strict=True)]
+        length = (gap if column < count - 1 else steps - (count - 1) * gap) - 1
+        for v, x in zip(held, decays, strict=True):
+            for w, y in zip(held, decays, strict=True):
+                squares += v * w * (1 - (x * y) ** length) / (1 - x * y)
+        held = [value * decay ** (gap - 1) for value, decay in zip(held, decays, strict=True)]
+    return squares
 
 
 def _closed(mechanism: Facts) -> tuple[Real, Real]:

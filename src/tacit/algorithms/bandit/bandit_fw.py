@@ -122,6 +122,7 @@ class BanditFW(RunningSumPlan):
     privacy: float
     baseline: float | None = None
     linear: bool = False
+    _separates: ClassVar[bool] = False
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every point played (all noisy gradient sums and directions)"
     theorem: ClassVar[str] = "private running sums of gradient estimates; leaders are post-processing"

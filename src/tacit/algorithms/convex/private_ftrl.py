@@ -34,7 +34,7 @@ from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords,
 from tacit.noise.running_sums.running_sum import Grid, check_mechanism
 from tacit.noise.sampler_bounds import chi_mean
 from tacit.problems import Convex
-from tacit.runtime.on_sums import RunningSumPlan, private_sum, sum_instances
+from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated, sum_instances
 from tacit.runtime.rate_search import best_batch, tosses
 from tacit.runtime.small_instances import SmallInstance, clipped_losses, few_rounds
 from tacit.runtime.target import RegretBound, Target
@@ -152,7 +152,9 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     def records(self) -> VectorRecords:
         """Gradients, clipped to the Lipschitz constant, or the sums of a batch of them."""
         facts = self.problem.domain.hull_dimension, self.relation.sides, self.rounds_per_person, self.lipschitz
-        return VectorRecords(*facts) if self.batch == 1 else SummedRecords(*facts, batch=self.batch)
+        if self.batch == 1:
+            return VectorRecords(*facts, separation=self.separation)
+        return SummedRecords(*facts, batch=self.batch, separation=self.separation)
 
     @property
     def expected_switches(self) -> float:
@@ -270,11 +272,12 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         batch: int,
     ) -> PrivateFTRL:
         """The plan of smallest certified regret with batches of this size."""
-        sums, privacy = private_sum(tosses(problem.horizon or 1, batch), target, mechanism)
+        sums, privacy = private_sum(tosses(problem.horizon or 1, batch), target, mechanism, batch=batch)
+        contract = separated(target, sums)
         # A bound for losses fixed in advance holds for each draw of independent ones.
         against = "oblivious" if target.adversary == "stochastic" else target.adversary
         projected = problem.proper or against != "oblivious"
-        plain = cls(problem, 1.0, sums, privacy, against, projected=projected, batch=batch, **target.contract)
+        plain = cls(problem, 1.0, sums, privacy, against, projected=projected, batch=batch, **contract)
         if rate == "practical":
             return _practical(plain, streams, eta)
         # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.

@@ -28,7 +28,7 @@ from tacit.noise.running_sums import RunningSum, best_cube
 from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords, unit_variance
 from tacit.noise.running_sums.running_sum import Grid, check_mechanism
 from tacit.problems import Experts
-from tacit.runtime.on_sums import RunningSumPlan, private_sum, sum_instances
+from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated, sum_instances
 from tacit.runtime.plan import Plan
 from tacit.runtime.rate_search import LEAST_COMPLEXITY, delay_formula, delay_regret
 from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
@@ -108,8 +108,9 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     def records(self) -> LossRecords | VectorRecords:
         """Losses, rescaled to [0, 1], or their coordinates, clipped to a norm."""
         if self.matrix is None or self.norm is None:
-            return LossRecords(self.problem.n, self.relation.sides, self.rounds_per_person)
-        return VectorRecords(len(self.matrix), self.relation.sides, self.rounds_per_person, self.norm)
+            return LossRecords(self.problem.n, self.relation.sides, self.rounds_per_person, separation=self.separation)
+        facts = len(self.matrix), self.relation.sides, self.rounds_per_person, self.norm
+        return VectorRecords(*facts, separation=self.separation)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -156,7 +157,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
             raise PrivacyError("HedgeOnSums cannot promise a limit on switches: use LazyExperts or ScheduledExperts.")
         steps = (problem.horizon or 1) - 1
         sums, privacy = private_sum(steps, target, mechanism, best_cube)
-        made = cls(problem, 1.0, sums, privacy, hold, matrix, norm, **target.contract)
+        made = cls(problem, 1.0, sums, privacy, hold, matrix, norm, **separated(target, sums))
         scale = made.scale * (1.0 if made.coordinates is None else made.coordinates.spread)
         return replace(made, eta=best_eta(problem.n, steps + 1, sums, scale, problem.delay))
 

@@ -49,7 +49,7 @@ from tacit.noise.running_sums import RunningSum
 from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.noise.running_sums.running_sum import check_mechanism
 from tacit.problems import Lipschitz
-from tacit.runtime.on_sums import RunningSumPlan, private_sum
+from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated
 from tacit.runtime.small_instances import SmallInstance, few_rounds
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, check_choice, check_flag, check_integer, check_positive, invalid
@@ -126,7 +126,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     @property
     def records(self) -> VectorRecords:
         """The coefficients of a loss, each clipped to G times its distance."""
-        return grid_records(self.problem, self.transform, self.relation, self.rounds_per_person)
+        return grid_records(self.problem, self.transform, self.relation, self.rounds_per_person, self.separation)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -174,7 +174,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
 
         def probe(kind: str, depth: int) -> tuple[float, float, int]:
             transform = _transform(kind, depth, problem)
-            records = grid_records(problem, transform, target.relation, target.rounds_per_person)
+            records = grid_records(problem, transform, target.relation, target.rounds_per_person, target.separation)
             try:
                 scale = sums.grid(privacy, records, numerics=target.numerics).scale
             except PrivacyError:  # so many coordinates have no lattice that is fine enough
@@ -188,7 +188,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         def best(kind: str) -> LipschitzGrid:
             found = [probe(kind, depth) for depth in fitting]
             _, eta, depth = next(answer for answer in found if answer[0] <= CLOSE * min(found)[0])
-            return cls(problem, eta, depth, sums, privacy, hold, kind, **target.contract)
+            return cls(problem, eta, depth, sums, privacy, hold, kind, **separated(target, sums))
 
         if coordinates is not None:
             check_choice("LipschitzGrid.calibrate", "coordinates", coordinates, _coordinates(problem))
@@ -256,10 +256,12 @@ def _transform(kind: str, bits: int, problem: Lipschitz) -> Transform:
     return Differences(bits) if kind == "differences" else Multiscale(bits, problem.dimension)
 
 
-def grid_records(problem: Lipschitz, transform: Transform, relation: Relation, rounds_per_person: int) -> VectorRecords:
+def grid_records(
+    problem: Lipschitz, transform: Transform, relation: Relation, rounds_per_person: int, separation: int
+) -> VectorRecords:
     """The coefficients of a loss, each clipped to G times its distance."""
     norm = problem.lipschitz * problem.side * sqrt(transform.squared_norm)
-    return VectorRecords(transform.size, relation.sides, rounds_per_person, norm)
+    return VectorRecords(transform.size, relation.sides, rounds_per_person, norm, separation=separation)
 
 
 def grid_regret(problem: Lipschitz, eta: float, transform: Transform, mechanism: RunningSum, scale: float) -> float:

@@ -11,6 +11,7 @@ from tacit.algorithms.stochastic.online_to_batch.descent import (
     Subgradient,
 )
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatch
+from tacit.algorithms.stochastic.private_descent import PrivateDescent
 
 __all__ = [
     "AveragedFTRL",
@@ -21,6 +22,7 @@ __all__ = [
     "OnlineLearner",
     "OnlineToBatch",
     "Optimistic",
+    "PrivateDescent",
     "StronglyConvex",
     "Subgradient",
 ]

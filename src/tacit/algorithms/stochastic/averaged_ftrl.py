@@ -25,6 +25,7 @@ from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import RunningSum
 from tacit.problems import Convex, Problem, Stochastic
+from tacit.runtime.on_sums import separated
 from tacit.runtime.one_pass import OnePassLearner, OnePassPlan
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance, clipped_losses
@@ -66,6 +67,7 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
     privacy: float
     streams: int = 1
     unit: ClassVar[str] = "one record"
+    _separates: ClassVar[bool] = True
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of gradients, hence every model of the pass"
     theorem: ClassVar[str] = "private running sum; projections and averages are post-processing"
@@ -84,6 +86,7 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
             streams=self.streams,
             relation=self.relation,
             rounds_per_person=self.rounds_per_person,
+            separation=self.separation,
             delta=self.delta,
             numerics=self.numerics,
         )
@@ -113,7 +116,7 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
         if target.max_switches is not None and target.max_switches < problem.records - 1:
             raise PrivacyError("AveragedFTRL cannot promise a limit on switches: its average moves with every record.")
         best = cast(PrivateFTRL, PrivateFTRL.calibrate_for(_online(problem), target, eta=eta))
-        return cls(problem, best.eta, best.mechanism, best.privacy, best.streams, **target.contract)
+        return cls(problem, best.eta, best.mechanism, best.privacy, best.streams, **separated(target, best.mechanism))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Those of the learner, and a short pass whose averages must be functions of what it releases."""

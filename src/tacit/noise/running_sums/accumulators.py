@@ -28,7 +28,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -75,11 +75,13 @@ class Records(ABC):
         dimension: coordinates of a record.
         sides: contributions that a neighbour moves (`Relation.sides`).
         people: rounds in which one person may stand.
+        separation: by how many rounds these are apart at least; 1: no two of them are the same round.
     """
 
     dimension: int
     sides: int = 2
     people: int = 1
+    separation: int = field(default=1, kw_only=True)
     off: ClassVar[float] = 1.0
     """By how many steps a coordinate may be off once it is a whole number of them."""
 
@@ -87,11 +89,17 @@ class Records(ABC):
         check_dimension("Records", "dimension", self.dimension)
         check_choice("Records", "sides", self.sides, (1, 2))
         check_integer("Records", "people", self.people)
+        check_integer("Records", "separation", self.separation)
 
     @property
     def apart(self) -> int:
         """How many of a person's rounds are sure to stand in different steps of the sum, if all of them do (else 1)."""
         return self.people
+
+    @property
+    def spacing(self) -> int:
+        """By how many steps of the sum the rounds of a person are apart at least."""
+        return self.separation
 
     @property
     @abstractmethod
@@ -267,7 +275,12 @@ class SummedRecords(VectorRecords):
 
     @property
     def apart(self) -> int:
-        return 1  # all of a person's rounds may be in one sum
+        # Rounds that are less than a batch apart may all be in one sum.
+        return self.people if self.batch <= self.separation and self.separation > 1 else 1
+
+    @property
+    def spacing(self) -> int:
+        return max(1, self.separation // self.batch)  # rounds i and j >= i + b are in batches floor(b/batch) apart
 
     def each(self, rows: FloatArray, units: int, stretch: float = 1.0) -> FloatArray:
         """The vectors of the sums, one a row, before they are added up."""

@@ -9,9 +9,9 @@ is released; everything after it is post-processing. A row that moves by at most
 Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times the encoder's largest column
 norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or
 pure DP with privacy = epsilon. A person with m rounds moves m columns together: m times as far as one at most, and
-less where the columns point in different directions (`crowding`). Sensitivities may grow along the stream as long as
-they are predictable (they depend on what was released) and never fall: the noise of a step has the scale of its own
-sensitivity, and nothing already drawn is rescaled.
+less where the columns point in different directions, the more so the farther they are apart (`crowding`).
+Sensitivities may grow along the stream as long as they are predictable (they depend on what was released) and never
+fall: the noise of a step has the scale of its own sensitivity, and nothing already drawn is rescaled.
 
 On a lattice (`Grid`) records and noise are integers, the correction that correlates the noise is rounded to one, and
 every sum is a function of the integers that were released. These are w_t = n_t + v_t at step t, record plus noise. With
@@ -107,11 +107,16 @@ class RunningSum(ABC):
     def column_norm(self) -> float:
         """Largest column norm of the encoder (l2 for Gaussian, l1 for Laplace and cube noise), rounded up."""
 
-    def crowding(self, people: int) -> float:
+    def crowding(self, people: int, separation: int = 1) -> float:
         """How far a person with so many rounds moves the draws, over that many times as far as one round does.
 
         At most 1, which is what is known of any encoder; rounds of a tree next to each other share nearly all nodes.
+
+        Args:
+            people: rounds in which one person may stand.
+            separation: by how many steps these are apart at least (1: no two in one step).
         """
+        check_participation(type(self).__name__, people, separation)
         return 1.0
 
     @abstractmethod
@@ -211,6 +216,12 @@ class RunningSum(ABC):
         if self.steps == 0:
             return Pure(0.0)
         return Gaussian(privacy) if self.noise == "gaussian" else Pure(privacy)
+
+
+def check_participation(owner: str, people: int, separation: int) -> None:
+    """Refuse what is no number of rounds of a person, or no number of steps between them."""
+    check_integer(owner, "people", people)
+    check_integer(owner, "separation", separation)
 
 
 def check_mechanism(
@@ -337,7 +348,7 @@ def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
         return Grid(records, 0, 0.0, Pure(0.0), IDEALIZED)
     move = records.move(mechanism.noise)
     if mechanism.noise == "gaussian":
-        move *= mechanism.crowding(records.apart)
+        move *= mechanism.crowding(records.apart, records.spacing)
     scale = mechanism.scale(privacy, move * records.size) * ROUND_UP
     return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
 
@@ -363,7 +374,9 @@ def lattice_grid(
     if mechanism.noise != "gaussian":
         return _pure_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    column = mechanism.column_norm * mechanism.crowding(records.apart) if column_norm is None else column_norm
+    column = column_norm
+    if column is None:
+        column = mechanism.column_norm * mechanism.crowding(records.apart, records.spacing)
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.
     moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP

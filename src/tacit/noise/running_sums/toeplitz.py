@@ -18,14 +18,19 @@ lambda_i are the eigenvalues of diag(theta) - u u', u_i = sqrt(omega_i theta_i);
 in (0, 1) if the weights sum to less than 1. Partial fractions of 1 / ((1 - x) C(x)) give the decoder's coefficients
 b_k = r_0 + sum_i r_i lambda_i^k, all positive: nothing cancels.
 
-**Of the m rounds of one person the worst are the first m, moved alike**, if the encoder's coefficients fall,
-c_0 >= c_1 >= ... >= 0. Columns have non-negative inner products, so equal directions are the worst. For i < j,
-<C_i, C_j> = sum_{l <= T-j} c_l c_{l+j-i} falls in j and in j - i; the a-th and the b-th of any sorted choice of rounds
-have i_b >= b and i_b - i_a >= b - a, so every inner product is at most that of the first m columns, and so is the norm
-of the sum. It holds for every choice of rounds and moves, hence for choices that depend on what was released. If
-sensitivities grow, entries c_{t-s} are multiplied by the sensitivity of s over that of t, at most 1: non-negative
-columns with smaller entries. All of this is about rounds in different steps. Where a step adds up a batch, all of a
-person's rounds may be in it, and they are charged m times one column (`Records.apart`).
+**Of the m rounds of one person, at least b apart, the worst are 1, 1+b, ..., 1+(m-1)b, moved alike**, if the encoder's
+coefficients fall, c_0 >= c_1 >= ... >= 0. Columns have non-negative inner products, so equal directions are the worst.
+For i < j, <C_i, C_j> = sum_{l <= T-j} c_l c_{l+j-i} falls in j and in j - i. In any sorted choice of rounds the p-th
+and the q-th have i_q >= 1 + (q-1) b and i_q - i_p >= (q-p) b, so every inner product is at most that of the stated
+columns, and so is the norm of the sum. No choice has more than ceil(T/b) members. The bound holds for every choice of
+rounds and moves, hence for choices that depend on what was released. If sensitivities grow, entries c_{t-s} are
+multiplied by the sensitivity of s over that of t, at most 1: non-negative columns with smaller entries. All of
+this is about rounds in different steps. Where a step adds up a batch, all of a person's rounds may be in it, and they
+are charged m times one column (`Records.apart`).
+
+Coefficients that do not fall are charged as their falling majorant, max_{j >= l} |c_j|: its inner products are at least
+as large. Without it the formula is wrong: c = (1, 0, 1, 0) moves by 2 in its first two columns, by sqrt(5) in columns 1
+and 3.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -42,7 +48,7 @@ import numpy as np
 from tacit.accounting.curves import ROUND_UP
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.running_sums.accumulators import BufferedAccumulator, Draws, SquareRootAccumulator
-from tacit.noise.running_sums.running_sum import Grid, Rounding, RunningSum, tail_probability
+from tacit.noise.running_sums.running_sum import Grid, Rounding, RunningSum, check_participation, tail_probability
 from tacit.noise.sampler_bounds import SIGMA_ABOVE
 from tacit.validation import LARGEST_DIMENSION, FloatArray, check_integer, real_array
 
@@ -83,7 +89,7 @@ class Buffered(RunningSum):
             raise InvalidInput("The 'decays' and 'weights' of Buffered must be two lists of one length.")
         if not np.all((theta > 0) & (theta < 1)):
             raise InvalidInput(f"The 'decays' of Buffered must lie in (0, 1). Got {decays!r} instead.")
-        if not (np.all(omega > 0) and np.sum(omega) < 1):
+        if not (np.all(omega > 0) and fsum(omega) < 1):  # fsum rounds once: no sum of 1 passes for less
             raise InvalidInput(f"The 'weights' of Buffered must be positive with sum below 1. Got {weights!r} instead.")
         object.__setattr__(self, "decays", tuple(theta.tolist()))
         object.__setattr__(self, "weights", tuple(omega.tolist()))
@@ -97,20 +103,25 @@ class Buffered(RunningSum):
         squared = 1.0 + tail @ _geometric_sums(1 - theta, max(self.steps, 1) - 1) @ tail
         return float(np.sqrt(squared)) * ROUND_UP
 
-    def crowding(self, people: int) -> float:
-        """The first columns together: 1 > c_1 > c_2 > ... > 0 since the weights sum to less than 1."""
-        return falling_crowding(self._first_columns, people, self)
+    def crowding(self, people: int, separation: int = 1) -> float:
+        """The first columns at this spacing: 1 > c_1 > c_2 > ... > 0 since the weights sum to less than 1."""
+        return falling_crowding(self._spaced_columns, people, separation, self)
 
-    def _first_columns(self, count: int) -> float:
-        """The norm of the sum of the first `count` columns: windows of so many coefficients, added up."""
+    def _spaced_columns(self, count: int, spacing: int) -> float:
+        """The norm of the sum of columns 1, 1 + b, ..., 1 + (count - 1) b, b the spacing, in closed form.
+
+        r steps after column j began, the sum is sum_i omega_i S_ij theta_i^r with S_ij = sum_{a <= j} theta_i^{ab}; for
+        r = 0 the newest column counts 1 instead of sum_i omega_i.
+        """
         theta, omega = np.array(self.decays), np.array(self.weights)
-        rates = np.log1p(-(1 - theta))
-        # The first windows begin at c_0; later ones are sums of exponentials, w_i theta_i^t.
-        coefficients = np.exp(np.multiply.outer(np.arange(count), rates)) @ omega
-        coefficients[0] = 1.0
-        windows = omega * theta * -np.expm1(count * rates) / (1 - theta)
-        later = windows @ _geometric_sums(1 - theta, self.steps - count) @ windows
-        return float(np.sqrt(np.sum(np.cumsum(coefficients) ** 2) + later))
+        gaps = 1 - theta
+        rates = spacing * np.log1p(-gaps)
+        repeated = np.expm1(np.multiply.outer(np.arange(1, count + 1), rates)) / np.expm1(rates)  # S, a row for each j
+        firsts = 1 + (repeated - 1) @ omega
+        later = repeated * (omega * theta)
+        between = np.einsum("ji,ik,jk->", later[:-1], _geometric_sums(gaps, spacing - 1), later[:-1])
+        rest = later[-1] @ _geometric_sums(gaps, self.steps - 1 - (count - 1) * spacing) @ later[-1]
+        return float(np.sqrt(np.sum(firsts**2) + between + rest))
 
     @cached_property
     def _fractions(self) -> tuple[FloatArray, FloatArray]:
@@ -216,9 +227,11 @@ class SquareRoot(RunningSum):
         """The norm of all coefficients, rounded up."""
         return float(np.sqrt(np.sum(self.coefficients**2))) * ROUND_UP if self.steps else 1.0
 
-    def crowding(self, people: int) -> float:
-        """The first columns together: for falling coefficients they are the worst (see `falling_crowding`)."""
-        return falling_crowding(lambda count: _first_columns(self.coefficients, count), people, self)
+    def crowding(self, people: int, separation: int = 1) -> float:
+        """The first columns at this spacing: for falling coefficients they are the worst."""
+        return falling_crowding(
+            lambda count, spacing: spaced_columns(self.coefficients, count, spacing), people, separation, self
+        )
 
     def row_norm(self, step: int) -> float:
         """The norm of the first `step` coefficients."""
@@ -248,19 +261,22 @@ class SquareRoot(RunningSum):
         return Rounding(error, tail_probability(1, self.steps, dimension, growing=growing), exact=False, total=total)
 
 
-def falling_crowding(first_columns: Callable[[int], float], people: int, mechanism: RunningSum) -> float:
-    """Norm of the sum of the first `people` columns over `people` times that of one, rounded up.
+def falling_crowding(
+    columns: Callable[[int, int], float], people: int, separation: int, mechanism: RunningSum
+) -> float:
+    """Norm of the sum of a person's worst columns over `people` times that of one, rounded up.
 
     Args:
-        first_columns: the norm of the sum of the first columns, as many as asked for.
+        columns: the norm of the sum of the first columns, as many as asked for, at the spacing asked for.
         people: rounds in which one person may stand.
+        separation: by how many steps these are apart at least.
         mechanism: whose coefficients fall.
     """
-    people = check_integer(type(mechanism).__name__, "people", people)
-    count = min(people, mechanism.steps)
+    check_participation(type(mechanism).__name__, people, separation)
+    count = min(people, -(-mechanism.steps // separation))
     if people == 1 or count == 0 or count > _MOST:
         return 1.0
-    return min(1.0, first_columns(count) / (people * mechanism.column_norm) * _ROUND_UP)
+    return min(1.0, columns(count, separation) / (people * mechanism.column_norm) * _ROUND_UP)
 
 
 def lower_toeplitz(coefficients: FloatArray) -> FloatArray:
@@ -269,11 +285,24 @@ def lower_toeplitz(coefficients: FloatArray) -> FloatArray:
     return np.tril(coefficients[np.abs(index[:, None] - index)])
 
 
-def _first_columns(coefficients: FloatArray, count: int) -> float:
-    """The norm of the sum of the first `count` columns: windows of so many coefficients, added up."""
-    sums = np.cumsum(coefficients)
-    sums[count:] -= sums[:-count].copy()
+def spaced_columns(coefficients: FloatArray, count: int, spacing: int) -> float:
+    """The norm of the sum of columns 1, 1 + b, ..., 1 + (count - 1) b of the falling majorant of the coefficients."""
+    falling = falling_majorant(coefficients)
+    if spacing == 1:
+        sums = np.cumsum(falling)
+        sums[count:] -= sums[:-count].copy()
+    else:
+        sums = np.zeros(falling.size)
+        for first in range(0, count * spacing, spacing):
+            sums[first:] += falling[: falling.size - first]
     return float(np.sqrt(np.sum(sums**2)))
+
+
+def falling_majorant(coefficients: FloatArray) -> FloatArray:
+    """max_{j >= l} |c_j| for each l: the coefficients themselves if they fall and are not negative."""
+    if not (coefficients.size and coefficients[0] == 1.0 and np.isfinite(coefficients).all()):
+        raise PrivacyError("The coefficients of a running sum must be finite, and the first of them 1.")
+    return np.asarray(np.maximum.accumulate(np.abs(coefficients[::-1]))[::-1])
 
 
 def _geometric_sums(gaps: FloatArray, count: int) -> FloatArray:

@@ -45,17 +45,15 @@ from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
     private_minimum,
 )
 from tacit.domains import Ball
-from tacit.domains.convex_set import read_only
-from tacit.errors import PrivacyError, ProtocolError
+from tacit.errors import PrivacyError
 from tacit.losses.bent import QuadraticFormLoss, refuse_unchecked
 from tacit.losses.loss import LinkLoss, LogisticLoss, LossFamily, SmoothedHingeLoss, largest_norm
-from tacit.noise.randomness import Process, Randomness
+from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GaussianSlack
 from tacit.problems import Problem, Stochastic
-from tacit.runtime.learner import Learner
+from tacit.runtime.final_model import FinalModelLearner
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.small_instances import SmallInstance
-from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target, refuse_many_rounds
 from tacit.solvers.loss_sums import LinkSum, hull_rows
 from tacit.solvers.minimum import TRUNCATION, attainable_accuracy, truncated_norm
@@ -223,7 +221,7 @@ class ObjectivePerturbation(PrivatePlan):
             problem: domain (whose radius bounds the models to compete with), loss and number of records.
             target: the privacy to meet.
             regularisation: lambda, or "certified" (least bound on the excess risk) or "practical" (a public rule of
-                n, d, epsilon and delta that does better on data that are not the worst).
+                n, epsilon and delta that does better on data that are not the worst).
             releases: how many minimisers over the same records are released.
         """
         refuse_many_rounds("ObjectivePerturbation", target)
@@ -279,12 +277,11 @@ class ObjectivePerturbation(PrivatePlan):
         return ObjectivePerturbationLearner(self, randomness)
 
 
-class ObjectivePerturbationLearner(Learner):
+class ObjectivePerturbationLearner(FinalModelLearner):
     """Collects the records, then releases one model. Until then the decision is the origin."""
 
     plan: ObjectivePerturbation
     _state = ("_losses", "_released", "_substitutes", "_noise")
-    _any_shape = ("_released",)  # nothing, or a model
 
     def __init__(self, plan: ObjectivePerturbation, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -295,46 +292,14 @@ class ObjectivePerturbationLearner(Learner):
                 "for example tacit.losses.LogisticLoss()."
             )
         self._loss = loss
-        self._dimension = plan.problem.domain.dimension
         self._losses = LinkSum(self._dimension, loss)
         self._noise = plan.noise.source(randomness, "noise")
         self._substitutes = 0  # minimisers without the losses: none, unless the solver is broken
-        self._released: FloatArray | None = None
-        self._action = read_only(np.zeros(self._dimension))
 
-    @property
-    def model(self) -> FloatArray:
-        """The model that was released."""
-        with self._looking("model"):
-            if self._released is None:
-                raise ProtocolError(
-                    "ObjectivePerturbation has not released its model: call release() after all records."
-                )
-            return np.array(self._released)
-
-    def release(self) -> FloatArray:
-        """Minimise and release the private model: once, then the same one again. No more records can come. Atomic."""
-        with self._lock:
-            if self._process != Process.number:
-                self._admit()
-            if self._released is None:
-                self._close_last()
-                self._process = None  # one release: an interrupted one is not made again with other noise
-                self._release()
-                self._process = Process.number
-            return self.model
-
-    def _release(self) -> None:
-        self._released, substitute = private_minimum(self.plan.noise, self._losses, self._noise)
+    def _made(self) -> FloatArray:
+        model, substitute = private_minimum(self.plan.noise, self._losses, self._noise)
         self._substitutes += substitute
-        self._action = read_only(self._released)
-        self._switches += 1
-
-    def _scatter(self, content: dict[str, Any]) -> None:
-        if content["_released"] is not None:  # nothing, or a model
-            fitting(np.zeros(self._dimension), content["_released"])
-        self._released = None
-        super()._scatter(content)
+        return model
 
     def _consistent(self) -> bool:
         return self._losses.count == self._round
@@ -348,10 +313,6 @@ class ObjectivePerturbationLearner(Learner):
     def _check_many(self, records: Any) -> FloatArray:
         self._refuse_late()
         return self._loss.pack(records, self._dimension, many=True)
-
-    def _refuse_late(self) -> None:
-        if self._released is not None:
-            raise ProtocolError("ObjectivePerturbation has released its model: records cannot be added any more.")
 
     def _absorb(self, row: FloatArray) -> None:
         self._losses.add(self._shrunk(row))
@@ -385,11 +346,13 @@ def _regulariser(rule: float | str, problem: Stochastic, sigma: float, epsilon: 
         return float(rule)
     if rule == "certified":
         return sqrt(2 * (2 * n * constants.lipschitz**2 + (size * sigma) ** 2)) / largest_norm(problem.domain)
-    # Balance the noise against models whose margins reach R: the larger the signal n G/(sigma d), the larger.
-    reach = practical_reach(n, size, sigma / constants.lipschitz)
+    # The noise moves the score of a row of norm B by sigma B/lambda, whatever the number of features: that is kept to a
+    # number of log-odds that grows with the signal n G/sigma. Found on the sets of scripts/tune_descent.py.
+    score = sigma * (sqrt(d + 1.0) if pure else 1.0)
+    reach = 0.2 * sqrt(sqrt(n * constants.lipschitz / score))
     return max(
         constants.smoothness / expm1(min(epsilon / 4, 700.0)),  # beyond that it is nothing beside the others
-        size * sigma * constants.lipschitz / reach,
+        score * constants.lipschitz / reach,
         1e-5 * n * constants.lipschitz**2,  # keeps the certified distance, a multiple of n/lambda, out of sight
     )
 

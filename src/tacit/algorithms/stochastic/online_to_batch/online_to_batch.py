@@ -129,6 +129,7 @@ class OnlineToBatch(RunningSumPlan):
     norm: Norm = _EUCLIDEAN
     scheduled: bool = False
     unit: ClassVar[str] = "one record"
+    _separates: ClassVar[bool] = False
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every model of the pass, hence the final one"
     theorem: ClassVar[str] = (

@@ -1,0 +1,68 @@
+"""What learners share that collect records and release one model of them, once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.domains.convex_set import read_only
+from tacit.errors import ProtocolError
+from tacit.noise.randomness import Process, Randomness
+from tacit.problems import Stochastic
+from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
+from tacit.runtime.state import fitting
+from tacit.validation import FloatArray
+
+
+class FinalModelLearner(Learner):
+    """Collects the records, then releases one model. Until then the decision is the origin."""
+
+    _any_shape: ClassVar[tuple[str, ...]] = ("_released",)  # nothing, or a model
+
+    def __init__(self, plan: Plan, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        assert isinstance(plan.problem, Stochastic)
+        self._dimension = plan.problem.domain.dimension
+        self._released: FloatArray | None = None
+        self._action = read_only(np.zeros(self._dimension))
+
+    @property
+    def model(self) -> FloatArray:
+        """The model that was released."""
+        with self._looking("model"):
+            if self._released is None:
+                raise ProtocolError(
+                    f"{self.plan.algorithm} has not released its model: call release() after all records."
+                )
+            return np.array(self._released)
+
+    def release(self) -> FloatArray:
+        """Make and release the private model: once, then the same one again. No more records can come. Atomic."""
+        with self._lock:
+            if self._process != Process.number:
+                self._admit()
+            if self._released is None:
+                self._close_last()
+                self._process = None  # one release: an interrupted one is not made again with other noise
+                self._released = self._made()
+                self._action = read_only(self._released)
+                self._switches += 1
+                self._process = Process.number
+            return self.model
+
+    @abstractmethod
+    def _made(self) -> FloatArray:
+        """The private model of the records so far."""
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        if content["_released"] is not None:  # nothing, or a model
+            fitting(np.zeros(self._dimension), content["_released"])
+        self._released = None
+        super()._scatter(content)
+
+    def _refuse_late(self) -> None:
+        if self._released is not None:
+            raise ProtocolError(f"{self.plan.algorithm} has released its model: records cannot be added any more.")

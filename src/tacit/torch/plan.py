@@ -1,0 +1,180 @@
+"""Epochs over fixed batches, each step a noisy sum of clipped row gradients: what is public before any data.
+
+Row i of the data is in batch i mod b of every epoch, so that it stands in k steps that are b apart. The sums of clipped
+gradients are a private running sum for such rows (docs/algorithms/running-sums.md): its differences are the noisy
+gradients. With b = 1 every step is a full pass, and the noise is independent. A person with r rows moves the sums by at
+most r times as much, wherever the rows stand, by the triangle inequality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.curves import Gaussian, SamplerError
+from tacit.accounting.guarantee import REPLACE, Guarantee, Relation, as_relation
+from tacit.errors import PrivacyError
+from tacit.noise.lattice import LARGEST_LATTICE_DIMENSION
+from tacit.noise.running_sums import Buffered, best_gaussian
+from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords
+from tacit.noise.running_sums.running_sum import Grid
+from tacit.runtime.target import Target
+from tacit.validation import FloatArray, check_integer, check_positive, plain_fields, without_caches
+
+ONE_ROW = "model, loss and preprocessing of a row look at that row and at public numbers"
+PLACES = "rows have their places without a look at the data"
+
+
+@dataclass(frozen=True)
+class StepRecords(SummedRecords):
+    """Sums of rows that were quantised one by one; a person has at most one of them in each step."""
+
+    @property
+    def apart(self) -> int:
+        return self.people
+
+    @property
+    def spacing(self) -> int:
+        return self.separation
+
+
+@dataclass(frozen=True)
+class EpochPlan:
+    """A calibrated plan of `epochs` times `batches` steps.
+
+    Privacy contract: every noisy gradient, hence every parameter of every step. Enforced by the trainer: the order of
+    the rows, clipping, integers, the divisor, and that every step is released once. Assumed: model, loss and
+    preprocessing look at one row and at public numbers; with several batches, rows have their places without a look at
+    the data. Numerics: exact up to an extra epsilon that is stated. No loss is certified.
+
+    Page: docs/torch.md.
+
+    Attributes:
+        records: rows of the data, public.
+        parameters: numbers that are trained.
+        epochs: passes over the data.
+        batches: steps of a pass.
+        clip: the norm to which the gradient of a row is clipped, over all parameters.
+        mu: Gaussian privacy of the whole run.
+        rows_per_person: how many rows one person may have.
+
+    >>> plan = EpochPlan.calibrate(
+    ...     records=1257, parameters=2410, epsilon=3, delta=1e-6, epochs=20, batches=5, clip=0.5, relation="zero-out"
+    ... )
+    >>> plan.steps, round(plan.guarantee.epsilon(), 2), round(plan.error, 1)
+    (100, 3.0, 22.6)
+    """
+
+    records: int
+    parameters: int
+    epochs: int
+    batches: int
+    clip: float
+    mu: float
+    relation: Relation = REPLACE
+    delta: float = 1e-6
+    rows_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        plain_fields(self)
+        for name in ("records", "epochs", "batches", "rows_per_person"):
+            check_integer("EpochPlan", name, getattr(self, name))
+        check_integer("EpochPlan", "parameters", self.parameters, at_most=LARGEST_LATTICE_DIMENSION)
+        check_integer("EpochPlan", "batches", self.batches, at_most=self.records)
+        check_integer("EpochPlan", "records", self.records, at_most=LARGEST_SUMMED * self.batches)
+        check_positive("EpochPlan", "clip", self.clip)
+        check_positive("EpochPlan", "mu", self.mu)
+        object.__setattr__(self, "relation", as_relation("EpochPlan", self.relation))
+        _ = self.grid  # refuses what has no lattice
+
+    def __getstate__(self) -> dict[str, Any]:
+        return without_caches(self)
+
+    @classmethod
+    def calibrate(
+        cls,
+        *,
+        records: int,
+        parameters: int,
+        epsilon: float,
+        delta: float,
+        epochs: int = 40,
+        batches: int = 1,
+        clip: float = 0.5,
+        relation: Relation | str = REPLACE,
+        rows_per_person: int = 1,
+    ) -> EpochPlan:
+        """Return the plan that meets (epsilon, delta); everything in it is public."""
+        related = as_relation("EpochPlan", relation)
+        target = Target(epsilon, delta, related)
+        if delta == 0:
+            raise PrivacyError("EpochPlan needs delta > 0: its noise is Gaussian.")
+        mu = gaussian_mu(target.epsilon, target.delta)
+        for share in (1.0, 1 - 1e-9, 1 - 1e-6):
+            plan = cls(records, parameters, epochs, batches, clip, mu * share, related, delta, rows_per_person)
+            if target.met_by(plan.guarantee):
+                return plan
+        raise PrivacyError(f"EpochPlan does not meet epsilon={epsilon:g}, delta={delta:g}: take a larger delta.")
+
+    @property
+    def steps(self) -> int:
+        """Epochs times batches."""
+        return self.epochs * self.batches
+
+    @cached_property
+    def mechanism(self) -> Buffered:
+        """The running sum, made for rows that are one pass apart."""
+        return best_gaussian(self.steps, self.epochs, self.batches)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The lattice of the sums."""
+        size = -(-self.records // self.batches)
+        sides, rows = self.relation.sides, {"batch": size, "separation": self.batches}
+        facts = StepRecords(self.parameters, sides, self.epochs, float(self.clip), **rows)
+        return self.mechanism.grid(self.mu / self.rows_per_person, facts)
+
+    @property
+    def scale(self) -> float:
+        """The scale of a fresh draw, in the units of a gradient."""
+        return self.grid.scale
+
+    @property
+    def error(self) -> float:
+        """The noise of the last sum over sides times clip/mu: at least the number of epochs, whatever the mechanism."""
+        moved = self.epochs * self.mechanism.column_norm * self.mechanism.crowding(self.epochs, self.batches)
+        return moved * self.mechanism.row_norm(self.steps)
+
+    def errors(self) -> FloatArray:
+        """The standard deviation of the noise in a coordinate of the sum of gradients after each step."""
+        return self.mechanism.standard_deviations(self.scale)
+
+    @property
+    def divisor(self) -> float:
+        """Rows of a batch, by the declared number of records: what a sum of gradients is divided by."""
+        return self.records / self.batches
+
+    def learning_rate(self, momentum: float = 0.0) -> float:
+        """Return the rate of a public rule: n mu/(3 sides clip) over the steps, times 1 - momentum."""
+        reach = self.records * self.mu / (3 * self.relation.sides * self.clip)
+        return reach * (1 - momentum) / self.steps
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The privacy contract of one run."""
+        curve = self.grid.curve
+        if self.rows_per_person > 1 and isinstance(curve, SamplerError):  # the lattice is that of one row
+            curve = SamplerError(Gaussian(self.mu), curve.distance, self.rows_per_person, curve.extra, curve.exponent)
+        return Guarantee(
+            curve=curve,
+            at_delta=self.delta,
+            released="every noisy gradient, hence every parameter of every step",
+            theorem="private running sum of clipped gradients of rows that are one pass apart",
+            relation=self.relation,
+            unit="one record",
+            rounds_per_person=self.rows_per_person,
+            numerics=self.grid.numerics,
+            assumed=f"{ONE_ROW}; {PLACES}" if self.batches > 1 else ONE_ROW,
+        )
