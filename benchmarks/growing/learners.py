@@ -189,8 +189,11 @@ def points() -> Iterator[Case]:
         return learning(plan, functions, played)
 
     def passing(bits: int, rounds: int, played: int) -> Work:
-        problem = tacit.StochasticLipschitz(horizon=rounds)
-        online = tacit.algorithms.LipschitzGrid.calibrate(tacit.Lipschitz(horizon=rounds), **TARGET, bits=bits)
+        problem, world = (
+            tacit.StochasticLipschitz(horizon=rounds),
+            tacit.Lipschitz(horizon=rounds, adversary="stochastic"),
+        )
+        online = tacit.algorithms.LipschitzGrid.calibrate(world, **TARGET, bits=bits)
         return learning(tacit.algorithms.LipschitzOnePass(problem, online), functions, played)
 
     for name, make in (("LipschitzGrid", grid), ("LipschitzOnePass", passing)):
