@@ -7,10 +7,10 @@ public rule; features are divided by the largest pixel, which is public.
 import sys
 from tempfile import TemporaryDirectory
 
+import torch
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-import torch
 from tacit.accounting.ledger import Ledger
 from tacit.noise.randomness import Randomness
 from tacit.torch import EpochPlan, PrivateTrainer

@@ -90,7 +90,7 @@ def table() -> str:
     shown_feedback = ""
     for feedback, adversary, problem, size, epsilon in rows():
         if feedback != shown_feedback:
-            head = "| losses | size | T | epsilon | choose | certified | typical | next best | floor |"
+            head = "| losses | size | T | epsilon | choose | certified | typical | next best | lower bound |"
             lines += [f"\n**You see {feedback}**\n", head, "|---|---|---|---|---|---|---|---|---|"]
             shown_feedback = feedback
         choice = tacit.plan(problem, epsilon=epsilon, delta=DELTA)

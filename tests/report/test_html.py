@@ -125,7 +125,7 @@ def test_a_wrong_number_would_be_noticed(text, results):
 
 
 def test_nearly_no_privacy_is_named_and_no_missing_horizon_is_shown(text):
-    assert "10,000 (nearly not private)" in text
+    assert "10,000 (without privacy)" in text
     assert "horizon=None" not in text
 
 

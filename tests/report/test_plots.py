@@ -64,7 +64,7 @@ def test_regret_by_epsilon_shows_one_line_for_each_horizon(summaries, drawn):
     [(figure, _)] = drawn
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels[:2] == ["64 rounds", "256 rounds"]
-    assert "nearly not private, measured" in labels
+    assert "without privacy, measured" in labels
 
 
 def test_lines_are_told_apart_without_colour():

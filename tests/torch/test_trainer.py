@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("torch.nn")  # this folder has the same name, and no such module
 import torch
+
 from tacit.accounting.ledger import Ledger
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError, StoreError
 from tacit.noise.randomness import Randomness

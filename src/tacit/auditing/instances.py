@@ -265,6 +265,7 @@ def _advised(problem: Policies) -> Alphabet:
     return Alphabet(tuple((advice, row) for row in rows for advice in product((0, 1), repeat=2)), None)
 
 
+@extremes.register
 def _requests(problem: ContextualArms) -> Alphabet:
     """Features along axes and between them, as long as allowed and longer, each with both extreme losses."""
     d, (low, high) = problem.dimension, problem.loss_range

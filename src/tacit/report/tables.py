@@ -19,7 +19,7 @@ from tacit.validation import check_all
 
 NOT_PRIVATE = 1000.0
 """From this epsilon on a plan stands for no privacy at all: its noise is far below its learning rate's loss."""
-NEARLY = "nearly not private"
+NEARLY = "without privacy"
 
 
 @dataclass(frozen=True)
