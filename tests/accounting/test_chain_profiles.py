@@ -248,6 +248,8 @@ def test_more_rounds_and_more_draws_never_leak_less():
     caps = [CappedChain(base, cap).epsilon(1e-6) for cap in (0, 1, 5, 20, 50, 299)]
     assert all(a <= b * (1 + 1e-12) for a, b in pairwise(caps))
     assert caps[-1] == pytest.approx(base.epsilon(1e-6), rel=1e-3)
+    short = chain(0.02, 0.05, 3, 30)
+    assert CappedChain(short, short.decisions).profile == short.profile  # no limit
     two = chain(0.02, 0.05, 3, 900, reference=0.1)
     assert base.epsilon(1e-6) < two.epsilon(1e-6) < 0.97 * renyi_only(two)
     lengths = [chain(0.02, 0.05, 3, rounds).epsilon(1e-6) for rounds in (6, 30, 39, 42, 300, 3000)]

@@ -184,8 +184,9 @@ class CappedChain(Curve):
 
     @cached_property
     def profile(self) -> ChainProfile | None:
-        """The chain's walk, which ends at the cap."""
-        return None if self.chain.profile is None else replace(self.chain.profile, cap=self._draws.count)
+        """The chain's walk, which ends at the cap, if tosses are left there."""
+        free = self.chain.profile
+        return free if free is None or self.cap >= self.chain.decisions else replace(free, cap=self.cap)
 
     @property
     def _draws(self) -> Repeated:

@@ -29,7 +29,6 @@ from math import ceil, exp, log, sqrt
 import mpmath as mp
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from tacit.verification.facts import NotVerifiable
 from tacit.verification.leaks import BestOf, Leak, PureLeak, Real, RenyiLeak, solved
@@ -85,17 +84,42 @@ def binomial(count: int, chance: float, tail: float) -> Counts:
 
 
 def binomial_chances(counts: NDArray[np.int64], ups: NDArray[np.int64], chance: float) -> Floats:
-    """P[ups_j of counts_i coins fall] as a matrix (or of ups of the same shape), never too small."""
+    """P[ups_j of counts_i coins fall] as a matrix (or of ups of the same shape), never too small.
+
+    By Loader's formula (2000, "Fast and accurate computation of binomial probabilities"), in which the large
+    logarithms of factorials have cancelled: ln P = S(n) - S(k) - S(n-k) - D(k, np) - D(n-k, nq), S of `_stirling`.
+    """
     if chance == 1:
         return np.asarray(ups == counts[:, None], dtype=np.float64)
     n = counts[:, None].astype(np.float64)
     k = (ups if ups.ndim == 2 else ups[None, :]).astype(np.float64)
     inside = (k >= 0) & (k <= n)
     k = np.clip(k, 0, n)
-    logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + k * log(chance) + (n - k) * np.log1p(-chance)
-    largest = float(counts.max()) + 2
-    slack = 1e-15 * (4 * largest * log(largest) + largest * abs(log(chance)) + largest * abs(log(1 - chance)))
-    return np.where(inside, np.exp(logs + slack), 0.0)
+    (fallen, lost), (rest, other) = _deviance(k, n * chance), _deviance(n - k, n * (1 - chance))
+    logs = _stirling(n) - _stirling(k) - _stirling(n - k) - fallen - rest
+    return np.where(inside, np.exp(logs + lost + other + 1e-14), 0.0)
+
+
+def _deviance(found: Floats, mean: Floats) -> tuple[Floats, Floats]:
+    """D(k, m) = k ln(k/m) + m - k >= 0, and what rounding may have taken or added."""
+    apart = (found - mean) / np.maximum(mean, 1e-300)
+    logs = found * np.log1p(np.maximum(apart, -1 + 1e-16))
+    return logs - (found - mean), 1e-15 * (np.abs(logs) + np.abs(found - mean))
+
+
+# ln k! - (k ln k - k) for small k; for others Stirling's series, whose next term is below 1e-16.
+_SMALL_FACTORIALS = np.array([float(mp.loggamma(k + 1) - (k * mp.log(k) - k if k else 0)) for k in range(32)])
+
+
+def _stirling(k: Floats) -> Floats:
+    """Ln k! - (k ln k - k)."""
+    large = np.maximum(k, 32.0)
+    inverse = 1 / large
+    series = inverse * (1 / 12 - inverse**2 * (1 / 360 - inverse**2 * (1 / 1260 - inverse**2 / 1680)))
+    found: Floats = np.where(
+        k < 32, _SMALL_FACTORIALS[np.minimum(k, 31.0).astype(np.int64)], np.log(2 * np.pi * large) / 2 + series
+    )
+    return found
 
 
 class Walk:
@@ -191,6 +215,22 @@ class Profile:
         total[_CELLS:-_CELLS] = found * _ROUNDING
         return self._with(total)
 
+    def drawn_at(self, epsilon: float) -> float:
+        """One draw more at this epsilon, which need not be a place: both arguments pass places at the same t."""
+        right = int(np.searchsorted(self._places, epsilon))
+        if right <= _CELLS:
+            return float(-np.expm1(epsilon))
+        if right >= len(self._places) - _CELLS:
+            return 0.0
+        # From t = start on, V(eps - t) runs along [at - 1, at] and V(eps - t + r) as far right as K.
+        at = right - np.arange(_CELLS + 1)
+        start = epsilon - self._places[right] + np.arange(_CELLS + 1) * self._step
+        near, far = (
+            (self._values[ends - 1], self._values[np.minimum(ends, len(self._values) - 1)])
+            for ends in (at, at + _CELLS)
+        )
+        return float(self._largest(start, near, far).max()) * _ROUNDING
+
     def __call__(self, epsilon: float) -> float:
         """On the chord."""
         if epsilon <= self._places[0]:
@@ -208,23 +248,23 @@ class Profile:
         made._width, made._step, made._places, made._values = self._width, self._step, self._places, values
         return made
 
-    def _largest(self, start: float, near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> Floats:
-        """The largest over t in [start, start + r/K], of chords whose left and right values are given."""
+    def _largest(self, start: float | Floats, near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> Floats:
+        """The largest over t in [start, start + r/K] and [0, r], of chords whose left and right values are given."""
         fall, other = np.maximum(near[0] - near[1], 0.0), np.maximum(far[0] - far[1], 0.0)
         # With v = e^{t - start} both chords are A - F/v; the sum is a constant less e^{start-r} (A - A') v and less
         # (F - e^{-r} F')/v, over 1 - e^{-r}.
-        unit, end = -np.expm1(-self._step), start + self._step
+        unit = -np.expm1(-self._step)
+        least, most = np.maximum(start, 0.0), np.minimum(start + self._step, self._width)
         rising = np.exp(start - self._width) * (near[1] - far[1] + (fall - other) / unit)
         falling = (fall - np.exp(-self._width) * other) / unit
         with np.errstate(divide="ignore", invalid="ignore"):
-            best = np.nan_to_num(start + np.log(falling / rising) / 2, nan=end, posinf=end, neginf=start)
-        best = np.clip(best, start, end)
+            best = np.nan_to_num(start + np.log(falling / rising) / 2, nan=np.inf)
         found = np.zeros_like(fall)
-        for t in (np.full_like(fall, start), best, np.full_like(fall, end)):
+        for t in (least, np.clip(best, least, most), most):
             found = np.maximum(found, self._at(t, start, near, far))
         return found
 
-    def _at(self, t: Floats, start: float, near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> Floats:
+    def _at(self, t: Floats, start: float | Floats, near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> Floats:
         """p_t V(eps - t) + (1 - p_t) V(eps - t + r): sums of positive terms."""
         share = np.clip(np.expm1(start - t) / np.expm1(-self._step), 0.0, 1.0)  # 0 at the right end of both chords
         up = np.clip(np.expm1(t - self._width) / np.expm1(-self._width), 0.0, 1.0)
@@ -255,14 +295,16 @@ class FewLeak:
             profile = profile.mixed(reference)
         for _ in range(tosses - 1):
             profile = profile.mixed(chance)
-        self._kept, self._drawn, self._vertices = profile, profile.drawn(), vertices
+        self._kept, self._vertices = profile, vertices
 
     def delta(self, epsilon: Real) -> Real:
         """At the worst vertex."""
         at = float(epsilon)
         if not self._vertices:
-            return mp.mpf(self._drawn(at))
-        found = [q * self._kept(at - keep) + (1 - q) * self._drawn(at - lose) for q, keep, lose in self._vertices]
+            return mp.mpf(self._kept.drawn_at(at))
+        found = [
+            q * self._kept(at - keep) + (1 - q) * self._kept.drawn_at(at - lose) for q, keep, lose in self._vertices
+        ]
         return mp.mpf(min(1.0, max(found) * _ROUNDING))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
@@ -332,7 +374,8 @@ class Chain:
             found += [_WalkLeak(self, delta, epsilon)] if walked else []
         except TooLong:
             sharp = False
-        few = self.tosses <= _FEW and self.cap is None and (self.rounds == 1 or not self.moved)
+        capped = self.cap is not None and self.cap < self.tosses
+        few = self.tosses <= _FEW and not capped and (self.rounds == 1 or not self.moved)
         found += [self._few()] if delta > 0 and few else []
         return BestOf(tuple(found), sharp=delta == 0 or sharp)
 

@@ -126,8 +126,12 @@ def objective_perturbation(contract: Facts) -> Leak:
     if parameters.flag("pure"):
         return _pure(contract, move, growth, count)
     dimension, cover = _cover(contract, sigma, ridge)
+    return _sampled(_covered(contract, move, growth, cover), dimension, count)
+
+
+def _sampled(ideal: Leak, dimension: int, count: int) -> Leak:
+    """The same, drawn in integers."""
     distance, extra, exponent = draw_errors(4 * dimension)
-    ideal = _covered(contract, move, growth, cover)
     return SampledLeak(ideal, count * (distance + _TRUNCATION + dimension * _FAR), count * extra, count * exponent)
 
 
@@ -141,18 +145,23 @@ def _covered(contract: Facts, move: Real, growth: Real, cover: Real) -> Leak:
     return BestOf((plain, *linked), sharp=count == 1)
 
 
-def lattice_extra(contract: Facts, leak: Leak) -> Real:
-    """What integers add to epsilon: as against noise that covers the accuracy of minimisers alone."""
-    parameters = contract.part("parameters")
-    steep, bent = _constants(contract.part("problem").part("loss"))
-    move, growth = (
-        steep / mp.mpf(parameters.positive("noise_scale")),
-        bent / mp.mpf(parameters.positive("regularisation")),
+def lattice_extra(contract: Facts) -> Real:
+    """What integers add to epsilon, as against noise that covers the accuracy of minimisers alone.
+
+    By the table, in closed form: a difference of two sums of chords would lose its digits.
+    """
+    parameters, loss = contract.part("parameters"), contract.part("problem").part("loss")
+    sigma, ridge = mp.mpf(parameters.positive("noise_scale")), mp.mpf(parameters.positive("regularisation"))
+    (steep, bent), count = _constants(loss), parameters.integer("releases", at_least=1)
+    dimension, cover = _cover(contract, sigma, ridge)
+    least = 2 * mp.mpf(parameters.positive("accuracy")) / mp.mpf(parameters.positive("protection"))
+    integers, ideal = (
+        _alternatives(loss.text("kind"), sides(contract), steep / sigma, bent / ridge, mu, count)
+        for mu in (cover, least)
     )
-    cover = 2 * mp.mpf(parameters.positive("accuracy")) / mp.mpf(parameters.positive("protection"))
     delta, epsilon = mp.mpf(contract.number("delta")), mp.mpf(contract.number("epsilon"))
-    ideal = _covered(contract, move, growth, cover).epsilon(delta, epsilon)
-    return max(leak.epsilon(delta, epsilon) - ideal, mp.mpf(0))
+    with_integers = _sampled(integers, dimension, count).epsilon(delta, epsilon)
+    return max(with_integers - ideal.epsilon(delta, epsilon), mp.mpf(0))
 
 
 @dataclass(frozen=True, eq=False)

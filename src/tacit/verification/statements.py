@@ -14,7 +14,7 @@ from typing import Any
 import mpmath as mp
 
 from tacit.errors import InvalidInput
-from tacit.verification.facts import Facts, NotVerifiable, check_agreement, contradiction
+from tacit.verification.facts import Facts, NotVerifiable, check_agreement, contradiction, people
 from tacit.verification.leaks import GaussianLeak, Leak, Real, WeightedLeak
 from tacit.verification.minimisers import lattice_extra
 from tacit.verification.schema import check_schema
@@ -174,12 +174,12 @@ def _notion(contract: Facts, first: Facts, leak: Leak) -> str:
 def _extra(contract: Facts, leak: Leak) -> tuple[Real, Real]:
     """Between which numbers the extra epsilon must lie: 0 is exact, infinity idealized."""
     match statement_of(contract).numerics:
-        case "draws" if isinstance(leak, GaussianLeak):  # of integers, to the digit
-            return leak.extra, leak.extra
+        case "draws" if isinstance(leak, GaussianLeak):  # of integers, to the digit; plans may count rounds beyond T
+            return leak.extra, leak.extra * contract.integer("rounds_per_person") / people(contract)
         case "weights" if isinstance(leak, WeightedLeak):  # a difference of two accounts knows it to a factor of two
             return leak.extra / 2, leak.extra * 2
         case "minimisers" if contract.part("parameters").content("pure") is not True:
-            extra = lattice_extra(contract, leak)
+            extra = lattice_extra(contract)
             return extra / 2, extra * 2 + _UNKNOWN
         case "idealized" | "minimisers":
             return mp.inf, mp.inf

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import exp
 from typing import Any
 
 import mpmath as mp
@@ -29,6 +30,8 @@ _DIGITS = 1e-6  # relative: so far two accountants may round apart
 _COARSER, _FINER = 0.02, 1e-4
 # Where delta is as small as this, walks in float64 differ by so much either way.
 _TINY, _TINY_DIGITS, _TINY_COARSER = 1e-20, 0.01, 0.1
+# What probabilities in float64 may lose in all: where e^epsilon of it is delta, walks are of no use to a plan.
+_LOST = 1e-14
 _REPLAYED = "the noise can be replayed by whoever knows the seed."
 YES, NO, NOT_YET, NOT_PRIVATE = "yes", "no", "not verifiable yet", "not private"
 EXIT_CODES = {YES: 0, NO: 1, NOT_YET: 2, NOT_PRIVATE: 3}
@@ -152,7 +155,7 @@ class _Account:
             if close or not all(leak.sharp for leak in refused):
                 raise NotVerifiable(f"the independent accountant proves only epsilon={best:.6g} {_at(delta)}.")
             raise Differs(f"the contract states epsilon={stated:.6g} {_at(delta)}; recomputed: {best:.6g}.")
-        coarser = _COARSER if delta == 0 or delta >= _TINY else _TINY_COARSER
+        coarser = _COARSER if delta == 0 or delta >= max(_TINY, _LOST * exp(min(stated, 700.0))) else _TINY_COARSER
         less = [mp.mpf(stated) / (1 + mp.mpf(_FINER if isinstance(leak, PureLeak) else coarser)) for leak in leaks]
         weak = any(leak.delta(epsilon) <= mp.mpf(delta) for leak, epsilon in zip(leaks, less, strict=True))
         if stated and weak and not self._crowded:

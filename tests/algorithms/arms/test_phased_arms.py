@@ -24,8 +24,8 @@ def calibrated(n: int = 20, horizon: int = 100_000, epsilon: float = 1.0, delta:
 
 
 def close(plan: PhasedArms, certified: float) -> bool:
-    """Finer grids certify up to 2% less."""
-    return bool(0.965 * certified <= float(plan.regret_bound) <= certified)
+    """Finer grids certify up to 1% less."""
+    return bool(0.985 * certified <= float(plan.regret_bound) <= certified)
 
 
 def test_certified_regret() -> None:
@@ -37,9 +37,9 @@ def test_certified_regret() -> None:
 
 
 TABLE = {
-    (5, 10**4, 0.1): 1227, (5, 10**4, 1.0): 643, (5, 10**6, 0.1): 6486, (5, 10**6, 1.0): 6205,
-    (20, 10**5, 0.1): 6980, (20, 10**6, 0.1): 15362, (20, 10**6, 1.0): 13885,
-    (100, 10**5, 1.0): 10654, (100, 10**6, 0.1): 43389, (100, 10**6, 1.0): 32389,
+    (5, 10**4, 0.1): 1180, (5, 10**4, 1.0): 622, (5, 10**6, 0.1): 6283, (5, 10**6, 1.0): 6066,
+    (20, 10**5, 0.1): 6807, (20, 10**6, 0.1): 14898, (20, 10**6, 1.0): 13524,
+    (100, 10**5, 1.0): 10236, (100, 10**6, 0.1): 41724, (100, 10**6, 1.0): 31374,
 }  # fmt: skip
 
 
@@ -50,8 +50,8 @@ def test_the_whole_table(cell: tuple[int, int, float]) -> None:
 
 
 def test_gaussian_noise_and_several_rounds_per_person() -> None:
-    assert close(calibrated(noise="gaussian"), 4694)
-    assert close(calibrated(rounds_per_person=10), 6980)
+    assert close(calibrated(noise="gaussian"), 4572)
+    assert close(calibrated(rounds_per_person=10), 6807)
     assert float(calibrated(relation=ZERO_OUT).regret_bound) == float(calibrated().regret_bound)
     middle = calibrated(relation=ZERO_OUT, missing=0.5)
     assert float(middle.regret_bound) < float(calibrated().regret_bound)

@@ -106,7 +106,7 @@ def test_the_contract_is_exact_and_says_what_the_lattice_costs():
     )
     assert 2 * plan.accuracy / plan.protection == pytest.approx(0.005915, abs=5e-7)
     assert plan.noise.shift == pytest.approx(0.005921, abs=5e-7)
-    assert plan.guarantee.numerics == "exact up to an extra epsilon of 7.5e-07"
+    assert plan.guarantee.numerics == "exact up to an extra epsilon of 8e-07"
     assert plan.guarantee.epsilon() <= 1.0 * (1 + 1e-9)
     assert ideal.guarantee.numerics == IDEALIZED
     assert calibrated(delta=0.0).guarantee.numerics == IDEALIZED  # a coupling would cost a delta

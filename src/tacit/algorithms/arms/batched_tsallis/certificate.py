@@ -77,7 +77,8 @@ class BatchLoss(StepCost):
     def _baseline(self, eta: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A p^q and the baseline c(p), which rises with p."""
         scale = np.maximum(self.power / (eta * (1 - self.power)) * p**self.power, 1e-300)
-        c = np.minimum(0.5 - self.lowered / scale, self.kappa * scale - self.release.overshoot)
+        with np.errstate(over="ignore"):  # minus infinity is below the least baseline too
+            c = np.minimum(0.5 - self.lowered / scale, self.kappa * scale - self.release.overshoot)
         return scale, np.maximum(c, -self.release.overshoot)
 
     def _deepest(self, eta: float, low: FloatArray, high: FloatArray) -> float:
