@@ -62,6 +62,35 @@ def test_the_second_accountant_agrees(promise):
         tacit.verify(contract | {"more": 1})
 
 
+@pytest.mark.parametrize("promise", [Promise(1.0, 1e-6, 5), Promise(1.0, 1e-6, 31)])
+@pytest.mark.parametrize(
+    "altered",
+    [
+        {"assumed": []},
+        {"assumed": ["nothing"]},
+        {"randomness": "a die"},
+        {"numerics": "exact up to an extra epsilon of 0"},
+        {"numerics": "exact up to an extra epsilon of 9e-99"},
+        {"numerics": "exact up to an extra epsilon of nan"},
+    ],
+    ids=str,
+)
+def test_no_word_of_a_contract_is_altered_unnoticed(promise, altered):
+    assert tacit.verify(promise.contract("home", "people") | altered).answer == "no"
+
+
+def test_a_coarser_lattice_does_not_make_epsilon_smaller():
+    """With one step in a score, the same rate would cost 65,536 times less; the program has 65,536 steps."""
+    promise = Promise(1.0, 0.0, 5)
+    contract = json.loads(json.dumps(promise.contract("home", "people")))
+    contract["noise"] |= {"units": 1, "lattice": 1}
+    contract["epsilon"] /= LATTICE
+    for point in contract["curve"]:
+        point["epsilon"] = max(contract["epsilon"] - point["delta"], 0.0)
+    with pytest.raises(InvalidInput, match="lattice"):
+        tacit.verify(contract)
+
+
 def test_what_no_noise_keeps_is_refused():
     with pytest.raises(PrivacyError, match="No noise"):
         _ = Promise(1e-9, 0.0, 31).law

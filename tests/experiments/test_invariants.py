@@ -13,6 +13,7 @@ from experiments.world import DAY, World, arm, pid, replies
 from tacit.errors import InvalidInput, StoreError
 from tacit.experiments import closing, experiments, results
 from tacit.experiments.contract import LATTICE
+from tacit.experiments.experiments import Experiments
 from tacit.experiments.policy import Policy, seconds
 from tacit.experiments.replies import Replies
 from tacit.store import engines
@@ -179,6 +180,78 @@ def test_a_clock_that_goes_back_stops_everything_but_decisions(world):
     world.experiments.tick()
 
 
+def test_what_stops_can_be_stopped_whatever_the_clock_says(world):
+    policy = world.started()
+    world.experiments.reply("home", replies(policy, range(40)))
+    world.time += DAY / 2
+    world.experiments.tick()
+    world.time -= 0.6 * DAY
+    world.experiments.kill("home", "video")
+    assert world.experiments.kills("home")["killed"] == ["video"]
+    world.experiments.change_arms("home", add=["audio"])
+    world.experiments.stop("home")
+    stopped = world.experiments.policy("home")
+    assert (stopped["version"], stopped["counting"], stopped["serve_from"]) == (2, False, policy["serve_from"])
+    with pytest.raises(StoreError, match="clock went back"):
+        world.experiments.start("home")
+    world.time += 2.2 * DAY
+    assert world.experiments.tick()["released"] == 1
+    with world.store.database.reading() as transaction:
+        owner = experiments.records.experiment(transaction, "home")
+        versions = experiments.records.versions(transaction, owner.number)
+        chain = experiments.records.releases(transaction, owner.number)
+    assert results.collected(owner, versions, chain).used.tolist() == [[True, True, False, False]]
+
+
+def test_rows_are_deleted_in_time_although_the_clock_is_wrong(world):
+    policy = world.started()
+    world.experiments.reply("home", replies(policy, range(10)))
+    world.time = seconds(policy["close_at"]) + 10 * DAY
+    world.experiments._replies.time()  # a clock that was wrong once
+    world.time -= 10 * DAY
+    for later, windows in ((0, 1), (3599, 1), (3600, 0)):
+        world.time = seconds(policy["close_at"]) + later
+        with pytest.raises(StoreError, match="clock went back"):
+            world.experiments.tick()
+        assert len(world.experiments._replies.windows()) == windows
+
+
+def test_rows_are_deleted_in_time_although_their_store_is_lost(world, tmp_path):
+    policy = world.started()
+    world.experiments.reply("home", replies(policy, range(10)))
+    with tacit.Store(tmp_path / "another.db") as store:
+        private = {"replies": tmp_path / "decisions.db.replies", "key": tmp_path / "decisions.db.key"}
+        with world.opened(store, **private) as left:
+            world.time += 3601
+            left.tick()
+            assert left._replies.windows() == {}
+
+
+def test_what_fails_for_one_experiment_does_not_stop_others(world, monkeypatch):
+    """An error of any kind: rows are deleted, and the next experiment is opened, all the same."""
+    world.store.ledger("others", epsilon=1.0, renews="monthly")
+    world.started("aaa", ledger="others")
+    world.started("zzz")
+    made = Experiments._turn
+
+    def fails(self, name):
+        if name == "aaa":
+            raise FloatingPointError("no number")
+        return made(self, name)
+
+    monkeypatch.setattr(Experiments, "_turn", fails)
+    world.experiments._replies.open("ab" * 16, world.time)
+    with pytest.raises(FloatingPointError):
+        world.move(1.1)
+    assert world.experiments.policy("zzz")["version"] == 2
+    assert "ab" * 16 not in world.experiments._replies.windows()
+
+
+def test_replies_have_a_database_of_their_own(world, tmp_path):
+    with pytest.raises(InvalidInput, match="of their own"):
+        world.opened(replies=tmp_path / "decisions.db")
+
+
 @pytest.mark.attack(rows.RELEASED)
 def test_one_release_for_a_salt_and_the_same_rows_give_the_same_one(world, tmp_path):
     policy = world.started()
@@ -262,6 +335,15 @@ def test_an_older_copy_stops_and_a_restore_charges_again(world, tmp_path):
     assert [version["state"] for version in found["versions"]] == ["released", "void", "not counted"]
     assert not world.experiments.policy("home")["counting"]
     assert world.experiments._replies.windows() == {}
+
+
+def test_an_older_copy_starts_nothing(world):
+    world.started()
+    world.experiments.stop("home")
+    world.experiments._witness.add("cd" * 16, "the digest of a release that the newest copy made")
+    with pytest.raises(StoreError, match="older copy was put back"):
+        world.experiments.start("home")
+    assert world.experiments.describe("home")["state"] == "frozen"
 
 
 def test_counting_if_and_only_if_charged(world):

@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.accounting.ledger import now as calendar
 from tacit.algorithms.arms.versions import policy as cumulative
-from tacit.errors import Conflict, InvalidInput, PrivacyError, StoreError, TacitError
+from tacit.errors import Conflict, InvalidInput, PrivacyError, StoreError
 from tacit.experiments import closing, records, results
 from tacit.experiments.contract import LATTICE, Promise
 from tacit.experiments.design import Design, check_arms, check_min_share
@@ -102,6 +102,8 @@ class Experiments:
                 f"Experiments of a store in PostgreSQL need {' and '.join(missing)}: an address and two file names."
             )
         beside = {name: place or f"{file}.{name}" for name, place in places.items()}
+        if file is not None and "://" not in str(beside["replies"]) and Path(beside["replies"]).resolve() == file:
+            raise InvalidInput("Replies need a database of their own: the store's is kept in backups.")
         self._key = read_key(Path(beside["key"]))
         self._replies = Replies(beside["replies"], self._key, timeout, clock)
         self._witness = Witness(Path(beside["witness"]))
@@ -150,6 +152,7 @@ class Experiments:
 
     def start(self, name: str, who: str = "") -> None:
         """Start a draft, or go on with an experiment that is frozen: the month is charged unless it was before."""
+        self.check_witness()
         now, ledger = self._time(), self._ledger(name)
         with self._database.writing() as transaction:
             owner = records.experiment(transaction, name, lock=True)
@@ -170,7 +173,7 @@ class Experiments:
             end: whether it ends for good.
             promote: the arm that everybody gets when it has ended (None: the default arm).
         """
-        now = self._time()
+        now = self._now()  # whatever the clock did: what stops can always be stopped
         with self._database.writing() as transaction:
             owner = records.experiment(transaction, name, lock=True)
             if owner.state == ENDED or (owner.state != RUNNING and not end):
@@ -188,16 +191,18 @@ class Experiments:
 
     def kill(self, name: str, arm: str, who: str = "") -> None:
         """Take an arm away at once: SDKs give its people the default arm within seconds. It costs no privacy."""
-        now = self._time()
+        now = self._now()
         with self._database.writing() as transaction:
             owner = records.experiment(transaction, name, lock=True)
+            last = records.newest(transaction, owner.number)
             place = owner.place(arm)
             if place == owner.default:
                 raise InvalidInput("The default arm cannot be killed: everybody without another arm gets it.")
             if owner.arms[place].killed_at is None:
                 transaction.run(
                     "UPDATE tacit_experiment_arms SET killed_at = :now WHERE experiment = :number AND place = :place",
-                    now=now,
+                    # not before the version that is served, also where the clock went back
+                    now=now if last is None else max(now, last.policy.serve_from),
                     number=owner.number,
                     place=place,
                 )
@@ -221,7 +226,7 @@ class Experiments:
             remove: names of arms that leave.
             min_share: the least share of every arm from now on (None: as before).
         """
-        now = self._time()
+        now = self._now()
         with self._database.writing() as transaction:
             owner = records.experiment(transaction, name, lock=True)
             if owner.state == ENDED:
@@ -279,28 +284,30 @@ class Experiments:
         end. Give how many versions were released, void and opened.
         """
         done = {RELEASED: 0, VOID: 0, "opened": 0}
-        failures: list[TacitError] = []
+        failures: list[Exception] = []
+        with self._database.reading() as transaction:
+            unused = transaction.row("SELECT 1 FROM tacit_versions") is None
         try:
             self.check_witness()
+            now = self._now() if unused else self._time()
         except StoreError:  # nothing may be released, and nothing is kept for longer than it may be
-            self._replies.purge_until(self._now() - closing.PATIENCE)
+            self._replies.purge_until(self._replies.earlier() - closing.PATIENCE)
             raise
-        with self._database.reading() as transaction:
-            if transaction.row("SELECT 1 FROM tacit_versions") is None:
-                return done
-        now = self._time()
+        if unused:  # there may be windows all the same: of a store that was lost
+            self._sweep(now)
+            return done
         with self._database.reading() as transaction:
             owners = {owner.number: owner for owner in records.experiments(transaction)}
             due = [version for version in records.unreleased(transaction) if version.close_at <= now]
         for version in due:
             try:
                 done[self._close(owners[version.experiment], version, now)] += 1
-            except TacitError as error:
+            except Exception as error:
                 failures.append(error)
         for owner in owners.values():
             try:
                 done["opened"] += self._turn(owner.name)
-            except TacitError as error:
+            except Exception as error:
                 failures.append(error)
         self._sweep(now)
         if failures:
@@ -375,7 +382,9 @@ class Experiments:
         served = np.asarray(
             self._shares(transaction, owner, versions, chain, now, counting) if shares is None else shares
         )
-        begin = now if last is None or not counting else max(now, last.serve_from)
+        begin = now if last is None else max(now, last.serve_from)
+        if counting and period_of(begin) != period_of(now):
+            raise StoreError("The version that is served began in a later month by the clock: nothing was opened.")
         end = until or (begin + design.serving if owner.state == RUNNING else FOREVER)
         used = {version.salt for version in results.public_set(versions, begin)}
         heads = [release.head for release in chain if release.salt in used]
@@ -440,7 +449,9 @@ class Experiments:
             raise StoreError("The clocks of the service and of its database are in two months: nothing was opened.")
         guarantee = Promise.of(owner.design).guarantee
         run = f"experiment {owner.number} {owner.incarnation} {period}"
-        epoch, _ = ledger.charge(transaction, f"experiment {owner.name}, {period}", guarantee, run)
+        epoch, charged = ledger.charge(transaction, f"experiment {owner.name}, {period}", guarantee, run)
+        if charged not in ("", period):
+            raise StoreError("A month ended while it was charged: nothing was opened.")
         return ledger, epoch
 
     # What SDKs ask for

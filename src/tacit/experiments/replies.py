@@ -96,6 +96,10 @@ class Replies:
         with self._database.reading() as transaction:
             return self.now(transaction)
 
+    def earlier(self) -> float:
+        """Read the earlier one of the database's clock and this process's: what is over by it is over."""
+        return self.clock() if self._clock is not None else min(self.clock(), time.time())
+
     def time(self) -> float:
         """Read the clock, and move the newest time that was ever seen; a clock that went back stops whoever asks."""
         with self._database.writing() as transaction:

@@ -508,6 +508,8 @@ async def ticking(parts: Parts, experiments: Experiments | None) -> AsyncIterato
                 await parts.work.do(experiments.tick)
             except TacitError as error:
                 LOG.error("%s", error)
+            except Exception as error:  # whatever it is: rows that are overdue are deleted by the next tick
+                LOG.error("A tick of experiments failed (%s).", type(error).__name__)
 
     running = None if experiments is None else asyncio.create_task(tick())
     try:

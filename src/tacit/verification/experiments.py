@@ -14,7 +14,7 @@ import mpmath as mp
 from tacit.verification.facts import Facts, contradiction
 from tacit.verification.leaks import GaussianLeak, Leak, PureLeak
 from tacit.verification.schema import check_schema
-from tacit.verification.statements import Differs
+from tacit.verification.statements import Differs, is_extra
 from tacit.verification.sums import SIGMA_SQUARED, draw_errors
 
 FORMAT = "tacit experiment contract 1"
@@ -30,6 +30,13 @@ _WORDS = {
     "and which arm anybody got",
     "theorem": "noisy pairs of sums, one pair moved in each version of a month",
 }
+_ASSUMED = [
+    "the operator gives one person one identifier",
+    "acts, such as killing an arm, are not decided from raw replies",
+    "replies are not lost because of what other persons sent",
+]
+_RANDOMNESS = "computational: AES-128-CTR keyed by BLAKE2b of each batch under a sealed key, if both are pseudorandom"
+_LATTICE = 2**16  # steps by which a person moves a pair; on another lattice the same noise would hide less or more
 _CURVE = (1e-9, 1e-6, 1e-3)
 _ROUNDED, _COARSER = mp.mpf("1e-6"), mp.mpf("0.02")  # relative: the last digits, and what a contract may round up
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -59,7 +66,7 @@ _FIELDS: dict[str, Any] = {
         "properties": {
             "law": {"enum": [_LAPLACE, _GAUSSIAN]},
             "units": {"type": "integer", "minimum": 1, "maximum": 2**53},
-            "lattice": {"type": "integer", "minimum": 1, "maximum": 2**30},
+            "lattice": {"const": _LATTICE},
             "rate": {"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
         },
     },
@@ -87,6 +94,8 @@ def check_experiment(content: dict[str, Any]) -> float:
     check_schema(content, schema=SCHEMA)
     facts = Facts(content, "contract")
     words = {**_WORDS, "protected": _UNITS[facts.text("unit")]}
+    if content["assumed"] != _ASSUMED:
+        raise Differs("the 'assumed' of this contract must say what is assumed, word for word.")
     for name, expected in words.items():
         if facts.text(name) != expected:
             raise Differs(f"the '{name}' of this contract must be {expected!r}.")
@@ -94,6 +103,8 @@ def check_experiment(content: dict[str, Any]) -> float:
         raise Differs("the limit of versions of this contract is not enforced.")
     if facts.text("randomness").startswith("replayable"):
         raise Differs("the noise can be replayed by whoever knows the seed.")
+    if facts.text("randomness") != _RANDOMNESS:
+        raise Differs(f"the 'randomness' of this contract must be {_RANDOMNESS!r}.")
     leak = _leak(facts)
     found = _check_point(leak, facts.number("delta"), facts.number("epsilon"))
     points = facts.parts("curve")
@@ -114,7 +125,7 @@ def _leak(facts: Facts) -> Leak:
             raise Differs("the 'numerics' of this contract must be 'exact'.")
         return PureLeak(versions * mp.mpf(noise.number("rate")) * units)
     distance, extra, exponent = draw_errors(2 * versions)  # a person moves two sums a version
-    if not facts.text("numerics").startswith("exact up to an extra epsilon of "):
+    if not is_extra(facts.text("numerics"), extra, extra):
         raise Differs("the 'numerics' of this contract must say the extra epsilon of its draws.")
     return GaussianLeak(mp.sqrt(versions) * units / mp.sqrt(SIGMA_SQUARED), distance, extra, exponent)
 

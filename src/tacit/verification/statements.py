@@ -155,7 +155,7 @@ def check_meaning(contract: Facts, first: Facts, leak: Leak) -> None:
         low = high = _LATTICE_SLACK
     text = contract.text("numerics")
     expected = "exact" if high == 0 else _IDEALIZED if high == mp.inf else f"{_UP_TO}{float(high):.2g}"
-    if text != expected and not (0 < high < mp.inf and _is_extra(text, low, high)):
+    if text != expected and not (0 < high < mp.inf and is_extra(text, low, high)):
         raise _differs("numerics", contract, expected)
 
 
@@ -186,7 +186,7 @@ def _extra(contract: Facts, leak: Leak) -> tuple[Real, Real]:
     return mp.mpf(0), mp.mpf(0)
 
 
-def _is_extra(text: str, low: Real, high: Real) -> bool:
+def is_extra(text: str, low: Real, high: Real) -> bool:
     """Whether words name an extra epsilon between these, in two digits rounded up."""
     try:
         value = float(text.removeprefix(_UP_TO))
