@@ -13,6 +13,7 @@ from attacks.rows import BILLBOARD, LONG_FEATURES
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.tested import by_test
 from tacit.algorithms.contextual import ExploreLinear
+from tacit.algorithms.contextual.explore_linear import explore_linear
 from tacit.algorithms.contextual.explore_linear.explore_linear import ExploreLinearLearner
 from tacit.algorithms.contextual.explore_linear.release import Lattice
 from tacit.auditing.instances import Instance, alphabet
@@ -93,6 +94,10 @@ def _unclipped(honest: Any) -> Any:
     return lambda self, features: np.trunc(np.nan_to_num(features) * self._units).astype(np.int64)
 
 
+def _by_absolute_value(honest: Any) -> Any:
+    return lambda whole, most: bool(np.abs(whole).max() <= most)
+
+
 def _loud(honest: Any) -> Any:
     """Factors of contrasts for two actions more than there are."""
     return property(lambda self: tuple(isqrt(4 * self.scale**2 // (j * (j + 1))) for j in range(1, self.actions)))
@@ -131,5 +136,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "contrasts multiplied by more than was paid for", "contexts",
         swap(Lattice, "contrast_factors", _loud), small,
+    ),
+    Control(
+        "a state whose numbers are compared by absolute values", "contexts",
+        swap(explore_linear, "_within", _by_absolute_value),
+        by_test(TESTS, "test_a_state_with_larger_numbers_than_any_record_is_refused", "opened"),
     ),
 )  # fmt: skip

@@ -184,10 +184,66 @@ def test_copies_of_a_run_are_refused(tmp_path):
         trainer(tmp_path / "run", plan=planned(network(), epochs=4))
 
 
+def test_a_backup_in_the_place_of_a_run_is_refused(tmp_path):
+    """File systems give the number of a file that was removed to the next one: here at the first try."""
+    made = trainer(tmp_path / "run")
+    made.step()
+    made.close()
+    shutil.copytree(tmp_path / "run", tmp_path / "backup")
+    again = trainer(tmp_path / "run")
+    assert again.step()
+    assert again.step()  # shown, and not in the backup
+    again.close()
+    shutil.rmtree(tmp_path / "run")
+    shutil.copytree(tmp_path / "backup", tmp_path / "run")
+    with pytest.raises(StoreError, match="copy of a run"):
+        trainer(tmp_path / "run")
+
+
+@pytest.mark.parametrize("change", ["order", "labels", "fewer"])
+def test_a_run_goes_on_with_its_own_data_only(tmp_path, change):
+    """In another order a row would stand in two batches of an epoch."""
+    rows, labels = table()
+    made = trainer(tmp_path / "run")
+    made.step()
+    made.close()
+    other = {
+        "order": (rows.roll(1, 0), labels.roll(1, 0)),
+        "labels": (rows, 1 - labels),
+        "fewer": (rows[:-1], labels[:-1]),
+    }
+    with pytest.raises(ProtocolError, match="begun on other data"):
+        trainer(tmp_path / "run", data=other[change])
+    again = trainer(tmp_path / "run")  # what was refused holds no lock
+    assert again.step()
+    assert again.step()
+
+
+def test_a_step_within_a_step_takes_no_second_place(tmp_path):
+    """A loss that goes on with its own trainer, or another thread: rows never enter the place of another step."""
+    model, entered = network(), []
+
+    def loss(output, target):
+        if not entered:
+            entered.append(None)
+            made.step()
+        return torch.nn.functional.cross_entropy(output, target)
+
+    made = PrivateTrainer(
+        model, torch.optim.SGD(model.parameters(), lr=0.1), loss, table(), planned(model),
+        folder=tmp_path / "run", ledger=Ledger(),
+    )  # fmt: skip
+    with pytest.raises(ProtocolError, match="one trainer at a time"):
+        made.step()
+    assert made._run.release(0) is None
+
+
 def test_the_ledger_comes_first(tmp_path):
     ledger = Ledger(epsilon=0.5, delta=1e-6)
-    with pytest.raises(PrivacyError):
-        trainer(tmp_path / "run", ledger=ledger)
+    for _ in range(2):  # a run that was refused is no run to continue
+        with pytest.raises(PrivacyError, match="its budget is"):
+            trainer(tmp_path / "run", ledger=ledger)
+    trainer(tmp_path / "run", ledger=Ledger(epsilon=1.0, delta=1e-6)).close()
     with pytest.raises(InvalidInput, match="every run is charged"):
         PrivateTrainer(None, None, None, None, planned(network()), folder=tmp_path / "x", ledger=None)
 

@@ -6,7 +6,8 @@ lost: nothing of it is shown, and it changes no parameter. So whatever a resumed
 learning rate, no gradient is ever shown under two noises or under one noise twice. The folder says where it was made: a
 copy is refused, because two copies would make the same step twice. One trainer at a time holds its lock.
 
-`releases` may be shown. `noise.npz` is PRIVATE: it holds the noise that later steps are corrected by.
+`releases` may be shown. `noise.npz` is PRIVATE: it holds the noise that later steps are corrected by, and a digest of
+the data, by which other data are refused.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,41 +34,40 @@ class Run:
     Args:
         folder: where it is kept; a new one is made, an old one is continued.
         signature: what the run is planned to do; another plan is refused.
+        charge: called once, before a new run is begun; if it raises, there is none.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], signature: str) -> None:
+    def __init__(self, folder: str | os.PathLike[str], signature: str, charge: Callable[[], None]) -> None:
         self._folder, self._signature = Path(folder), signature
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        head = self._folder / _HEAD
         self._lock = os.open(self._folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            self._admit(charge)
+        except BaseException:
+            self.close()
+            raise
+
+    def _admit(self, charge: Callable[[], None]) -> None:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            os.close(self._lock)
             raise StoreError(
                 f"The run in {self._folder.name!r} is in use: one trainer at a time, close() it."
             ) from None
-        try:
-            handle = os.open(head, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            self.resumed = False
-        except FileExistsError:
-            self.resumed = True
-        if not self.resumed:
-            self.identity = secret_bytes(16).hex()
-            place = self._place(head)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"identity": self.identity, "signature": signature, "place": place}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            return
+        head = self._folder / _HEAD
+        if not head.exists():
+            charge()  # first: a run that was not charged leaves no folder that could be continued
+            content = {"identity": secret_bytes(16).hex(), "signature": self._signature, "place": self._place}
+            with self._written(head) as file:
+                file.write(json.dumps(content).encode())
         try:
             content = json.loads(head.read_text(encoding="utf-8"))
             self.identity, kept, place = content["identity"], content["signature"], content["place"]
         except (ValueError, KeyError, TypeError):
             raise StoreError(f"The folder {self._folder.name!r} holds no run that was begun: take a new one.") from None
-        if kept != signature:
+        if kept != self._signature:
             raise ProtocolError("This folder holds the run of another plan, model or data shape: take a new folder.")
-        if place != self._place(head):
+        if place != self._place:
             raise StoreError(
                 "This folder is a copy of a run: both would make the same step twice. Go on with the original, or "
                 "begin a new run in a new folder, which costs its own epsilon."
@@ -96,11 +97,15 @@ class Run:
 
     def store(self, step: int, noise: dict[str, Any], release: FloatArray | None) -> None:
         """Store the noise after a step, then its release (None: the step was lost)."""
-        with self._written(self._folder / _NOISE) as file:
-            np.savez(file, **noise)
+        self.keep(noise)
         if release is not None:
             with self._written(self._file(step, "npy")) as file:
                 np.save(file, release, allow_pickle=False)
+
+    def keep(self, noise: dict[str, Any]) -> None:
+        """Store the noise. PRIVATE."""
+        with self._written(self._folder / _NOISE) as file:
+            np.savez(file, **noise)
 
     def noise(self) -> dict[str, Any] | None:
         """Return the noise after the newest step that stored it. PRIVATE."""
@@ -113,10 +118,12 @@ class Run:
     def _file(self, step: int, kind: str) -> Path:
         return self._folder / f"step-{step:07d}.{kind}"
 
-    @staticmethod
-    def _place(head: Path) -> str:
-        found = head.stat()
-        return f"{found.st_dev}.{found.st_ino}"
+    @property
+    def _place(self) -> str:
+        """Where the folder was made, by a file that is never written."""
+        # The number of a file that was removed goes to another one, but with a later time of change.
+        found = os.fstat(self._lock)
+        return f"{found.st_dev}.{found.st_ino}.{found.st_ctime_ns}"
 
     def _written(self, path: Path) -> _Replacing:
         return _Replacing(path, self._sync)

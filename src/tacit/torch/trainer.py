@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from hashlib import sha256
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -75,20 +77,37 @@ class PrivateTrainer:
             )
         _check_optimizer(optimizer, trained)
         self._data = _copied(data, plan.records)
+        self._digest = _digest(self._data)
         self.model, self.optimizer, self.plan = model, optimizer, plan
         self._loss, self._trained = loss, trained
         self._check_buffers()
         source = Randomness.secret() if randomness is None else randomness
         shapes = [tuple(part.shape[1:]) for part in self._data], [tuple(value.shape) for value in trained]
-        self._run = Run(folder, f"{plan!r} {shapes!r}")
-        if not self._run.resumed:
-            ledger.record("PrivateTrainer", plan.guarantee.with_randomness(source.label))
         self.guarantee: Guarantee = plan.guarantee.with_randomness(source.label)
+        self._run = Run(folder, f"{plan!r} {shapes!r}", lambda: ledger.record("PrivateTrainer", self.guarantee))
         self._sums = plan.mechanism.start_on(plan.grid, source, "gradients")
+        self._step, self._lock = 0, RLock()
+        try:
+            self._continue()
+        except BaseException:
+            self.close()
+            raise
+
+    def _continue(self) -> None:
+        """Take over the noise of a run that was begun, on the same data: a row keeps its place in all epochs."""
         kept = self._run.noise()
-        if kept is not None:
+        if kept is None:
+            self._run.keep(self._kept())
+        elif not np.array_equal(kept["data"], self._digest):
+            raise ProtocolError(
+                "This run was begun on other data, or on the same rows in another order: a row has one place in all "
+                "epochs. Go on with the data it was begun on, or begin a new run in a new folder."
+            )
+        else:
             self._sums.load_state_dict({**{name: kept[name] for name in _STATE}, "noise": {}})
-        self._step = 0
+
+    def _kept(self) -> dict[str, Any]:
+        return {**self.private_state(), "data": self._digest}
 
     @property
     def steps_left(self) -> int:
@@ -98,9 +117,12 @@ class PrivateTrainer:
     def step(self) -> bool:
         """Make the next step: replay its release, or claim it, release it and let the optimizer use it.
 
-        Returns whether parameters may have changed: not if the step was lost.
+        Returns whether parameters may have changed: not if the step was lost. Threads take turns.
         """
-        number = self._step
+        with self._lock:
+            return self._made(self._step)
+
+    def _made(self, number: int) -> bool:
         if number >= self.plan.steps:
             raise ProtocolError(f"This plan has {self.plan.steps} steps, and all of them are used.")
         released = self._run.release(number)
@@ -147,19 +169,19 @@ class PrivateTrainer:
     def _released(self, number: int) -> FloatArray:
         """The noisy gradient of a claimed step, stored before it is returned."""
         before = self._sums._sum.copy()
-        after = self._advanced(self._gradient_sum(number))
+        after = self._advanced(number, self._gradient_sum(number))
         release = (after - before) * self.plan.grid.step
-        self._run.store(number, self.private_state(), release)
+        self._run.store(number, self._kept(), release)
         return release
 
     def _lost(self, number: int) -> None:
         """Go on after a step that was claimed and has no release, as if its rows had been zero; nothing is shown."""
         if self._sums.step == number:
-            self._advanced(np.zeros(self.plan.parameters))
-            self._run.store(number, self.private_state(), None)
+            self._advanced(number, np.zeros(self.plan.parameters))
+            self._run.store(number, self._kept(), None)
 
-    def _advanced(self, record: FloatArray) -> FloatArray:
-        if self._sums.step != self._step:
+    def _advanced(self, number: int, record: FloatArray) -> FloatArray:
+        if self._sums.step != number:
             raise ProtocolError("Another process makes the steps of this run: one trainer at a time.")
         self._sums.add(record)
         return np.array(self._sums._sum)
@@ -253,3 +275,12 @@ def _copied(data: Any, records: int) -> tuple[Any, Any]:
     if not len(data[0]) == len(data[1]) <= records:
         raise InvalidInput(f"The 'data' of PrivateTrainer must have at most {records} rows, as many targets as inputs.")
     return data[0].detach().clone(), data[1].detach().clone()
+
+
+def _digest(data: tuple[Any, Any]) -> Any:
+    """A digest of the rows in their order. PRIVATE: whoever knows all but one of them can try the last one."""
+    made = sha256()
+    for part in data:
+        made.update(f"{part.dtype} {tuple(part.shape)}".encode())
+        made.update(part.cpu().contiguous().reshape(-1).view(_torch().uint8).numpy().tobytes())
+    return np.frombuffer(made.digest(), dtype=np.uint8)

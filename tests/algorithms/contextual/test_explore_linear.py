@@ -246,6 +246,22 @@ def test_features_that_are_not_finite_count_as_nothing(record_property):
     assert int(long._opened[0][0] @ long._opened[0][0]) <= long._units**2
 
 
+@pytest.mark.parametrize("entry", ["opened", "_features", "_losses"])
+def test_a_state_with_larger_numbers_than_any_record_is_refused(entry):
+    """One of -2^63 has a negative absolute value and a square of 0 in 64 bits: it moved a sum by 2^63 units."""
+    learner = plan(delay=2).start()
+    for row in stream()[0][:2]:
+        learner.decide(row)
+    for number in (-(2**63), 2**63 - 1, -(2**32)):
+        state = learner.state()
+        if entry == "opened":
+            state.content[entry][0][0][:] = number
+        else:
+            state.content[entry][:] = number
+        with pytest.raises(InvalidInput, match="state"):
+            plan(delay=2).start().load(state)
+
+
 def records(lattice, count=400):
     """Extreme and random records, as whole features and losses."""
     rng, units, d = np.random.default_rng(8), lattice.units, lattice.dimension

@@ -273,7 +273,7 @@ class ExploreLinearLearner(LossLearner):
 
     def _loaded_context(self, context: Any) -> IntArray:
         fits = isinstance(context, np.ndarray) and context.dtype == np.int64
-        if not fits or context.shape != (self.plan.problem.dimension,) or np.abs(context).max() > self._units:
+        if not fits or context.shape != (self.plan.problem.dimension,) or not _within(context, self._units):
             raise TypeError("whole features expected")
         if int(context @ context) > self._units**2:
             raise TypeError("shorter features expected")
@@ -429,8 +429,8 @@ class ExploreLinearLearner(LossLearner):
             and self._released == due
             and whole
             and bool(np.abs(self._weights).max() <= 2.0 ** weight_bits(self.plan.problem.dimension))
-            and bool(np.abs(self._features).max() <= (rounds - begun) * square)
-            and bool(np.abs(self._losses).max() <= explored * square)
+            and _within(self._features, (rounds - begun) * square)
+            and _within(self._losses, explored * square)
             and 0 <= self._action < self._n
             and all(0 <= action < self._n for _, action in self._opened.values())
             and all(0 <= loss <= 1 for loss in settled)
@@ -458,3 +458,8 @@ class _Waiting:
     def after(self, count: int) -> _Waiting:
         """Leave out the oldest ones."""
         return _Waiting(self.features[count:], self.actions[count:], self.losses[count:])
+
+
+def _within(whole: IntArray, most: int) -> bool:
+    """Whether whole numbers lie in {-most..most}: compared at both ends, since |-2^63| is negative in 64 bits."""
+    return bool(np.all((whole >= -most) & (whole <= most)))
