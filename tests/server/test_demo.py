@@ -36,6 +36,8 @@ def test_the_demo_is_at_work_and_leaves_nothing_behind(tmp_path):
     for scene in demo.SCENES:
         assert scene.name in page
     assert "of 6 left" in page
+    assert "Effect against control" in page
+    assert "of 3 left" in page
     assert list(tmp_path.iterdir()) == []
 
 
@@ -55,8 +57,18 @@ def test_a_demo_that_is_ended_before_it_is_ready_leaves_nothing_behind(tmp_path)
 def test_the_browser_gets_an_address_that_signs_in():
     told = []
     with (
-        patch.object(demo, "serve", lambda store, host, port, ready: (ready("http://127.0.0.1:1"), store.close())),
+        patch.object(
+            demo,
+            "serve",
+            lambda store, host, port, ready, experiments: (
+                ready("http://127.0.0.1:1"),
+                experiments.close(),
+                store.close(),
+            ),
+        ),
         patch.object(demo, "visit", lambda *_: None),
+        patch.object(demo, "come", lambda *_: None),
+        patch.object(demo, "PAST", 2),
         patch.object(demo.webbrowser, "open", lambda page: told.append(page) or True),
     ):
         demo.demo("127.0.0.1", 0, lambda *answer: told.append(answer))

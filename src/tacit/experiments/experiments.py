@@ -34,6 +34,7 @@ from tacit.store.store import Store
 from tacit.validation import FloatArray
 
 MOST_KNOWN = 4096  # versions whose policies are kept at hand
+OVERDUE = 60.0  # seconds after which a version that is due should have been released
 UNCLAIMED = 3600.0  # seconds after which a window that belongs to no version is deleted
 MONTHLY = (None, "monthly")
 OLDER = (
@@ -55,6 +56,26 @@ class Answer(NamedTuple):
 
     closed: list[int]
     malformed: list[int]
+
+
+class Mark(NamedTuple):
+    """What everything that may be shown of an experiment is a function of: as long as it is the same, nothing changed.
+
+    Attributes:
+        ledger: the name of the ledger that is charged.
+        state: of the experiment.
+        versions: how many there are, in each state.
+        acts: how many there were.
+        persons: how many were counted by the operator.
+        overdue: how many versions should have been released and were not.
+    """
+
+    ledger: str
+    state: str
+    versions: tuple[tuple[str, int], ...]
+    acts: int
+    persons: int
+    overdue: int
 
 
 class Experiments:
@@ -535,6 +556,42 @@ class Experiments:
         with self._database.reading() as transaction:
             found = [(owner, records.newest(transaction, owner.number)) for owner in records.experiments(transaction)]
         return [_brief(owner, last) for owner, last in found]
+
+    def marks(self) -> dict[str, Mark]:
+        """Give for each experiment what tells whether anything public changed, at little cost."""
+        found = {}
+        with self._database.reading() as transaction:
+            now = self._now()
+            for owner in records.experiments(transaction):
+                number = {"number": owner.number}
+                states = transaction.rows(
+                    """SELECT state, count(*) FROM tacit_versions WHERE experiment = :number
+                        GROUP BY state ORDER BY state""",
+                    **number,
+                )
+                acts = transaction.row(
+                    "SELECT count(*) FROM tacit_acts WHERE experiment = :number OR experiment IS NULL", **number
+                )
+                persons = transaction.row(
+                    """SELECT coalesce(sum(e.persons), 0) FROM tacit_exposures e
+                        JOIN tacit_versions v ON v.salt = e.salt WHERE v.experiment = :number""",
+                    **number,
+                )
+                overdue = transaction.row(
+                    f"""SELECT count(*) FROM tacit_versions
+                        WHERE experiment = :number AND state = '{records.OPEN}' AND close_at <= :late""",
+                    **number,
+                    late=now - OVERDUE,
+                )
+                found[owner.name] = Mark(
+                    owner.design.ledger,
+                    owner.state,
+                    tuple((str(state), int(count)) for state, count in states),
+                    int(acts[0]),
+                    int(persons[0]),
+                    int(overdue[0]),
+                )
+        return found
 
     def describe(self, name: str) -> dict[str, Any]:
         """Give what is public of an experiment: design, plan, contract, versions and acts."""

@@ -82,7 +82,7 @@ def create_app(store: Store, limits: Limits | None = None, experiments: Experime
     )
     app.state.closing = threading.Event()  # set when the service is asked to end: answers without an end shall end
     hot += add_routes(app, parts, routers(parts, experiments))
-    app.include_router(page.router(page.Watch(store, accounts), access, allowed.viewers))
+    app.include_router(page.router(page.Watch(store, accounts, experiments), access, allowed.viewers))
 
     @app.get("/docs", include_in_schema=False)
     async def documentation() -> HTMLResponse:

@@ -1,7 +1,8 @@
-"""`tacit serve --demo`: three learners at work, in a store that is removed at the end.
+"""`tacit serve --demo`: an experiment and three learners at work, in a store that is removed at the end.
 
-Simulated visitors decide and settle over HTTP, as a program elsewhere would: a part of the feedback never comes, a part
-comes late. At first they hurry, so that there is something to see.
+Versions of the experiment are served for seconds where others are served for days. Its first versions are simulated
+before the service starts, on a clock of their own, so that there is something to see. Visitors of the learners decide
+and settle over HTTP, as a program elsewhere would: a part of the feedback never comes, a part comes late.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from tacit.client import Client
 from tacit.errors import TacitError
+from tacit.experiments.design import Design
+from tacit.experiments.experiments import Experiments
+from tacit.experiments.policy import assign, period_of, pseudonym
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms, Experts, Problem, Tracking
 from tacit.server.server import serve
@@ -28,6 +34,23 @@ from tacit.store.store import Store
 from tacit.validation import FloatArray
 
 LEDGER = "visitors"
+PEOPLE = "people"
+SERVED, WINDOW = 12.0, 8.0  # seconds of a version, and after it
+PERSONS = 6_000  # of a version
+PAST = 24  # versions that are simulated
+ARMS = {"control": 0.10, "short": 0.15, "video": 0.08, "carousel": 0.11}
+"""The arms of the experiment, and which part of their persons converts."""
+HOMEPAGE = Design(
+    "homepage",
+    tuple(ARMS),
+    epsilon=2.0,
+    ledger=PEOPLE,
+    people_per_day=PERSONS * 86_400 / SERVED,
+    hours=SERVED / 3600,
+    window=WINDOW / 3600,
+    versions=300,
+    min_share=0.05,
+)
 HURRY = 400  # rounds at full speed
 PAUSE = 0.03  # seconds between later rounds
 MISSING = 0.2  # of the feedback never comes
@@ -79,27 +102,76 @@ def demo(host: str, port: int, ready: Callable[[str, bool], None], *, browser: b
         store.ledger(LEDGER, epsilon=6.0, delta=1e-5, renews="monthly")
         for scene in SCENES:
             store.open(scene.name, scene.problem, epsilon=scene.epsilon, delta=1e-6, ledger=LEDGER)
+        store.ledger(PEOPLE, epsilon=3.0, delta=1e-6, renews="monthly")
+        simulate_past(store, time.time())
+        experiments = Experiments(store)
         tokens = Tokens(store)
-        viewer, visitor = tokens.make("read"), tokens.make("decide,feedback")
-        with visitors(visitor) as start:
+        viewer, visitor = tokens.make("read,admin"), tokens.make("decide,feedback")
+        with visitors(visitor, experiments) as start:
 
             def begin(address: str) -> None:
                 start(address)
                 page = f"{address}/#token={viewer}"
                 ready(page, browser and webbrowser.open(page))
 
-            serve(store, host, port, ready=begin)
+            serve(store, host, port, ready=begin, experiments=experiments)
+
+
+def simulate_past(store: Store, now: float) -> None:
+    """Run the experiment on a clock that ends now, from as many versions ago as this month has room for."""
+    month = datetime.fromtimestamp(now, UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0).timestamp()
+    moment = max(month, now - PAST * SERVED)
+    with Experiments(store, clock=lambda: moment) as experiments:
+        experiments.make(HOMEPAGE)
+        experiments.start(HOMEPAGE.name)
+        while moment + SERVED < now and period_of(moment) == period_of(now):
+            convert(experiments, range(PERSONS))
+            moment += SERVED
+            experiments.tick()
+
+
+@cache
+def known(person: int) -> str:
+    """Compute the pid of a simulated person."""
+    return pseudonym(b"a secret of the operator's own", f"person {person}")
+
+
+def convert(experiments: Experiments, persons: range) -> None:
+    """Let persons of the version that is served see their arms, and report who converted."""
+    policy = experiments.policy(HOMEPAGE.name)
+    coins = Randomness.replayable(int(policy["salt"][:8], 16) + persons.start).stream("people").random(len(persons))
+    rows = []
+    for person, coin in zip(persons, coins, strict=True):
+        pid = known(person)
+        if coin < ARMS[policy["arms"][assign(policy["salt"], policy["upto"], pid)]]:
+            rows.append([policy["salt"], pid, 1])
+    experiments.reply(HOMEPAGE.name, rows)
+
+
+def come(experiments: Experiments, stop: threading.Event) -> None:
+    """Let people of the experiment come, second by second, until it is told to stop."""
+    salt, persons, each = "", 0, round(PERSONS / SERVED)
+    while not stop.is_set():
+        with suppress(TacitError):
+            served = experiments.policy(HOMEPAGE.name)["salt"]
+            salt, persons = (salt, persons) if served == salt else (served, 0)
+            if persons < PERSONS:
+                convert(experiments, range(persons, persons + each))
+                persons += each
+        stop.wait(1.0)
 
 
 @contextmanager
-def visitors(token: str) -> Iterator[Callable[[str], None]]:
-    """Threads that decide and settle from when they are told the address until the block ends."""
+def visitors(token: str, experiments: Experiments) -> Iterator[Callable[[str], None]]:
+    """Threads that decide, settle and reply from when they are told the address until the block ends."""
     stop, threads = threading.Event(), []
 
     def start(address: str) -> None:
         for scene in SCENES:
             threads.append(threading.Thread(target=visit, args=(scene, address, token, stop), daemon=True))
-            threads[-1].start()
+        threads.append(threading.Thread(target=come, args=(experiments, stop), daemon=True))
+        for thread in threads:
+            thread.start()
 
     try:
         yield start

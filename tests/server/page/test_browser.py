@@ -15,8 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 from scripts.docs import browser
 
+import tacit
 from server.page.world import PROBLEM, TARGET, fill
 from server.running import running
+from tacit.server import demo
 
 pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "there is a browser")
 AXE = Path(__file__).parents[3] / "build" / "axe"
@@ -140,6 +142,67 @@ def test_signing_in_looking_and_signing_out_by_keyboard(driver, tmp_path):
         assert refused == []
 
 
+def test_an_experiment_is_started_killed_and_ended_by_keyboard(driver, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    with running(tmp_path / "decisions.db") as service:
+        assert service.post("/v1/ledgers", {"name": "people", "epsilon": 1})[0] == 201
+        body = {"name": "home", "arms": ["control", "short"], "ledger": "people", "epsilon": 1}
+        assert service.post("/v1/experiments", body)[0] == 201
+        browser.look_like(driver, width=DESKTOP[0], height=DESKTOP[1], scheme="light")
+        browser.sign_in(driver, service.url, service.tokens.make("read"))
+        until(lambda: text(driver, "#state") == "live")
+
+        def act(kind, *keys):
+            driver.execute_script("document.querySelector(arguments[0]).focus()", f"[data-act={kind}]")
+            press(driver, Keys.ENTER)
+            assert driver.execute_script("return document.getElementById('act').open")
+            for key in keys:
+                press(driver, key)
+
+        act("start", service.tokens.make("read") + Keys.ENTER)
+        until(lambda: "'admin'" in text(driver, "#act-refused"))  # who may look may not act
+        press(driver, Keys.ESCAPE)
+        assert text(driver, ".state") == "draft"
+        driver.execute_script("document.getElementById('act-token').value = ''")
+        act("start", service.token + Keys.ENTER)
+        until(lambda: text(driver, ".state") == "running")
+        assert not driver.execute_script("return document.getElementById('act').open")
+        act("kill", Keys.ENTER)  # the token is known to this page by now
+        until(lambda: "killed" in text(driver, "tbody"))
+        act("end", Keys.TAB, Keys.ENTER)
+        until(lambda: text(driver, ".state") == "ended")
+        assert driver.execute_script("return document.querySelectorAll('[data-act]').length") == 0
+        kept = driver.execute_script("return JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
+        assert kept == '[{},{},""]'
+        done = [act["act"] for act in service.get("/v1/experiments/home")[1]["acts"]]
+        assert done == ["made", "started", "killed short", "ended, control for everybody"]
+        assert browser.hosts(driver) == {urlsplit(service.url).netloc}
+        assert [line for line in browser.complaints(driver) if "403 (Forbidden)" not in line] == []
+        driver.get("about:blank")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_experiments_are_accessible(driver, axe, tmp_path, size, scheme):
+    path = tmp_path / "decisions.db"
+    with tacit.Store(path) as store:
+        store.ledger(demo.PEOPLE, epsilon=3, delta=1e-6, renews="monthly")
+        demo.simulate_past(store, time.time())
+    with running(path) as service:
+        browser.hosts(driver), browser.complaints(driver)
+        browser.look_like(driver, width=size[0], height=size[1], scheme=scheme, still=True)
+        browser.sign_in(driver, service.url, service.token)
+        until(lambda: text(driver, "#state") == "live")
+        check(driver, axe)
+        driver.execute_script("document.querySelector('[data-act=end]').click()")
+        check(driver, axe)
+        assert browser.hosts(driver) == {urlsplit(service.url).netloc}
+        assert browser.complaints(driver) == []
+        driver.get("about:blank")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("learners", [0, 1, 50])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -154,7 +217,7 @@ def test_every_look_is_whole_quiet_and_accessible(driver, axe, tmp_path, size, s
         if not learners:
             browser.sign_in(driver, service.url, service.token)
             until(lambda: text(driver, "#state") == "live")
-            assert "There is no learner" in text(driver, "main")
+            assert "There is no learner and no experiment" in text(driver, "main")
             check(driver, axe)
             service.made(name="busy", problem={"kind": "experts", "n": 4, "horizon": 100_000, "delay": 20})
             until(lambda: "busy" in text(driver, "#rows"))

@@ -36,7 +36,7 @@ def test_an_empty_store_says_what_to_do_next(store):
     watch = Watch(store)
     watch.look(1.0)
     page = watch.page(ADDRESS)
-    assert f"curl -X POST {ADDRESS}v1/learners" in page
+    assert f"curl -X POST {ADDRESS}v1/experiments" in page
     assert '<section id="budgets" aria-labelledby="budgets-title" hidden>' in page
     assert watch.changes("")[0] == []
 

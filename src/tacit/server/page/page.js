@@ -14,7 +14,28 @@ function live() {
   let source = null, stamp = document.body.dataset.version, paused = false;
   const say = (text, name) => { if (state.textContent !== text) state.textContent = text; state.dataset.state = name; };
 
+  const put = (part, html) => { // what changes takes the focus from nobody, and closes nothing
+    const held = part.contains(document.activeElement) ? document.activeElement : null;
+    const { act, arm } = held?.dataset ?? {}, summary = held?.tagName === "SUMMARY", wide = held?.className === "wide";
+    const open = part.querySelector(".trail")?.open, left = part.querySelector(".wide")?.scrollLeft;
+    part.innerHTML = html; // made and escaped by the server
+    ready(part);
+    if (open) part.querySelector(".trail").open = true;
+    if (left) part.querySelector(".wide").scrollLeft = left;
+    if (act) [...part.querySelectorAll("[data-act]")].find(b => b.dataset.act === act && b.dataset.arm === arm)?.focus();
+    if (summary) part.querySelector("summary")?.focus();
+    if (wide) part.querySelector(".wide")?.focus();
+  };
+  const ready = part => part.querySelectorAll("[data-act]").forEach(button => { button.hidden = false; });
   const changes = {
+    experiment({ key, html }) { put(byId(`experiment-${key}`).querySelector(".now"), html); },
+    "experiment-made"({ key, html }) {
+      byId("empty")?.remove();
+      byId("experiments").hidden = false;
+      if (byId(`experiment-${key}`)) return;
+      byId("tried").insertAdjacentHTML("beforeend", html);
+      ready(byId("tried"));
+    },
     learner({ number, html, problem }) {
       const row = byId(`learner-${number}`);
       row.querySelector(".now").innerHTML = html; // made and escaped by the server
@@ -22,6 +43,7 @@ function live() {
     },
     made({ number, html }) {
       byId("empty")?.remove();
+      byId("learners").hidden = false;
       if (!byId(`learner-${number}`)) rows.insertAdjacentHTML("beforeend", html);
     },
     ledgers({ html }) {
@@ -56,8 +78,47 @@ function live() {
   });
   document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
   addEventListener("pagehide", close);
+  ready(document);
   open();
 }
 
+function acting() { // the cookie can only look: an act is sent with a token of its own, which this page forgets
+  const dialog = byId("act"), token = byId("act-token"), arm = byId("act-arm"), refused = byId("act-refused");
+  let wanted = null;
+  const bodies = {
+    start: () => ["start", {}], freeze: () => ["stop", {}], end: () => ["stop", { end: true, promote: arm.value }],
+    kill: () => ["kill", { arm: wanted.arm }],
+  };
+
+  byId("tried").addEventListener("click", event => {
+    const button = event.target.closest("[data-act]");
+    if (!button) return;
+    const row = button.closest("article"), { act, words } = button.dataset, ends = act === "end";
+    wanted = { act, name: row.dataset.name, arm: button.dataset.arm };
+    const verb = act[0].toUpperCase() + act.slice(1);
+    byId("act-title").textContent = `${verb} ${wanted.arm ? `the arm ${wanted.arm} of ` : ""}${wanted.name}?`;
+    byId("act-words").textContent = words;
+    byId("act-do").textContent = verb;
+    arm.replaceChildren(...[...row.querySelectorAll("tbody tr[data-arm]")].map(line => new Option(line.dataset.arm)));
+    arm.hidden = byId("act-choice").hidden = !ends;
+    refused.textContent = "";
+    dialog.showModal();
+    (ends ? arm : token.value ? byId("act-do") : token).focus();
+  });
+  byId("act-cancel").addEventListener("click", () => dialog.close());
+  dialog.querySelector("form").addEventListener("submit", async event => {
+    event.preventDefault();
+    const [verb, body] = bodies[wanted.act]();
+    try {
+      const answer = await fetch(`v1/experiments/${encodeURIComponent(wanted.name)}/${verb}`, {
+        method: "POST", body: JSON.stringify(body),
+        headers: { Authorization: `Bearer ${token.value.trim()}`, "Content-Type": "application/json" },
+      });
+      if (answer.ok) dialog.close();
+      else refused.textContent = (await answer.json()).detail;
+    } catch { refused.textContent = "The service does not answer: nothing is known of this act."; }
+  });
+}
+
 const form = byId("sign-in");
-if (form) signInByAddress(form); else live();
+if (form) signInByAddress(form); else { live(); acting(); }

@@ -299,22 +299,31 @@ class LearnerView:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """Draw each decision: rectangles, those that stand beside each other at the same height put together."""
-        edges = [[0, *(round(100 * level) for level in accumulate(stack))] for stack in self.stacks]
-        paths = []
-        for index, mark in enumerate(self.marks):
-            pieces: list[str] = []
-            start = 0
-            for part in range(1, len(edges) + 1):
-                span = edges[start][index : index + 2]
-                if part == len(edges) or edges[part][index : index + 2] != span:
-                    low, high = span
-                    if high > low:
-                        pieces.append(f"M{start} {100 - high}h{part - start}v{high - low}h{start - part}z")
-                    start = part
-            if pieces:
-                paths.append((mark, "".join(pieces)))
-        return paths
+        """Draw the decisions."""
+        return areas(self.marks, self.stacks)
+
+
+def areas(marks: list[str], stacks: list[list[float]]) -> list[tuple[str, str]]:
+    """Draw each colour: rectangles, those that stand beside each other at the same height put together.
+
+    >>> areas(["c0", "c1"], [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
+    [('c0', 'M0 50h2v50h-2zM2 80h1v20h-1z'), ('c1', 'M0 0h2v50h-2zM2 0h1v80h-1z')]
+    """
+    edges = [[0, *(round(100 * level) for level in accumulate(stack))] for stack in stacks]
+    paths = []
+    for index, mark in enumerate(marks):
+        pieces: list[str] = []
+        start = 0
+        for part in range(1, len(edges) + 1):
+            span = edges[start][index : index + 2]
+            if part == len(edges) or edges[part][index : index + 2] != span:
+                low, high = span
+                if high > low:
+                    pieces.append(f"M{start} {100 - high}h{part - start}v{high - low}h{start - part}z")
+                start = part
+        if pieces:
+            paths.append((mark, "".join(pieces)))
+    return paths
 
 
 @dataclass(frozen=True)

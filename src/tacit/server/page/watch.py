@@ -25,16 +25,18 @@ from typing import Any
 from markupsafe import Markup
 
 from tacit.errors import TacitError
+from tacit.experiments.experiments import Experiments
 from tacit.noise.randomness import Randomness
 from tacit.server.http import Problem
 from tacit.server.learners import Accounts
+from tacit.server.page.experiments import ExperimentView, key_of, view
 from tacit.server.page.views import About, LearnerView, LedgerView, Strip, render
 from tacit.store.history import Head
 from tacit.store.store import Store
 
 PIECE = 5_000  # rounds that are counted in one transaction
 FEW = 3  # learners whose contracts stand open
-ROWS = 200  # learners on the page
+ROWS = 200  # learners on the page, and as many experiments
 MOST = 32  # viewers
 TICK = 1.0  # seconds between two looks
 WORK = 0.25  # seconds that a look may take, and the pause after it if it was too short
@@ -70,10 +72,30 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class ShownExperiment:
+    """An experiment as it is shown.
+
+    Attributes:
+        view: what is shown.
+        now: the part of the page that changes.
+        mark: what it was computed from.
+        made: the version at which it first was there.
+        version: the version at which it last changed.
+    """
+
+    view: ExperimentView
+    now: Markup
+    mark: object
+    made: int
+    version: int
+
+
+@dataclass(frozen=True)
 class State:
     """All that is shown; replaced as a whole, never changed."""
 
     version: int = 0
+    experiments: Mapping[str, ShownExperiment] = field(default_factory=dict)
     learners: Mapping[int, Shown] = field(default_factory=dict)
     ledgers: tuple[LedgerView, ...] = ()
     ledgers_version: int = 0
@@ -94,9 +116,11 @@ class Watch:
     Args:
         store: the store.
         accounts: the accounts of its ledgers, if others read them too.
+        experiments: the experiments of the store (None: there are none).
     """
 
-    def __init__(self, store: Store, accounts: Accounts | None = None) -> None:
+    def __init__(self, store: Store, accounts: Accounts | None = None, experiments: Experiments | None = None) -> None:
+        self._experiments = experiments
         self._accounts = Accounts(store) if accounts is None else accounts
         self._history = store.history
         self._turn = threading.Lock()
@@ -134,7 +158,8 @@ class Watch:
             learners = {head.number: self._shown(head, names.get(head.ledger), version) for head in heads}
             same = ledgers == self._state.ledgers
             changed = self._state.ledgers_version if same else version
-            self._state = State(version, learners, ledgers, changed, hidden=len(found) - len(heads))
+            tried = self._tried({ledger.name: ledger for ledger in ledgers}, version)
+            self._state = State(version, tried, learners, ledgers, changed, hidden=len(found) - len(heads))
             self._looked = time.monotonic()
             return left
 
@@ -143,8 +168,9 @@ class Watch:
         state = self._state
         return render(
             "live.html",
+            experiments=[(shown.view, shown.now) for shown in state.experiments.values()],
             learners=[(shown.view, shown.now) for shown in state.learners.values()],
-            opened=len(state.learners) <= FEW,
+            opened=len(state.learners) + len(state.experiments) <= FEW,
             ledgers=state.ledgers,
             hidden=state.hidden,
             version=self._stamp(state),
@@ -160,6 +186,23 @@ class Watch:
 
     def _stamp(self, state: State) -> str:
         return f"{self._instance}.{state.version}"
+
+    def _tried(self, ledgers: Mapping[str, LedgerView], version: int) -> dict[str, ShownExperiment]:
+        """The experiments; those that did not change are as they were shown before."""
+        if self._experiments is None:
+            return {}
+        tried = {}
+        for name, mark in list(self._experiments.marks().items())[:ROWS]:
+            ledger, before = ledgers.get(mark.ledger), self._state.experiments.get(key_of(name))
+            if before is not None and before.mark == (mark, ledger):
+                tried[before.view.key] = before
+                continue
+            seen = view(self._experiments, name, ledger, mark.overdue)
+            made = version if before is None else before.made
+            tried[seen.key] = ShownExperiment(
+                seen, render("experiment_now.html", view=seen), (mark, ledger), made, version
+            )
+        return tried
 
     def _read_decisions(self, heads: Sequence[Head], until: float) -> bool:
         """First those that are nearly up to date, then the others as far as the time goes; whether it was too short."""
@@ -199,7 +242,13 @@ class Watch:
 
 
 def _changes(state: State, known: int) -> Iterator[Change]:
-    """Learners that were made since, or what changed about them; and the ledgers."""
+    """Experiments and learners that were made since, or what changed about them; and the ledgers."""
+    for key, tried in state.experiments.items():
+        if tried.made > known:
+            card = render("experiment.html", view=tried.view, now=tried.now, opened=False)
+            yield Change("experiment-made", {"key": key, "html": card})
+        if tried.version > known:
+            yield Change("experiment", {"key": key, "html": tried.now})
     for number, shown in state.learners.items():
         if shown.made > known:
             card = render("card.html", view=shown.view, now=shown.now, opened=False)

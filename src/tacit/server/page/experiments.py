@@ -1,0 +1,262 @@
+"""What the page shows of an experiment: shares, effects, reply rates, alerts, and who may act; all of it is public.
+
+Shares are drawn by version. With many arms those with the largest shares have a colour of their own, and the others are
+put together. Effects are drawn on one scale, so that intervals can be compared. Alerts are computed from public times,
+acts and releases.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from tacit.accounting.rounding import rounded_up
+from tacit.experiments.experiments import Experiments
+from tacit.server.page.views import OTHERS, PARTS, SHOWN, LedgerView, areas
+
+ACTS = 12  # that are listed, the newest
+ENDS = ("low", "high")
+SILENT, HEARD = 3.0, 6.0
+"""Standard deviations of the noise: at most so many replies are none, and at least so many are some."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An effect and its interval, drawn from -100 to 100.
+
+    Attributes:
+        text: in words.
+        low: where the interval begins.
+        middle: where the estimate is.
+        high: where it ends.
+    """
+
+    text: str
+    low: float
+    middle: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ArmView:
+    """One arm as it is now.
+
+    Attributes:
+        name: its name.
+        mark: its colour.
+        default: whether others are measured against it.
+        share: of the version that is served.
+        effect: against the default arm, or None.
+        verdict: in a word.
+        replies: the reply rate, in words (empty: not known).
+        gone: "killed", "removed", or nothing.
+        killable: whether an act can take it away.
+    """
+
+    name: str
+    mark: str
+    default: bool
+    share: float
+    effect: Interval | None
+    verdict: str
+    replies: str
+    gone: str
+    killable: bool
+
+
+@dataclass(frozen=True)
+class ExperimentView:
+    """One experiment as it is now.
+
+    Attributes:
+        key: names it in the page.
+        name: its name.
+        state: "draft", "running", "frozen" or "ended".
+        design: what was asked for.
+        plan: what was known before it started.
+        privacy: epsilon and delta in a few words.
+        contract: the paragraphs of the contract.
+        default: the name of the default arm.
+        versions: all versions, oldest first.
+        arms: the arms, in their places.
+        released: how many versions were released.
+        confidence: with which all intervals hold.
+        ratio: the sample-ratio check, in words.
+        alerts: what somebody should look at.
+        acts: who did what, newest first.
+        ledger: the budget that is charged, or None.
+        marks: the colour of each name that `stacks` has.
+        stacks: for each version that is drawn, the shares by colour.
+    """
+
+    key: str
+    name: str
+    state: str
+    design: dict[str, Any]
+    plan: dict[str, Any]
+    privacy: str
+    contract: list[str]
+    default: str
+    versions: list[dict[str, Any]]
+    arms: list[ArmView]
+    released: int
+    confidence: float
+    ratio: str
+    alerts: list[str]
+    acts: list[dict[str, str]]
+    ledger: LedgerView | None
+    marks: dict[str, str]
+    stacks: list[list[float]]
+
+    @property
+    def paths(self) -> list[tuple[str, str]]:
+        """Draw the shares."""
+        return areas(list(self.marks.values()), self.stacks)
+
+    @property
+    def drawn(self) -> list[dict[str, Any]]:
+        """The versions that are drawn."""
+        return self.versions[-PARTS:]
+
+    @property
+    def measured(self) -> bool:
+        """Whether anything is known of the arms."""
+        return self.released > 0
+
+
+def key_of(name: str) -> str:
+    """Name an experiment so that a page can find it."""
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue: int) -> ExperimentView:
+    """Read an experiment as it is now.
+
+    Args:
+        experiments: those of the store.
+        name: which one.
+        ledger: the budget that it is charged to.
+        overdue: how many of its versions should have been released and were not.
+    """
+    about, found = experiments.describe(name), experiments.results(name)
+    killed = set(experiments.kills(name)["killed"])
+    document = experiments.contract(name)["contract"]
+    versions, design = about["versions"], about["design"]
+    latest = versions[-1]["shares"] if versions else {}
+    order = [entry["arm"] for entry in found["arms"]]
+    marks = _marks(order, latest)
+    named = [arm for arm in marks if arm != OTHERS]
+    stacks = [_stack(version["shares"], named, OTHERS in marks) for version in versions[-PARTS:]]
+    widest = max((abs(entry["effect"][end]) for entry in found["arms"] if entry["effect"] for end in ENDS), default=0.0)
+    arms = [
+        ArmView(
+            name=entry["arm"],
+            mark=marks.get(entry["arm"], "rest"),
+            default=entry["default"],
+            share=entry["share"],
+            effect=_interval(entry, widest, design["high"] - design["low"]),
+            verdict="" if entry["default"] else entry["verdict"],
+            replies=_rate(entry["reply_rate"]),
+            gone="killed" if entry["arm"] in killed else "" if entry["active"] else "removed",
+            killable=not entry["default"] and entry["active"] and about["state"] != "ended",
+        )
+        for entry in found["arms"]
+    ]
+    slack = f" at delta {rounded_up(document['delta'], 6)}" if document["delta"] else ", pure"
+    unit = "person and month" if design["identified"] else "reply"
+    return ExperimentView(
+        key=key_of(name),
+        name=name,
+        state=about["state"],
+        design=design,
+        plan=about["plan"],
+        privacy=f"epsilon {rounded_up(document['epsilon'])}{slack} per {unit}",
+        contract=about["contract"].split("\n\n"),
+        default=design["default"],
+        versions=versions,
+        arms=arms,
+        released=found["versions_released"],
+        confidence=found["confidence"],
+        ratio=found["sample_ratio"],
+        alerts=alerts(about, found, overdue),
+        acts=about["acts"][: -ACTS - 1 : -1],
+        ledger=ledger,
+        marks=marks,
+        stacks=stacks,
+    )
+
+
+def alerts(about: dict[str, Any], found: dict[str, Any], overdue: int) -> list[str]:
+    """Say what somebody should look at."""
+    said = []
+    if overdue:
+        many = "1 version is" if overdue == 1 else f"{overdue} versions are"
+        said.append(
+            f"{many} overdue: nothing closes, and after an hour nothing of it is released. Look at the service's log, "
+            "its databases and its witness."
+        )
+    if found["sample_ratio"] == "mismatch":
+        said.append(
+            "Persons that were counted do not fit the shares: effects may be wrong, and shares stay as they are."
+        )
+    if about["state"] == "frozen":
+        last = next(
+            (act["act"] for act in reversed(about["acts"]) if act["act"].startswith(("froze", "stop"))), "frozen"
+        )
+        said.append(f"Frozen, nothing new counts: {last}.")
+    if about["state"] == "running" and not about["counting"] and not _pauses(about):
+        said.append("Replies to this version do not count: all versions that the month pays for have begun.")
+    void = sum(version["state"] == "void" for version in about["versions"])
+    if void:
+        many = "1 version was" if void == 1 else f"{void} versions were"
+        said.append(f"{many} void: nothing of it was released.")
+    said += _silent(found["arms"])
+    if about["state"] == "draft" and about["plan"]["advice"]:
+        said.append(about["plan"]["advice"])
+    return said
+
+
+def _pauses(about: dict[str, Any]) -> bool:
+    """Tell whether the version is the pause at the end of a week."""
+    return bool(about["design"]["days"] == 7 and len(about["versions"]) > 1 and about["versions"][-2]["counting"])
+
+
+def _silent(arms: list[dict[str, Any]]) -> list[str]:
+    """Name arms without replies, where as many as the default arm has would be seen through the noise."""
+    rates = {entry["arm"]: entry["reply_rate"] for entry in arms if entry["reply_rate"] and entry["active"]}
+    default = next((rates.get(entry["arm"]) for entry in arms if entry["default"]), None)
+    if default is None:
+        return []
+    return [
+        f"{arm} has hardly any replies: it may be broken."
+        for arm, rate in rates.items()
+        if rate["estimate"] <= SILENT * rate["deviation"] and default["estimate"] >= HEARD * rate["deviation"]
+    ]
+
+
+def _marks(arms: list[str], latest: dict[str, float]) -> dict[str, str]:
+    """Give colours to the arms with the largest shares, in the order of their places."""
+    few = len(arms) <= SHOWN + 1
+    shown = set(arms) if few else set(sorted(arms, key=lambda arm: -latest.get(arm, 0.0))[:SHOWN])
+    marks = {arm: f"c{place}" for place, arm in enumerate(arm for arm in arms if arm in shown)}
+    return marks if few else marks | {OTHERS: "rest"}
+
+
+def _stack(shares: dict[str, float], named: list[str], others: bool) -> list[float]:
+    stack = [shares.get(arm, 0.0) for arm in named]
+    return [*stack, max(0.0, 1 - sum(stack))] if others else stack
+
+
+def _interval(entry: dict[str, Any], widest: float, width: float) -> Interval | None:
+    effect = entry["effect"]
+    if effect is None:
+        return None
+    places = [100 * effect[end] / widest if widest else 0.0 for end in ("low", "estimate", "high")]
+    unit, words = (100, " points") if width == 1 else (1, "")  # of a hundred, where values are from 0 to 1
+    shown = [f"{unit * effect[end]:+.2f}" for end in ("estimate", "low", "high")]
+    return Interval("{} ({} to {}){}".format(*shown, words), *(round(place, 1) for place in places))
+
+
+def _rate(rate: dict[str, float] | None) -> str:
+    return "" if rate is None else f"{100 * rate['estimate']:.1f}% \N{PLUS-MINUS SIGN} {100 * rate['deviation']:.1f}"
