@@ -87,7 +87,7 @@ $(TORCH)/.ready: pyproject.toml requirements.lock | $(UV)
 
 # Private training of PyTorch models, on the CPU.
 test-torch: $(TORCH)/.ready
-	$(TORCH)/bin/pytest -q tests/torch
+	$(TORCH)/bin/pytest -q tests/training
 
 demo: $(READY)
 	$(BIN)/tacit demo

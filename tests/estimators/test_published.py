@@ -110,6 +110,6 @@ def test_a_card_says_what_is_not_covered():
 def test_cards_of_searches_and_statistics():
     search = PrivateGridSearch(logistic(), {"regularisation": [1.0, 2.0]}, epsilon=4.0, **OWN).fit(X, FEW)
     assert "{'regularisation': " in search.card().markdown
-    assert "certified excess risk" in logistic(**OWN).fit(X, FEW).card().markdown
+    assert "certified excess risk" in logistic(algorithm="objective", **OWN).fit(X, FEW).card().markdown
     mean = PrivateMean(bounds=(-1, 1), **OWN).fit(X)
     assert str(np.round(mean.mean_[0], 6)) in mean.card().markdown

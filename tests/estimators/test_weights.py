@@ -209,7 +209,7 @@ def test_the_threshold_moves_predictions_and_nothing_else(kind):
     assert np.array_equal(fitted.decision_function(X), margins)
     assert np.array_equal(fitted.predict(X), (margins > fitted.threshold_).astype(int))
     if kind is PrivateLogisticRegression:
-        assert fitted.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.3)
+        assert fitted.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.4)
     assert model(kind, threshold="zero").fit(X, y).threshold_ == 0.0
     assert fitted.set_params(threshold="zero").fit(X, y).threshold_ == 0.0  # a second fit forgets the first
 

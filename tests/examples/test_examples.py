@@ -20,7 +20,7 @@ SMALL = {
 
 def test_every_example_is_here():
     others = {"stream_from_disk", "live_decisions", "own_measure"}
-    others |= {"fleet_of_shops", "private_torch"}  # in tests/spark and tests/torch
+    others |= {"fleet_of_shops", "private_torch"}  # in tests/spark and tests/training
     assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, *others}
 
 

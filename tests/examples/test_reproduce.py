@@ -17,7 +17,8 @@ SMALL = {
     "rate_bandit": {"horizons": (500, 1000), "runs": 1},
     "rate_online_to_batch": {"sizes": (500, 1000), "runs": 1},
 }
-PRINTING = {"live_arms"}  # prints what its page states as measured, and has neither a table nor a picture
+# These print what their pages state as measured, and have neither a table nor a picture.
+PRINTING = {"explore_linear", "live_arms", "policies"}
 QUICK = ("table1_lazy", "rate_bandit", "rate_online_to_batch")
 
 

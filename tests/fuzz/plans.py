@@ -75,6 +75,7 @@ OTHER_PLANS = {
         ARMS, epsilon=1.0, batch=2, power=0.5, eta=0.1, kappa=0.1
     ),
     "AveragedFTRL": lambda: tacit.algorithms.AveragedFTRL.calibrate(RECORDS, **PRIVACY),
+    "PrivateDescent": lambda: tacit.algorithms.PrivateDescent.calibrate(RECORDS, **PRIVACY),
     "OnlineToBatch": lambda: tacit.algorithms.OnlineToBatch.calibrate(RECORDS, **PRIVACY),
     "ObjectivePerturbation": lambda: tacit.algorithms.ObjectivePerturbation.calibrate(RECORDS, **PRIVACY),
 }

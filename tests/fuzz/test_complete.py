@@ -28,7 +28,7 @@ CLAIMS = {
     "LazyFixedShare": PLANS, "LazyOCO": PLANS, "LimitedUpdates": PLANS, "LipschitzGrid": PLANS, "LipschitzNet": PLANS,
     "LipschitzOnePass": PLANS,
     "NoisyMirrorDescent": PLANS, "ObjectivePerturbation": PLANS, "OnlineToBatch": PLANS, "PrivateFTRL": PLANS,
-    "AveragedFTRL": PLANS,
+    "AveragedFTRL": PLANS, "PrivateDescent": PLANS,
     "RecentLeader": PLANS, "TrackingOnSums": PLANS,
     "RestartOnShift": PLANS, "ScheduledExperts": PLANS,
     "Plan": "test_plans.test_calibrations", "Learner": "test_learners.test_nonsense_changes_nothing",
@@ -80,10 +80,17 @@ ESTIMATORS = {
     "ParquetBatches": "test_estimators.test_parquet", "PrivatePipeline": "test_estimators.test_pipelines",
     "private_pipeline": "test_estimators.test_pipelines", "UsefulnessWarning": "test_estimators.test_data",
     "PrivateRidge": "test_estimators.test_parameters", "PrivateStandardScaler": "test_estimators.test_parameters",
+    "PrivateMean": "test_estimators.test_statistics", "PrivateHistogram": "test_estimators.test_statistics",
+    "PrivateQuantile": "test_estimators.test_statistics", "PrivateCovariance": "test_estimators.test_statistics",
+    "PrivateScore": "test_estimators.test_statistics", "PublicTable": "test_estimators.test_tables",
+    "Bounds": "test_estimators.test_tables", "Categories": "test_estimators.test_tables",
+    "Hashed": "test_estimators.test_tables", "ModelCard": "test_estimators.test_statistics",
 }  # fmt: skip
 COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit", "contract", "token"}
 UNFUZZED_COMMANDS = {
     "demo": "has no input but a folder",
+    "experiments": "tests/cli tries what it refuses, tests/server fuzzes the same routes",
+    "tick": "has no input but a store",
     "bench": "times the machine",
     "store": "tests/cli/test_store.py tries what it refuses",
     "serve": "goes on until it is told to end; tests/server fuzzes what it answers",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 import tacit
@@ -15,15 +16,25 @@ from fuzz.strategies import examples, nearly, odd_arrays, one_of, values
 from tacit.accounting.curves import Gaussian, Pure
 from tacit.estimators import (
     LEDGER,
+    Bounds,
+    Categories,
+    Hashed,
     Ledger,
+    ModelCard,
     ParquetBatches,
     PrivacyWarning,
+    PrivateCovariance,
     PrivateGridSearch,
+    PrivateHistogram,
     PrivateLinearSVC,
     PrivateLogisticRegression,
+    PrivateMean,
     PrivatePipeline,
+    PrivateQuantile,
     PrivateRidge,
+    PrivateScore,
     PrivateStandardScaler,
+    PublicTable,
     UsefulnessWarning,
     private_pipeline,
 )
@@ -156,6 +167,50 @@ def test_weights(weights):
     model = PrivateLinearSVC(data_norm=1.0, classes=[0, 1], weight_bound=1.0, random_state=0, ledger=Ledger())
     fit(model, X, Y, weights)
     assert fit(model, X, Y, np.ones(len(Y))) is not REFUSED
+
+
+STATISTICS = {
+    PrivateMean: {"bounds": one_of((0.0, 1.0), ([0.0] * 3, [1.0] * 3))},
+    PrivateHistogram: {"edges": one_of([0.0, 0.5, 1.0], None), "categories": one_of(None, ["a", 1])},
+    PrivateQuantile: {"bounds": (0.0, 1.0), "quantiles": one_of([0.5], (0.1, 0.9)), "steps": 3},
+    PrivateCovariance: {"data_norm": 1.0, "centre": one_of(None, [0.0] * 3)},
+    PrivateScore: {"estimator": DummyClassifier(strategy="constant", constant=1).fit(X, Y), "scoring": one_of(None)},
+}
+
+
+@pytest.mark.parametrize("kind", STATISTICS, ids=lambda kind: kind.__name__)
+@examples(6)
+@given(data=st.data(), rows=odd_arrays())
+def test_statistics(kind, data, rows):
+    arguments = data.draw(nearly(**SHARED, **STATISTICS[kind]))
+    made = attempt(lambda: kind(ledger=Ledger(), **arguments))
+    for table in (rows, X, X[:, :1]):
+        if fit(made, table, Y) is not REFUSED:
+            assert made.guarantee_.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
+            assert isinstance(made.card(), ModelCard)
+
+
+@examples(10)
+@given(
+    bounds=nearly(low=0.0, high=1.0),
+    others=nearly(values=["a", "b"], columns=8),
+    cells=st.lists(values, min_size=3, max_size=3),
+    missing=values | one_of("zero", "indicator"),
+)
+def test_tables(bounds, others, cells, missing):
+    """Declarations are refused or taken; a cell never is."""
+    parts = (
+        attempt(lambda: Bounds(**bounds)),
+        attempt(lambda: Categories(others["values"])),
+        attempt(lambda: Hashed(others["columns"])),
+    )
+    columns = dict(zip("abc", parts, strict=True))
+    table = REFUSED if REFUSED in parts else attempt(lambda: PublicTable(columns, missing=missing))
+    if table is not REFUSED:
+        rows = np.empty((2, 3), dtype=object)
+        rows[0], rows[1] = cells, [0.5, "a", "word"]
+        encoded = attempt(lambda: table.fit_transform(rows), also=THEIRS)
+        assert encoded is REFUSED or len(encoded) == 2 or encoded.shape[0] == 2
 
 
 GUARANTEES = one_of(

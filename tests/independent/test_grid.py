@@ -20,7 +20,8 @@ from tacit.verification.algorithms import ACCOUNTANTS
 
 def test_every_algorithm_of_the_catalogue_is_on_the_grid():
     """Who joins the catalogue joins the grid, and needs an accountant of its own."""
-    assert {entry.algorithm.__name__ for entry in ENTRIES} == catalogue() == set(ACCOUNTANTS)
+    chosen = catalogue() | {"PrivateDescent"}  # certified about training records: estimators choose it, no plan does
+    assert {entry.algorithm.__name__ for entry in ENTRIES} == chosen == set(ACCOUNTANTS)
 
 
 def test_the_cover_meets_every_pair_of_values():

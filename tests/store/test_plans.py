@@ -169,6 +169,6 @@ def change(store, column, value):
 
 def test_a_learner_that_takes_contexts_is_refused_and_nothing_is_spent(store):
     problem = tacit.ContextualArms(n=3, dimension=2, horizon=100)
-    with pytest.raises(tacit.InvalidInput, match="takes no contexts yet: play ExploreLinear in memory"):
+    with pytest.raises(tacit.InvalidInput, match="takes no ContextualArms yet"):
         store.open("requests", problem, epsilon=1.0, delta=1e-6)
     assert "requests" not in store

@@ -474,10 +474,10 @@ class PrivateScore(PrivateStatistic):
         if name.endswith("_error") and self.label_bound is None:
             raise InvalidInput(f"The score {name} of PrivateScore needs label_bound, a public bound on targets.")
         rows, labels = X.copy() if hasattr(X, "copy") else X, np.array(y)
-        count = len(labels)
+        count = labels.size
         if not count:
             raise InvalidInput("PrivateScore needs at least one record.")
-        if count != (rows.shape[0] if hasattr(rows, "shape") else len(rows)):
+        if labels.ndim != 1 or count != ((rows.shape or (0,))[0] if hasattr(rows, "shape") else len(rows)):
             raise InvalidInput("PrivateScore needs one label for each row.")
         if name == "roc_auc":
             return self._area(rows, labels, count)

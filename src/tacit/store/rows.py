@@ -101,8 +101,6 @@ class Beginning:
     def of(plan: Comparison, randomness: Randomness | None, largest: int | None, persons: bool) -> Beginning:
         """Start a learner; refuse one whose state has more bytes than `largest`."""
         learner = plan.start(randomness)
-        if learner.takes_context:
-            raise InvalidInput(f"A store takes no contexts yet: play {learner.plan.algorithm} in memory.")
         state = learner.state_text()
         if largest is not None and len(state) > largest:
             raise InvalidInput(

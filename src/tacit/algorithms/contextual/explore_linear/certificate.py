@@ -22,7 +22,6 @@ from math import ceil, log2
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tacit.algorithms.contextual.explore_linear.release import Lattice
 from tacit.noise.sampler_bounds import WIDE_DISTANCE, WIDE_FAILURE
@@ -154,6 +153,8 @@ class Certificate:
         start = min((np.array(place) for place in product(*STARTS)), key=total)
         if not np.isfinite(total(start)):
             return np.inf
+        from scipy.optimize import minimize  # when it is used: it takes long to load
+
         found = minimize(total, start, method="Nelder-Mead", options={"maxfev": 400, "xatol": 1e-3, "fatol": 1e-3})
         return min(total(start), total(found.x)) / self._answered * self.problem.width * ROUNDED_UP
 
