@@ -306,7 +306,9 @@ def acts(transaction: Transaction, number: int) -> list[tuple[float, str, str]]:
 
 def restores(transaction: Transaction) -> list[float]:
     """Find when copies were restored."""
-    rows = transaction.rows(f"SELECT acted_at FROM tacit_acts WHERE act LIKE '{RESTORED}%' AND experiment IS NULL")
+    rows = transaction.rows(
+        "SELECT acted_at FROM tacit_acts WHERE act LIKE :words AND experiment IS NULL", words=f"{RESTORED}%"
+    )
     return [float(when) for (when,) in rows]
 
 
