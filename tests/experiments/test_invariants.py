@@ -1,8 +1,10 @@
 """What holds whatever happens: limits, duplicates, clocks, copies, erasure, the order of arrival."""
 
 import json
+import os
 import random
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -10,12 +12,14 @@ import pytest
 import tacit
 from attacks import rows
 from experiments.world import DAY, World, arm, pid, replies
-from tacit.errors import InvalidInput, StoreError
+from tacit.errors import InvalidInput, PrivacyError, StoreError
 from tacit.experiments import closing, experiments, results
 from tacit.experiments.contract import LATTICE
+from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
 from tacit.experiments.policy import Policy, seconds
 from tacit.experiments.replies import Replies
+from tacit.experiments.witness import Spent, Witness
 from tacit.store import engines
 
 HOSTILE = [
@@ -203,6 +207,7 @@ def test_what_stops_can_be_stopped_whatever_the_clock_says(world):
     assert results.collected(owner, versions, chain).used.tolist() == [[True, True, False, False]]
 
 
+@pytest.mark.attack(rows.LATE)
 def test_rows_are_deleted_in_time_although_the_clock_is_wrong(world):
     policy = world.started()
     world.experiments.reply("home", replies(policy, range(10)))
@@ -340,10 +345,96 @@ def test_an_older_copy_stops_and_a_restore_charges_again(world, tmp_path):
 def test_an_older_copy_starts_nothing(world):
     world.started()
     world.experiments.stop("home")
-    world.experiments._witness.add("cd" * 16, "the digest of a release that the newest copy made")
+    world.experiments._witness.add("cd" * 16, "the digest of a release", Spent("home", 1, "2026-11"))
     with pytest.raises(StoreError, match="older copy was put back"):
         world.experiments.start("home")
     assert world.experiments.describe("home")["state"] == "frozen"
+
+
+def put_back(world, file):
+    """Put an older copy of the store in the place of the newest one, and adopt it."""
+    world.experiments.close()
+    world.store.close()
+    for companion in ("decisions.db-wal", "decisions.db-shm"):
+        (world.folder / companion).unlink(missing_ok=True)
+    shutil.copyfile(file, world.folder / "decisions.db")
+    world.store = tacit.Store(world.folder / "decisions.db")
+    with suppress(InvalidInput):  # nothing was charged since
+        world.store.adopt()
+    world.experiments = world.opened()
+
+
+@pytest.mark.attack(rows.RELEASED)
+def test_a_copy_from_before_the_charge_owes_it(world, tmp_path):
+    """The witness knows what the lost copy spent: the same month is not released twice for one charge."""
+    world.experiments.make(Design("home", ("a", "b"), epsilon=1.0, ledger="people", days=1))
+    world.store.database.checkpoint()
+    shutil.copyfile(tmp_path / "decisions.db", tmp_path / "draft.db")
+    world.experiments.start("home")
+    world.experiments.reply("home", replies(world.experiments.policy("home"), range(30)))
+    assert world.move(2.1)["released"] == 1
+    for _ in range(2):
+        put_back(world, tmp_path / "draft.db")
+        with pytest.raises(StoreError, match="older copy was put back"):
+            world.experiments.tick()
+        world.experiments.restore()
+        ledger = world.store.ledger("people")
+        assert [entry.run for entry in ledger.entries] == ["experiment 1 1 2026-11"]
+        with pytest.raises(PrivacyError, match="its budget is 1"):
+            world.experiments.start("home")
+        assert world.experiments.describe("home")["incarnation"] == 2
+        assert len(ledger.entries) == 1
+        with pytest.raises(InvalidInput, match="nothing to adopt"):
+            world.store.adopt()
+    world.move(28)  # another month
+    world.experiments.start("home")
+    assert world.experiments.policy("home")["counting"]
+
+
+@pytest.mark.attack(rows.RELEASED)
+def test_a_copy_from_before_a_restore_is_older(world, tmp_path):
+    world.started()
+    world.store.database.checkpoint()
+    shutil.copyfile(tmp_path / "decisions.db", tmp_path / "before.db")
+    world.time += 0.25  # a time with milliseconds
+    world.experiments.restore()
+    world.experiments.tick()
+    put_back(world, tmp_path / "before.db")
+    with pytest.raises(StoreError, match="older copy was put back"):
+        world.experiments.tick()
+
+
+@pytest.mark.attack(rows.RELEASED)
+def test_without_its_witness_nothing_is_released(world, tmp_path):
+    policy = world.started(epsilon=0.4)
+    world.experiments.reply("home", replies(policy, range(30)))
+    assert world.move(2.1)["released"] == 1
+    witness = tmp_path / "decisions.db.witness"
+    known = witness.read_bytes()
+    for content in (b"", known[:-2]):
+        witness.write_bytes(content)
+        for act in (world.experiments.tick, lambda: world.experiments.start("home")):
+            with pytest.raises(StoreError, match="witness does not know"):
+                act()
+    witness.write_bytes(known)
+    world.experiments.tick()
+    witness.unlink()
+    world.experiments.restore()
+    world.experiments.start("home")
+    assert world.experiments.policy("home")["counting"]
+
+
+def test_a_witness_on_a_full_disk_knows_nothing(tmp_path, monkeypatch):
+    witness, spent = Witness(tmp_path / "witness"), Spent("home", 1, "2026-11")
+    assert witness.add("ab" * 16, "one", spent)
+    write = os.write
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", lambda handle, content: write(handle, content[:20]))
+        with pytest.raises(StoreError, match="No space left"):
+            witness.add("cd" * 16, "two", spent)
+    assert witness.digests() == {"ab" * 16: "one"}
+    assert witness.add("cd" * 16, "three", spent)
+    assert witness.digests() == {"ab" * 16: "one", "cd" * 16: "three"}
 
 
 def test_counting_if_and_only_if_charged(world):

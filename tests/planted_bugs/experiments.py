@@ -9,7 +9,7 @@ from typing import Any
 from attacks import rows
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.tested import by_test, folder
-from tacit.experiments import closing, replies, results
+from tacit.experiments import closing, records, replies, results
 from tacit.experiments.experiments import Experiments
 from tacit.experiments.replies import Replies
 from tacit.experiments.witness import Witness
@@ -111,5 +111,23 @@ CONTROLS = (
         "a restored copy is released again with other noise", "experiments",
         swap(closing, "digest", lambda honest: lambda content: "the same for all"),
         with_folder("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
+    ),
+    Control(
+        "a restored copy owes nothing", "experiments", swap(Experiments, "_owe", lambda honest: lambda *_: None),
+        with_folder("test_a_copy_from_before_the_charge_owes_it"), row=rows.RELEASED,
+    ),
+    Control(
+        "nobody remembers a restore", "experiments", swap(Witness, "last_restore", lambda honest: lambda self: None),
+        with_folder("test_a_copy_from_before_a_restore_is_older"), row=rows.RELEASED,
+    ),
+    Control(
+        "a witness that was lost is begun anew", "experiments",
+        swap(records, "current", lambda honest: lambda transaction: []),
+        with_folder("test_without_its_witness_nothing_is_released"), row=rows.RELEASED,
+    ),
+    Control(
+        "the clock decides whether overdue rows are deleted", "experiments",
+        swap(Replies, "purge_until", lambda honest: lambda *_: None),
+        by_test(TESTS, "test_rows_are_deleted_in_time_although_the_clock_is_wrong", fixtures=(world,)), row=rows.LATE,
     ),
 )  # fmt: skip

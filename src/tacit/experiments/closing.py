@@ -23,7 +23,7 @@ from tacit.experiments.contract import Promise
 from tacit.experiments.policy import canonical, digest
 from tacit.experiments.records import Experiment, Release, Version
 from tacit.experiments.replies import Replies
-from tacit.experiments.witness import Witness
+from tacit.experiments.witness import Spent, Witness
 from tacit.noise.randomness import Sealed
 from tacit.store.engines import Database
 
@@ -43,7 +43,7 @@ def close(
         return settle(database, replies, version, None)
     content = noisy(key, owner, version, sums)
     release = digest(content)
-    if not witness.add(version.salt, release):
+    if not witness.add(version.salt, release, Spent(owner.name, version.incarnation, version.period)):
         return settle(database, replies, version, None)
     return settle(database, replies, version, (content, release))
 

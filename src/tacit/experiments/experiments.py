@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import now as calendar
 from tacit.algorithms.arms.versions import policy as cumulative
 from tacit.errors import Conflict, InvalidInput, PrivacyError, StoreError
@@ -40,6 +41,10 @@ MONTHLY = (None, "monthly")
 OLDER = (
     "The witness knows releases that this store does not: an older copy was put back. Nothing is opened or closed; "
     "`tacit experiments restore` voids what was open, and charges again."
+)
+LOST = (
+    "The witness does not know what this store released: it was lost, or is another one. Nothing is opened or closed "
+    "until it is put back; `tacit experiments restore` goes on without it."
 )
 
 
@@ -167,7 +172,8 @@ class Experiments:
             if taken is not None:
                 raise Conflict(f"There is an experiment {design.name!r} already.")
             now = self._now()
-            owner = records.make(transaction, design, ledger.number, now)
+            lost = [spent.incarnation for spent in self._witness.spent(design.name)]  # by copies that knew this name
+            owner = records.make(transaction, design, ledger.number, now, max(lost, default=0) + 1)
             records.act(transaction, owner.number, now, who, "made")
         return self.describe(design.name)
 
@@ -175,6 +181,7 @@ class Experiments:
         """Start a draft, or go on with an experiment that is frozen: the month is charged unless it was before."""
         self.check_witness()
         now, ledger = self._time(), self._ledger(name)
+        self._owe(name, period_of(now))
         with self._database.writing() as transaction:
             owner = records.experiment(transaction, name, lock=True)
             if owner.state not in (DRAFT, FROZEN):
@@ -275,10 +282,14 @@ class Experiments:
     def restore(self, who: str = "") -> int:
         """Go on with a restored copy: what was open is void, every experiment is frozen until it is started again.
 
-        Starting charges the month once more, because what the lost copy released is not known. Give how many versions
-        became void.
+        What the witness knows to be released this month, and the copy's ledgers do not, is charged, and starting
+        charges the month once more. Give how many versions became void.
         """
         now = self._now()
+        with self._database.reading() as transaction:
+            names = [owner.name for owner in records.experiments(transaction)]
+        for name in names:
+            self._owe(name, period_of(now))
         with self._database.writing() as transaction:
             transaction.alone()
             lost = records.unreleased(transaction)
@@ -287,10 +298,11 @@ class Experiments:
             for found in records.experiments(transaction):
                 owner = records.experiment(transaction, found.name, lock=True)
                 state = FROZEN if owner.state == RUNNING else owner.state
-                owner = records.change(transaction, owner, state=state, incarnation=owner.incarnation + 1)
+                newest = max([owner.incarnation, *(s.incarnation for s in self._witness.spent(found.name))])
+                owner = records.change(transaction, owner, state=state, incarnation=newest + 1)
                 if state == FROZEN:
                     self._open(transaction, owner, now, counting=False)
-            records.act(transaction, None, now, who, f"restored a copy; {len(lost)} open versions are void")
+            records.act(transaction, None, now, who, f"{records.RESTORED}; {len(lost)} open versions are void")
         self._witness.restored(iso(now))
         for version in lost:
             self._replies.purge(version.salt)
@@ -377,8 +389,14 @@ class Experiments:
                     self._replies.purge(salt)
 
     def check_witness(self) -> None:
-        """Refuse a store that is older than what was released from it."""
-        known = self._witness.digests()
+        """Refuse a store that is older than its releases, and a witness that does not know them."""
+        with self._database.reading() as transaction:
+            released, restores = records.current(transaction), records.restores(transaction)
+        known, restored = self._witness.digests(), self._witness.last_restore()
+        if restored is not None and restored not in map(iso, restores):
+            raise StoreError(OLDER)
+        if not known.keys() >= set(released):
+            raise StoreError(LOST)
         with self._database.reading() as transaction:
             for salt, own in known.items():
                 version = records.version(transaction, salt)
@@ -468,12 +486,21 @@ class Experiments:
         """Charge a month, unless it was charged before; the ledger and its epoch to mark after the commit."""
         if ledger.budget.renews and ledger.budget.period_at(calendar()) != period:
             raise StoreError("The clocks of the service and of its database are in two months: nothing was opened.")
-        guarantee = Promise.of(owner.design).guarantee
-        run = f"experiment {owner.number} {owner.incarnation} {period}"
-        epoch, charged = ledger.charge(transaction, f"experiment {owner.name}, {period}", guarantee, run)
+        epoch, charged = ledger.charge(transaction, *_charge(owner, owner.incarnation, period))
         if charged not in ("", period):
             raise StoreError("A month ended while it was charged: nothing was opened.")
         return ledger, epoch
+
+    def _owe(self, name: str, period: str) -> None:
+        """Charge what a lost copy released, which this one's ledger does not know, whether or not it can afford it."""
+        for spent in sorted(self._witness.spent(name)):
+            ledger = self._ledger(name)
+            if ledger.budget.renews is None or spent.period == period:
+                with self._database.writing() as transaction:
+                    owner = records.experiment(transaction, name, lock=True)
+                    charge = _charge(owner, spent.incarnation, spent.period)
+                    epoch, _ = ledger.charge(transaction, *charge, owed=True)
+                ledger.mark(epoch)
 
     # What SDKs ask for
 
@@ -724,6 +751,12 @@ class Known(NamedTuple):
         if not (isfinite(value) if isinstance(value, float) else True) or not self.low <= value <= self.high:
             return None
         return min(LATTICE, int((value - self.low) / (self.high - self.low) * LATTICE))
+
+
+def _charge(owner: Experiment, incarnation: int, period: str) -> tuple[str, Guarantee, str]:
+    """Write the charge of a month: its name, the guarantee, and the run that is charged once."""
+    name, run = f"experiment {owner.name}, {period}", f"experiment {owner.number} {incarnation} {period}"
+    return name, Promise.of(owner.design).guarantee, run
 
 
 def _mark(charged: tuple[StoredLedger, int] | None) -> None:

@@ -18,6 +18,7 @@ from tacit.store.engines import Transaction
 
 DRAFT, RUNNING, FROZEN, ENDED = "draft", "running", "frozen", "ended"
 OPEN, RELEASED, VOID, UNCOUNTED = "open", "released", "void", "not counted"
+RESTORED = "restored a copy"
 _EXPERIMENT = "SELECT id, name, design, state, incarnation, ledger, made_at FROM tacit_experiments"
 _VERSION = "SELECT salt, experiment, number, incarnation, period, counting, close_at, state, policy FROM tacit_versions"
 
@@ -159,12 +160,13 @@ def _experiment(transaction: Transaction, row: Any) -> Experiment:
     )
 
 
-def make(transaction: Transaction, design: Design, ledger: int, now: float) -> Experiment:
+def make(transaction: Transaction, design: Design, ledger: int, now: float, incarnation: int) -> Experiment:
     """Write a draft."""
     number = int(transaction.row("SELECT coalesce(max(id), 0) + 1 FROM tacit_experiments")[0])
     transaction.run(
-        "INSERT INTO tacit_experiments VALUES (:id, :name, :design, :state, 1, :ledger, :now)",
+        "INSERT INTO tacit_experiments VALUES (:id, :name, :design, :state, :incarnation, :ledger, :now)",
         id=number,
+        incarnation=incarnation,
         name=design.name,
         design=json.dumps(design.to_dict()),
         state=DRAFT,
@@ -300,6 +302,23 @@ def acts(transaction: Transaction, number: int) -> list[tuple[float, str, str]]:
         number=number,
     )
     return [(float(when), str(who), str(what)) for when, who, what in rows]
+
+
+def restores(transaction: Transaction) -> list[float]:
+    """Find when copies were restored."""
+    rows = transaction.rows(
+        "SELECT acted_at FROM tacit_acts WHERE act LIKE :words AND experiment IS NULL", words=f"{RESTORED}%"
+    )
+    return [float(when) for (when,) in rows]
+
+
+def current(transaction: Transaction) -> list[str]:
+    """Find the salts of all releases since each experiment was last restored."""
+    rows = transaction.rows(
+        """SELECT v.salt FROM tacit_releases r JOIN tacit_versions v ON v.salt = r.salt
+            JOIN tacit_experiments e ON e.id = v.experiment WHERE v.incarnation = e.incarnation"""
+    )
+    return [str(salt) for (salt,) in rows]
 
 
 def exposures(transaction: Transaction, number: int) -> dict[str, dict[int, int]]:

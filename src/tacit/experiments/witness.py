@@ -1,20 +1,36 @@
 """The witness of releases: a list outside of all databases, which a restored copy does not take back.
 
-A release is published only after its digest stands here. Whoever restores an older database would release the same
-version again, from other rows. The witness knows the first digest and refuses a second one.
+A release is published only after its digest stands here, with what was charged for it. Whoever restores an older
+database would release the same version again, from other rows: the witness knows the first digest and refuses a second
+one. And an older ledger does not know what was spent: the witness does.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.errors import StoreError
 
 RESTORED = "restored"
+
+
+class Spent(NamedTuple):
+    """What a release was charged as.
+
+    Attributes:
+        experiment: its name.
+        incarnation: of the experiment.
+        period: the calendar month in which the version began.
+    """
+
+    experiment: str
+    incarnation: int
+    period: str
 
 
 class Witness:
@@ -37,14 +53,23 @@ class Witness:
                 found[entry["salt"]] = entry["digest"]
         return found
 
-    def add(self, salt: str, digest: str) -> bool:
+    def last_restore(self) -> str | None:
+        """Read when the databases were last restored (None: never)."""
+        return max((entry[RESTORED] for entry in self._entries() if RESTORED in entry), default=None)
+
+    def spent(self, experiment: str) -> set[Spent]:
+        """Read what was ever charged for releases of an experiment, whichever copy made them."""
+        found = {Spent(*entry["spent"]) for entry in self._entries() if "spent" in entry}
+        return {spent for spent in found if spent.experiment == experiment}
+
+    def add(self, salt: str, digest: str, spent: Spent) -> bool:
         """Write down the digest of a version; False if another digest stands there."""
         with self._open() as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             for entry in self._entries():
                 if entry.get("salt") == salt:
                     return bool(entry["digest"] == digest)
-            self._append(handle.fileno(), {"salt": salt, "digest": digest})
+            self._append(handle.fileno(), {"salt": salt, "digest": digest, "spent": spent})
             return True
 
     def restored(self, when: str) -> None:
@@ -72,14 +97,16 @@ class Witness:
         except OSError as error:
             raise self._failed(error) from None
 
-    def _append(self, handle: int, entry: dict[str, str]) -> None:
+    def _append(self, handle: int, entry: dict[str, Any]) -> None:
         try:
             size = os.fstat(handle).st_size
             whole = size == 0 or os.pread(handle, 1, size - 1) == b"\n"
             if not whole:  # a crash cut the last line off: nobody was told of it
                 content = os.pread(handle, size, 0)
                 os.ftruncate(handle, content.rfind(b"\n") + 1)
-            os.write(handle, json.dumps(entry).encode() + b"\n")
+            line = json.dumps(entry).encode() + b"\n"
+            if os.write(handle, line) < len(line):  # a disk that is full takes a part, and says nothing
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(handle)
         except OSError as error:
             raise self._failed(error) from None

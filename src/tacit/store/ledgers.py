@@ -52,11 +52,17 @@ class StoredLedger(Ledger):
             epoch, _ = self.charge(transaction, name, guarantee, "")
         self.mark(epoch)
 
-    def charge(self, transaction: Transaction, name: str, guarantee: Guarantee, run: str) -> tuple[int, str]:
-        """Charge a run as part of a transaction; the ledger's epoch to mark after the commit, and the period."""
+    def charge(
+        self, transaction: Transaction, name: str, guarantee: Guarantee, run: str, *, owed: bool = False
+    ) -> tuple[int, str]:
+        """Charge a run as part of a transaction; the ledger's epoch to mark after the commit, and the period.
+
+        What is owed was spent already: it is written down also where the budget cannot afford it.
+        """
         epoch = self._locked(transaction)
         entries = self._read(transaction)
-        entry = self.budget.admit(entries, name, guarantee, run, self._confirmation(transaction))
+        budget = replace(self.budget, epsilon=None) if owed else self.budget
+        entry = budget.admit(entries, name, guarantee, run, self._confirmation(transaction))
         if entry is None:
             return epoch, max(other.period for other in entries if other.run == run and not other.voided)
         transaction.run(
