@@ -12,6 +12,7 @@ import pytest
 import typer.main
 
 import tacit
+import tacit.experiments.experiments
 from attacks import rows
 from cli.command import run_command
 from server.running import running
@@ -29,8 +30,8 @@ def blocks(page, kind):
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_three_commands(tmp_path):
-    (commands,) = [block for block in blocks(SERVICE, "bash") if block.startswith("curl")]
-    scopes = re.search(r"tacit token --store decisions.db --scopes (\S+)\)", SERVICE).group(1)
+    (commands,) = [block for block in blocks(SERVICE, "bash") if block.startswith("curl") and "/learners" in block]
+    scopes = re.findall(r"tacit token --store decisions.db --scopes (\S+)\)", SERVICE)[1]
     with running(tmp_path / "decisions.db") as service:
         there = commands.replace("http://127.0.0.1:8000", service.url)
         answers = []
@@ -45,15 +46,38 @@ def test_the_three_commands(tmp_path):
         assert service.store.export("homepage")["rounds"] == 1
 
         names = {"token": service.token}
-        for block in blocks(SERVICE, "py"):
+        for block in (block for block in blocks(SERVICE, "py") if "tacit_sdk" not in block):
             exec(block.replace("http://127.0.0.1:8000", service.url).replace("0.05", "20"), names)
         assert service.store.export("homepage")["rounds"] == 3
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_an_experiment_from_start_to_click(tmp_path, monkeypatch, capsys):
+    (commands,) = [block for block in blocks(SERVICE, "bash") if "/experiments" in block]
+    (program,) = [block for block in blocks(SERVICE, "py") if "tacit_sdk" in block]
+    scopes = re.findall(r"tacit token --store decisions.db --scopes (\S+)\)", SERVICE)[0]
+    with running(tmp_path / "decisions.db") as service:
+        token = Tokens(service.store).make(scopes)
+        told = commands.replace("http://127.0.0.1:8000", service.url).replace("curl -s", "curl -s -f")
+        done = subprocess.run(
+            ["sh", "-ec", told], capture_output=True, timeout=60, env={"PATH": "/usr/bin:/bin", "TOKEN": token}
+        )
+        assert done.returncode == 0, done.stdout
+        monkeypatch.setenv("TOKEN", token)
+        names = {}
+        exec(program.replace("http://127.0.0.1:8000", service.url), names)
+        assert capsys.readouterr().out.strip() in ("control", "short", "video")
+        _, pid = names["decision"].token.split(".")
+        with tacit.experiments.experiments.Experiments(service.store) as experiments:
+            (held,) = experiments.held(pid)
+        assert (held["arm"], held["value"]) == (names["decision"].arm, 1)
+
+
 def test_the_commands_of_the_readme_are_those_of_the_page():
-    (commands,) = [block for block in blocks(SERVICE, "bash") if block.startswith("curl")]
-    told = commands.strip().replace("\n\n", "\n")
-    assert any(told in block for block in blocks(README, "bash"))
+    (commands,) = [block for block in blocks(SERVICE, "bash") if "/experiments" in block]
+    (program,) = [block for block in blocks(SERVICE, "py") if "tacit_sdk" in block]
+    assert any(commands in block for block in blocks(README, "bash"))
+    assert program in blocks(README, "py")
     for line in re.findall(r"^(?:export|tacit serve) [^#\n]*", README, re.MULTILINE):
         assert line.strip() in SERVICE
 

@@ -136,11 +136,6 @@ class Learner(ABC):
         return self._shows
 
     @property
-    def takes_context(self) -> bool:
-        """Whether decisions depend on a context of their round."""
-        return self._takes_context
-
-    @property
     def switches(self) -> int:
         """How often the decision has changed so far."""
         with self._looking("switches"):
