@@ -73,7 +73,7 @@ def computed() -> list[Stated]:
     sums = "docs/algorithms/running-sums.md"
     times = r"`Buffered` has ([\d.]+) to ([\d.]+) times less noise than the tree at 1e5 steps"
     split = r"\$e_a, e_1, e_2\$ are (\.\d+), (\.\d+) and (\.\d+) of"
-    factor = r"sqrt\(1 \+ 1/a\) is ([\d.]+)\."
+    factor = r"\\sqrt\{1 \+ 1/a\}\$ is ([\d.]+)\."
     committed = r"regret at least (\.\d+) sqrt\(B T\), about (\.\d+) sqrt\(B T\)"
     return [
         *rows,
