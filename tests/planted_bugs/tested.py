@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib import import_module
@@ -21,7 +22,13 @@ def by_test(module: str, name: str, *arguments: Any, fixtures: tuple[Fixture, ..
 
     def attack() -> Finding:
         test = getattr(import_module(module), name)
+        ignored = any(
+            mark.name == "filterwarnings" and "ignore" in mark.args for mark in getattr(test, "pytestmark", ())
+        )
         with ExitStack() as stack:
+            if ignored:  # as the test is run, where a warning is no breach
+                stack.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
             made = [stack.enter_context(fixture()) for fixture in fixtures]
             try:
                 test(*arguments, *made)
