@@ -7,11 +7,12 @@ from inspect import signature
 import pytest
 
 from tacit import algorithms
-from tacit.algorithms import PrivateFTRL
+from tacit.algorithms import LazyExperts, PhasedArms, PrivateFTRL
 from tacit.domains import Ball, Simplex
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import LogisticLoss
 from tacit.noise.running_sums import SquareRoot
+from tacit.planning.catalogue import algorithms_for
 from tacit.planning.planner import CATALOGUE
 from tacit.problems import (
     Arms,
@@ -27,6 +28,7 @@ from tacit.problems import (
 )
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import PrivatePlan, check_options
+from tacit.runtime.target import RegretBound
 
 PROBLEMS = {
     Experts: Experts(n=3, horizon=50),
@@ -105,15 +107,6 @@ def test_no_plan_misses_a_large_target(algorithm, problem, epsilon):
     assert float(plan.regret_bound) <= float(strict.regret_bound)
 
 
-@pytest.mark.parametrize("name", ["HedgeOnSums", "LazyExperts", "ScheduledExperts", "L2P"])
-def test_no_certificate_is_above_what_anybody_can_lose(name):
-    problem = Experts(n=20, horizon=30, loss_range=(0.0, 2.0))
-    plan = getattr(algorithms, name).calibrate(problem, epsilon=0.001, delta=1e-6)
-    assert float(plan.regret_bound) <= 60.0
-    assert plan.vacuous
-    assert "vacuous:    no better than deciding blindly" in plan.explain()
-
-
 def test_late_arms_certify_no_more_than_anybody_can_lose():
     """With a delay of half the rounds 195,344 of at most 60,628 were certified, and more at a larger epsilon."""
     problem = Arms(n=50, horizon=60_628, delay=27_962)
@@ -138,3 +131,52 @@ def test_pickled_plans_leave_caches_out(mechanism):
     assert again == plan
     assert again.signature == plan.signature
     assert len(pickle.dumps(plan)) == len(pickle.dumps(fresh)) < 2000
+
+
+STEEP = LogisticLoss()
+SHORT = {
+    "convex": Convex(domain=Ball(5), loss=STEEP, horizon=20),
+    "anywhere": Convex(domain=Ball(5), loss=STEEP, horizon=20, proper=False),
+    "experts": Experts(n=5, horizon=20),
+    "tracking": Tracking(n=5, horizon=20, switches=2),
+    "arms": Arms(n=3, horizon=20, adversary="stochastic"),
+    "lipschitz": Lipschitz(horizon=20, dimension=1),
+    "models": Stochastic(domain=Ball(5), loss=STEEP, horizon=50, proper=False),
+}
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_no_certificate_is_above_what_anybody_can_lose(kind: str) -> None:
+    """PrivateFTRL certified 173 of at most 29.3 here."""
+    problem, seen = SHORT[kind], 0
+    for algorithm in algorithms_for(problem):
+        try:
+            plan = algorithm.calibrate(problem, epsilon=0.01, delta=1e-6)
+        except PrivacyError:
+            continue
+        seen += 1
+        bound = plan.regret_bound
+        if plan.proper:
+            assert bound.value <= plan.trivial_regret, algorithm
+            assert bound.uncapped is None or bound.uncapped > bound.value == plan.trivial_regret
+        else:  # decisions that leave the domain may lose more than any point of it
+            assert bound.uncapped is None
+            assert bound.value > 2 * plan.blind_regret
+        assert ("vacuous" in plan.explain()) == plan.vacuous
+    assert seen
+
+
+def test_a_plan_of_ones_own_is_capped_too() -> None:
+    class Boasting(LazyExperts):
+        @property
+        def regret_bound(self) -> RegretBound:
+            return RegretBound(1e9, "a large number")
+
+    assert float(Boasting(Experts(n=2, horizon=30), eta=0.1, force=0.1).regret_bound) == 30.0
+
+
+def test_a_plan_that_uses_no_data_is_refused_with_a_horizon_that_is_enough() -> None:
+    problem = Arms(n=20, horizon=20, adversary="stochastic")
+    with pytest.raises(PrivacyError, match="would use no data in any decision of 20 rounds: 40 rounds"):
+        PhasedArms.calibrate(problem, epsilon=1.0, delta=0.0)
+    assert PhasedArms.calibrate(replace(problem, horizon=40), epsilon=1.0, delta=0.0).uses_data

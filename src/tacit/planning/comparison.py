@@ -63,11 +63,7 @@ class Candidate:
     @property
     def regret_bound(self) -> RegretBound:
         """The certified regret (infinite without a plan)."""
-        return (
-            self.plan.regret_bound.at_most(self.plan.trivial_regret)
-            if self.plan
-            else RegretBound(float("inf"), "not applicable", (self.reason,))
-        )
+        return self.plan.regret_bound if self.plan else RegretBound(float("inf"), "not applicable", (self.reason,))
 
     @property
     def vacuous(self) -> bool:

@@ -12,9 +12,9 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from inspect import Parameter, signature
-from math import inf
+from math import ceil, inf, log2
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -44,6 +44,10 @@ TO_THE_LAST_DIGIT: Mapping[str, Any] = {
 }
 # Where a target is too loud to be met, these are tried: a little less, then the same numbers whatever was asked for.
 NEARLY, LOUD = 1 - 1e-6, tuple(64 * 0.9**power for power in range(24))
+# Searches for stricter targets end where their certificate is larger by this factor.
+CLEARLY_WORSE, LEAST_RUNG = 1.1, -40
+# From this epsilon on a refusal may mean that the target is too loud, and stricter ones are tried.
+QUIET = 4.0
 MUCH_WORK = 1e5  # numbers a round, from which on `explain` says so
 # Plans that say nothing about audits are enumerated as they stand up to this size.
 MOST_EXPERTS, MOST_ROUNDS = 3, 8
@@ -63,8 +67,22 @@ class Plan(ABC):
     """Why a problem with delay > 0 is refused (empty: it is not)."""
     _any_horizon: ClassVar[bool] = False
     """Whether one plan serves an unknown horizon; otherwise it is restarted at doubling lengths."""
+    _by_rule: ClassVar[bool] = False
+    """Whether parameters follow a public rule for what happens, and not a search for the smallest certificate."""
     private: ClassVar[bool] = True
     """Whether there is a privacy contract; algorithms without one are never chosen where privacy is asked for."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Cap every certificate, in this one place, by what no learner can exceed."""
+        super().__init_subclass__(**options)
+        proved: Any = vars(cls).get("regret_bound")
+        if isinstance(proved, property | cached_property):
+            function = proved.fget if isinstance(proved, property) else proved.func
+            if function is not None and not getattr(function, "__isabstractmethod__", False):
+                capped = type(proved)(_capped(function))
+                if isinstance(capped, cached_property):
+                    capped.__set_name__(cls, "regret_bound")
+                cls.regret_bound = capped  # type: ignore[method-assign, assignment]
 
     @property
     def proper(self) -> bool:
@@ -261,7 +279,7 @@ class Plan(ABC):
             raise InvalidInput(f"{cls.__name__} is private: the 'epsilon' of its target must be finite.")
         check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
         if problem.horizon is not None or cls._any_horizon:
-            return _calibrated(cls, target, options, problem)
+            return _learning(_calibrated(cls, target, options, problem), cls, target, options)
         # A person's rounds may stand in different epochs: each epoch is planned for one of them.
         return Plan._restarted(problem, target, partial(_calibrated, cls, target.for_each_round, options))
 
@@ -464,7 +482,62 @@ def check_options(owner: str, function: Callable[..., Any], options: Mapping[str
             raise InvalidInput(f"The options of {owner} besides the target's are: {known}. Got {name!r} instead.")
 
 
+def _capped(proved: Callable[[Any], RegretBound]) -> Callable[[Any], RegretBound]:
+    """The bound that an algorithm proves, or what no learner can exceed if that is less.
+
+    Decisions that may leave the domain may lose more than any two points of it; an unknown horizon sums capped epochs.
+    """
+
+    @wraps(proved)
+    def regret_bound(plan: Plan) -> RegretBound:
+        bound = proved(plan)
+        return bound.at_most(plan.trivial_regret) if plan.proper and plan.horizon is not None else bound
+
+    return regret_bound
+
+
 def _calibrated(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:
+    """Calibrate to the target and to stricter ones, and take the smallest certificate.
+
+    A plan that meets a stricter target meets this one, and searches are not monotone by themselves. The stricter
+    targets are the powers of two below epsilon, one after the other until a certificate is clearly worse or says
+    nothing. With options of its own an algorithm may look for something else than a small certificate, and is
+    calibrated to the target alone.
+    """
+    if options or not cls.private or cls._by_rule:
+        return _met(cls, target, options, problem)
+    rungs = [2.0**power for power in range(ceil(log2(target.epsilon)) - 1, LEAST_RUNG, -1)]
+    best, refused = None, None
+    for epsilon in (target.epsilon, *rungs):
+        try:
+            tried = _met(cls, replace(target, epsilon=epsilon), options, problem)
+        except PrivacyError as error:
+            refused = refused or error
+            if best is not None or epsilon < QUIET:
+                break
+            continue
+        certified, smallest = float(tried.regret_bound), inf if best is None else float(best.regret_bound)
+        if best is None or certified < smallest:
+            best = tried
+        elif certified > CLEARLY_WORSE * smallest or tried.vacuous:
+            break
+    if best is None:
+        assert refused is not None
+        raise refused
+    return best
+
+
+def _learning(plan: Plan, cls: type[Plan], target: Target, options: dict[str, Any]) -> Plan:
+    """Refuse a plan none of whose decisions uses data, with a horizon that is long enough."""
+    if plan.uses_data or options:
+        return plan
+    longer = (replace(plan.problem, horizon=plan.rounds * 2**power) for power in range(1, 20))
+    enough = next((each.horizon for each in longer if _calibrated(cls, target, options, each).uses_data), None)
+    would = f": {enough:,} rounds would be enough" if enough else ""
+    raise PrivacyError(f"{cls.__name__} would use no data in any decision of {plan.rounds:,} rounds{would}.")
+
+
+def _met(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:
     """Calibrate to the target, or to the loudest one below it that is met: the errors of samplers grow as e^epsilon."""
     plan = cls._calibrate(problem, target, **options)
     if not cls.private or target.met_by(plan.guarantee):

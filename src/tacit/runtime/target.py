@@ -35,6 +35,8 @@ class RegretBound:
     """What must happen in the run itself for the bound to hold (empty: nothing)."""
     confidence: float | None = None
     """The probability with which a single run meets the bound (None: it bounds the expectation only)."""
+    uncapped: float | None = None
+    """What the formula gives, where that is more than anybody can lose (None: the value itself)."""
 
     def __float__(self) -> float:
         return self.value
@@ -46,7 +48,17 @@ class RegretBound:
         """The bound, or what no learner can exceed if that is less."""
         if self.value <= most:
             return self
-        return replace(self, value=most, formula=f"T (b - a), below {self.formula}")
+        return replace(
+            self,
+            value=most,
+            uncapped=self.searched,
+            formula=f"the most that anybody can lose, less than {self.formula}",
+        )
+
+    @property
+    def searched(self) -> float:
+        """What searches compare: the formula's value, which still differs where the cap makes bounds equal."""
+        return self.value if self.uncapped is None else self.uncapped
 
     @property
     def meaning(self) -> str:

@@ -257,7 +257,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         if least == 1 or mechanism is not None:  # without a limit every round may decide anew
             return make(least)
         most = min(rounds, LARGEST_SUMMED)
-        found = best_batch(most, lambda size: (float((plan := make(size)).regret_bound), plan), first=least)
+        found = best_batch(most, lambda size: ((plan := make(size)).regret_bound.searched, plan), first=least)
         return found[1] if found else make(least)
 
     @classmethod
@@ -283,7 +283,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.
         chosen = "certified" if eta is None else "given"
         made = [replace(form, eta=eta or form._terms.best_rate, rate=chosen) for form in _forms(plain, streams)]
-        return min(made, key=lambda plan: float(plan.regret_bound))
+        return min(made, key=lambda plan: plan.regret_bound.searched)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds at its own privacy."""

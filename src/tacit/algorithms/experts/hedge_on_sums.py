@@ -127,7 +127,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         if self.mechanism.noise == "laplace":
             formula = "ln(N)/eta + eta T/8 - (K/eta) ln(1 - eta^2 b^2)"
         formula += delay_formula(self.problem.delay)
-        return RegretBound(value * self.problem.width, formula, assumptions).at_most(self.trivial_regret)
+        return RegretBound(value * self.problem.width, formula, assumptions)
 
     def variants(self) -> dict[str, Plan]:
         """Larger rates on the same released sums: any rate costs the same privacy."""

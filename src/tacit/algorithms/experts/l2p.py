@@ -117,9 +117,7 @@ class L2P(ExpertPlan):
         """At most ln N/eta + eta T B/8 + T 2^-24: the batching term of Proposition 3.3 is false and is not used."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
-        return RegretBound(value, formula, ("oblivious adversary", "expectation over the coins")).at_most(
-            self.trivial_regret
-        )
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the coins"))
 
     @property
     def expected_switches(self) -> float:

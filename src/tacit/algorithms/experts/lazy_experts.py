@@ -117,9 +117,7 @@ class LazyExperts(ExpertPlan):
         value = self.problem.width * (value + rounding_regret(self.problem.n, self.rounds))
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
         formula += " + T P[cap hit]" if self.max_switches is not None else ""
-        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins")).at_most(
-            self.trivial_regret
-        )
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @property
     def expected_switches(self) -> float:

@@ -96,7 +96,7 @@ class ScheduledExperts(ExpertPlan):
         held = "((B+D)^2 + (T-B-D) B)" if self.problem.delay and self.batch > 1 else "T B"
         formula += "" if self.confidence is None else f" + sqrt({held} ln(1/beta)/2)"
         adversary = f"{self.certified_against[-1]} adversary"
-        return RegretBound(value, formula, (adversary,), confidence=self.confidence).at_most(self.trivial_regret)
+        return RegretBound(value, formula, (adversary,), confidence=self.confidence)
 
     @property
     def expected_switches(self) -> float:

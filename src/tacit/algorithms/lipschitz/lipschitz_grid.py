@@ -197,7 +197,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         largest = min(check_integer("LipschitzGrid.calibrate", "max_points", max_points), MAX_POINTS)
         sized = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= largest]
         fitting = sized or list(depths[:1])
-        return min(map(best, kinds), key=lambda plan: float(plan.regret_bound))  # the lattices cost unlike much
+        return min(map(best, kinds), key=lambda plan: plan.regret_bound.searched)  # the lattices cost unlike much
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Few rounds at its own privacy."""

@@ -113,7 +113,7 @@ class LipschitzNet(LipschitzPlan):
             if finer == best.cells:
                 break
             found = make(finer)
-            if not float(found.regret_bound) < float(best.regret_bound) * (1 - 1e-4):
+            if not found.regret_bound.searched < best.regret_bound.searched * (1 - 1e-4):
                 break
             best = found
         return best

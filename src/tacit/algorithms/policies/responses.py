@@ -155,7 +155,7 @@ class Responses(ArmPlan):
                 self.missing_counts_as,
                 *self._late_assumptions,
             ),
-        ).at_most(self.trivial_regret)
+        )
 
     @property
     def blind_regret(self) -> float:

@@ -145,9 +145,7 @@ class LazyFixedShare(TrackingPlan):
         formula = "complexity/eta + eta T B/8 + T/2^24 + T (e^(2 kappa T) - 1)"
         formula += delay_formula(self.problem.delay, self.batch)
         formula += " + T P[cap hit]" if self.max_redraws is not None else ""
-        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins")).at_most(
-            self.trivial_regret
-        )
+        return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     def window_regret(self, rounds: int) -> RegretBound:
         """The certified regret of any so many consecutive rounds; the uniform prior has none."""

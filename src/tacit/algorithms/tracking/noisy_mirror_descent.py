@@ -122,7 +122,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
             self.problem.width * value,
             f"{formula}, n = T/B, a = S/(N n)",
             (f"{self.certified_against[-1]} adversary", "expectation over noise and draws"),
-        ).at_most(self.trivial_regret)
+        )
 
     def window_regret(self, rounds: int) -> RegretBound:
         """The certified regret of any so many consecutive rounds."""

@@ -182,7 +182,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         value = expected_stretches_regret(self.detector, self.slope, self.margin, _pieces(self.problem.switches))
         formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units"
         formula += ", P = 2S + 1 + fa (S+1)/(1-fa)"
-        return RegretBound(self.problem.width * value, formula, assumptions).at_most(self.trivial_regret)
+        return RegretBound(self.problem.width * value, formula, assumptions)
 
     def regret_after(self, restarts: int) -> float:
         """Dynamic regret of a finished run with this many restarts, up to probability 1/T.

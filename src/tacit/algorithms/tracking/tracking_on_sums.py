@@ -148,7 +148,7 @@ class TrackingOnSums(BatchPlan):
             formula = "base + ln(10)/mix + n (mix B^2/8 + mix var/2) + T/2^24"
             assumptions = ("oblivious adversary", "expectation over noise and draws")
         value = min(anyhow, means) + self.rounds * self.grid.lost
-        return RegretBound(problem.width * value, f"{formula}, n = T/B", assumptions).at_most(self.trivial_regret)
+        return RegretBound(problem.width * value, f"{formula}, n = T/B", assumptions)
 
     def variants(self) -> dict[str, Plan]:
         """Longer blocks, where the noise of a block hardly matters: fewer decisions, each on more losses."""

@@ -128,7 +128,7 @@ class BatchedTsallis(ArmPlan):
             "sum over batches of (l + K sup_p (phi(p) - l p)))"
             + (f", C = ceil(D/B) + 1 = {self.copies} copies" if self.copies > 1 else ""),
             ("oblivious adversary", self.missing_counts_as),
-        ).at_most(self.trivial_regret)
+        )
 
     @property
     def expected_switches(self) -> float:

@@ -69,6 +69,7 @@ class LiveArms(SumPlan):
     """
 
     _no_delay: ClassVar[str] = ""
+    _by_rule: ClassVar[bool] = True  # more noise may certify less regret, and has more of it
     _any_horizon: ClassVar[bool] = True
     released: ClassVar[str] = "every decision, every share and every noisy block sum"
     first: int

@@ -179,9 +179,7 @@ class ExploreLinear(OptionPlan):
             *((f"independent features, E[x x'] at least {problem.floor:g}",) if problem.floor else ()),
             f"at most {problem.missing:g} of the feedback missing, independently of all else",
         )
-        return RegretBound(self.certificate.regret(self.explore, self.ridges), formula, assumptions).at_most(
-            self.trivial_regret
-        )
+        return RegretBound(self.certificate.regret(self.explore, self.ridges), formula, assumptions)
 
     @property
     def trivial_regret(self) -> float:

@@ -235,7 +235,7 @@ class LazyOCO(ConvexPlan):
 
         def cost(eta: float) -> float:
             plan = fitted(eta)
-            return float(plan.regret_bound) if plan else 1e300 * eta
+            return plan.regret_bound.searched if plan else 1e300 * eta
 
         def batched() -> LazyOCO:
             size = max(1, ceil(rounds / (floor(switches) + 1)))
@@ -246,7 +246,7 @@ class LazyOCO(ConvexPlan):
         if problem.strong_convexity > 0:
             candidates.append(fitted(inf))
         plans = [plan for plan in candidates if plan is not None]
-        return min(plans, key=lambda plan: float(plan.regret_bound))
+        return min(plans, key=lambda plan: plan.regret_bound.searched)
 
     @classmethod
     def _calibrate(cls, problem: Convex, target: Target) -> LazyOCO:

@@ -241,8 +241,10 @@ class OnlineToBatch(RunningSumPlan):
 
     @property
     def trivial_regret(self) -> float:
-        """No model of the domain is worse than this."""
-        return self.conversion.slope * self.problem.domain.diameter
+        """No model of the domain is worse than this, slope and diameter in one norm; others' models may be anywhere."""
+        if not isinstance(self.learner, OnlineLearner) or self.learner.norm != self.norm:
+            return float("inf")
+        return self.conversion.slope * self._diameter
 
     @classmethod
     def _calibrate(
@@ -505,7 +507,7 @@ class Search(Generic[PlanT]):
 
     def _smallest(self, batches: list[int]) -> PlanT:
         found = (self._plan(learner, size) for learner in self._learners for size in batches)
-        return min(found, key=lambda plan: float(plan.regret_bound))
+        return min(found, key=lambda plan: plan.regret_bound.searched)
 
     @property
     def _usual_batch(self) -> int:
