@@ -33,7 +33,14 @@ def network(convolutions: bool) -> torch.nn.Module:
     )
 
 
-def accuracy(epsilon: float, seed: int = 0, convolutions: bool = False, randomness: Randomness | None = None) -> float:
+def accuracy(
+    epsilon: float,
+    seed: int = 0,
+    convolutions: bool = False,
+    randomness: Randomness | None = None,
+    epochs: int = 40,
+    batches: int = 1,
+) -> float:
     """Test accuracy of one private run."""
     pixels, labels = load_digits(return_X_y=True)
     parts = train_test_split(pixels / 8 - 1, labels, test_size=0.3, random_state=seed)
@@ -46,8 +53,8 @@ def accuracy(epsilon: float, seed: int = 0, convolutions: bool = False, randomne
         parameters=sum(value.numel() for value in model.parameters()),
         epsilon=epsilon,
         delta=1e-6,
-        epochs=40,
-        batches=1,
+        epochs=epochs,
+        batches=batches,
         clip=0.5,
         relation="zero-out",
     )

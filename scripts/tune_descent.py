@@ -111,15 +111,15 @@ def fitted(rows: np.ndarray, labels: np.ndarray, epsilon: float, seed: int, scal
     two = count == 2
     loss = LogisticLoss() if two else MultinomialLoss(1.0, count)
     problem = Stochastic(domain=Ball(width * (1 if two else count)), loss=loss, horizon=records)
-    rho = records * gaussian_mu(epsilon, DELTA)
+    rho, scores = records * gaussian_mu(epsilon, DELTA), 1 if two else count
     plan = descent.PrivateDescent.calibrate(
         problem,
         epsilon=epsilon,
         delta=DELTA,
         relation="zero-out",
-        clip=min(scales[0] * descent.rule_clip(rho, 1 if two else count), 1.0 if two else sqrt(2.0)),
+        clip=min(scales[0] * descent.rule_clip(rho, scores, width), 1.0 if two else sqrt(2.0)),
         steps=max(4, round(scales[1] * max(descent.FEWEST_STEPS, descent.STEPS * sqrt(rho)))),
-        reach=scales[2],
+        reach=scales[2] * descent.rule_reach(rho, scores, width),
     )
     columns = np.where(labels == 1, 1.0, -1.0)[:, None] if two else np.column_stack([labels, np.ones(records)]) * 1.0
     clipped = rows / np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]

@@ -30,11 +30,13 @@ differ from those of F by at most q in norm. For every u and eta < 1/(2L), with 
 Proof: docs/algorithms/private-descent.md. It speaks of the records themselves and not of fresh ones: no excess risk is
 certified. With more than two classes the clipped field is no gradient, and nothing is certified.
 
-**The rule** (`calibrate`), from n, mu and the relation alone. With rho = n mu/sides: C = c (rho/1000)^{1/8}, at least c
-and at most the largest residual; T = 4 sqrt(rho) steps; eta the smaller of 1/(4L) and the rate at which
-tau = eta sum_s a_s (1 - A_{s-1}/A_T) is rho/C. In directions without curvature the model is minus tau times the mean
-gradient and noise, whose part in the score of a row of norm 1 has the deviation tau C sides/(n mu), about 1 unit of
-log-odds, whatever the number of features. scripts/tune_descent.py measures the constants, on data sets of its own.
+**The rule** (`calibrate`), from n, mu, the number of features and the relation alone. With rho = n mu/sides:
+C = c (rho/1000)^{1/8}, at least c and at most the largest residual; T = 4 sqrt(rho) steps; eta the smaller of 1/(4L)
+and the rate at which tau = eta sum_s a_s (1 - A_{s-1}/A_T) is rho/C. Of two classes with d features, C is times
+sqrt(rho/(10 d)) and tau times sqrt(rho/d), both within 1/2 and 1. In directions without curvature the model is minus
+tau times the mean gradient and noise, whose part in the score of a row of norm 1 has the deviation tau C sides/(n mu),
+at most about 1 unit of log-odds, whatever the number of features. scripts/tune_descent.py and scripts/compare_models.py
+measure the constants, on data sets that no page reports.
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ from tacit.validation import FloatArray, IntArray, check_choice, check_integer, 
 
 # The rule's constants: see the module's docstring.
 CLIP, STEPS, FEWEST_STEPS, MOST_STEPS = 0.5, 4.0, 12, 20_000
+MANY = 10.0
 # Room for the roundings of clipping in float64, so that the check in integers never acts.
 _INSIDE = 1 - 2.0**-30
 # Integers up to here are exact in float64.
@@ -213,7 +216,7 @@ class PrivateDescent(PrivatePlan):
         *,
         steps: int | None = None,
         clip: float | None = None,
-        reach: float = 1.0,
+        reach: float | None = None,
     ) -> PrivateDescent:
         """The plan of the public rule.
 
@@ -222,7 +225,7 @@ class PrivateDescent(PrivatePlan):
             target: the privacy to meet.
             steps: T (None: the rule's).
             clip: C (None: the rule's).
-            reach: tau over that of the rule.
+            reach: tau over rho/C (None: the rule's).
         """
         refuse_many_rounds("PrivateDescent", target)
         check_loss(problem)
@@ -231,11 +234,13 @@ class PrivateDescent(PrivatePlan):
         mu = gaussian_mu(target.epsilon, target.delta)
         rho = problem.records * mu / target.relation.sides
         count = score_count(problem)
-        taken = clip or rule_clip(rho, count)
+        width = problem.domain.dimension // count
+        taken = clip or rule_clip(rho, count, width)
         passes = steps or int(np.clip(round(STEPS * sqrt(rho)), FEWEST_STEPS, MOST_STEPS))
         times = np.arange(1, passes + 1)
         before = times * (times - 1) / (passes * (passes + 1.0))  # A_{s-1}/A_T
-        rate = check_positive("PrivateDescent", "reach", reach) * rho / taken / float(np.sum(times * (1 - before)))
+        far = rule_reach(rho, count, width) if reach is None else reach
+        rate = check_positive("PrivateDescent", "reach", far) * rho / taken / float(np.sum(times * (1 - before)))
         eta = min(rate, 1 / (4 * smoothness(count)))
         return cls(problem, passes, taken, eta, mu, **target.contract)
 
@@ -376,10 +381,19 @@ def is_sparse(rows: Any) -> bool:
     return hasattr(rows, "indptr")
 
 
-def rule_clip(rho: float, scores: int) -> float:
-    """C of the rule: more where there are more records or less privacy, up to where nothing is clipped."""
+def rule_clip(rho: float, scores: int, width: int) -> float:
+    """C of the rule: more where there are more records or less privacy, up to where nothing is clipped.
+
+    Of two classes it is up to half of that where features are many: records then pull alike for longer.
+    """
     largest = 1.0 if scores == 1 else sqrt(2.0)
-    return float(np.clip(CLIP * (rho / 1000) ** 0.125, CLIP, largest))
+    plain = float(np.clip(CLIP * (rho / 1000) ** 0.125, CLIP, largest))
+    return plain if scores > 1 else plain * float(np.clip(sqrt(rho / (MANY * width)), 0.5, 1.0))
+
+
+def rule_reach(rho: float, scores: int, width: int) -> float:
+    """Tau over rho/C by the rule: of two classes, down to a half where there are more features than rho."""
+    return 1.0 if scores > 1 else float(np.clip(sqrt(rho / width), 0.5, 1.0))
 
 
 def smoothness(scores: int) -> float:

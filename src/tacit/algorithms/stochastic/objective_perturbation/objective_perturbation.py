@@ -228,7 +228,7 @@ class ObjectivePerturbation(PrivatePlan):
             problem: domain (whose radius bounds the models to compete with), loss and number of records.
             target: the privacy to meet.
             regularisation: lambda, or "certified" (least bound on the excess risk) or "practical" (a public rule of
-                n, epsilon and delta that does better on data that are not the worst).
+                n, d, epsilon and delta that does better on data that are not the worst).
             releases: how many minimisers over the same records are released.
         """
         refuse_many_rounds("ObjectivePerturbation", target)
@@ -353,13 +353,12 @@ def _regulariser(rule: float | str, problem: Stochastic, sigma: float, epsilon: 
         return float(rule)
     if rule == "certified":
         return sqrt(2 * (2 * n * constants.lipschitz**2 + (size * sigma) ** 2)) / largest_norm(problem.domain)
-    # The noise moves the score of a row of norm B by sigma B/lambda, whatever the number of features: that is kept to a
-    # number of log-odds that grows with the signal n G/sigma. Found on the sets of scripts/tune_descent.py.
-    score = sigma * (sqrt(d + 1.0) if pure else 1.0)
-    reach = 0.2 * sqrt(sqrt(n * constants.lipschitz / score))
+    # Balance the noise against models whose margins reach R: the larger the signal n G/(sigma d), the larger. A ridge
+    # that ignores d lets the noise of many features through: scripts/compare_models.py has the numbers.
+    reach = practical_reach(n, size, sigma / constants.lipschitz)
     return max(
         constants.smoothness / expm1(min(epsilon / 4, 700.0)),  # beyond that it is nothing beside the others
-        score * constants.lipschitz / reach,
+        size * sigma * constants.lipschitz / reach,
         1e-5 * n * constants.lipschitz**2,  # keeps the certified distance, a multiple of n/lambda, out of sight
     )
 
