@@ -280,6 +280,13 @@ def test_what_it_refuses(tmp_path):
             model, torch.optim.SGD(network().parameters(), lr=1.0), None, table(), planned(model),
             folder=tmp_path / "f", ledger=Ledger(),
         )  # fmt: skip
+    ledger = Ledger()
+    with pytest.raises(InvalidInput, match="LBFGS asks for a closure"):
+        PrivateTrainer(
+            model, torch.optim.LBFGS(model.parameters()), torch.nn.functional.cross_entropy, table(), planned(model),
+            folder=tmp_path / "l", ledger=ledger,
+        )  # fmt: skip
+    assert not len(ledger)
     with pytest.raises(InvalidInput, match="no GradScaler"):
         PrivateTrainer(model, object(), None, table(), planned(model), folder=tmp_path / "g", ledger=Ledger())
     with pytest.raises(InvalidInput, match="parameters"):
@@ -300,6 +307,7 @@ def test_frozen_parameters_cost_nothing_and_stay(tmp_path):
 def test_any_optimizer(tmp_path, kind):
     model = network()
     optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.01)
+    torch.optim.lr_scheduler.StepLR(optimizer, 1)  # which wraps step()
     PrivateTrainer(
         model, optimizer, torch.nn.functional.cross_entropy, table(), planned(model),
         folder=tmp_path / "run", ledger=Ledger(),

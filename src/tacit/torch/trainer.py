@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from hashlib import sha256
+from inspect import Parameter, signature
 from threading import RLock
 from typing import Any
 
@@ -256,6 +257,12 @@ def _check_optimizer(optimizer: Any, trained: list[Any]) -> None:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise invalid(
             "PrivateTrainer", "optimizer", "a torch.optim.Optimizer (no GradScaler)", type(optimizer).__name__
+        )
+    closure = signature(type(optimizer).step).parameters.get("closure")
+    if closure is not None and closure.default is Parameter.empty:
+        raise InvalidInput(
+            f"The optimizer of PrivateTrainer must step by released gradients alone: {type(optimizer).__name__} asks "
+            "for a closure that looks at the data again."
         )
     held = [value for group in optimizer.param_groups for value in group["params"] if value.requires_grad]
     if {id(value) for value in held} != {id(value) for value in trained}:
