@@ -90,8 +90,8 @@ def test_every_file_of_the_table_of_what_to_touch_exists():
 
 @pytest.mark.parametrize("algorithm", [each.__name__ for known in CATALOGUE.values() for each in known])
 def test_every_algorithm_is_found_by_its_name(algorithm):
-    """Its row in the README, its reference, and the page with its proofs."""
-    for pages in (("README.md",), ("docs/reference/*.md",), ("docs/algorithms/*.md",)):
+    """Its row in the overview, its reference, and the page with its proofs."""
+    for pages in (("docs/overview.md",), ("docs/reference/*.md",), ("docs/algorithms/*.md",)):
         texts = [page.read_text() for pattern in pages for page in ROOT.glob(pattern)]
         assert any(re.search(rf"\b{algorithm}\b", text) for text in texts), pages
 
