@@ -46,7 +46,7 @@ class RegretBound:
 
     def at_most(self, most: float) -> RegretBound:
         """The bound, or what no learner can exceed if that is less."""
-        if self.value <= most:
+        if not self.value > most:  # what is not a number stays one that is none
             return self
         return replace(
             self,

@@ -161,7 +161,10 @@ def _spoils_everywhere(case: Case, state: dict[str, Any], given: Any, call: _Cal
         return content(learner)
 
     if call is _ran and learner.shows_decisions:
-        return  # such a run ends round after round, and each row is copied when its turn comes
+        # Right: the user's function sees each decision before the next row is read, so the rows of such a run are
+        # separate calls of `observe`, each of which is spoilt above. A row that turns bad in the middle is refused at
+        # its turn, with the rounds before it made and shown: neither the honest run nor the refused one.
+        return
     honest, spoilt = after(0), after(1)
     if call is _ran and spoilt != content(case.plan.restore(state)):
         return  # a function of the user's takes every row as it comes

@@ -150,7 +150,7 @@ class OnlineToBatch(RunningSumPlan):
         if getattr(self.learner, "rounds", 0):
             raise InvalidInput(f"The 'learner' of {owner} must be fresh: this one has seen gradients already.")
 
-    @property
+    @cached_property
     def records(self) -> SummedRecords:
         """Differences per unit of C_t, in l2; a step adds up those of its batch."""
         d, sides, people = self.problem.domain.dimension, self.relation.sides, self.rounds_per_person
