@@ -2,11 +2,14 @@
 
 import importlib.util
 import threading
+import time
+from unittest.mock import patch
 
 import pytest
 
 import tacit
 from tacit.errors import InvalidInput, PrivacyError, StoreError
+from tacit.store.live import Turn
 
 pytestmark = [
     pytest.mark.slow,  # it starts a server
@@ -76,5 +79,32 @@ def persons(where):
         for client in clients:
             client.join()
         assert len(counted(one)) == 2
-        one.erase("ada lovelace")
+        erase_while_settling(live, other)
         one.end("home")
+
+
+def erase_while_settling(live, other):
+    """Whoever settles holds the learner and then the person, and so does who erases: nobody waits for the other."""
+    entered, stood, failures = threading.Event(), Turn._stood, []
+
+    def slow(turn, digest):
+        found = stood(turn, digest)
+        entered.set()
+        time.sleep(0.5)
+        return found
+
+    def settle():
+        try:
+            live.settle(live.decide().round, [0.0] * 3, person="grace hopper")
+        except StoreError as error:
+            failures.append(error)
+
+    settle()
+    entered.clear()
+    with patch.object(Turn, "_stood", slow):
+        settling = threading.Thread(target=settle)
+        settling.start()
+        entered.wait(10)
+        other.erase("grace hopper")
+        settling.join()
+    assert failures == []

@@ -170,7 +170,9 @@ class Replies:
 
         The rows of a window that is seen closed are all there: they are deleted after it is marked as gone.
         """
-        with self._reader.reading() as transaction:
+        reading = self._reader.writing if self.postgres else self._reader.reading
+        with reading() as transaction:
+            self._lock(transaction, salt, shared=True)  # a rival who is faster drops the table before or after
             found = transaction.row(_WINDOW, salt=salt)
             if found is None or found[1] != "closed":
                 return None

@@ -161,7 +161,11 @@ def erase(transaction: Transaction, person: str) -> list[tuple[int, int]]:
     that the contract calls enforced.
     """
     changed = []
-    for number, salt, epoch in transaction.rows("SELECT id, salt, epoch FROM tacit_learners WHERE salt IS NOT NULL"):
+    for (number,) in transaction.rows("SELECT id FROM tacit_learners WHERE salt IS NOT NULL ORDER BY id"):
+        # The learner first, as whoever settles does: otherwise each would wait for the other.
+        salt, epoch = transaction.locked("SELECT salt, epoch FROM tacit_learners WHERE id = :number", number=number)
+        if salt is None:  # it has ended meanwhile
+            continue
         digest = hashed(salt, "person", person)
         where = {"number": number, "digest": digest}
         if not transaction.run(
