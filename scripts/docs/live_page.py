@@ -26,7 +26,7 @@ SCREENS = {
     "live-dark": {"width": 1200, "height": 1010, "scheme": "dark"},
     "live-phone": {"width": 390, "height": 844, "scheme": "light", "scale": 1.5},
 }
-OPENED = "document.querySelectorAll('details').forEach((part, index) => part.open = index < arguments[0])"
+OPENED = "document.querySelectorAll('article > details').forEach((part, index) => part.open = index < arguments[0])"
 COUNTED = "return Math.min(...[...document.querySelectorAll('progress[max=\"20000\"]')].map(bar => bar.value))"
 
 

@@ -16,7 +16,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 from tacit.errors import TacitError
 from tacit.experiments.experiments import Experiments
@@ -34,12 +34,16 @@ SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spa
 
 
 class Described(FastAPI):
-    """An application whose description says that tokens are needed."""
+    """An application whose description says which tokens are needed."""
 
     def openapi(self) -> dict[str, Any]:
-        schema = super().openapi()
-        schema.setdefault("components", {})["securitySchemes"] = {SCHEME: {"type": "http", "scheme": "bearer"}}
-        return schema
+        if self.openapi_schema is None:
+            schema = super().openapi()
+            schema.setdefault("components", {})["securitySchemes"] = {SCHEME: {"type": "http", "scheme": "bearer"}}
+            for operation in (one for methods in schema["paths"].values() for one in methods.values()):
+                for needed in operation.get("security", []):
+                    operation["description"] += f"\n\nScope of the token: {', '.join(needed[SCHEME])}."
+        return super().openapi()
 
 
 def create_app(store: Store, limits: Limits | None = None, experiments: Experiments | None = None) -> FastAPI:
@@ -83,11 +87,6 @@ def create_app(store: Store, limits: Limits | None = None, experiments: Experime
     app.state.closing = threading.Event()  # set when the service is asked to end: answers without an end shall end
     hot += add_routes(app, parts, routers(parts, experiments))
     app.include_router(page.router(page.Watch(store, accounts, experiments), access, allowed.viewers))
-
-    @app.get("/docs", include_in_schema=False)
-    async def documentation() -> HTMLResponse:
-        return HTMLResponse(page.render("docs.html", interface=app.openapi(), scheme=SCHEME))
-
     return app
 
 

@@ -30,9 +30,12 @@ TICK = 5.0
 """Seconds between two looks at what is due; each process takes a little less or more."""
 PID = r"^[0-9a-f]{32}$"
 STRICT = ConfigDict(extra="forbid", strict=True)
-Name = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, description="The experiment.")]
+Name = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, description="The experiment.", examples=["homepage"])]
 ArmName = Annotated[str, Field(min_length=1, max_length=LONGEST_ARM)]
-Seen = Annotated[str | None, Header(alias="if-none-match", description="The ETag of the last answer.")]
+Seen = Annotated[
+    str | None,
+    Header(alias="if-none-match", description="The ETag of the last answer.", examples=['"sha256:9f86d081884c7d65"']),
+]
 TAGGED: dict[int | str, dict[str, Any]] = {
     304: {"description": "Nothing changed since the ETag of If-None-Match."},
 }
@@ -83,7 +86,9 @@ class Stop(BaseModel):
     model_config = STRICT
 
     end: bool = Field(default=False, description="For good; otherwise it is frozen, and can be started again.")
-    promote: ArmName | None = Field(default=None, description="Which arm everybody gets at the end.")
+    promote: ArmName | None = Field(
+        examples=["short"], default=None, description="Which arm everybody gets at the end."
+    )
 
 
 class Kill(BaseModel):
@@ -91,7 +96,7 @@ class Kill(BaseModel):
 
     model_config = STRICT
 
-    arm: ArmName
+    arm: ArmName = Field(description="The arm.", examples=["video"])
 
 
 class ArmChange(BaseModel):
@@ -101,7 +106,9 @@ class ArmChange(BaseModel):
 
     add: list[ArmName] = Field(default=[], max_length=MOST_ARMS, description="New arms.")
     remove: list[ArmName] = Field(default=[], max_length=MOST_ARMS, description="Arms that leave.")
-    min_share: float | None = Field(default=None, ge=0, le=0.5, description="The least share of every arm.")
+    min_share: float | None = Field(
+        examples=[0.01], default=None, ge=0, le=0.5, description="The least share of every arm."
+    )
 
 
 class Sent(BaseModel):
@@ -110,6 +117,7 @@ class Sent(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     replies: list[Any] = Field(
+        examples=[[["0f1e2d3c4b5a69788796a5b4c3d2e1f0", "49fbe7eafdfc5af770082a244f9b0c41", 1]]],
         max_length=MOST_ROWS,
         json_schema_extra={"items": {"type": "array", "description": "[salt, pid, value]"}},
         description="Rows [salt, pid, value]; each is checked by itself.",
@@ -132,8 +140,8 @@ class Sent(BaseModel):
 class Taken(BaseModel):
     """What became of a batch; it says nothing about rows that were there before."""
 
-    closed: list[int] = Field(description="Places of rows whose version is closed or not known.")
-    malformed: list[int] = Field(description="Places of rows that are not [salt, pid, value].")
+    closed: list[int] = Field(examples=[[]], description="Places of rows whose version is closed or not known.")
+    malformed: list[int] = Field(examples=[[]], description="Places of rows that are not [salt, pid, value].")
 
 
 class Person(BaseModel):
@@ -141,14 +149,18 @@ class Person(BaseModel):
 
     model_config = STRICT
 
-    person: str = Field(pattern=PID, description="The pid, as SDKs compute it.")
+    person: str = Field(
+        examples=["49fbe7eafdfc5af770082a244f9b0c41"], pattern=PID, description="The pid, as SDKs compute it."
+    )
 
 
 class Erased(BaseModel):
     """What erasure means."""
 
-    open_versions: Literal["erased"]
-    released: Literal["bounded by the contract"]
+    open_versions: Literal["erased"] = Field(description="What was held of open versions.", examples=["erased"])
+    released: Literal["bounded by the contract"] = Field(
+        description="What was released before.", examples=["bounded by the contract"]
+    )
 
 
 class NewLedger(BaseModel):
@@ -156,216 +168,249 @@ class NewLedger(BaseModel):
 
     model_config = STRICT
 
-    name: str = Field(min_length=1, max_length=LONGEST_NAME)
-    epsilon: float | None = Field(default=None, gt=0, description="The most that may be spent (null: no limit).")
-    delta: float = Field(default=1e-6, ge=0, lt=1)
-    renews: Literal["daily", "weekly", "monthly", "yearly"] | None = Field(default="monthly")
+    name: str = Field(min_length=1, max_length=LONGEST_NAME, description="Its name.", examples=["people"])
+    epsilon: float | None = Field(
+        examples=[1.0], default=None, gt=0, description="The most that may be spent (null: no limit)."
+    )
+    delta: float = Field(
+        default=1e-6, ge=0, lt=1, description="The delta at which spending is stated.", examples=[1e-6]
+    )
+    renews: Literal["daily", "weekly", "monthly", "yearly"] | None = Field(
+        default="monthly", description="When the budget is there again; null: never.", examples=["monthly"]
+    )
 
 
 class Brief(BaseModel):
     """An experiment at a glance."""
 
-    name: str
-    state: Literal["draft", "running", "frozen", "ended"]
-    incarnation: int = Field(description="Grows when the store is restored from a copy.")
-    ledger: str
-    arms: list[str] = Field(description="The arms that the next version may serve.")
-    version: int | None = Field(description="The version that is served.")
-    counting: bool = Field(description="Whether its replies count.")
+    name: str = Field(description="Its name.", examples=["homepage"])
+    state: Literal["draft", "running", "frozen", "ended"] = Field(
+        description="Where it is in its life.", examples=["running"]
+    )
+    incarnation: int = Field(examples=[1], description="Grows when the store is restored from a copy.")
+    ledger: str = Field(description="The ledger that is charged.", examples=["people"])
+    arms: list[str] = Field(examples=[["control", "short"]], description="The arms that the next version may serve.")
+    version: int | None = Field(examples=[17], description="The version that is served.")
+    counting: bool = Field(examples=[True], description="Whether its replies count.")
 
 
 class Listed(BaseModel):
     """All experiments."""
 
-    experiments: list[Brief]
+    experiments: list[Brief] = Field(description="By name.")
 
 
 class NoiseLaw(BaseModel):
     """The noise in each sum."""
 
-    law: str
-    units: int = Field(description="Steps of released sums in a score of 1.")
-    lattice: int
-    rate: float | None = None
-    deviation_in_persons: float | None = None
+    law: str = Field(
+        description="Two-sided geometric, or discrete Gaussian: the smaller one.", examples=["discrete gaussian"]
+    )
+    units: int = Field(examples=[65536], description="Steps of released sums in a score of 1.")
+    lattice: int = Field(description="Steps of a score of 1 before sums are multiplied.", examples=[65536])
+    rate: float | None = Field(default=None, description="Of two-sided geometric noise.", examples=[3.05e-6])
+    deviation_in_persons: float | None = Field(
+        default=None, description="Standard deviation in one sum.", examples=[23.4]
+    )
 
 
 class Found(BaseModel):
     """What can be found in a month."""
 
-    difference: float
-    lift: float
+    difference: float = Field(description="In the units of values.", examples=[0.004])
+    lift: float = Field(description="Relative to the expected score.", examples=[0.13])
 
 
 class Planned(BaseModel):
     """What is known before anything is charged."""
 
-    versions_a_month: int
-    hours_of_a_version: float
-    closes_after_hours: float
-    noise: NoiseLaw
-    detects_in_a_month: Found
-    advice: str
+    versions_a_month: int = Field(description="How many may begin in a month.", examples=[5])
+    hours_of_a_version: float = Field(description="How long a version is served.", examples=[144.0])
+    closes_after_hours: float = Field(description="How long replies count after that.", examples=[23.98])
+    noise: NoiseLaw = Field(description="The law of the noise.")
+    detects_in_a_month: Found = Field(description="The smallest effect that a month can show.")
+    advice: str = Field(description="What to change; empty if nothing.", examples=[""])
 
 
 class VersionShown(BaseModel):
     """What is public of a version."""
 
-    version: int
-    salt: str
-    state: Literal["open", "released", "void", "not counted"]
-    counting: bool
-    serve_from: str
-    close_at: str
-    shares: dict[str, float]
+    version: int = Field(description="Its number.", examples=[17])
+    salt: str = Field(description="Its nonce.", examples=["0f1e2d3c4b5a69788796a5b4c3d2e1f0"])
+    state: Literal["open", "released", "void", "not counted"] = Field(
+        description="Whether it is open, released, void or does not count.", examples=["released"]
+    )
+    counting: bool = Field(description="Whether replies count.", examples=[True])
+    serve_from: str = Field(description="When it begins, in UTC.", examples=["2026-11-17T00:00:00Z"])
+    close_at: str = Field(description="When replies stop to count.", examples=["2026-11-23T23:59:00Z"])
+    shares: dict[str, float] = Field(description="The share of each arm.", examples=[{"control": 0.5, "short": 0.5}])
 
 
 class Act(BaseModel):
     """Who did what."""
 
-    when: str
-    who: str
-    act: str
+    when: str = Field(description="When, in UTC.", examples=["2026-11-17T00:00:00Z"])
+    who: str = Field(description="Whose token it was; empty: the program itself.", examples=["ops"])
+    act: str = Field(description="What was done.", examples=["started"])
 
 
 class Shown(Brief):
     """An experiment."""
 
-    design: NewExperiment
-    plan: Planned
-    contract: str
-    versions: list[VersionShown]
-    acts: list[Act]
+    design: NewExperiment = Field(description="What was asked for.")
+    plan: Planned = Field(description="What was known before anything was charged.")
+    contract: str = Field(description="The contract, for people.", examples=["What is protected. ..."])
+    versions: list[VersionShown] = Field(description="All versions, oldest first.")
+    acts: list[Act] = Field(description="All acts, oldest first.")
 
 
 class Range(BaseModel):
     """The values of replies."""
 
-    low: float
-    high: float
+    low: float = Field(description="The value of no reply.", examples=[0.0])
+    high: float = Field(description="The largest value.", examples=[1.0])
 
 
 class PolicyDocument(BaseModel):
     """Everything that a decision needs."""
 
-    format: Literal["tacit-policy/1"]
-    experiment: str
-    incarnation: int
-    version: int
-    counting: bool
-    salt: str
-    arms: list[str]
-    upto: list[int]
-    default: str
-    serve_from: str
-    serve_until: str
-    close_at: str
-    value: Range
-    contract: str
-    head: str
-    previous: str
-    digest: str
+    format: Literal["tacit-policy/1"] = Field(description="Names this format.", examples=["tacit-policy/1"])
+    experiment: str = Field(description="The experiment.", examples=["homepage"])
+    incarnation: int = Field(description="Grows when the store is restored from a copy.", examples=[1])
+    version: int = Field(description="Its number, which grows.", examples=[17])
+    counting: bool = Field(description="Whether replies count.", examples=[True])
+    salt: str = Field(description="The nonce that names the version.", examples=["0f1e2d3c4b5a69788796a5b4c3d2e1f0"])
+    arms: list[str] = Field(
+        description="All arms that there ever were; an arm keeps its place.", examples=[["control", "short"]]
+    )
+    upto: list[int] = Field(description="Cumulative shares; the last is 2^32.", examples=[[2147483648, 4294967296]])
+    default: str = Field(description="The arm of those who have no policy.", examples=["control"])
+    serve_from: str = Field(description="When it begins, in UTC.", examples=["2026-11-17T00:00:00Z"])
+    serve_until: str = Field(description="When the next one may take over.", examples=["2026-11-23T00:00:00Z"])
+    close_at: str = Field(description="When replies stop to count.", examples=["2026-11-23T23:59:00Z"])
+    value: Range = Field(description="The range of values.")
+    contract: str = Field(description="The digest of the contract.", examples=["sha256:9f86d081884c7d65"])
+    head: str = Field(
+        description="The head of the chain of releases that shares were computed from; empty: none.", examples=[""]
+    )
+    previous: str = Field(description="The digest of the policy before; empty: none.", examples=[""])
+    digest: str = Field(description="The digest of this document.", examples=["sha256:9f86d081884c7d65"])
 
 
 class Kills(BaseModel):
     """The arms that nobody may get."""
 
-    format: Literal["tacit-kills/1"]
-    experiment: str
-    killed: list[str]
+    format: Literal["tacit-kills/1"] = Field(description="Names this format.", examples=["tacit-kills/1"])
+    experiment: str = Field(description="The experiment.", examples=["homepage"])
+    killed: list[str] = Field(description="The arms.", examples=[["video"]])
 
 
 class Estimate(BaseModel):
     """An effect, with the interval that holds at all looks."""
 
-    estimate: float
-    low: float
-    high: float
+    estimate: float = Field(description="The estimate, in the units of values.", examples=[0.012])
+    low: float = Field(description="The lower end.", examples=[0.004])
+    high: float = Field(description="The upper end.", examples=[0.02])
 
 
 class Lift(BaseModel):
     """The interval of the relative effect."""
 
-    low: float
-    high: float
+    low: float = Field(description="The lower end.", examples=[0.02])
+    high: float = Field(description="The upper end.", examples=[0.2])
 
 
 class Rate(BaseModel):
     """Persons who replied, of those expected."""
 
-    estimate: float
-    deviation: float
+    estimate: float = Field(description="The estimate.", examples=[0.12])
+    deviation: float = Field(description="The standard deviation of its noise.", examples=[0.01])
 
 
 class ArmResult(BaseModel):
     """What is known of an arm."""
 
-    arm: str
-    default: bool
-    active: bool
-    share: float
-    probability_best: float | None
-    effect: Estimate | None
-    lift: Lift | None
-    verdict: Literal["default", "open", "better", "worse"]
-    reply_rate: Rate | None
-    persons: int | None
+    arm: str = Field(description="Its name.", examples=["short"])
+    default: bool = Field(description="Whether others are measured against it.", examples=[False])
+    active: bool = Field(description="Whether the next version may serve it.", examples=[True])
+    share: float = Field(description="Of the version that is served.", examples=[0.34])
+    probability_best: float | None = Field(
+        description="The probability that it is the best arm; null if not known.", examples=[0.8]
+    )
+    effect: Estimate | None = Field(description="Against the default arm; null if not known.")
+    lift: Lift | None = Field(description="The relative effect; null if not known.")
+    verdict: Literal["default", "open", "better", "worse"] = Field(
+        description="What is certain by now.", examples=["better"]
+    )
+    reply_rate: Rate | None = Field(description="Persons who replied, with noise; null if not known.")
+    persons: int | None = Field(description="Persons that the operator counted; null if not counted.", examples=[1200])
 
 
 class Results(BaseModel):
     """What is known of all arms: post-processing of releases."""
 
-    experiment: str
-    state: str
-    confidence: float
-    versions_released: int
-    arms: list[ArmResult]
-    sample_ratio: Literal["not counted", "fits", "mismatch"]
-    loss_at_most: float | None
-    note: str
+    experiment: str = Field(description="The experiment.", examples=["homepage"])
+    state: str = Field(description="Where it is in its life.", examples=["running"])
+    confidence: float = Field(description="With which all intervals hold together, at all looks.", examples=[0.95])
+    versions_released: int = Field(description="How many versions they are computed from.", examples=[4])
+    arms: list[ArmResult] = Field(description="The arms, in their places.")
+    sample_ratio: Literal["not counted", "fits", "mismatch"] = Field(
+        description="Whether counted persons fit the shares.", examples=["fits"]
+    )
+    loss_at_most: float | None = Field(
+        description="What the experiment has cost so far, at most; null if not known.", examples=[12.5]
+    )
+    note: str = Field(description="What to know about estimates.", examples=["The interval is what holds."])
 
 
 class Limit(BaseModel):
     """How many versions a month may have."""
 
-    versions: int
-    enforced: bool
+    versions: int = Field(description="Counting versions that may begin in a month.", examples=[5])
+    enforced: bool = Field(description="Whether the program sees to it.", examples=[True])
 
 
 class Point(BaseModel):
     """A point of the privacy curve."""
 
-    delta: float
-    epsilon: float
+    delta: float = Field(description="The delta.", examples=[1e-9])
+    epsilon: float = Field(description="The epsilon at that delta.", examples=[1.2])
 
 
 class ContractDocument(BaseModel):
     """The contract that `tacit contract verify` checks."""
 
-    format: str
-    tacit: str
-    experiment: str
-    ledger: str
-    unit: Literal["person-month", "event"]
-    protected: str
-    relation: str
-    epsilon: float
-    delta: float
-    limit: Limit
-    noise: NoiseLaw
-    curve: list[Point]
-    released: str
-    theorem: str
-    numerics: str
-    randomness: str
-    assumed: list[str]
+    format: str = Field(description="Names this format.", examples=["tacit experiment contract 1"])
+    tacit: str = Field(description="The version of the program.", examples=["0.3.0"])
+    experiment: str = Field(description="The experiment.", examples=["homepage"])
+    ledger: str = Field(description="The ledger that is charged.", examples=["people"])
+    unit: Literal["person-month", "event"] = Field(description="What is protected.", examples=["person-month"])
+    protected: str = Field(
+        description="The unit, in words.",
+        examples=["everything reported about one person for versions that began in one calendar month"],
+    )
+    relation: str = Field(description="What two neighbouring data sets differ in.", examples=["zero-out"])
+    epsilon: float = Field(description="Of the unit, at most.", examples=[1.0])
+    delta: float = Field(description="Of the unit, at most.", examples=[1e-6])
+    limit: Limit = Field(description="What the program enforces.")
+    noise: NoiseLaw = Field(description="The law of the noise.")
+    curve: list[Point] = Field(description="Further points of the privacy curve.")
+    released: str = Field(description="What may be seen.", examples=["all policies, all released sums"])
+    theorem: str = Field(
+        description="What was proved.", examples=["noisy pairs of sums, one pair moved in each version of a month"]
+    )
+    numerics: str = Field(description="How exact the arithmetic is.", examples=["exact"])
+    randomness: str = Field(description="Where the noise comes from.", examples=["sealed"])
+    assumed: list[str] = Field(
+        description="What the program cannot enforce.", examples=[["the operator gives one person one identifier"]]
+    )
 
 
 class Contract(BaseModel):
     """The contract, for people and for machines."""
 
-    text: str
-    contract: ContractDocument
+    text: str = Field(description="For people who sign it.", examples=["What is protected. ..."])
+    contract: ContractDocument = Field(description="For `tacit contract verify`.")
 
 
 def routers(parts: Parts, experiments: Experiments | None) -> list[APIRouter]:

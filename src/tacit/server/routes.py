@@ -34,7 +34,8 @@ PROBLEM = {
     "examples": [{"kind": "experts", "n": 3, "horizon": 10000, "delay": 50}],
 }
 NUMBERS: list[Any] = [{"type": "array", "items": {"type": "number"}}, {"type": "number"}]
-Round = Annotated[int, Path(ge=0, lt=2**63, description="The round that the feedback is about.")]
+Called = Annotated[str, Path(description="The learner.", examples=["homepage"])]
+Round = Annotated[int, Path(ge=0, lt=2**63, description="The round that the feedback is about.", examples=[0])]
 
 
 class NewLearner(BaseModel):
@@ -42,18 +43,44 @@ class NewLearner(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: str = Field(min_length=1, max_length=LONGEST_NAME, pattern=REACHED, description="Its name, without / and \\.")
+    name: str = Field(
+        examples=["homepage"],
+        min_length=1,
+        max_length=LONGEST_NAME,
+        pattern=REACHED,
+        description="Its name, without / and \\.",
+    )
     problem: Annotated[dict[str, Any], Field(json_schema_extra=PROBLEM)]
-    epsilon: float = Field(description="Privacy budget of the whole run: smaller is more private.")
+    epsilon: float = Field(examples=[1.0], description="Privacy budget of the whole run: smaller is more private.")
     delta: float = Field(default=1e-6, description="Failure probability; 0 asks for pure differential privacy.")
-    ledger: str | None = Field(default=None, description="A ledger of the store, which is charged.")
-    adversary: Literal["oblivious", "adaptive", "stochastic"] | None = None
-    relation: Literal["replace", "zero-out"] | None = None
-    rounds_per_person: int | None = None
-    separation: int | None = Field(default=None, description="By how many rounds those of one person are apart.")
-    persons: bool | None = Field(default=None, description="Whether feedback names its person, who is counted.")
-    max_switches: int | None = None
-    confidence: float | None = None
+    ledger: str | None = Field(
+        examples=["people"], default=None, description="A ledger of the store, which is charged."
+    )
+    adversary: Literal["oblivious", "adaptive", "stochastic"] | None = Field(
+        default=None, description="Who makes the losses; null: as the problem has it.", examples=["stochastic"]
+    )
+    relation: Literal["replace", "zero-out"] | None = Field(
+        default=None, description="What two neighbouring data sets differ in; null: replace.", examples=["replace"]
+    )
+    rounds_per_person: int | None = Field(
+        default=None, description="Rounds of one person that are protected together; null: 1.", examples=[1]
+    )
+    separation: int | None = Field(
+        default=None, description="By how many rounds those of one person are apart; null: 1.", examples=[1]
+    )
+    persons: bool | None = Field(
+        examples=[False], default=None, description="Whether feedback names its person, who is counted."
+    )
+    max_switches: int | None = Field(
+        default=None,
+        description="How often the decision may change in expectation; null: as often as it does.",
+        examples=[100],
+    )
+    confidence: float | None = Field(
+        default=None,
+        description="With which probability the regret bound holds; null: in expectation.",
+        examples=[0.95],
+    )
 
     @property
     def target(self) -> dict[str, Any]:
@@ -64,10 +91,15 @@ class NewLearner(BaseModel):
 class Made(BaseModel):
     """A learner as it was planned."""
 
-    name: str
-    plan: dict[str, Any] = Field(description="The algorithm that was chosen, its regret bound and its parameters.")
-    contract: str
-    comparison: dict[str, Any] = Field(description="Every algorithm that was compared, as `tacit plan --json`.")
+    name: str = Field(description="Its name.", examples=["homepage"])
+    plan: dict[str, Any] = Field(
+        examples=[{"algorithm": "HedgeOnSums"}],
+        description="The algorithm that was chosen, its regret bound and its parameters.",
+    )
+    contract: str = Field(description="What is promised.", examples=["epsilon=1 at delta=1e-06"])
+    comparison: dict[str, Any] = Field(
+        examples=[{"candidates": []}], description="Every algorithm that was compared, as `tacit plan --json`."
+    )
 
 
 class Asked(BaseModel):
@@ -76,6 +108,7 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     key: str = Field(
+        examples=["request-4711"],
         min_length=1,
         max_length=LONGEST_KEY,
         description="A name for this request: the same key gives the same answer, so that a lost one can be had again.",
@@ -85,8 +118,10 @@ class Asked(BaseModel):
 class Decision(BaseModel):
     """A decision."""
 
-    round: int = Field(description="The round, under which feedback is reported.")
-    action: Any = Field(json_schema_extra={"anyOf": NUMBERS}, description="What to do: a number, or a list of them.")
+    round: int = Field(examples=[0], description="The round, under which feedback is reported.")
+    action: Any = Field(
+        examples=[2], json_schema_extra={"anyOf": NUMBERS}, description="What to do: a number, or a list of them."
+    )
 
 
 class Told(BaseModel):
@@ -95,10 +130,12 @@ class Told(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     feedback: Any = Field(
+        examples=[[0.2, 0.9, 0.4]],
         json_schema_extra={"anyOf": [*NUMBERS, {"type": "null"}]},
         description="A list of numbers, a number, or null if there is none.",
     )
     person: str | None = Field(
+        examples=["user-4711"],
         default=None,
         min_length=1,
         max_length=LONGEST_PERSON,
@@ -109,56 +146,58 @@ class Told(BaseModel):
 class Learner(BaseModel):
     """What is public of a learner."""
 
-    name: str
-    algorithm: str
-    problem: str
-    contract: str
-    epsilon: float
-    delta: float
-    certified_regret: float | None = Field(description="For the whole horizon; null if there is no bound.")
-    horizon: int | None
-    delay: int
-    rounds: int = Field(description="How many rounds were decided.")
-    switches: int = Field(description="How often the decision has changed.")
-    ledger: str | None
-    decisions: list[Decision]
+    name: str = Field(description="Its name.", examples=["homepage"])
+    algorithm: str = Field(description="Which algorithm was chosen.", examples=["HedgeOnSums"])
+    problem: str = Field(description="What is decided.", examples=["Experts(n=3, horizon=10000, delay=50)"])
+    contract: str = Field(description="What is promised.", examples=["epsilon=1 at delta=1e-06"])
+    epsilon: float = Field(description="Of the contract.", examples=[1.0])
+    delta: float = Field(description="Of the contract.", examples=[1e-6])
+    certified_regret: float | None = Field(
+        examples=[42.5], description="For the whole horizon; null if there is no bound."
+    )
+    horizon: int | None = Field(description="How many rounds it decides; null: any number.", examples=[10000])
+    delay: int = Field(description="How many rounds late feedback may come.", examples=[50])
+    rounds: int = Field(examples=[900], description="How many rounds were decided.")
+    switches: int = Field(examples=[12], description="How often the decision has changed.")
+    ledger: str | None = Field(description="The ledger that was charged, or null.", examples=["people"])
+    decisions: list[Decision] = Field(description="From `first` on, at most `limit`.")
 
 
 class Charge(BaseModel):
     """A charge of a ledger."""
 
-    when: str
-    period: str
-    name: str
-    epsilon: float | None
-    delta: float
-    contract: str
+    when: str = Field(description="When, in UTC.", examples=["2026-11-17T00:00:00Z"])
+    period: str = Field(description="In which period; empty if the budget never renews.", examples=["2026-11"])
+    name: str = Field(description="Who was charged.", examples=["experiment homepage, 2026-11"])
+    epsilon: float | None = Field(description="At the delta of the charge; null: without limit.", examples=[1.0])
+    delta: float = Field(description="Of the charge.", examples=[1e-6])
+    contract: str = Field(description="What was promised.", examples=["epsilon=1 at delta=1e-06"])
 
 
 class Account(BaseModel):
     """A budget, and what was spent of it."""
 
-    name: str
-    epsilon: float | None = Field(description="The budget; null if there is no limit.")
-    delta: float
-    renews: str | None
-    period: str
-    spent: float | None = Field(description="In the period that runs now; null if it has no limit.")
-    spent_ever: float | None
-    private: bool
-    entries: list[Charge]
+    name: str = Field(description="Its name.", examples=["people"])
+    epsilon: float | None = Field(examples=[1.0], description="The budget; null if there is no limit.")
+    delta: float = Field(description="The delta at which it is stated.", examples=[1e-6])
+    renews: str | None = Field(description="When it renews; null: never.", examples=["monthly"])
+    period: str = Field(description="The period that runs now; empty if it never renews.", examples=["2026-11"])
+    spent: float | None = Field(examples=[1.0], description="In the period that runs now; null if it has no limit.")
+    spent_ever: float | None = Field(description="Over all periods; null if it has no limit.", examples=[1.0])
+    private: bool = Field(description="False if a charge has noise that can be replayed.", examples=[True])
+    entries: list[Charge] = Field(description="Every charge.")
 
 
 class Budgets(BaseModel):
     """Every budget."""
 
-    ledgers: list[Account]
+    ledgers: list[Account] = Field(description="The budgets, by name.")
 
 
 class Health(BaseModel):
     """Whether the service works."""
 
-    status: Literal["ok"]
+    status: Literal["ok"] = Field(description="It works.", examples=["ok"])
 
 
 @dataclass(frozen=True)
@@ -216,7 +255,7 @@ def learners(parts: Parts) -> list[APIRouter]:
         return await work.plan(make, body)
 
     @made.delete("/learners/{name}", status_code=204, response_class=Response)
-    async def end(name: str) -> Response:
+    async def end(name: Called) -> Response:
         """End a learner for good: its state and feedback are deleted; contract, decisions and charges are kept."""
         await work.do(parts.learners.end, name)
         return Response(status_code=204)
@@ -226,8 +265,10 @@ def learners(parts: Parts) -> list[APIRouter]:
 
     @shown.get("/learners/{name}", response_model=Learner)
     async def learner(
-        name: str,
-        first: Annotated[int | None, Query(ge=0, lt=2**63, description="The first round to show.")] = None,
+        name: Called,
+        first: Annotated[
+            int | None, Query(ge=0, lt=2**63, description="The first round to show.", examples=[0])
+        ] = None,
         limit: Annotated[int, Query(ge=0, le=MOST_SHOWN, description="How many rounds to show.")] = 1000,
     ) -> Response:
         """Show what is public of a learner: contract, certified regret, rounds, switches and (the latest) decisions."""
@@ -245,7 +286,7 @@ def rounds(parts: Parts) -> list[APIRouter]:
     opened, work = parts.learners.opened, parts.work
 
     @decisions.post("/learners/{name}/decisions", response_model=Decision)
-    async def decide(name: str, body: Asked) -> Response:
+    async def decide(name: Called, body: Asked) -> Response:
         """Give the decision of the next round, once it is durable; the same key gives the same one."""
         live = await opened(name, work)
         try:
@@ -259,7 +300,7 @@ def rounds(parts: Parts) -> list[APIRouter]:
         return JSONResponse({"round": decision.round, "action": getattr(action, "tolist", lambda: action)()})
 
     @feedback.post("/learners/{name}/rounds/{round}/feedback", status_code=204, response_class=Response)
-    async def settle(name: str, round: Round, body: Told) -> Response:
+    async def settle(name: Called, round: Round, body: Told) -> Response:
         """Keep the feedback of a round, once it is durable. The same again: 204. Another one, or too late: 409."""
         live = await opened(name, work)
         try:

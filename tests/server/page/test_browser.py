@@ -183,6 +183,21 @@ def test_an_experiment_is_started_killed_and_ended_by_keyboard(driver, tmp_path)
 
 
 @pytest.mark.slow
+def test_the_interface_is_drawn_without_other_hosts(driver, tmp_path):
+    with running(tmp_path / "decisions.db") as service:
+        browser.hosts(driver), browser.complaints(driver)
+        browser.look_like(driver, width=DESKTOP[0], height=DESKTOP[1], scheme="light", still=True)
+        driver.get(f"{service.url}/docs")
+        until(lambda: "/v1/experiments/{name}/kill" in text(driver, "#interface").replace("\u200b", ""))
+        operation = "#operations-experiments-create_v1_experiments_post"
+        driver.execute_script("document.querySelector(arguments[0]).click()", f"{operation} button")
+        until(lambda: "people_per_day" in text(driver, operation))
+        assert browser.hosts(driver) == {urlsplit(service.url).netloc}
+        assert browser.complaints(driver) == []
+        driver.get("about:blank")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_experiments_are_accessible(driver, axe, tmp_path, size, scheme):

@@ -1,7 +1,9 @@
-"""The live page: a row for each learner, what is left of the budgets, and nothing private.
+"""The live page: experiments, a row for each learner, what is left of the budgets, and nothing private.
 
 `router` has its routes. Whoever has no token gets a form that takes one and keeps it in a cookie, which the service
 accepts for reading only. Templates escape everything that comes from a store; nothing is styled or scripted inline.
+The interface is shown by Swagger UI, whose files (version 5.34, Apache-2.0, unchanged but for a link to a map that is
+not here) stand in `swagger` with their licences.
 """
 
 from __future__ import annotations
@@ -26,7 +28,13 @@ POLICY = {
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }
 """Stricter than what the service says anyway: nothing inline."""
+DRAWN = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+}
+"""What Swagger UI needs besides: pictures that stand in its stylesheet."""
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "page.svg": "image/svg+xml"}
+SWAGGER = {"swagger-ui.css": "text/css", "swagger-ui-bundle.js": "text/javascript", "interface.js": "text/javascript"}
 PATIENCE = 0.25  # seconds that a page may read before it is sent
 FRESH = 1.5  # seconds
 LONGEST_FORM = 4096
@@ -71,6 +79,14 @@ def router(watch: Watch, access: Access, viewers: int) -> APIRouter:
 
     for name, kind in KINDS.items():
         routes.add_api_route(f"/{name}", _asset(name, kind), methods=["GET"])
+    for name, kind in SWAGGER.items():
+        routes.add_api_route(f"/docs/{name}", _asset(f"swagger/{name}", kind), methods=["GET"])
+
+    @routes.get("/docs")
+    async def documentation() -> Response:
+        """The interface, by Swagger UI."""
+        return HTMLResponse(render("docs.html"), headers=DRAWN)
+
     routes.add_api_route("/sign-in", _sign_in, methods=["POST"])
     routes.add_api_route("/sign-out", _sign_out, methods=["POST"])
     return routes
