@@ -66,8 +66,8 @@ def _by_version_alone(honest: Any) -> Any:
 def _mean_of_arrived(honest: Any) -> Any:
     """S/(S + F) in place of S/share."""
 
-    def collected(owner: Any, versions: Any, releases: Any) -> Any:
-        found = honest(owner, versions, releases)
+    def collected(owner: Any, versions: Any, releases: Any, *begin: float) -> Any:
+        found = honest(owner, versions, releases, *begin)
         for row, release in enumerate(releases):
             for arm, pair in enumerate(release.content["sums"]):
                 found.scores[row, arm] = pair[0] / max(1, sum(pair))

@@ -40,10 +40,22 @@ def public_set(versions: Sequence[Version], begin: float) -> list[Version]:
     return [version for version in versions if version.counting and version.state != VOID and version.close_at <= begin]
 
 
-def collected(owner: Experiment, versions: Sequence[Version], releases: Sequence[Release]) -> Releases | None:
-    """Collect what was released of these versions, oldest first; None if there is nothing."""
+def served_part(owner: Experiment, versions: Sequence[Version]) -> dict[str, float]:
+    """Compute which part of its time each version was served, by salt: one that was stopped had fewer people."""
+    ends = [version.policy.serve_from for version in versions[1:]] + [inf]
+    return {
+        version.salt: min(1.0, (end - version.policy.serve_from) / owner.design.serving)
+        for version, end in zip(versions, ends, strict=False)  # where nothing was served, nothing ends
+    }
+
+
+def collected(
+    owner: Experiment, versions: Sequence[Version], releases: Sequence[Release], begin: float = inf
+) -> Releases | None:
+    """Collect what a version that begins then may use, oldest first; None if there is nothing."""
     known = {release.salt: release.content for release in releases}
-    used = [version for version in versions if version.salt in known]
+    used = [version for version in public_set(versions, begin) if version.salt in known]
+    part = served_part(owner, versions)
     if not used:
         return None
     k = len(owner.arms)
@@ -53,7 +65,7 @@ def collected(owner: Experiment, versions: Sequence[Version], releases: Sequence
         content, policy = known[version.salt], version.policy
         units, count = content["noise"]["units"], len(policy.arms)
         sums[row, :count] = [pair[0] / units for pair in content["sums"]]
-        shares[row, :count] = policy.shares
+        shares[row, :count] = np.array(policy.shares) * part[version.salt]
         variances[row] = content["noise"]["deviation"] ** 2
         for arm in owner.arms:
             killed = arm.killed_at is not None and policy.serve_from <= arm.killed_at < policy.serve_until
@@ -91,7 +103,7 @@ def shares(
     missing = any(version.state != RELEASED for version in chosen)
     if missing or (versions and ratio_alarm(owner, versions, persons)):
         return stay(owner, versions)
-    found = collected(owner, chosen, releases)
+    found = collected(owner, versions, releases, begin)
     if found is None:
         return np.where(active, 1 / active.sum(), 0.0)
     return np.asarray(
@@ -207,6 +219,7 @@ def _reply_rates(
 ) -> list[dict[str, float] | None]:
     """Compute (S + F)/n by arm, over all versions: persons who replied, of those expected."""
     known = {release.salt: release.content for release in releases}
+    part = served_part(owner, versions)
     replied, expected, variance = (np.zeros(len(owner.arms)) for _ in range(3))
     for version in versions:
         if version.salt in known:
@@ -214,7 +227,7 @@ def _reply_rates(
             served = np.array(version.policy.shares) > 0
             units = content["noise"]["units"]
             replied[:count] += np.where(served, [sum(pair) / units for pair in content["sums"]], 0.0)
-            expected[:count] += np.array(version.policy.shares) * owner.design.people
+            expected[:count] += np.array(version.policy.shares) * owner.design.people * part[version.salt]
             variance[:count] += np.where(served, 2 * content["noise"]["deviation"] ** 2, 0.0)
     return [
         {"estimate": float(r / n), "deviation": float(sqrt(v) / n)} if n else None

@@ -486,12 +486,14 @@ def _capped(proved: Callable[[Any], RegretBound]) -> Callable[[Any], RegretBound
     """The bound that an algorithm proves, or what no learner can exceed if that is less.
 
     Decisions that may leave the domain may lose more than any two points of it; an unknown horizon sums capped epochs.
+    An infinite bound says that nothing is certified, and stays.
     """
 
     @wraps(proved)
     def regret_bound(plan: Plan) -> RegretBound:
         bound = proved(plan)
-        return bound.at_most(plan.trivial_regret) if plan.proper and plan.horizon is not None else bound
+        certified = plan.proper and plan.horizon is not None and bound.value < inf
+        return bound.at_most(plan.trivial_regret) if certified else bound
 
     return regret_bound
 
