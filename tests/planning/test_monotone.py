@@ -69,7 +69,7 @@ def test_what_rose_with_epsilon_no_longer_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROSE)
 def test_it_rises_again_if_no_stricter_target_is_tried(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "LEAST_RUNG", 10)
+    monkeypatch.setattr(plan, "RUNGS", 0)
     monkeypatch.setattr(plan, "CLEARLY_WORSE", 1.0)
     algorithm, problem, (little, much) = ROSE[name]
     assert certified(algorithm, problem, much) > certified(algorithm, problem, little)

@@ -44,8 +44,8 @@ TO_THE_LAST_DIGIT: Mapping[str, Any] = {
 }
 # Where a target is too loud to be met, these are tried: a little less, then the same numbers whatever was asked for.
 NEARLY, LOUD = 1 - 1e-6, tuple(64 * 0.9**power for power in range(24))
-# Searches for stricter targets end where their certificate is larger by this factor.
-CLEARLY_WORSE, LEAST_RUNG = 1.1, -40
+# Searches for stricter targets end where their certificate is larger by this factor, or after so many powers of two.
+CLEARLY_WORSE, RUNGS = 1.1, 6
 # From this epsilon on a refusal may mean that the target is too loud, and stricter ones are tried.
 QUIET = 4.0
 MUCH_WORK = 1e5  # numbers a round, from which on `explain` says so
@@ -502,13 +502,14 @@ def _calibrated(cls: type[Plan], target: Target, options: dict[str, Any], proble
     """Calibrate to the target and to stricter ones, and take the smallest certificate.
 
     A plan that meets a stricter target meets this one, and searches are not monotone by themselves. The stricter
-    targets are the powers of two below epsilon, one after the other until a certificate is clearly worse or says
+    targets are a few powers of two below epsilon, one after the other until a certificate is clearly worse or says
     nothing. With options of its own an algorithm may look for something else than a small certificate, and is
     calibrated to the target alone.
     """
     if options or not cls.private or cls._by_rule:
         return _met(cls, target, options, problem)
-    rungs = [2.0**power for power in range(ceil(log2(target.epsilon)) - 1, LEAST_RUNG, -1)]
+    top = ceil(log2(target.epsilon))
+    rungs = [2.0**power for power in range(top - 1, top - 1 - RUNGS, -1)]
     best, refused = None, None
     for epsilon in (target.epsilon, *rungs):
         try:
