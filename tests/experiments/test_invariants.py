@@ -556,7 +556,7 @@ def test_erasure_and_access(world):
     assert world.experiments.held(pid(4)) == []
     total = sum(sum(pair) for pair in world.sum(policy["salt"]))
     assert total == 9 * LATTICE
-    assert world.experiments.describe("home")["acts"][-1]["act"] == "erased a person"
+    assert "erased" not in str(world.experiments.describe("home")["acts"])  # whether somebody asked is private
     for act in (world.experiments.erase, world.experiments.held):
         with pytest.raises(InvalidInput, match="32 hex digits"):
             act("alice")

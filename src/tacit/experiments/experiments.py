@@ -691,7 +691,7 @@ class Experiments:
         """Delete what is held of a person, and keep nothing that comes for open versions; give how many there are."""
         erased = self._replies.erase(pid)
         with self._database.writing() as transaction:
-            records.act(transaction, None, self._now(), who, "erased a person")
+            records.act(transaction, None, self._now(), who, records.ERASED)
         return erased
 
     def held(self, pid: str) -> list[dict[str, Any]]:

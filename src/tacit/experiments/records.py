@@ -18,7 +18,7 @@ from tacit.store.engines import Transaction
 
 DRAFT, RUNNING, FROZEN, ENDED = "draft", "running", "frozen", "ended"
 OPEN, RELEASED, VOID, UNCOUNTED = "open", "released", "void", "not counted"
-RESTORED = "restored a copy"
+RESTORED, ERASED = "restored a copy", "erased a person"
 _EXPERIMENT = "SELECT id, name, design, state, incarnation, ledger, made_at FROM tacit_experiments"
 _VERSION = "SELECT salt, experiment, number, incarnation, period, counting, close_at, state, policy FROM tacit_versions"
 
@@ -295,11 +295,12 @@ def act(transaction: Transaction, number: int | None, now: float, who: str, what
 
 
 def acts(transaction: Transaction, number: int) -> list[tuple[float, str, str]]:
-    """Find the acts on an experiment, and on all of them, oldest first."""
+    """Find the acts on an experiment, and on all of them, oldest first; that somebody was erased is not told."""
     rows = transaction.rows(
-        """SELECT acted_at, who, act FROM tacit_acts WHERE experiment = :number OR experiment IS NULL
-            ORDER BY number""",
+        """SELECT acted_at, who, act FROM tacit_acts WHERE (experiment = :number OR experiment IS NULL)
+            AND act <> :erased ORDER BY number""",
         number=number,
+        erased=ERASED,
     )
     return [(float(when), str(who), str(what)) for when, who, what in rows]
 
