@@ -148,7 +148,7 @@ SHORT = {
 
 @pytest.mark.parametrize("kind", SHORT)
 def test_no_certificate_is_above_what_anybody_can_lose(kind: str) -> None:
-    """PrivateFTRL certified 173 of at most 29.3 here."""
+    """A certificate above what anybody can lose says nothing: at most 29.3 here."""
     problem, seen = SHORT[kind], 0
     for algorithm in algorithms_for(problem):
         try:
