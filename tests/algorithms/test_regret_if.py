@@ -78,5 +78,5 @@ def test_phased_arms_that_use_no_data_say_so():
     assert planned.uses_data
     assert planned.first <= 25
     assert float(planned.regret_bound) == 1000.0, "no more than anybody can lose"
-    with pytest.raises(tacit.PrivacyError, match="uses data"):
+    with pytest.raises(tacit.PrivacyError, match="would use no data"):
         tacit.plan(Arms(n=5, horizon=5), epsilon=1.0, delta=0.0, algorithms=["PhasedArms"])

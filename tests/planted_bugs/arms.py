@@ -9,7 +9,7 @@ import numpy as np
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.checked import found
 from planted_bugs.tested import by_test
-from tacit.algorithms.arms.arm_plan import ArmPlan, BitLearner
+from tacit.algorithms.arms.arm_plan import ArmPlan, BitLearner, LossLearner
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis, BatchedTsallisLearner
 from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
@@ -263,7 +263,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a round stands in for all that a mask leaves out (batched Tsallis)", "arms",
-        swap(BitLearner, "_read", _unmasked), found("missing_rounds_are_rounds", masked),
+        swap(LossLearner, "_read", _unmasked), found("missing_rounds_are_rounds", masked),
     ),
     Control(
         "halved ends of the release", "arms",

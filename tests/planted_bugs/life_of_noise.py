@@ -37,6 +37,7 @@ from tacit.noise.source import Source
 from tacit.problems import Bandit, Experts, Stochastic
 from tacit.runtime import state as states
 from tacit.runtime.doubling import Doubling
+from tacit.runtime.final_model import FinalModelLearner
 from tacit.runtime.learner import Learner
 from tacit.testing.rounds import Case
 
@@ -68,17 +69,17 @@ def released_by_threads() -> Finding:
     problem = Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=ROUNDS)
     learner, meeting, drawn = ObjectivePerturbation.calibrate(problem, epsilon=1.0, delta=1e-6).start(), Barrier(2), []
     assert isinstance(learner, ObjectivePerturbationLearner)
-    honest = ObjectivePerturbationLearner._release
+    honest = ObjectivePerturbationLearner._made
 
     def meet(self: Any) -> None:
         with suppress(BrokenBarrierError):  # the other one waits for its turn
             meeting.wait(1.0)
 
-    def release(self: Any) -> None:
+    def made(self: Any) -> Any:
         drawn.append("a model")
-        honest(self)
+        return honest(self)
 
-    with swapped((Learner, "_close_last", meet), (ObjectivePerturbationLearner, "_release", release)):
+    with swapped((Learner, "_close_last", meet), (ObjectivePerturbationLearner, "_made", made)):
         threads = [Thread(target=learner.release) for _ in range(2)]
         for thread in threads:
             thread.start()
@@ -209,7 +210,7 @@ CONTROLS = (
     ),
     Control(
         "two threads release two models", "noise",
-        swap(ObjectivePerturbationLearner, "release", _at_once), released_by_threads, row=rows.SHARE,
+        swap(FinalModelLearner, "release", _at_once), released_by_threads, row=rows.SHARE,
     ),
     Control(
         "edited states are continued", "noise", swap(states, "_digest_of", lambda honest: lambda text: "0"),

@@ -60,7 +60,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlog1py, xlogy
 
-from tacit.accounting.conversion import ROUND_UP
 from tacit.validation import FloatArray
 
 _FAR = 700.0  # e to this power is a float
@@ -545,7 +544,7 @@ class ChainProfile:
             return known
         guess, found = 0.95 * known, known
         for _ in range(_REPEATS):
-            found = self._epsilon_near(guess, delta / ROUND_UP, found)
+            found = self._epsilon_near(guess, delta, found)
             if found >= 0.97 * guess:
                 break
             guess = found

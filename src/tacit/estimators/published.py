@@ -196,7 +196,8 @@ def _steps(model: Any) -> Iterator[tuple[str, Any, Any]]:
     if chosen is not None:
         yield from ((f"selected {name}".strip(), step, before) for name, step, before in _steps(chosen))
     before = None
-    for name, step in getattr(model, "steps", ()):
+    steps = getattr(model, "steps", ())
+    for name, step in steps if isinstance(steps, list) else ():  # of a pipeline; a quantile has a number of steps
         if step not in (None, "passthrough"):
             yield name, step, before
             before = step

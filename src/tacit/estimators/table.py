@@ -109,6 +109,8 @@ class Categories(Column):
     other: bool = False
 
     def __init__(self, values: Iterable[Any], other: bool = False) -> None:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InvalidInput("The values of Categories must be a list of numbers or texts.")
         object.__setattr__(self, "values", tuple(sorted(values, key=str) if isinstance(values, set) else values))
         object.__setattr__(self, "other", bool(other))
         known = [text_of(value) for value in self.values]

@@ -73,7 +73,8 @@ def test_the_contract() -> None:
 def test_limits_on_switches() -> None:
     limited = calibrated(max_switches=200)
     assert limited.expected_switches <= 200
-    assert calibrated(max_switches=20).first == 5000
+    with pytest.raises(PrivacyError, match="would use no data"):  # one batch of each arm, and nothing after
+        PhasedArms.calibrate(problem(), epsilon=1.0, delta=0.0, max_switches=20)
     with pytest.raises(PrivacyError, match="max_switches=5"):
         PhasedArms.calibrate(problem(), epsilon=1.0, delta=0.0, max_switches=5)
     losses = np.random.default_rng(0).random((3000, 4))

@@ -298,7 +298,7 @@ class TestErrors:
             planned(zeta=0.5)
         with pytest.raises(InvalidInput, match="'baseline' parameter"):
             planned(baseline=1.5)
-        with pytest.raises(InvalidInput, match=r"zeta, eta, baseline, linear, calibration\. Got 'nonsense' instead"):
+        with pytest.raises(InvalidInput, match=r"linear, rate, calibration\. Got 'nonsense' instead"):
             planned(nonsense=1)
         problem = Bandit(domain=Ball(2, 0.5), horizon=100)
         good = {"zeta": 0.1, "eta": 0.1, "mechanism": Buffered(8), "privacy": 1.0}
