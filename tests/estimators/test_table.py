@@ -153,7 +153,7 @@ def test_what_cells_become():
         (lambda: PublicTable({"a": (0, 1)}).fit([[1]]), "Bounds, Categories or Hashed"),
         (lambda: PublicTable({"a": Bounds(0, 1)}, missing="mean").fit([[1]]), "'zero', 'indicator'"),
         (lambda: PublicTable({"a": Bounds(0, 1)}, missing={"b": 0}).fit([[1]]), "not among its columns"),
-        (lambda: PublicTable({"a": Categories("xy")}, missing={"a": "z"}).fit([[1]]), "column's categories"),
+        (lambda: PublicTable({"a": Categories(["x", "y"])}, missing={"a": "z"}).fit([[1]]), "column's categories"),
         (lambda: PublicTable({"a": Bounds(0, 1)}, missing={"a": "z"}).fit([[1]]), "missing"),
         (lambda: PublicTable({"a": Bounds(0, 1)}).fit([[1, 2]]), "in their order. Got 2"),
         (lambda: PublicTable({"a": Bounds(0, 1)}).fit([[1], [2, 3]]), "of one length"),
