@@ -35,16 +35,16 @@ def built(dist: Path) -> Path:
 def without_extras(wheel: Path, place: Path) -> None:
     """The core alone: the README's loop runs, and the command says in one sentence what it needs."""
     python = environment(place / "core", f"{wheel}")
-    run(python, "-c", readme("python")[0], cwd=place)
+    run(python, "-c", blocks("README.md", "python")[0], cwd=place)
     refused = subprocess.run([python.with_name("tacit"), "demo"], cwd=place, capture_output=True, text=True)
     if refused.returncode != 2 or "pip install 'tacit[cli]'" not in refused.stderr:
         sys.exit(f"`tacit demo` without extras ended with {refused.returncode}: {refused.stderr}")
 
 
 def with_extras(wheel: Path, place: Path) -> None:
-    """Everything: the demo, then the README's commands in their order."""
+    """Everything: the demo, then the commands of the overview in their order."""
     python = environment(place / "all", f"{wheel}[all]")
-    shown = next(block for block in readme("sh") if block.startswith("tacit "))
+    shown = next(block for block in blocks("docs/overview.md", "sh") if block.startswith("tacit "))
     commands = ["tacit demo", *(line for line in shown.splitlines() if line.strip())]
     for line in commands:
         run("bash", "-euo", "pipefail", "-c", f"export PATH={shlex.quote(str(python.parent))}:$PATH\n{line}", cwd=place)
@@ -59,9 +59,9 @@ def environment(folder: Path, what: str) -> Path:
     return python
 
 
-def readme(kind: str) -> list[str]:
-    """The README's blocks of that language."""
-    return re.findall(rf"```{kind}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def blocks(page: str, kind: str) -> list[str]:
+    """The page's blocks of that language."""
+    return re.findall(rf"```{kind}\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
 
 
 def run(*command: str | Path, cwd: Path) -> None:
