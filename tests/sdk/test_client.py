@@ -77,6 +77,8 @@ def test_a_policy_that_did_not_change_is_not_sent_again(served, client):
     assert asked[0] is None
     assert asked[1] is not None
     assert client.counters()["policy"]["version"] == 17
+    client.poll()
+    assert [what for _, what, _ in service.asked] == 3 * ["policy", "kills"], "an empty answer ends its request"
 
 
 def test_older_and_altered_policies_are_refused(served, client):
@@ -131,10 +133,11 @@ def test_a_killed_arm_is_the_default_arm_without_a_token(served, client):
     client.poll()
     assert client.decide(person) == ("control", None, 17, "killed")
     assert client.decide(someone(client, "short")).token
-    service.fails["kills"] = [500, None, None]
-    client.poll()
-    assert client.decide(person).reason == "killed", "kills stay while the service is away"
     service.killed = []
+    for fails in ([500], [None, None]):
+        service.fails["kills"] = fails
+        client.poll()
+        assert client.decide(person).reason == "killed", "kills stay while the service is away"
     client.poll()
     assert client.decide(person).arm == "video"
     client.kill("video")

@@ -45,12 +45,12 @@ class Connection:
             headers["If-None-Match"] = etag
         if body is not None:
             headers["Content-Type"] = "application/json"
-        if self._kept is not None:
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                return self._exchange(self._kept, method, path, headers, body, most)
-        self.close()
-        self._kept = self._opened()
         try:
+            if self._kept is not None:
+                with contextlib.suppress(ConnectionError):
+                    return self._exchange(self._kept, method, path, headers, body, most)
+                self.close()
+            self._kept = self._opened()
             return self._exchange(self._kept, method, path, headers, body, most)
         except BaseException:
             self.close()
@@ -89,6 +89,7 @@ class Connection:
                 raise http.client.HTTPException("The answer is too long.")
             if monotonic() > end:
                 raise TimeoutError("The answer takes too long.")
+        response.close()  # an empty answer does not end by itself, and would stand before the next one
         if response.will_close:
             self.close()
         return Answer(response.status, response.headers.get("ETag"), content)
