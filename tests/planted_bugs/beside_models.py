@@ -191,6 +191,13 @@ CONTROLS = (
         _moved_by("covariance"), row=rows.STATISTICS,
     ),
     Control(
+        "labels of a score become an array of one kind", "estimators",
+        swap(statistics, "_labels_of", lambda honest: np.array),
+        by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
+                "accuracy", "a text"),
+        row=rows.STATISTICS,
+    ),
+    Control(
         "weights above their bound are not clipped", "estimators",
         both(
             swap(weights, "clipped_weights", lambda honest: lambda given, bound: given / bound),

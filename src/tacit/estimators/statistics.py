@@ -45,7 +45,7 @@ from tacit.estimators.published import Exported, Published
 from tacit.estimators.records import checked_data
 from tacit.estimators.ridge import integer_sums
 from tacit.estimators.scoring import check_scoring, error_scale, error_sum, record_errors
-from tacit.estimators.table import Categories
+from tacit.estimators.table import Categories, column_of
 from tacit.losses.loss import clip_rows
 from tacit.noise.lattice import cross_ratio, joint_shift, moments_shift, quantise_moments, symmetric_matrix
 from tacit.noise.randomness import Randomness
@@ -253,9 +253,7 @@ class PrivateHistogram(PrivateStatistic):
             raise InvalidInput("PrivateHistogram needs 'edges' or 'categories', and not both.")
         if self.categories is not None:
             known = Categories(self.categories)
-            column = X.iloc[:, 0] if hasattr(X, "iloc") and np.ndim(X) == 2 else X
-            cells = np.fromiter((_only(cell) for cell in column), dtype=object)
-            codes, missing = known.codes(cells)
+            codes, missing = known.codes(column_of("PrivateHistogram", X))
             return np.where(missing, len(known.values), codes), len(known.values) + 1
         edges = self._edges()
         values = checked_data(self, X)
@@ -534,8 +532,8 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
 class PrivateScore(PrivateStatistic):
     """The score of a public model on private records.
 
-    Privacy contract: `guarantee_`, about one record of those that are scored. The model itself is public: released
-    privately before, or trained on other data.
+    Privacy contract: `guarantee_`, about one record of those that are scored. Assumed: the model is public (released
+    privately before, or trained on other data), and predicts each row by itself.
 
     Args:
         estimator: a fitted model, or pipeline.
@@ -577,7 +575,7 @@ class PrivateScore(PrivateStatistic):
         name = check_scoring("PrivateScore", self.scoring, self.estimator)
         if name.endswith("_error") and self.label_bound is None:
             raise InvalidInput(f"The score {name} of PrivateScore needs label_bound, a public bound on targets.")
-        rows, labels = X.copy() if hasattr(X, "copy") else X, np.array(y)
+        rows, labels = X.copy() if hasattr(X, "copy") else X, _labels_of(y)
         count = labels.size
         if not count:
             raise InvalidInput("PrivateScore needs at least one record.")
@@ -642,6 +640,6 @@ def public_limits(owner: str, bounds: Any, width: int) -> tuple[FloatArray, Floa
     return low, high
 
 
-def _only(cell: Any) -> Any:
-    """The cell of a row that has one."""
-    return cell[0] if isinstance(cell, list | tuple | np.ndarray) and len(cell) == 1 else cell
+def _labels_of(y: Any) -> Any:
+    """Labels one by one: as an array of its own kind, one text would make texts of everybody's numbers."""
+    return np.array(y) if hasattr(y, "dtype") else np.fromiter(y, dtype=object)
