@@ -18,10 +18,10 @@ ABOUT = """Opacus trains a linear model by DP-SGD: 20 epochs of Poisson batches 
 learning rate 1 (regression 0.1), gradients clipped to norm 1, its default accountant, add-or-remove of one record.
 tacit's estimators run at the same (epsilon, delta=1e-6) under zero-out, the relation nearest to it. Rows are
 standardised (which is not counted as private; text and one-hot rows are not) and clipped to the unit ball, 70/30
-splits; mean and standard deviation over 10 seeds (3 on digits, 2 on text and
-wide, one where there are 20,000 rows or more). Where few records are positive
-the balanced accuracy counts, and "class weights" are public, 1 to 19. Fit time at epsilon=1 with calibration: the
-fastest of three fits in turns (one on 100k x 50), torch on one thread, on a machine that others used."""
+splits; mean and standard deviation over up to 10 seeds (3 or more on digits, 2 on text and wide, 1 to 3 where there are
+20,000 rows or more). Where few records are positive the balanced accuracy counts, and "class weights" are public, 1 to
+19. Fit time at epsilon=1 with calibration: the fastest of three fits in turns (one on 100k x 50), torch on one thread,
+on a machine that others used."""
 
 torch.set_num_threads(1)
 BATCH = dict.fromkeys(("100k x 50", "2% positives", "5% positives", "heavy tails", "one-hot", "synthetic"), 1024)

@@ -15,10 +15,10 @@ from tacit.estimators import Ledger, PrivateRidge
 
 PACKAGES = ("scikit-learn", "numpy", "scipy", "tacit")
 ABOUT = """scikit-learn's estimators with their defaults and no privacy, on the sets and splits of the private peers
-below; mean and standard deviation over 10 seeds (3 on digits, 2 on text and
-wide, one where there are 20,000 rows or more). Ridge regression of tacit is at
-delta=1e-6 under replacement of one record; its targets are centred and scaled into [-1, 1] beforehand. Fit time: the
-fastest of five fits in turns, 70,000 rows of 20 features, epsilon=1."""
+below; mean and standard deviation over up to 10 seeds (3 or more on digits, 2 on text and wide, 1 to 3 where there are
+20,000 rows or more). Ridge regression of tacit is at delta=1e-6 under replacement of one record; its targets are
+centred and scaled into [-1, 1] beforehand. Fit time: the fastest of five fits in turns, 70,000 rows of 20 features,
+epsilon=1."""
 SEEDS = 10
 
 
