@@ -82,12 +82,11 @@ class ExpertPlan(OptionPlan):
             if small not in found.values():
                 found[f"{name}, N=2, T={length}"] = small
         label, first = next(iter(found.items()))
-        replayed, played = min(_REPLAYED_ROUNDS, self.rounds), min(most_rounds, self.rounds)
+        replayed = min(_REPLAYED_ROUNDS, self.rounds, most_rounds)
         return (
             *(SmallInstance("enumeration", name, small) for name, small in found.items()),
             *(SmallInstance(attack, label, first) for attack in also),
             SmallInstance("replayed choices", f"own parameters, T={replayed}", self._resized(replayed)),
-            SmallInstance("canaries", f"own parameters, T={played}", self._resized(played)),
         )
 
 
