@@ -1,7 +1,7 @@
 """Options that several commands share, so that one name means one thing everywhere; and commands made of them.
 
 `everywhere` has the options of every command: one that is added there is added to all of them. What `plan`, `run`,
-`simulate`, `sweep`, `audit` and `bench` do is written once, as an action, and there is a command for every kind of
+`simulate`, `sweep` and `audit` do is written once, as an action, and there is a command for every kind of
 problem. The arguments `problem`, `privacy` and `output` of an action are made by functions of options; the rest are
 options of its own. Typer reads signatures, so one that joins them all stands in place of the action's.
 """
