@@ -336,7 +336,7 @@ for part, name in (
     app.add_typer(part, name=name)
 for action in (report, demo.demo, service.serve, service.token):
     add_command(app, action)
-add_command(app, experiments.tick, place=experiments.places)
+add_command(app, experiments.tick, at=experiments.here)
 
 
 def _version(wanted: bool) -> None:

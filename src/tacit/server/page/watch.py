@@ -233,7 +233,7 @@ def _changes(state: State, known: int) -> Iterator[Change]:
             card = render("card.html", view=shown.view, now=shown.now, opened=False)
             yield Change("made", {"number": number, "html": card})
         if shown.version > known:  # a page of an earlier service may have a row of an earlier state
-            yield Change("learner", {"number": number, "html": shown.now, "problem": shown.view.problem})
+            yield Change("learner", {"number": number, "html": shown.now, "problem": shown.view.about.problem})
     if state.ledgers_version > known:
         yield Change("ledgers", {"html": render("ledgers.html", ledgers=state.ledgers)})
 
