@@ -46,9 +46,9 @@ def test_capped_chains_are_audited_at_a_cap_that_binds(batch):
 
 def test_instances_are_never_longer_than_the_plan_or_the_budget():
     plan = tacit.algorithms.ScheduledExperts(Experts(n=3, horizon=20), eta=0.1)
-    assert [small.plan.rounds for small in plan.small_instances(1_000)] == [6, 6, 6, 20]
+    assert [small.plan.rounds for small in plan.small_instances(1_000)] == [6, 6, 6]
     long = tacit.algorithms.LazyFixedShare(Tracking(n=3, horizon=9_000, switches=500), eta=0.1, force=0.1)
-    assert [small.plan.rounds for small in long.small_instances(1_000)] == [4, 4, 60]
+    assert [small.plan.rounds for small in long.small_instances(1_000)] == [4, 4]
     assert all(small.plan.problem.switches < small.plan.rounds for small in long.small_instances(1_000))
 
 

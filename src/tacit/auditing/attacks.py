@@ -12,8 +12,7 @@ from tacit.accounting.curves import Pure
 from tacit.accounting.guarantee import ZERO_OUT
 from tacit.auditing.instances import Instance, Search
 from tacit.auditing.report import Finding
-from tacit.auditing.script import LARGE_EPSILON, NUMERICAL_SLACK, Law, transcript_law
-from tacit.auditing.statistics import FAILURE
+from tacit.auditing.script import NUMERICAL_SLACK, Law, transcript_law
 from tacit.auditing.tapes import (
     SOLVE_SLACK,
     LatticePlan,
@@ -21,11 +20,9 @@ from tacit.auditing.tapes import (
     certified_loss,
     exact_loss,
     extreme_pair,
-    loss_lower_bound,
     moved_draws,
     paid_move,
     promised_move,
-    replay_choices,
     replay_noise,
 )
 from tacit.noise.randomness import Randomness
@@ -109,29 +106,6 @@ def replayed(instance: Instance, generator: np.random.Generator, *, pairs: int) 
             worst, reason, seen = result.loss, result.reason, (tuple(stream), tuple(neighbour))
     found = _noise_finding("replay", instance.label, promised, worst, isinstance(plan.guarantee.curve, Pure))
     return replace(found, detail=reason or found.detail, stream=seen[0], neighbour=seen[1])
-
-
-def replayed_choices(instance: Instance, generator: np.random.Generator, *, transcripts: int) -> Finding:
-    """Sample transcripts of a long run, replay them on a neighbour: exact losses, and a bound on delta."""
-    plan = instance.plan
-    stream, neighbour = neighbours(instance, generator, 2)
-    losses, reason = [], ""
-    for _ in range(transcripts):
-        result = replay_choices(plan, stream, neighbour, generator)
-        reason = reason or result.reason
-        losses.append(result.log_ratio)
-    guarantee = plan.guarantee
-    pure = guarantee.curve.pure()
-    lower, certified = loss_lower_bound(losses, 0.0, FAILURE), guarantee.delta(0.0)
-    quantity = "delta at epsilon=0"
-    # The statement that comes nearer to its certificate, in products: certificates may be 0.
-    if pure < LARGE_EPSILON and max(np.abs(losses)) * certified > lower * pure:
-        quantity, certified, lower = "largest privacy loss", pure, float(max(np.abs(losses)))
-    return Finding(
-        "replay", instance.label, quantity, certified, lower,
-        bool(reason) or lower > certified * (1 + NUMERICAL_SLACK), FAILURE, reason or f"{transcripts} transcripts",
-        stream=tuple(stream), neighbour=tuple(neighbour),
-    )  # fmt: skip
 
 
 def _noise_finding(method: str, label: str, promised: float, measured: float, pure: bool) -> Finding:

@@ -120,11 +120,6 @@ def _restarts(instance: Instance, effort: Effort) -> list[Finding]:
     ]
 
 
-def _replayed_choices(instance: Instance, effort: Effort) -> list[Finding]:
-    transcripts = effort.count(TRANSCRIPTS)
-    return [attacks.replayed_choices(instance, effort.stream("replay"), transcripts=transcripts)]
-
-
 def _epochs(instance: Instance, effort: Effort) -> list[Finding]:
     return [epochs(instance.plan, effort.stream("epochs"))]
 
@@ -202,7 +197,6 @@ ATTACKS: dict[Attack, Callable[[Instance, Effort], list[Finding]]] = {
     "enumeration": _enumeration,
     "exponential weights": _exponential_weights,
     "restarts": _restarts,
-    "replayed choices": _replayed_choices,
     "epochs": _epochs,
     "enumerated arms": _enumerated_arms,
     "frequencies of arms": _frequencies_of_arms,

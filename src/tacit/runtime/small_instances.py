@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Attack = Literal[
     # Learners whose outcomes can be counted.
-    "enumeration", "exponential weights", "restarts", "replayed choices", "epochs",
+    "enumeration", "exponential weights", "restarts", "epochs",
     "enumerated arms", "frequencies of arms", "unbiased release",
     # Learners that hide vectors behind noise.
     "running sum", "replayed noise", "norm noise", "cube noise", "moved sums",
