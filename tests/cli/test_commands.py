@@ -156,13 +156,6 @@ def test_every_command_has_the_options_of_all():
         assert wanted <= set(signature(command).parameters), command
 
 
-def test_help_lists_the_commands_in_the_order_of_use(capsys):
-    assert run_command("--help") == 0
-    shown = capsys.readouterr().out
-    places = [shown.index(f" {name} ") for name in ("demo", "plan", "run", "simulate", "sweep", "report", "audit")]
-    assert places == sorted(places)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
