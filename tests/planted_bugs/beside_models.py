@@ -92,7 +92,7 @@ def counts_released() -> Finding:
         spent.append(self.privacy**2)
         return honest(self, *given)
 
-    model = _model(class_weight="balanced", threshold="zero")
+    model = _model(algorithm="objective", class_weight="balanced", threshold="zero")
     plan = model._fit_plan("objective", 1.0, 60, 4, 2)
     assert plan.counts is not None
     with mock.patch.object(NoisyCounts, "release", noted):
