@@ -628,6 +628,7 @@ def test_a_clock_that_jumps_ahead_while_the_service_runs_stops_it(world, monkeyp
         private.time()
 
 
+@pytest.mark.attack(rows.RELEASED)
 def test_a_lost_key_has_a_way_back(world, tmp_path):
     """Rows under the old key are void: a person whose rows stood under two hashes would count twice."""
     policy = world.started(epsilon=0.4)

@@ -188,7 +188,13 @@ def test_a_sample_ratio_that_does_not_fit_keeps_the_shares(world):
         )
         world.move(1)
     assert world.experiments.policy("home")["upto"] == policy["upto"]
-    for wrong in ({"no": [1]}, {policy["salt"]: [1]}, {policy["salt"]: [1, 2, -1]}, {pid(1): [1, 2, 3]}):
+    for wrong in (
+        {"no": [1]},
+        {policy["salt"]: [1]},
+        {policy["salt"]: [1, 2, -1]},
+        {policy["salt"]: [1, 2, True]},
+        {pid(1): [1, 2, 3]},
+    ):
         with pytest.raises(InvalidInput, match="Persons are counted"):
             world.experiments.expose("home", wrong)
 

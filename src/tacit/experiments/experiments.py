@@ -623,7 +623,7 @@ class Experiments:
                 version = records.version(transaction, salt) if is_pid(salt) else None
                 if version is None or version.experiment != owner.number:
                     raise InvalidInput("Persons are counted for versions of this experiment.")
-                whole = all(isinstance(count, int) and 0 <= count < 2**40 for count in persons)
+                whole = all(type(count) is int and 0 <= count < 2**40 for count in persons)
                 if len(persons) != len(version.policy.arms) or not whole:
                     raise InvalidInput("Persons are counted by whole numbers, one for each arm of the policy.")
                 records.expose(transaction, salt, persons)
