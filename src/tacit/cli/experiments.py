@@ -6,12 +6,12 @@ import getpass
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+import tacit
 from tacit.cli import options
 from tacit.cli.options import add_command, joined
 from tacit.cli.service import Key, Remembered, Replies
@@ -42,28 +42,36 @@ LISTED = "{name:30} {state:8} version {version:<6} {what:14} {arms}"
 app = typer.Typer(no_args_is_help=True, help="Experiments of a store: make, start, stop, look; each act is recorded.")
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where a store is, and what its experiments keep beside it."""
+class Here(NamedTuple):
+    """A store that is there, and its experiments."""
 
-    path: str
-    replies: str | None
-    key: str | None
-    witness: str | None
-
-    @contextmanager
-    def experiments(self, *, new_key: bool = False) -> Iterator[Experiments]:
-        """Open the experiments of a store that is there."""
-        with (
-            opened(self.path) as store,
-            Experiments(store, replies=self.replies, key=self.key, witness=self.witness, new_key=new_key) as found,
-        ):
-            yield found
+    store: tacit.Store
+    experiments: Experiments
 
 
-def places(path: Place, replies: Replies = None, key: Key = None, witness: Remembered = None) -> Places:
-    """The options of all commands here."""
-    return Places(path, replies, key, witness)
+@contextmanager
+def here(path: Place, replies: Replies = None, key: Key = None, witness: Remembered = None) -> Iterator[Here]:
+    """The options of all commands here: where a store is, and what its experiments keep beside it."""
+    with opened(path) as store, Experiments(store, replies=replies, key=key, witness=witness) as found:
+        yield Here(store, found)
+
+
+@contextmanager
+def here_anew(
+    path: Place,
+    replies: Replies = None,
+    key: Key = None,
+    witness: Remembered = None,
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Go on with another key, because the one of this store is lost.")
+    ] = False,
+) -> Iterator[Here]:
+    """The same options for who restores, and whether the key may be another one."""
+    with (
+        opened(path) as store,
+        Experiments(store, replies=replies, key=key, witness=witness, new_key=new_key) as found,
+    ):
+        yield Here(store, found)
 
 
 def who() -> str:
@@ -73,20 +81,18 @@ def who() -> str:
     return "command line"
 
 
-def tick(output: options.Output, place: Places) -> None:
+def tick(output: options.Output, at: Here) -> None:
     """Do what is due in the experiments of a store: close versions, open the next ones, delete what may not be kept.
 
     A service does it every few seconds by itself; for cron where no service runs. It may run any number of times.
     """
-    with place.experiments() as found:
-        done = found.tick()
+    done = at.experiments.tick()
     output.answer(f"{done['released']} released, {done['void']} void, {done['opened']} opened.", done)
 
 
-def listed(output: options.Output, place: Places) -> None:
+def listed(output: options.Output, at: Here) -> None:
     """List all experiments."""
-    with place.experiments() as found:
-        shown = found.overview()
+    shown = at.experiments.overview()
     lines = [
         LISTED.format(
             **{**entry, "arms": ", ".join(entry["arms"]), "version": entry["version"] or "-"},
@@ -99,7 +105,7 @@ def listed(output: options.Output, place: Places) -> None:
 
 def make(
     output: options.Output,
-    place: Places,
+    at: Here,
     name: Named,
     arms: ArmNames,
     ledger: Charged,
@@ -112,12 +118,12 @@ def make(
 ) -> None:
     """Make a draft: contract, noise and what can be found in a month are shown, and nothing is charged."""
     given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
-    _draft(output, place, _design(design, name=name, arms=arms.split(","), days=days, **given))
+    _draft(output, at, _design(design, name=name, arms=arms.split(","), days=days, **given))
 
 
 def import_arms(
     output: options.Output,
-    place: Places,
+    at: Here,
     learner: Annotated[str, typer.Argument(metavar="LEARNER", help="A learner of arms in the same store.")],
     name: Named,
     arms: ArmNames,
@@ -134,19 +140,18 @@ def import_arms(
     Decisions are public, so this costs nothing. The learner stays as it is: end it when the experiment runs.
     """
     given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
-    _draft(output, place, _design(design, name=name, arms=arms.split(","), days=days, **given), learner)
+    _draft(output, at, _design(design, name=name, arms=arms.split(","), days=days, **given), learner)
 
 
 def _design(file: Path | None, **given: Any) -> Design:
     return Design.from_dict({**given, **({} if file is None else _fields(file))})
 
 
-def _draft(output: options.Output, place: Places, made: Design, learner: str | None = None) -> None:
-    with opened(place.path) as store:
-        if made.ledger not in store.ledgers:
-            store.ledger(made.ledger, epsilon=made.epsilon, delta=made.delta, renews="monthly")
-    with place.experiments() as found:
-        shown = found.make(made, who()) if learner is None else found.import_arms(learner, made, who())
+def _draft(output: options.Output, at: Here, made: Design, learner: str | None = None) -> None:
+    if made.ledger not in at.store.ledgers:
+        at.store.ledger(made.ledger, epsilon=made.epsilon, delta=made.delta, renews="monthly")
+    found = at.experiments
+    shown = found.make(made, who()) if learner is None else found.import_arms(learner, made, who())
     plan = shown["plan"]
     lines = [
         f"The experiment {made.name!r} is a draft: nothing is charged until it starts.",
@@ -169,17 +174,16 @@ def _fields(file: Path) -> dict[str, Any]:
     return found
 
 
-def start(output: options.Output, place: Places, name: Named) -> None:
+def start(output: options.Output, at: Here, name: Named) -> None:
     """Start a draft, or go on with a frozen experiment; the month is charged unless it was before."""
-    with place.experiments() as found:
-        found.start(name, who())
-        policy = found.policy(name)
+    at.experiments.start(name, who())
+    policy = at.experiments.policy(name)
     output.answer(f"The experiment {name!r} runs: version {policy['version']} until {policy['serve_until']}.", policy)
 
 
 def stop(
     output: options.Output,
-    place: Places,
+    at: Here,
     name: Named,
     end: Annotated[
         bool, typer.Option("--end", help="For good; otherwise it is frozen, and can be started again.")
@@ -189,29 +193,26 @@ def stop(
     ] = None,
 ) -> None:
     """Freeze an experiment, whose shares are served on while nothing counts, or end it for good."""
-    with place.experiments() as found:
-        found.stop(name, who(), end=end, promote=promote)
-        policy = found.policy(name)
+    at.experiments.stop(name, who(), end=end, promote=promote)
+    policy = at.experiments.policy(name)
     output.answer(f"The experiment {name!r} is {'ended' if end else 'frozen'}.", policy)
 
 
 def kill(
     output: options.Output,
-    place: Places,
+    at: Here,
     name: Named,
     arm: Annotated[str, typer.Argument(metavar="ARM", help="The arm.")],
 ) -> None:
     """Take an arm away at once: SDKs give its people the default arm within five seconds."""
-    with place.experiments() as found:
-        found.kill(name, arm, who())
-        killed = found.kills(name)
+    at.experiments.kill(name, arm, who())
+    killed = at.experiments.kills(name)
     output.answer(f"Killed in {name!r}: {', '.join(killed['killed'])}.", killed)
 
 
-def results(output: options.Output, place: Places, name: Named) -> None:
+def results(output: options.Output, at: Here, name: Named) -> None:
     """Show what is known of the arms; it costs no privacy, however often it is looked at."""
-    with place.experiments() as found:
-        shown = found.results(name)
+    shown = at.experiments.results(name)
     lines = [f"{name} ({shown['state']}), {shown['versions_released']} versions released"]
     for arm in shown["arms"]:
         effect, rate = arm["effect"], arm["reply_rate"]
@@ -223,51 +224,41 @@ def results(output: options.Output, place: Places, name: Named) -> None:
     output.answer("\n".join([*lines, f"Persons by arm: {shown['sample_ratio']}. {shown['note']}"]), shown)
 
 
-def contract(output: options.Output, place: Places, name: Named) -> None:
+def contract(output: options.Output, at: Here, name: Named) -> None:
     """Show the contract; with --json in the form that `tacit contract verify` checks."""
-    with place.experiments() as found:
-        shown = found.contract(name)
+    shown = at.experiments.contract(name)
     output.answer(shown["text"], shown["contract"])
 
 
-def erase(output: options.Output, place: Places, pid: Pid) -> None:
+def erase(output: options.Output, at: Here, pid: Pid) -> None:
     """Delete what is held of a person in open versions; what comes later for these is not kept."""
-    with place.experiments() as found:
-        count = found.erase(pid, who())
+    count = at.experiments.erase(pid, who())
     output.answer(
         f"Erased in {count} open versions; what was released is bounded by the contract.", {"versions": count}
     )
 
 
-def held(output: options.Output, place: Places, pid: Pid) -> None:
+def held(output: options.Output, at: Here, pid: Pid) -> None:
     """Show what is held of a person, for a request of access; nothing is left of versions that were closed."""
-    with place.experiments() as found:
-        shown = found.held(pid)
+    shown = at.experiments.held(pid)
     lines = [f"{row['experiment']}, version {row['version']}: {row['arm']}, {row['value']:g}" for row in shown]
     output.answer("\n".join(lines) or "Nothing is held of this person.", shown)
 
 
-def restore(
-    output: options.Output,
-    place: Places,
-    new_key: Annotated[
-        bool, typer.Option("--new-key", help="Go on with another key, because the one of this store is lost.")
-    ] = False,
-) -> None:
+def restore(output: options.Output, at: Here) -> None:
     """Go on after an older copy was put back: open versions are void, and starting charges the month again."""
-    with place.experiments(new_key=new_key) as found:
-        count = found.restore(who())
+    count = at.experiments.restore(who())
     output.answer(f"{count} open versions are void; start each experiment to go on.", {"void": count})
 
 
-def confirm(output: options.Output, place: Places) -> None:
+def confirm(output: options.Output, at: Here) -> None:
     """Say that the clock is right after it was wrong: versions that began in its future are void."""
-    with place.experiments() as found:
-        count = found.confirm(who())
+    count = at.experiments.confirm(who())
     output.answer(f"The clock is right; {count} versions of its future are void.", {"void": count})
 
 
-for action in (make, start, stop, kill, results, contract, erase, held, restore, confirm):
-    add_command(app, action, place=places)
-app.command("list")(joined(listed, place=places))
-app.command("import")(joined(import_arms, place=places))
+for action in (make, start, stop, kill, results, contract, erase, held, confirm):
+    add_command(app, action, at=here)
+add_command(app, restore, at=here_anew)
+app.command("list")(joined(listed, at=here))
+app.command("import")(joined(import_arms, at=here))
