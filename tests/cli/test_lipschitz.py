@@ -24,9 +24,3 @@ def test_sets_have_names(capsys, domain, dim):
 def test_sets_of_more_dimensions_are_refused(capsys):
     assert run_command("plan", "lipschitz", "--domain", "ball", "--dim", "3", "--horizon", "50", *TARGET) != 0
     assert "one or two dimensions" in capsys.readouterr().err
-
-
-def test_one_pass_is_planned(capsys):
-    answer = planned(capsys, "stochastic-lipschitz", "--horizon", "1000", "--convex")
-    assert answer["chosen"] == "LipschitzOnePass"
-    assert answer["candidates"][0]["regret_bound"] < 0.11

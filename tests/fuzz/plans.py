@@ -28,7 +28,6 @@ CUSTOM = Convex(
 RECORDS = Stochastic(domain=Ball(N), loss=LogisticLoss(), horizon=ROUNDS)
 BANDIT = Bandit(domain=Ball(N, radius=0.5), horizon=400)
 CURVES = Lipschitz(horizon=ROUNDS)
-PASS = tacit.StochasticLipschitz(horizon=ROUNDS)
 TABLE = Convex(domain=Ball(N), loss=tacit.losses.TabulatedLoss.of(LogisticLoss(), 2.0), horizon=ROUNDS)
 POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, adversary="stochastic")
 LATE_POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, delay=2)
@@ -66,7 +65,6 @@ OTHER_PLANS = {
     "L2PConvex": lambda: tacit.algorithms.L2PConvex.calibrate(INTERVAL, epsilon=4.0, delta=1e-4),
     "LipschitzGrid": lambda: tacit.algorithms.LipschitzGrid.calibrate(CURVES, bits=1, **PRIVACY),
     "LipschitzNet": lambda: tacit.algorithms.LipschitzNet.calibrate(CURVES, cells=2, **PRIVACY),
-    "LipschitzOnePass": lambda: tacit.algorithms.LipschitzOnePass.calibrate(PASS, **PRIVACY),
     "CTRL, table": lambda: tacit.algorithms.CTRL(TABLE, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
     "BanditFW": lambda: tacit.algorithms.BanditFW.calibrate(BANDIT, **PRIVACY),
     "PhasedArms": lambda: tacit.algorithms.PhasedArms(ARMS, epsilon=1.0, first=4),
@@ -102,7 +100,7 @@ def good_rows(name):
         return [0.2, None, 1, 0.0]
     if isinstance(problem, Bandit):
         return [0.2, 0.7, 0.5, 1.5]
-    if isinstance(problem, Lipschitz | tacit.StochasticLipschitz):
+    if isinstance(problem, Lipschitz):
         return [tent] * 4
     rows = np.array([[0.5, 0.1, 0.0], [0.0, -0.3, 0.2], [1e300, 0.0, 1.0], [0.0, 0.0, 0.0]])
     rows = rows[:, : problem.domain.dimension]

@@ -53,12 +53,11 @@ LOSSES = {
         tacit.losses.RegularisedLoss(tacit.losses.LogisticLoss(), 0.5),
         tacit.losses.CustomLoss(distance, sign, lipschitz=1.0),
         tacit.losses.TabulatedLoss.of(tacit.losses.LogisticLoss(), 2.0, nodes=17),
-        tacit.losses.SeveralLinks(tacit.losses.HuberLoss(), 2),
         tacit.losses.QuadraticFormLoss(largest_curvature=1e-30),
         tacit.losses.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
     )
 }
-PAIRS = LinkLoss | tacit.losses.SeveralLinks | tacit.losses.QuadraticFormLoss
+PAIRS = LinkLoss | tacit.losses.QuadraticFormLoss
 MAKERS = {
     tacit.losses.ConvexFamily: nearly(
         lipschitz=1.0, smoothness=one_of(1.0, math.inf, 0.0), family=one_of("general", "glm"), strong_convexity=0.0
@@ -84,7 +83,6 @@ MAKERS = {
         largest_slope=1.0,
         largest_curvature=1.0,
     ),
-    tacit.losses.SeveralLinks: nearly(link=one_of(tacit.losses.LogisticLoss()), count=2),
     tacit.losses.QuadraticFormLoss: nearly(largest_curvature=1.0, data_norm=1.0),
     tacit.losses.DeclaredLoss: nearly(
         value_of=one_of(distances),

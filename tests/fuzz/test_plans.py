@@ -19,7 +19,6 @@ from fuzz.plans import (
     LATE_POLICIES,
     LINEAR,
     LOGISTIC,
-    PASS,
     PLANS,
     POLICIES,
     QUADRATIC,
@@ -77,7 +76,6 @@ CONSTRUCTORS = {
     },
     algorithms.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
     algorithms.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
-    algorithms.LipschitzOnePass: {"problem": PASS, "online": made("LipschitzGrid")},
     algorithms.PhasedArms: {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "ratio": 1.5, "level": 3.0,
         "noise": one_of("geometric", "gaussian"), "delta": 1e-6,
@@ -113,7 +111,7 @@ CONSTRUCTORS = {
     },
 }  # fmt: skip
 WITHOUT_PEOPLE = (algorithms.ObjectivePerturbation,)
-WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.LipschitzOnePass, algorithms.PolicyArms)
+WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.PolicyArms)
 
 
 @pytest.mark.parametrize("kind", [algorithms.Responses, algorithms.PolicyArms], ids=lambda kind: kind.__name__)
@@ -179,7 +177,6 @@ TARGETS = {
     algorithms.LazyOCO: LINEAR,
     algorithms.LipschitzGrid: CURVES,
     algorithms.LipschitzNet: CURVES,
-    algorithms.LipschitzOnePass: PASS,
     algorithms.BanditFW: BANDIT,
     algorithms.PhasedArms: ARMS,
     algorithms.LiveArms: ARMS,

@@ -20,7 +20,6 @@ from tacit.losses import (
     LinkLoss,
     LogisticLoss,
     QuadraticFormLoss,
-    SeveralLinks,
     SquaredLoss,
     TabulatedLoss,
 )
@@ -155,8 +154,6 @@ def test_a_link_that_nobody_checked_goes_to_methods_that_clip_and_to_no_others()
             kind.calibrate(problem, **PRIVACY)
     with pytest.raises(PrivacyError, match="nobody checked"):
         ObjectivePerturbation.calibrate(records, **PRIVACY)
-    with pytest.raises(PrivacyError, match="nobody checked"):
-        CTRL(Convex(domain=Ball(2), loss=SeveralLinks(own), horizon=20), **LOUD)
     for plan in (PrivateFTRL.calibrate(problem, **PRIVACY), AveragedFTRL.calibrate(records, **PRIVACY)):
         assert plan.guarantee.assumed == ""
         plan.start().run((np.ones((20, 2)), np.ones(20)))
@@ -203,32 +200,6 @@ def test_quadratic_forms_need_a_bounded_set():
         QuadraticFormLoss().pack([1.0, 2.0, 3.0], 2, many=False)
     with pytest.raises(InvalidInput, match="a target for each matrix"):
         QuadraticFormLoss().pack((np.zeros((2, 2, 2)), np.zeros((3, 2))), 2, many=True)
-
-
-def test_rows_of_a_round_share_one_norm():
-    loss, stream, domain = SeveralLinks(LogisticLoss(data_norm=0.8), count=3), generator(5), Ball(2, radius=4.0)
-    most, steepest = loss.constants(domain), 0.0
-    for _ in range(200):
-        rows = stream.standard_normal((3, 2)) * stream.choice([0.1, 10.0])
-        if stream.random() < 0.5:
-            rows = np.tile(rows[0], (3, 1))
-        row = loss.pack((rows, stream.choice([-1.0, 1.0]) * np.ones(3)), 2, many=False)
-        features = loss.single(row)[:, :-1]
-        assert np.sum(features**2) <= 0.64 * (1 + 1e-12)
-        x = stream.standard_normal(2)
-        x *= 4.0 / np.linalg.norm(x)
-        steepest = max(steepest, float(np.linalg.norm(loss.gradients(x, row))) / most.lipschitz)
-    assert 0.8 < steepest <= 1
-    assert most.smoothness == LogisticLoss(data_norm=0.8).constants(domain).smoothness
-    short = loss.pack(([[0.1, 0.2]], [1.0]), 2, many=False)
-    np.testing.assert_array_equal(short, [[0.1, 0.2, 1.0, 0, 0, 0, 0, 0, 0]])
-    single, one = LogisticLoss(data_norm=0.8), ([0.1, 0.2], 1.0)
-    assert loss.value([0.5, 0.5], ([one[0]], [1.0])) == pytest.approx(single.value([0.5, 0.5], one) + 2 * np.log(2))
-    for data in ([1.0], (np.zeros((4, 2)), np.zeros(4)), (np.zeros((2, 2)), np.zeros(3)), ([[np.inf, 0.0]], [1.0])):
-        with pytest.raises(InvalidInput):
-            loss.pack(data, 2, many=False)
-    with pytest.raises(PrivacyError, match="one link a record"):
-        ObjectivePerturbation.calibrate(Stochastic(domain=Ball(2), loss=loss, horizon=20), **PRIVACY)
 
 
 def test_a_declared_loss_asks_for_trust_and_its_contract_says_so():
@@ -280,7 +251,6 @@ def test_no_matrix_of_floats_raises_where_warnings_are_errors(size):
     """Whether eigenvalues under- or overflow is a property of the data."""
     with np.errstate(all="raise"):
         row = QuadraticFormLoss().pack(([[size, 0.0], [0.0, 1e-300]], [size, 1e-300]), 2, many=False)
-        SeveralLinks(LogisticLoss(), 2).pack(([[size, 1e-300], [1.0, 0.0]], [1.0, 1e200]), 2, many=False)
     assert np.isfinite(row).all()
 
 
@@ -306,7 +276,7 @@ def test_a_loss_cannot_vouch_for_itself(kind):
     problem = given(domain=Ball(2), loss=LogisticLoss(), horizon=50)
     plan = kind.calibrate(problem, epsilon=5.0, delta=1e-4)
     quiet = Quiet(lambda x, z: 0.0, lambda x, z: 0 * x, lambda x, z: np.eye(2), 1, 1.0, 0.25, trust=True)
-    for loss in (Steeper(), quiet, SeveralLinks(Steeper(), 1)):
+    for loss in (Steeper(), quiet):
         for make in (lambda other: kind.calibrate(other, **PRIVACY), lambda other: replace(plan, problem=other)):
             with pytest.raises(PrivacyError, match=r"nobody checked|needs a generalised linear loss"):
                 make(replace(problem, loss=loss))

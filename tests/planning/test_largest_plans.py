@@ -20,7 +20,6 @@ from tacit.problems import (
     Policies,
     Problem,
     Stochastic,
-    StochasticLipschitz,
     Tracking,
 )
 
@@ -47,7 +46,6 @@ def problems(horizon: int) -> list[tuple[Problem, object]]:
         (Policies(n=3, actions=2, horizon=horizon), 0.5),
         (ContextualArms(n=3, dimension=2, horizon=horizon), 0.5),
         (Stochastic(**PLACES, horizon=horizon), RECORD),
-        (StochasticLipschitz(horizon=horizon, dimension=2), hill),
     ]
 
 

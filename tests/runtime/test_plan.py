@@ -24,7 +24,6 @@ from tacit.problems import (
     Lipschitz,
     Policies,
     Stochastic,
-    StochasticLipschitz,
     Tracking,
 )
 from tacit.runtime.doubling import Doubling
@@ -36,7 +35,6 @@ PROBLEMS = {
     Tracking: Tracking(n=3, horizon=50, switches=1),
     Convex: Convex(domain=Ball(2), loss=LogisticLoss(), horizon=50),
     Lipschitz: Lipschitz(horizon=50),
-    StochasticLipschitz: StochasticLipschitz(horizon=50),
     Bandit: Bandit(domain=Ball(2), horizon=100),
     Arms: Arms(n=3, horizon=100),
     Policies: Policies(n=3, actions=2, horizon=100),

@@ -372,28 +372,6 @@ def lipschitz(
     )
 
 
-def stochastic_lipschitz(
-    horizon: Annotated[int, typer.Option(help="Number of records.")],
-    dim: Annotated[int, typer.Option("--dim", help="How many numbers are learned: 1 or 2.")] = 1,
-    low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
-    high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
-    lipschitz: options.Lipschitz = 1.0,
-    domain: InBox = None,
-    radius: Radius = 1.0,
-    convex: Annotated[bool, typer.Option("--convex", help="The expected loss is convex: decisions are averaged.")] = (
-        False
-    ),
-) -> tacit.StochasticLipschitz:
-    """Learn one or two numbers from records, each seen once; losses need not be convex."""
-    points = None if domain is None else domain_of(domain, dim, radius)
-    return tacit.StochasticLipschitz(
-        dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz, domain=points, convex=convex
-    )
-
-
-stochastic_lipschitz.__name__ = "stochastic-lipschitz"
-
-
 def bandit(
     dim: Dimension = None,
     horizon: options.Horizon = None,
@@ -475,7 +453,6 @@ PLANNED = (
     policies,
     contextual_arms,
     stochastic,
-    stochastic_lipschitz,
 )
 """Problems that are planned before any data: the constants of a convex loss are enough."""
 

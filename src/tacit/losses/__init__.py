@@ -9,7 +9,6 @@ from tacit.losses.loss import (
     LinearLoss,
     LinkLoss,
     LogisticLoss,
-    SeveralLinks,
     SmoothedHingeLoss,
     SquaredLoss,
 )
@@ -30,7 +29,6 @@ __all__ = [
     "QuadraticLoss",
     "QuantileLoss",
     "RegularisedLoss",
-    "SeveralLinks",
     "SmoothedHingeLoss",
     "SquaredLoss",
     "TabulatedLoss",

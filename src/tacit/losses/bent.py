@@ -23,7 +23,6 @@ from tacit.losses.loss import (
     Constants,
     LossFamily,
     RowLoss,
-    SeveralLinks,
     clip_rows,
     depth,
     finite_rows,
@@ -290,5 +289,4 @@ def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
 
 def _is_own(loss: LossFamily) -> bool:
     """Whether tacit wrote all of it: asked of the classes, since `assumed` may be overridden like everything else."""
-    parts = (loss, loss.link) if isinstance(loss, SeveralLinks) else (loss,)
-    return all(type(part).__module__.startswith("tacit.") and not part.assumed for part in parts)
+    return type(loss).__module__.startswith("tacit.") and not loss.assumed

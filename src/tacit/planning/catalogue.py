@@ -19,7 +19,6 @@ from tacit.problems import (
     Policies,
     Problem,
     Stochastic,
-    StochasticLipschitz,
     Tracking,
 )
 from tacit.runtime.plan import Plan
@@ -41,7 +40,6 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
     Arms: (arms.PhasedArms, arms.BatchedTsallis, arms.LiveArms),
     Policies: (policies.Responses, policies.PolicyArms),
     ContextualArms: (contextual.ExploreLinear,),
-    StochasticLipschitz: (lipschitz.LipschitzOnePass,),
     Stochastic: (stochastic.ObjectivePerturbation, stochastic.OnlineToBatch, stochastic.AveragedFTRL),
 }
 """Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""

@@ -189,15 +189,6 @@ def lipschitz_grid(contract: Facts) -> Leak:
     return _summed(contract, noise, mechanism, _vectors(contract, noise))
 
 
-def lipschitz_one_pass(contract: Facts) -> Leak:
-    """Models are functions of a learner's decisions."""
-    learners = {"LipschitzGrid": lipschitz_grid, "LipschitzNet": lipschitz_net}
-    name = contract.part("parameters").text("learner")
-    if name not in learners:
-        raise NotVerifiable(f"One pass with {name} has no independent accountant yet.")
-    return learners[name](contract)
-
-
 def noisy_batches(contract: Facts) -> Leak:
     """Sums of batches of losses, each with noise of its own: the rounds of a person cost most in one batch."""
     dimension = contract.part("problem").integer("n", at_least=1)
@@ -497,7 +488,6 @@ ACCOUNTANTS: dict[str, Callable[[Facts], Leak]] = {
     "LazyFixedShare": lazy_fixed_share,
     "LipschitzGrid": lipschitz_grid,
     "LipschitzNet": lipschitz_net,
-    "LipschitzOnePass": lipschitz_one_pass,
     "BanditFW": bandit_fw,
     "PrivateDescent": private_descent,
     "PhasedArms": arms,

@@ -5,11 +5,10 @@ import pytest
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.auditing.run import audit
 from tacit.domains import Ball
-from tacit.losses import LogisticLoss, QuadraticFormLoss, SeveralLinks, TabulatedLoss
+from tacit.losses import LogisticLoss, QuadraticFormLoss, TabulatedLoss
 from tacit.problems import Convex
 
 LOSSES = {
-    "several links": SeveralLinks(LogisticLoss(), 2),
     "forms": QuadraticFormLoss(0.3, 0.5),
     "table": TabulatedLoss.of(LogisticLoss(), 2.0),
 }

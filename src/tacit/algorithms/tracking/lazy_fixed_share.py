@@ -9,17 +9,8 @@ was drawn reveals its next expert only when that round comes.
         f <- normalise(f e^{-eta l}) K;   inside the batch: i ~ K(i, .), a move that no data decides
         at its end: keep the path with probability (1-p) e^{-eta A}: i ~ K(i, .);  otherwise i ~ f;  A = 0
 
-This is `LazyExperts` with paths for experts: one replaced loss changes the log weight of a path by at most
-eta in each direction, so the accounting is the same. The keep coin looks at the held path only.
-
-With a delay D the held path is known D rounds further than the losses: the coin of a round looks at the path's position
-in that round, and a path that was drawn anew is drawn where the losses end and moves on from there by itself.
-
-Priors over sequences of experts whose exponential weights need only O(N) or O(NS) numbers.
-
-A path is one expert per round. Both priors are Markov chains once the right state is named: the expert
-itself, or the expert with the number of switches used. So the law of the current state given all losses
-(forward weights) is enough to draw a path, and its future can be drawn step by step, when it is needed.
+This is `LazyExperts` with paths for experts, and the accounting is the same. With a delay D the coin of a round looks
+at the path's position in that round; a new path is drawn where the losses end and moves on from there by itself.
 """
 
 from __future__ import annotations

@@ -7,20 +7,12 @@ floats before them, are what privacy rests on: one person moves their sum by at 
 An `Accumulator` adds a record and fresh noise at every step, and corrects the noise by what it drew before. Toeplitz
 mechanisms correct by a filter of past noise: `BufferedAccumulator` in constant memory, `SquareRootAccumulator` with all
 of it. `TreeAccumulator` keeps the noise of one prefix a level. Without a lattice, for simulation, noise is drawn and
-added in float64 as if floats were real numbers. Both are the same code: float64 holds the integers exactly.
+added in float64 as if floats were real numbers. Both are the same code: float64 holds the integers exactly. Steps of a
+buffered sum on a lattice run in C where there is a compiler: the operations of numpy, in the same order.
 
-Steps of a buffered sum on a lattice run in C where there is a compiler: the same integers as step by step, bit for bit.
-Every operation is the one that numpy makes, in the same order: products with the weights added from the first buffer
-to the last, one rounding, and one addition and one product a buffer. The compiler contracts none of them.
-
-On a lattice the records of a tree may grow. A node then adds records of several steps, each a whole number n_j of steps
-of its own length gamma k_j, where the k_j are public integers that never fall. In units of the node's own step it is
-
-    floor(sum_j k_j n_j / k_t) + z.
-
-One person moves sum_j k_j n_j / k_t by no more than the records themselves, because k_j <= k_t, and the floor by at
-most one unit a coordinate more: sqrt(d) in l2, d in l1, in each of the nodes that hold the step. Draws are never
-multiplied by an integer while the data stay: that would release the data modulo the integer.
+On a lattice the records of a tree may grow: a node is floor(sum_j k_j n_j / k_t) + z in units of its own step, the k_j
+public integers that never fall (docs/numerics.md). Draws are never multiplied by an integer while the data stay: that
+would release the data modulo the integer.
 """
 
 from __future__ import annotations

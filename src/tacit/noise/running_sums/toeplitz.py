@@ -1,36 +1,23 @@
 """Toeplitz running sums: the square root of the all-ones lower triangle, dense or in constant memory.
 
 `SquareRoot`: Fichtenberger, Henzinger and Upadhyay (2023). The power series (1 - x)^(-1/2) has the coefficients
-c_0 = 1, c_k = c_{k-1} (1 - 1/(2k)); its square is 1/(1 - x), the running sum. Encoder and decoder are the same matrix,
-and no Toeplitz factorisation has less noise at the last step. The noise of a sum needs every past draw, O(t d) a step:
-this dense form is for tests and short streams, `Buffered` is its streaming form.
+c_0 = 1, c_k = c_{k-1} (1 - 1/(2k)); its square is 1/(1 - x), the running sum. No Toeplitz factorisation has less noise
+at the last step. This dense form is for tests and short streams, `Buffered` is its streaming form.
 
 `Buffered`, the default for Gaussian noise: Dvijotham, McMahan, Pillutla, Steinke and Thakurta (2024), "Efficient and
 near-optimal noise generation for streaming differential privacy". The encoder C is lower-triangular Toeplitz with
 c_0 = 1 and, for k >= 1, a sum of a few decaying exponentials c_k = sum_i omega_i theta_i^k (here `weights` and
-`decays`). Multiplying the noise by C^-1 then needs one buffer per exponential, O(B d) time and memory a step, whatever
-the number of steps. Privacy is exact for any weights and decays, because the column norm is that of this very C. How
-close the noise is to the square root's depends on how well they are chosen: `buffered.json` holds values that minimise
-the noise of the last step for horizons that are powers of two (made by scripts/optimise_buffers.py).
+`decays`), so that one buffer per exponential is enough. Privacy is exact for any weights and decays, because the
+column norm is that of this very C. `buffered.json` holds values that minimise the noise of the last step for horizons
+that are powers of two (made by scripts/optimise_buffers.py).
 
 The decoder in closed form: in w = 1/x the series C is 1 + sum_i omega_i theta_i / (w - theta_i). Its zeros
 lambda_i are the eigenvalues of diag(theta) - u u', u_i = sqrt(omega_i theta_i); they interlace with the thetas and lie
 in (0, 1) if the weights sum to less than 1. Partial fractions of 1 / ((1 - x) C(x)) give the decoder's coefficients
 b_k = r_0 + sum_i r_i lambda_i^k, all positive: nothing cancels.
 
-**Of the m rounds of one person, at least b apart, the worst are 1, 1+b, ..., 1+(m-1)b, moved alike**, if the encoder's
-coefficients fall, c_0 >= c_1 >= ... >= 0. Columns have non-negative inner products, so equal directions are the worst.
-For i < j, <C_i, C_j> = sum_{l <= T-j} c_l c_{l+j-i} falls in j and in j - i. In any sorted choice of rounds the p-th
-and the q-th have i_q >= 1 + (q-1) b and i_q - i_p >= (q-p) b, so every inner product is at most that of the stated
-columns, and so is the norm of the sum. No choice has more than ceil(T/b) members. The bound holds for every choice of
-rounds and moves, hence for choices that depend on what was released. If sensitivities grow, entries c_{t-s} are
-multiplied by the sensitivity of s over that of t, at most 1: non-negative columns with smaller entries. All of
-this is about rounds in different steps. Where a step adds up a batch, all of a person's rounds may be in it, and they
-are charged m times one column (`Records.apart`).
-
-Coefficients that do not fall are charged as their falling majorant, max_{j >= l} |c_j|: its inner products are at least
-as large. Without it the formula is wrong: c = (1, 0, 1, 0) moves by 2 in its first two columns, by sqrt(5) in columns 1
-and 3.
+Of the m rounds of one person, at least b apart, the worst are 1, 1+b, ..., 1+(m-1)b, moved alike, if the encoder's
+coefficients fall; those that do not are charged as their falling majorant. Proof: docs/algorithms/running-sums.md.
 """
 
 from __future__ import annotations

@@ -13,17 +13,9 @@ running sum of them is all the learner sees. Different from the print:
 - The running sum is `Buffered` by default: with both changes 5 to 6 times less noise than equation (6).
 - Pure privacy needs node scales linear in the number of levels; its noise is two-sided geometric.
 
-*Calibration* takes the learner and the number of records a step with the smallest certified excess risk. Noise is the
-same for every batch, but not the bound: a larger one makes fewer and larger steps. The sizes tried are powers of two
-that make at most `STEPS` steps, a limit on work. Where no certificate says anything, batches are small ones that make
-at most `UNCERTIFIED_STEPS`.
-
-*Sums.* A record's difference is at most C_t long in the dual norm, hence gaussian_factor times C_t in l2; C_t is a
-public function of released iterates. On a lattice its steps grow with the largest C_t so far, and each record becomes
-integers by itself, before the batch is added up and, after the release, divided by its size. A node of a tree holds
-records of steps of several lengths, which are whole multiples of C_1/1000. Under pure privacy the coordinates have
-independent two-sided geometric noise for the l1 norm, at most sqrt(d) times the l2 norm; in float64 the noise has the
-density of the dual norm, which has no exact sampler here and is smaller by a factor of sqrt(2) in l2.
+*Calibration* takes the learner and the number of records a step with the smallest certified excess risk. The sizes
+tried are powers of two that make at most `STEPS` steps; where no certificate says anything, `UNCERTIFIED_STEPS`. On a
+lattice each record becomes integers by itself, before the batch is added up: docs/algorithms/online-to-batch.md.
 """
 
 from __future__ import annotations
