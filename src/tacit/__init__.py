@@ -112,7 +112,7 @@ _MOVED = {
     "losses": (
         "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss "
         "LogisticLoss QuadraticFormLoss QuadraticLoss QuantileLoss RegularisedLoss "
-        "SmoothedHingeLoss SquaredLoss TabulatedLoss"
+        "SmoothedHingeLoss SquaredLoss"
     ),
 }
 """The names of 0.2 that moved into a package; they work here for one release, with a warning."""

@@ -28,7 +28,6 @@ CUSTOM = Convex(
 RECORDS = Stochastic(domain=Ball(N), loss=LogisticLoss(), horizon=ROUNDS)
 BANDIT = Bandit(domain=Ball(N, radius=0.5), horizon=400)
 CURVES = Lipschitz(horizon=ROUNDS)
-TABLE = Convex(domain=Ball(N), loss=tacit.losses.TabulatedLoss.of(LogisticLoss(), 2.0), horizon=ROUNDS)
 POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, adversary="stochastic")
 LATE_POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, delay=2)
 ARMS = tacit.Arms(n=N, horizon=ROUNDS, adversary="stochastic")
@@ -65,7 +64,6 @@ OTHER_PLANS = {
     "L2PConvex": lambda: tacit.algorithms.L2PConvex.calibrate(INTERVAL, epsilon=4.0, delta=1e-4),
     "LipschitzGrid": lambda: tacit.algorithms.LipschitzGrid.calibrate(CURVES, bits=1, **PRIVACY),
     "LipschitzNet": lambda: tacit.algorithms.LipschitzNet.calibrate(CURVES, cells=2, **PRIVACY),
-    "CTRL, table": lambda: tacit.algorithms.CTRL(TABLE, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
     "BanditFW": lambda: tacit.algorithms.BanditFW.calibrate(BANDIT, **PRIVACY),
     "PhasedArms": lambda: tacit.algorithms.PhasedArms(ARMS, epsilon=1.0, first=4),
     "LiveArms": lambda: tacit.algorithms.LiveArms(ARMS, epsilon=1.0, first=4),

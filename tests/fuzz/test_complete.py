@@ -44,7 +44,7 @@ CLAIMS = {
     "ConvexFamily": "test_losses.test_losses_are_made_or_refused",
     "AbsoluteLoss": LOSSES, "HingeLoss": LOSSES, "QuantileLoss": LOSSES, "LowerBound": "test_planner.test_planner",
     "CustomLoss": LOSSES, "HuberLoss": LOSSES, "LinearLoss": LOSSES, "LogisticLoss": LOSSES, "QuadraticLoss": LOSSES,
-    "SmoothedHingeLoss": LOSSES, "SquaredLoss": LOSSES, "LinkLoss": LOSSES, "TabulatedLoss": LOSSES,
+    "SmoothedHingeLoss": LOSSES, "SquaredLoss": LOSSES, "LinkLoss": LOSSES,
     "QuadraticFormLoss": LOSSES, "DeclaredLoss": LOSSES, "RegularisedLoss": LOSSES,
     "BernoulliGap": STREAMS, "BernoulliArms": STREAMS, "ClickArms": STREAMS, "DecoyArms": STREAMS,
     "DriftingArms": STREAMS, "LinearContexts": STREAMS, "DigitContexts": STREAMS,

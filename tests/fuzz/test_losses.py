@@ -52,7 +52,6 @@ LOSSES = {
         tacit.losses.QuantileLoss(level=1e-12),
         tacit.losses.RegularisedLoss(tacit.losses.LogisticLoss(), 0.5),
         tacit.losses.CustomLoss(distance, sign, lipschitz=1.0),
-        tacit.losses.TabulatedLoss.of(tacit.losses.LogisticLoss(), 2.0, nodes=17),
         tacit.losses.QuadraticFormLoss(largest_curvature=1e-30),
         tacit.losses.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
     )
@@ -74,14 +73,6 @@ MAKERS = {
     tacit.losses.QuantileLoss: nearly(data_norm=1.0, level=0.5, label_bound=1.0),
     tacit.losses.RegularisedLoss: nearly(
         loss=one_of(tacit.losses.LogisticLoss(), tacit.losses.QuadraticLoss()), strength=1.0
-    ),
-    tacit.losses.TabulatedLoss: nearly(
-        data_norm=1.0,
-        largest_margin=1.0,
-        labels=one_of((-1.0, 1.0)),
-        slopes=one_of(((-1.0, 0.0), (0.0, 1.0))),
-        largest_slope=1.0,
-        largest_curvature=1.0,
     ),
     tacit.losses.QuadraticFormLoss: nearly(largest_curvature=1.0, data_norm=1.0),
     tacit.losses.DeclaredLoss: nearly(

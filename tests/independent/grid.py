@@ -156,7 +156,6 @@ ENTRIES = (
     Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree"}),
     Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "scheduled": True}, longest=1000),
     Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree", "scheduled": True}, longest=1000),
-    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 1, "mechanism": "square-root"}, longest=1000),
     Entry(tacit.algorithms.AveragedFTRL, LOGISTIC),
 )
 FEW = (

@@ -38,7 +38,6 @@ LOSSES = {
     "linear": lambda d: tacit.losses.LinearLoss(),
     "quadratic": lambda d: tacit.losses.QuadraticLoss(),
     "own link": lambda d: OwnLink(),
-    "table": lambda d: tacit.losses.TabulatedLoss.of(OwnLink(), 3.0),
     "form": lambda d: tacit.losses.QuadraticFormLoss(),
     "declared": log_cosh,
     "custom": lambda d: tacit.losses.CustomLoss(lambda x, z: abs(x[0]), lambda x, z: np.sign(x) / 9, lipschitz=1.0),

@@ -14,8 +14,8 @@ from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
 from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
-from tacit.errors import InvalidInput, PrivacyError
-from tacit.losses import bent, tabulated
+from tacit.errors import PrivacyError
+from tacit.losses import bent
 from tacit.losses.bent import QuadraticLoss
 from tacit.losses.loss import LogisticLoss, RowLoss
 from tacit.noise.randomness import Randomness
@@ -39,16 +39,6 @@ def constants(loss: RowLoss) -> Finding:
             seen.append(1.0 - bend * 1e9 if bend < -1e-9 else 0.0)  # not convex
     worst = max(seen)
     return Finding("search", repr(loss), "share of the declared constants", 1.0, worst, worst > 1 + 1e-9)
-
-
-def steep_link() -> Finding:
-    """A link that is a hundred times as steep as it declares; the shipped class refuses it."""
-    slopes = np.clip(np.linspace(-1.0, 1.0, 401) * 100.0, -1.0, 1.0)
-    try:
-        loss = tabulated.TabulatedLoss(1.0, 1.0, (0.0,), slopes[None], 1.0, 1.0)
-    except InvalidInput:
-        loss = tabulated.TabulatedLoss.of(LogisticLoss(), 1.0)
-    return constants(loss)
 
 
 def no_target() -> Finding:
@@ -80,10 +70,6 @@ def _symmetric_only(honest: Any) -> Any:
 
 
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "difference quotients not checked (tabulated link)", "losses",
-        swap(tabulated.TabulatedLoss, "_check_quotients", lambda _: lambda self, given: None), steep_link,
-    ),
     Control(
         "a class that nobody checked is minimised (CTRL)", "losses",
         swap(coupled, "refuse_unchecked", lambda _: lambda loss, algorithm: None), liar,

@@ -57,7 +57,6 @@ ROWS = [
     Row(algorithms.PrivateFTRL, GAUSSIAN, SAMPLERS), Row(algorithms.BanditFW, GAUSSIAN, SAMPLERS),
     Row(algorithms.OnlineToBatch, GAUSSIAN, SAMPLERS), Row(algorithms.OnlineToBatch, {**GAUSSIAN,
     "mechanism": "tree"}, SAMPLERS),
-    Row(algorithms.OnlineToBatch, {**GAUSSIAN, "mechanism": "square-root"}, SAMPLERS),
     Row(algorithms.NoisyMirrorDescent, {**GAUSSIAN, "noise": "gaussian"}, SAMPLERS),
     Row(algorithms.LazyFixedShare, GAUSSIAN, WEIGHTS),
     Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0, STILL), Row(algorithms.LazyFixedShare, {**GAUSSIAN,

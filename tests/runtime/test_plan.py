@@ -12,7 +12,7 @@ from tacit.algorithms import LazyExperts, PhasedArms, PrivateFTRL
 from tacit.domains import Ball, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import LogisticLoss
-from tacit.noise.running_sums import SquareRoot
+from tacit.noise.running_sums import Tree
 from tacit.planning.catalogue import algorithms_for
 from tacit.planning.planner import CATALOGUE
 from tacit.problems import (
@@ -114,7 +114,7 @@ def test_late_arms_certify_no_more_than_anybody_can_lose():
     assert plans[0].vacuous
 
 
-@pytest.mark.parametrize("mechanism", [None, SquareRoot(999)])
+@pytest.mark.parametrize("mechanism", [None, Tree(999)])
 def test_pickled_plans_leave_caches_out(mechanism):
     problem = Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=1000)
     plan = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, mechanism=mechanism)

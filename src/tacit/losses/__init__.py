@@ -13,7 +13,6 @@ from tacit.losses.loss import (
     SquaredLoss,
 )
 from tacit.losses.regularised import RegularisedLoss
-from tacit.losses.tabulated import TabulatedLoss
 
 __all__ = [
     "AbsoluteLoss",
@@ -31,5 +30,4 @@ __all__ = [
     "RegularisedLoss",
     "SmoothedHingeLoss",
     "SquaredLoss",
-    "TabulatedLoss",
 ]

@@ -165,8 +165,8 @@ class DeclaredLoss(BentLoss):
 
     Methods that minimise or sample are private only if it is convex and has these constants for *every* row of numbers
     that a round may hold, the hostile ones included. So it takes `trust=True`, and their contracts then say
-    "assumed". Where you can, use `TabulatedLoss` (checked) or `CustomLoss` with private FTRL (gradients are
-    clipped): neither needs trust.
+    "assumed". Where you can, use a `LinkLoss` or `CustomLoss` of your own with private FTRL, which clips gradients
+    and needs no trust.
 
     Attributes:
         value_of: (x, row) -> loss.
@@ -203,8 +203,7 @@ class DeclaredLoss(BentLoss):
         if self.trust is not True:
             raise PrivacyError(
                 "A DeclaredLoss rests privacy on constants that nobody can check: say trust=True if it is convex with "
-                "these constants for every row of numbers, use TabulatedLoss for a link of your own, or CustomLoss "
-                "with PrivateFTRL, which clips gradients."
+                "these constants for every row of numbers, or use CustomLoss with PrivateFTRL, which clips gradients."
             )
 
     @property
@@ -282,8 +281,8 @@ def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
     if type(loss) is not DeclaredLoss and not _is_own(loss):
         raise PrivacyError(
             f"{algorithm} promises nothing unless its losses are convex with the constants that they declare, and "
-            f"nobody checked those of {loss!r}: make a TabulatedLoss of a link of your own, say trust=True in a "
-            "DeclaredLoss, or use PrivateFTRL, which clips gradients."
+            f"nobody checked those of {loss!r}: say trust=True in a DeclaredLoss, or use PrivateFTRL, which clips "
+            "gradients."
         )
 
 

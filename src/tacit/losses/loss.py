@@ -293,7 +293,7 @@ class LinkLoss(RowLoss):
     """A generalised linear loss: data are pairs (features, label), or arrays of both.
 
     For a link of your own give `link`, `slope`, `curvature`, `link_constants` and a `label_range`. Methods that clip
-    gradients take it as it is; for those that minimise or sample make a `TabulatedLoss` of it, which is checked.
+    gradients take it as it is; those that minimise or sample refuse it, since nobody checked it.
 
     Attributes:
         data_norm: public bound on the norm of a feature vector; longer ones are scaled down.
@@ -323,15 +323,6 @@ class LinkLoss(RowLoss):
     @abstractmethod
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
         """(sup|f'|, sup f'') over margins up to `largest_margin` and all labels."""
-
-    @property
-    def slope_rounding(self) -> float:
-        """By how much a computed slope may be off beyond 8 units in its own last place."""
-        return 0.0
-
-    def gradient_rounding(self, dimension: int) -> float:
-        """That of the slope, times the features."""
-        return self.data_norm * self.slope_rounding
 
     def clip_labels(self, labels: FloatArray) -> FloatArray:
         """Labels pulled into their public range."""

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.rounding import rounded_up
 from tacit.errors import InvalidInput
-from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.planning.planner import plan
 from tacit.problems import Problem
 from tacit.report.tables import NEARLY, NOT_PRIVATE
@@ -520,7 +520,7 @@ def running_sum_noise(steps: int, *, epsilon: float, delta: float) -> dict[str, 
     mechanisms: list[tuple[RunningSum, float]] = [(LaplaceTree.best(steps), epsilon)]
     if delta > 0:
         mu = gaussian_mu(epsilon, delta)
-        mechanisms = [(Tree(steps), mu), (SquareRoot(steps), mu), (Buffered(steps), mu), *mechanisms]
+        mechanisms = [(Tree(steps), mu), (Buffered(steps), mu), *mechanisms]
     return {type(m).__name__: m.standard_deviations(m.scale(privacy)) for m, privacy in mechanisms}
 
 

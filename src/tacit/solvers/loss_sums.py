@@ -190,9 +190,8 @@ class LinkSum(LossSum):
         offsets = np.abs(self._rows[: len(slopes), -2])
         reach = norm * float(np.sqrt(x @ x)) + float(np.max(offsets, initial=0.0))
         curvature = self._loss.link_constants(reach)[1]
-        sizes, norms = norm * float(np.sum(np.abs(slopes))), norm * self.count
-        moved = norms * reach
-        error = (SUM_ERROR + 8 * UNIT) * sizes + curvature * (d + 4) * UNIT * moved + self._loss.slope_rounding * norms
+        sizes, moved = norm * float(np.sum(np.abs(slopes))), norm * self.count * reach
+        error = (SUM_ERROR + 8 * UNIT) * sizes + curvature * (d + 4) * UNIT * moved
         return total, error * np.sqrt(d)
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:

@@ -32,9 +32,6 @@ CUSTOM = Convex(
 
 LOUD = {"eta": 0.1, "sigma": 10.0, "force": 0.2, "log_phi": 0.3}
 FORMS = Convex(domain=Ball(2), loss=tacit.losses.QuadraticFormLoss(), horizon=ROUNDS)
-TABLE = Convex(
-    domain=Ball(3), loss=tacit.losses.TabulatedLoss.of(tacit.losses.LogisticLoss(), 2.0, nodes=129), horizon=ROUNDS
-)
 DECLARED = Convex(
     domain=Ball(2),
     loss=tacit.losses.DeclaredLoss(
@@ -101,7 +98,6 @@ class TestContract(LearnerContract):
         "CTRL": lambda: (CTRL(short(LOGISTIC), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), pairs(3, 12)),
         "CTRL, linear": lambda: (CTRL(short(LINEAR), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), vectors(2, 12)),
         "CTRL, forms": lambda: (CTRL(short(FORMS), **LOUD), forms(2, 12)),
-        "CTRL, table": lambda: (CTRL(short(TABLE), **LOUD), pairs(3, 12)),
         "CTRL, declared": lambda: (CTRL(short(DECLARED), **LOUD), vectors(2, 12)),
         "lazy": lambda: (LazyOCO(short(LOGISTIC), sigma=10.0, eta=0.1, switches=6.0), pairs(3, 12)),
         "lazy, batches": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=3), pairs(3, 12)),

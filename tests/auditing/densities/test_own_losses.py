@@ -5,12 +5,11 @@ import pytest
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.auditing.run import audit
 from tacit.domains import Ball
-from tacit.losses import LogisticLoss, QuadraticFormLoss, TabulatedLoss
+from tacit.losses import QuadraticFormLoss
 from tacit.problems import Convex
 
 LOSSES = {
     "forms": QuadraticFormLoss(0.3, 0.5),
-    "table": TabulatedLoss.of(LogisticLoss(), 2.0),
 }
 
 

@@ -372,7 +372,7 @@ def check_loss(loss: LossFamily) -> None:
     if loss.family != "glm" or not np.isfinite([constants.lipschitz, constants.smoothness]).all():
         raise PrivacyError(
             "ObjectivePerturbation needs a generalised linear loss of bounded slope and curvature by construction "
-            f"(LogisticLoss, SmoothedHingeLoss, HuberLoss, TabulatedLoss). Got {loss!r} instead."
+            f"(LogisticLoss, SmoothedHingeLoss, HuberLoss). Got {loss!r} instead."
         )
     refuse_unchecked(loss, "ObjectivePerturbation")
 

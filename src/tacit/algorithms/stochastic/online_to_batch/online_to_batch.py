@@ -54,7 +54,7 @@ from tacit.losses.custom import CustomLoss
 from tacit.losses.loss import LinkLoss, Loss, RowLoss, asks_user, clip_rows, largest_norm
 from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Accumulator, SummedRecords
 from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, admissible, check_mechanism, lattice_grid
 from tacit.noise.source import Streams
@@ -262,7 +262,7 @@ class OnlineToBatch(RunningSumPlan):
                 "certified" takes the one with the smallest bound on the excess risk.
             power: k of the weights t^k (1; strongly convex learners 2, bettors 3).
             batch: records per step (default: the power of two with the smallest bound, see `conversion_search`).
-            mechanism: "buffered", "square-root" or "tree"; with delta = 0 a tree with two-sided geometric noise.
+            mechanism: "buffered" or "tree"; with delta = 0 a tree with two-sided geometric noise.
             lipschitz: the norm to which gradients are clipped (default: the loss's constant).
             smoothness: how fast gradients may change (default: the loss's constant).
             norm: the norm of the models (default: the learner's, else l_2); another than the learner's: not certified.
@@ -425,11 +425,7 @@ class OnlineToBatchLearner(Learner):
         self._step = t
 
 
-MECHANISMS: dict[str, type[Buffered] | type[SquareRoot] | type[Tree]] = {
-    "buffered": Buffered,
-    "square-root": SquareRoot,
-    "tree": Tree,
-}
+MECHANISMS: dict[str, type[Buffered] | type[Tree]] = {"buffered": Buffered, "tree": Tree}
 STEPS = 100_000
 UNCERTIFIED_STEPS = 2000
 
