@@ -46,7 +46,7 @@ CONSTRUCTORS = {
     },
     algorithms.LimitedUpdates: {"problem": TRACKING, "epsilon": 1.0},
     algorithms.LazyFixedShare: {
-        "problem": TRACKING, "eta": 0.3, "force": 0.2, "batch": 1, "prior": one_of("markov", "uniform"),
+        "problem": TRACKING, "eta": 0.3, "force": 0.2, "batch": 1, "prior": one_of("markov"),
         "max_redraws": None,
     },
     algorithms.NoisyMirrorDescent: {
@@ -90,7 +90,6 @@ CONSTRUCTORS = {
     algorithms.BatchedTsallis: {
         "problem": ARMS, "epsilon": 1.0, "batch": one_of(1, 2), "power": 0.5, "eta": 0.1, "kappa": 0.1,
         "lowering": one_of(0.0, 1.0),
-        "rates": one_of("fixed", "decreasing"),
     },
     algorithms.Responses: {
         "problem": one_of(POLICIES, LATE_POLICIES), "epsilon": 1.0, "rate": one_of(0.5, 1.0), "eta": 0.1,

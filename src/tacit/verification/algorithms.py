@@ -52,9 +52,7 @@ def lazy_fixed_share(contract: Facts) -> Leak:
     extra = mp.mpf(0)
     if problem.integer("switches"):
         if parameters.text("prior") != "markov":
-            raise NotVerifiable(
-                "The logarithms of the uniform prior are float64, and no bound of their errors is used."
-            )
+            raise NotVerifiable("Only the Markov prior is recomputed.")
         extra = _weights_error(contract, problem.integer("horizon", at_least=1))
     n = problem.integer("n", at_least=1)
     with_errors, without = _lazy(contract, n, cap, extra), _lazy(contract, n, cap)
