@@ -111,7 +111,7 @@ _MOVED = {
     ),
     "losses": (
         "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss "
-        "LogisticLoss QuadraticFormLoss QuadraticLoss QuantileLoss RegularisedLoss "
+        "LogisticLoss QuadraticLoss QuantileLoss RegularisedLoss "
         "SmoothedHingeLoss SquaredLoss"
     ),
 }

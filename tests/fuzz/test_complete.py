@@ -45,7 +45,7 @@ CLAIMS = {
     "AbsoluteLoss": LOSSES, "HingeLoss": LOSSES, "QuantileLoss": LOSSES, "LowerBound": "test_planner.test_planner",
     "CustomLoss": LOSSES, "HuberLoss": LOSSES, "LinearLoss": LOSSES, "LogisticLoss": LOSSES, "QuadraticLoss": LOSSES,
     "SmoothedHingeLoss": LOSSES, "SquaredLoss": LOSSES, "LinkLoss": LOSSES,
-    "QuadraticFormLoss": LOSSES, "DeclaredLoss": LOSSES, "RegularisedLoss": LOSSES,
+    "DeclaredLoss": LOSSES, "RegularisedLoss": LOSSES,
     "BernoulliGap": STREAMS, "BernoulliArms": STREAMS, "ClickArms": STREAMS, "DecoyArms": STREAMS,
     "DriftingArms": STREAMS, "LinearContexts": STREAMS, "DigitContexts": STREAMS,
     "SkilledPolicies": STREAMS, "NeedlePolicy": STREAMS, "RotatingActions": STREAMS, "LonelyPolicy": STREAMS,
@@ -179,7 +179,7 @@ INNER |= {"sealed", "continued", "fresh_key"}
 # A decision is a tuple.
 INNER |= {"count", "index"}
 # The parts of losses that are minimised, and the points of a Lipschitz problem.
-INNER |= {"gradient_rounding", "hessians", "single", "of", "place"}
+INNER |= {"hessians", "of", "place"}
 # Reached through plans: what a measure of one's own answers.
 INNER |= {"log_factor", "sample", "draw_curve", "regret"}
 

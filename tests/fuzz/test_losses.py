@@ -52,11 +52,10 @@ LOSSES = {
         tacit.losses.QuantileLoss(level=1e-12),
         tacit.losses.RegularisedLoss(tacit.losses.LogisticLoss(), 0.5),
         tacit.losses.CustomLoss(distance, sign, lipschitz=1.0),
-        tacit.losses.QuadraticFormLoss(largest_curvature=1e-30),
         tacit.losses.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
     )
 }
-PAIRS = LinkLoss | tacit.losses.QuadraticFormLoss
+PAIRS = LinkLoss
 MAKERS = {
     tacit.losses.ConvexFamily: nearly(
         lipschitz=1.0, smoothness=one_of(1.0, math.inf, 0.0), family=one_of("general", "glm"), strong_convexity=0.0
@@ -74,7 +73,6 @@ MAKERS = {
     tacit.losses.RegularisedLoss: nearly(
         loss=one_of(tacit.losses.LogisticLoss(), tacit.losses.QuadraticLoss()), strength=1.0
     ),
-    tacit.losses.QuadraticFormLoss: nearly(largest_curvature=1.0, data_norm=1.0),
     tacit.losses.DeclaredLoss: nearly(
         value_of=one_of(distances),
         gradient_of=one_of(signs),

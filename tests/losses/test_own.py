@@ -10,14 +10,13 @@ from tacit.algorithms.convex import PrivateFTRL
 from tacit.algorithms.convex.ctrl import CTRL, LazyOCO
 from tacit.algorithms.convex.l2p_convex import L2PConvex
 from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation
-from tacit.domains import Ball, Box
+from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import (
     CustomLoss,
     DeclaredLoss,
     LinkLoss,
     LogisticLoss,
-    QuadraticFormLoss,
 )
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, Stochastic
@@ -74,38 +73,6 @@ def test_a_link_that_nobody_checked_goes_to_methods_that_clip_and_to_no_others()
         plan.start().run((np.ones((20, 2)), np.ones(20)))
 
 
-def test_eigenvalues_and_targets_are_clipped():
-    loss, stream = QuadraticFormLoss(largest_curvature=0.7, data_norm=0.5), generator(4)
-    domain = Box([-1.0, 0.0, -0.5], [0.5, 1.0, 0.5])
-    most = loss.constants(domain)
-    worst = 0.0
-    for _ in range(200):
-        matrix = stream.standard_normal((3, 3)) * stream.choice([1e-3, 1.0, 1e200])
-        row = loss.pack((matrix, stream.standard_normal(3)), 3, many=False)
-        hessian = loss.hessians(np.zeros(3), row)[0]
-        values = np.linalg.eigvalsh(hessian)
-        assert values.min() >= -1e-15
-        assert values.max() <= 0.7
-        x = domain.low + (domain.high - domain.low) * stream.integers(0, 2, 3)
-        worst = max(worst, float(np.linalg.norm(loss.gradients(x, row))) / most.lipschitz)
-        z = row[0, 9:]
-        assert loss.values(x, row)[0] == pytest.approx((x - z) @ hessian @ (x - z) / 2)
-    assert 0.5 < worst <= 1
-    kept = loss.pack(([[0.5, 0.1], [0.1, 0.2]], [0.1, 0.2]), 2, many=False)
-    np.testing.assert_allclose(kept, [[0.5, 0.1, 0.1, 0.2, 0.1, 0.2]], atol=1e-15)
-    assert loss.constants(None).lipschitz == np.inf
-
-
-def test_quadratic_forms_need_a_bounded_set():
-    records = Stochastic(domain=Ball(2), loss=QuadraticFormLoss(), horizon=20)
-    with pytest.raises(PrivacyError, match="without a domain, and there the slope of a QuadraticFormLoss has no bound"):
-        ObjectivePerturbation.calibrate(records, **PRIVACY)
-    with pytest.raises(InvalidInput, match="a pair \\(matrix, target\\)"):
-        QuadraticFormLoss().pack([1.0, 2.0, 3.0], 2, many=False)
-    with pytest.raises(InvalidInput, match="a target for each matrix"):
-        QuadraticFormLoss().pack((np.zeros((2, 2, 2)), np.zeros((3, 2))), 2, many=True)
-
-
 def test_a_declared_loss_asks_for_trust_and_its_contract_says_so():
     with pytest.raises(PrivacyError, match="say trust=True"):
         declared_loss(trust=False)
@@ -148,14 +115,6 @@ def test_linearising_a_custom_loss_is_refused_with_the_reason():
     loss = CustomLoss(lambda x, z: abs(x[0]), lambda x, z: [1.0, 0.0], lipschitz=1.0)
     with pytest.raises(PrivacyError, match="to linearise it would keep privacy and lose the regret bound"):
         CTRL.calibrate(Convex(domain=Ball(2), loss=loss, horizon=20), **PRIVACY)
-
-
-@pytest.mark.parametrize("size", [1e300, 1e-320])
-def test_no_matrix_of_floats_raises_where_warnings_are_errors(size):
-    """Whether eigenvalues under- or overflow is a property of the data."""
-    with np.errstate(all="raise"):
-        row = QuadraticFormLoss().pack(([[size, 0.0], [0.0, 1e-300]], [size, 1e-300]), 2, many=False)
-    assert np.isfinite(row).all()
 
 
 class Steeper(LogisticLoss):

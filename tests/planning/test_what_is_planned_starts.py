@@ -38,7 +38,6 @@ LOSSES = {
     "linear": lambda d: tacit.losses.LinearLoss(),
     "quadratic": lambda d: tacit.losses.QuadraticLoss(),
     "own link": lambda d: OwnLink(),
-    "form": lambda d: tacit.losses.QuadraticFormLoss(),
     "declared": log_cosh,
     "custom": lambda d: tacit.losses.CustomLoss(lambda x, z: abs(x[0]), lambda x, z: np.sign(x) / 9, lipschitz=1.0),
 }
@@ -55,8 +54,6 @@ SETS = {
 def rounds_of(loss, dimension):
     """The data of two rounds."""
     vectors = np.array([np.linspace(-1, 1, dimension), np.full(dimension, 3.0)])
-    if isinstance(loss, tacit.losses.QuadraticFormLoss):
-        return [(np.diag(vector), vector) for vector in vectors]
     return [(vector, 1.0) for vector in vectors] if loss.family == "glm" else list(vectors)
 
 

@@ -15,7 +15,6 @@ from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses import bent
 from tacit.losses.bent import QuadraticLoss
 from tacit.losses.loss import LogisticLoss, RowLoss
 from tacit.noise.randomness import Randomness
@@ -65,18 +64,10 @@ def liar() -> Finding:
     return constants(loss)
 
 
-def _symmetric_only(honest: Any) -> Any:
-    return lambda matrices, largest: (matrices + matrices.transpose(0, 2, 1)) / 2
-
-
 CONTROLS: tuple[Control, ...] = (
     Control(
         "a class that nobody checked is minimised (CTRL)", "losses",
         swap(coupled, "refuse_unchecked", lambda _: lambda loss, algorithm: None), liar,
-    ),
-    Control(
-        "eigenvalues not clipped (quadratic form)", "losses",
-        swap(bent, "_clipped_forms", _symmetric_only), lambda: constants(bent.QuadraticFormLoss(0.3)),
     ),
     Control(
         "a target of 0 taken for no loss", "losses",

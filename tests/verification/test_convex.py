@@ -16,7 +16,6 @@ from tacit.losses import (
     HuberLoss,
     LinearLoss,
     LogisticLoss,
-    QuadraticFormLoss,
     QuadraticLoss,
     QuantileLoss,
     SmoothedHingeLoss,
@@ -30,7 +29,6 @@ BOX = Box([0.0, -1.0], [1.0, 3.0])
 SMOOTH = [
     LinearLoss(0.5), LogisticLoss(2.0), SmoothedHingeLoss(smoothing=0.5), SmoothedHingeLoss(smoothing=9.0),
     SquaredLoss(label_bound=2.0), HuberLoss(transition=0.3), HuberLoss(transition=9.0), QuadraticLoss(0.5),
-    QuadraticFormLoss(0.3),
     ConvexFamily(1.0, 0.5, "glm"), ConvexFamily(1.0, 0.5, "general"),
 ]  # fmt: skip
 KINKED = [HingeLoss(), AbsoluteLoss(0.5), QuantileLoss(level=0.9), ConvexFamily(2.0)]

@@ -26,7 +26,6 @@ from tacit.accounting.guarantee import ZERO_OUT
 from tacit.algorithms.measures import L2PMeasure
 from tacit.auditing.script import NUMERICAL_SLACK, ExactCurve, Law, epsilons, transcript_law
 from tacit.errors import InvalidInput
-from tacit.losses.bent import QuadraticFormLoss
 from tacit.losses.loss import LinkLoss, LossFamily
 from tacit.losses.regularised import parted
 from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Stochastic
@@ -324,9 +323,4 @@ def _data(loss: LossFamily, dimension: int) -> Alphabet:
         # Labels far outside are pulled into their public range: its ends.
         low, high = loss.clip_labels(np.array([-FAR_LABEL, FAR_LABEL])).tolist()
         return Alphabet((*((row, high) for row in rows), *((row, low) for row in reversed(rows))), (nothing, low))
-    if isinstance(loss, QuadraticFormLoss):
-        # Eigenvalues far above the bound, and below 0: clipping is enforced, so it is attacked.
-        forms = [TOO_LONG * loss.largest_curvature * sign * np.eye(dimension) for sign in (1, -1)]
-        ends = [(form, sign * row) for form in forms for row in (rows[0], rows[-1]) for sign in (1, -1)]
-        return Alphabet(tuple(ends), (np.zeros((dimension, dimension)), nothing))
     return Alphabet((*rows, *(-row for row in reversed(rows))), nothing)

@@ -1,6 +1,6 @@
 """Convex losses with public constants, and families of losses known by their constants alone."""
 
-from tacit.losses.bent import DeclaredLoss, QuadraticFormLoss, QuadraticLoss
+from tacit.losses.bent import DeclaredLoss, QuadraticLoss
 from tacit.losses.custom import CustomLoss
 from tacit.losses.kinks import AbsoluteLoss, HingeLoss, QuantileLoss
 from tacit.losses.loss import (
@@ -24,7 +24,6 @@ __all__ = [
     "LinearLoss",
     "LinkLoss",
     "LogisticLoss",
-    "QuadraticFormLoss",
     "QuadraticLoss",
     "QuantileLoss",
     "RegularisedLoss",

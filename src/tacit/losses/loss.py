@@ -79,10 +79,6 @@ class LossFamily(ABC):
         """How far a loss on the domain may lie above its smallest value anywhere (infinite: nobody knows)."""
         return float("inf")
 
-    def gradient_rounding(self, dimension: int) -> float:
-        """By how much a computed gradient may be off beyond 8 units in its own last place and in that of its margin."""
-        return 0.0
-
     @property
     def assumed(self) -> str:
         """What a method that minimises or samples must believe of this loss (empty: all of it holds by construction).

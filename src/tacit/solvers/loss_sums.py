@@ -22,7 +22,7 @@ import numpy as np
 
 from tacit.domains.convex_set import ConvexSet, FullDimensionalSet
 from tacit.errors import PrivacyError
-from tacit.losses.bent import BentLoss, QuadraticLoss
+from tacit.losses.bent import DeclaredLoss, QuadraticLoss
 from tacit.losses.loss import LinearLoss, LinkLoss, Loss, RowLoss
 from tacit.validation import FloatArray
 
@@ -220,7 +220,7 @@ class LinkSum(LossSum):
 class BentSum(LossSum):
     """A sum of losses with whole Hessians: packed rows, asked anew at every point."""
 
-    def __init__(self, loss: BentLoss, domain: ConvexSet) -> None:
+    def __init__(self, loss: DeclaredLoss, domain: ConvexSet) -> None:
         super().__init__(domain.hull_dimension)
         self._loss = loss
         self._domain = domain
@@ -251,8 +251,7 @@ class BentSum(LossSum):
         size = float(np.sum(np.sqrt(np.add.reduce(gradients * gradients, axis=1))))
         reach = float(np.sqrt(x @ x)) + float(np.linalg.norm(self._domain.centre))
         moved = self.count * self._most.smoothness * (d + 4) * UNIT * reach
-        own = self.count * self._loss.gradient_rounding(self._domain.dimension)
-        error = np.sqrt(d) * ((SUM_ERROR + 8 * UNIT) * size + moved) + own
+        error = np.sqrt(d) * ((SUM_ERROR + 8 * UNIT) * size + moved)
         return np.asarray(np.add.reduce(np.ascontiguousarray(gradients.T), axis=1)), float(error)
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
@@ -276,14 +275,14 @@ def made_for(
     domain: ConvexSet | None,
     *,
     link: Callable[[int, LinkLoss], Made],
-    bent: Callable[[BentLoss, ConvexSet], Made],
+    bent: Callable[[DeclaredLoss, ConvexSet], Made],
     quadratic: Callable[[int, float], Made],
     linear: Callable[[int], Made],
 ) -> Made | None:
     """What the maker of the loss's kind makes (None: it is convex and smooth by nothing that is known here)."""
     if isinstance(loss, LinkLoss):
         return link(dimension, loss)
-    if isinstance(loss, BentLoss) and domain is not None:
+    if isinstance(loss, DeclaredLoss) and domain is not None:
         return bent(loss, domain)
     if isinstance(loss, QuadraticLoss):
         return quadratic(dimension, loss.strength)
@@ -307,7 +306,7 @@ def loss_sum(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> Los
 
 def hull_rows(loss: RowLoss, domain: ConvexSet | None, rows: FloatArray) -> FloatArray:
     """Packed rows in hull coordinates: gradients, targets, or (features, offset, label); bent losses keep theirs."""
-    if isinstance(loss, BentLoss):
+    if isinstance(loss, DeclaredLoss):
         return rows
     if isinstance(loss, LinkLoss):
         features = rows[:, :-1]

@@ -134,7 +134,6 @@ def attainable_accuracy(
     domain: BarrierSet | None,
     weight: float = 0.0,
     reach: float | None = None,
-    gradient_rounding: float = 0.0,
 ) -> float:
     """A public accuracy that float64 reaches whatever the data: four times what rounding leaves of a gradient.
 
@@ -152,7 +151,6 @@ def attainable_accuracy(
         domain: the set, or None for the whole space.
         weight: of the barrier.
         reach: a bound on the minimiser's norm without a domain (default: (G T + noise)/ridge).
-        gradient_rounding: what the loss adds to the rounding of one gradient (`LossFamily.gradient_rounding`).
     """
     radius = (lipschitz * rounds + noise) / ridge if domain is None else domain.radius
     if reach is None or domain is not None:
@@ -160,7 +158,6 @@ def attainable_accuracy(
     push = largest_push(rounds, lipschitz, ridge, noise, min(radius, reach))
     error = np.sqrt(dimension) * (SUM_ERROR + 8 * UNIT) * lipschitz * rounds
     error += np.sqrt(dimension) * smoothness * rounds * (dimension + 4) * UNIT * reach + 12 * UNIT * push
-    error += np.sqrt(dimension) * gradient_rounding * rounds
     total = (error + (ridge + smoothness * rounds) * UNIT * reach) / ridge
     if domain is not None:
         moved = (dimension + 8) * UNIT * reach

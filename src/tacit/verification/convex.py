@@ -61,7 +61,6 @@ _FIELDS = {
     "ConvexFamily": "lipschitz smoothness family strong_convexity",
     "DeclaredLoss": "value_of gradient_of hessian_of width lipschitz smoothness trust",
     "QuadraticLoss": "strength data_norm",
-    "QuadraticFormLoss": "largest_curvature data_norm",
     "LogisticLoss": "data_norm",
     "SmoothedHingeLoss": "data_norm smoothing",
     "SquaredLoss": "data_norm label_bound",
@@ -90,11 +89,10 @@ def _of(loss: Facts, longest: Callable[[], Real]) -> Constants:
             bent = mp.mpf(loss.number("smoothness")) if loss.has("smoothness") else mp.inf
             linear = not declared and loss.text("family") != "general"
             return Constants(mp.mpf(loss.positive("lipschitz")), bent, least, linear, flat=least == 0)
-        case "QuadraticLoss" | "QuadraticFormLoss" as kind:
-            even = kind == "QuadraticLoss"
-            bent = mp.mpf(loss.positive("strength" if even else "largest_curvature"))
+        case "QuadraticLoss":
+            bent = mp.mpf(loss.positive("strength"))
             steep = bent * (longest() + mp.mpf(loss.positive("data_norm")))
-            return Constants(steep, bent, bent if even else mp.mpf(0), linear=False, flat=not even)
+            return Constants(steep, bent, bent, linear=False, flat=False)
     return _link(loss, longest)
 
 

@@ -80,7 +80,7 @@ def computed() -> list[Stated]:
     return [
         *rows,
         Stated(sums, r"within ([\d.]+)% of the square\s+root", above_square_root, at_most),
-        Stated(sums, r"m = 2, 10, 100 it is (\.\d+), (\.\d+), (\.\d+) for the square root", crowded),
+        Stated(sums, r"m = 2, 10, 100 it is (\.\d+), (\.\d+), (\.\d+) for `Buffered`", crowded),
         Stated(sums, times, tree_over_buffered, lambda shown, value: abs(value - number(shown)) < 0.1),
         Stated("docs/algorithms/restart-on-shift.md", split, shares),
         Stated("docs/algorithms/online-to-batch.md", factor, lambda: [1.4 * sqrt(1 + 1 / 0.8)]),

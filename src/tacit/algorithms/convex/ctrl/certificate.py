@@ -311,7 +311,6 @@ class Certificate:
             noise=self.sigma * facts.longest_noise,
             domain=facts.domain,
             weight=facts.weight,
-            gradient_rounding=facts.problem.loss.gradient_rounding(facts.domain.dimension),
         )
 
     @property

@@ -28,7 +28,7 @@ import scipy
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
 from tacit.domains.convex_set import BarrierSet, ConvexSet
 from tacit.errors import PrivacyError
-from tacit.losses.bent import BentLoss, refuse_unchecked
+from tacit.losses.bent import DeclaredLoss, refuse_unchecked
 from tacit.losses.loss import CONSTRUCTED, LinkLoss, Loss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
@@ -352,7 +352,7 @@ class HeldLink(Held):
 class HeldBent(Held):
     """Losses with whole Hessians: one factorisation a round, O(d^3)."""
 
-    def __init__(self, loss: BentLoss, domain: ConvexSet) -> None:
+    def __init__(self, loss: DeclaredLoss, domain: ConvexSet) -> None:
         super().__init__(domain.hull_dimension)
         self._loss = loss
         self._domain = domain

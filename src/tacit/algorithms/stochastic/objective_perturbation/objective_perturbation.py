@@ -39,7 +39,7 @@ from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
 )
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses.bent import QuadraticFormLoss, refuse_unchecked
+from tacit.losses.bent import refuse_unchecked
 from tacit.losses.loss import LinkLoss, LogisticLoss, LossFamily, SmoothedHingeLoss, largest_norm
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GaussianSlack
@@ -364,11 +364,6 @@ def practical_reach(n: int, size: float, noise: float) -> float:
 def check_loss(loss: LossFamily) -> None:
     """Refuse losses without a bounded slope and curvature on the whole space."""
     constants = loss.constants(None)
-    if isinstance(loss, QuadraticFormLoss):
-        raise PrivacyError(
-            "ObjectivePerturbation minimises over the whole space, without a domain, and there the slope of a "
-            "QuadraticFormLoss has no bound: use OnlineToBatch or AveragedFTRL on a bounded domain."
-        )
     if loss.family != "glm" or not np.isfinite([constants.lipschitz, constants.smoothness]).all():
         raise PrivacyError(
             "ObjectivePerturbation needs a generalised linear loss of bounded slope and curvature by construction "
@@ -416,7 +411,6 @@ def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) 
         noise=largest_noise(problem, sigma, pure),
         domain=None,
         reach=largest_model(problem, ridge, sigma, pure),
-        gradient_rounding=problem.loss.gradient_rounding(problem.domain.dimension),
     )
 
 
