@@ -1,4 +1,4 @@
-"""Lipschitz problems on the command line: sets by name, and one pass."""
+"""Lipschitz problems on the command line: sets by name."""
 
 import json
 
@@ -19,8 +19,3 @@ def test_sets_have_names(capsys, domain, dim):
     answer = planned(capsys, "lipschitz", "--domain", domain, "--dim", dim, "--radius", "0.5", "--horizon", "50")
     assert "domain=None" not in answer["problem"]
     assert {row["algorithm"] for row in answer["candidates"]} == {"LipschitzGrid", "LipschitzNet"}
-
-
-def test_sets_of_more_dimensions_are_refused(capsys):
-    assert run_command("plan", "lipschitz", "--domain", "ball", "--dim", "3", "--horizon", "50", *TARGET) != 0
-    assert "one or two dimensions" in capsys.readouterr().err
