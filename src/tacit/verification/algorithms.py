@@ -278,7 +278,10 @@ def explore_linear(contract: Facts) -> Leak:
         moved = noise.integer("factor", at_least=1) * mp.mpf(2 if replaced else 1)
     else:
         first = noise.integer("factor", at_least=1) * (3 / mp.sqrt(2) if replaced else mp.sqrt(2))
-        moved = max(first, later * (mp.sqrt(2) if replaced else mp.mpf(1)))
+        second = later * (mp.sqrt(2) if replaced else mp.mpf(1))
+        if abs(first - second) > _COARSER * max(first, second):  # each is as large as the noise allows
+            raise contradiction("factor", "later_factor")
+        moved = max(first, second)
     mu = moved * units**2 * people(contract) / mp.sqrt(_WIDE_SIGMA_SQUARED)
     check_noise(contract, mu, "mu", people(contract), _COARSER)
     known, releases = parameters.integer("explore", at_least=1), 0
