@@ -334,7 +334,7 @@ def test_walks_are_the_same_the_other_way_round():
 
 
 def test_an_end_that_is_above_delta_among_others_does_not_make_epsilon_zero(monkeypatch):
-    """A pure plan of LipschitzOnePass (replace, three rounds a person, epsilon 10, 50 rounds) stated 0 at delta=.001."""
+    """A pure plan of LipschitzOnePass (three rounds per person, epsilon 10, 50 rounds) stated 0 at delta=.001."""
 
     def profile(epsilons):  # delta at the end of the range alone, and one unit in the last place above it among others
         above = 1e-3 * (1 + 4e-16 * (len(epsilons) > 1))
