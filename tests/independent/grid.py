@@ -246,8 +246,8 @@ def checked(entry: Entry, cell: Cell) -> Checked | None:
     least = min(made["epsilon"], verdict.epsilon if known else made["epsilon"])
     if least > 0:
         less = {"epsilon": least * 0.99}
-        # Without a horizon the parameters state the same epsilon: a contract that contradicts itself has no answer.
-        told = {"parameters": {**made["parameters"], **less}} if cell.horizon is None else {}
+        # Of epochs the parameters state the same epsilon: a contract that contradicts itself has no answer.
+        told = {"parameters": {**made["parameters"], **less}} if "epochs" in made else {}
         forged = tacit.verify({**made, **less, **told})
         assert forged.answer != "yes", (cell, verdict, forged)
     if verdict.answer != "yes" or not verdict.epsilon:

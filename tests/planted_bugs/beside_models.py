@@ -84,6 +84,14 @@ def wide_record() -> Finding:
     return _finding("one wide record", max(sqrt(fsum((SHRUNK * entries) ** 2)) for entries in clipped), 1.0)
 
 
+def repeated_entries() -> Finding:
+    """The norm of a clipped sparse row of one place that is there many times."""
+    table = sparse.csr_array((np.full(2000, 0.9), np.zeros(2000, dtype=int), np.array([0, 2000])), shape=(1, 3))
+    table.has_canonical_format = True  # as whoever wants to mislead would say
+    row = sparse_rows.clipped_rows(sparse_rows.canonical(table), 1.0).toarray()[0]
+    return _finding("one record with repeated entries", float(np.linalg.norm(SHRUNK * row)), 1.0)
+
+
 def counts_released() -> Finding:
     """What all counts of a fit cost, mu of each added up in squares, against what the contract has for them."""
     spent, honest = [], NoisyCounts.release
@@ -216,6 +224,10 @@ CONTROLS = (
     Control(
         "sparse rows are not clipped", "estimators",
         swap(base, "clipped_rows", lambda honest: lambda rows, norm: rows), long_sparse_record,
+    ),
+    Control(
+        "entries that a sparse row has twice count as two", "estimators",
+        swap(sparse_rows, "canonical", lambda honest: lambda rows: rows), repeated_entries,
     ),
     Control(
         "squares of sparse rows are added up one after the other", "estimators",
