@@ -31,25 +31,6 @@ def test_certified_risk_meets_the_numbers(dimension, records, risk):
     assert float(plan.regret_bound) == min(bounds) / records
 
 
-@pytest.mark.parametrize("convex", [False, True])
-def test_arrays_and_single_records_give_the_same_models(convex):
-    plan = LipschitzOnePass.calibrate(StochasticLipschitz(horizon=60, convex=convex), **PRIVACY)
-    one, two = (plan.start(Randomness.replayable(4)) for _ in range(2))
-    records, models = losses(60), []
-    array = one.run(records)
-    for record in records:
-        models.append(two.play())
-        two.observe(record)
-    np.testing.assert_array_equal(array, models)
-    np.testing.assert_array_equal(one.release(), two.model)
-    assert one.switches == two.switches
-    halfway = plan.start(Randomness.replayable(4))
-    halfway.run(records[:30])
-    restored = plan.restore(halfway.state_dict())
-    restored.run(records[30:])
-    np.testing.assert_array_equal(restored.release(), one.release())
-
-
 def inner_decisions(plan, seed, records):
     """The decisions of the learner behind the models."""
     return plan.online.start(Randomness.replayable(seed)).run(records)
