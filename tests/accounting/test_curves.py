@@ -39,9 +39,6 @@ CURVES = [
 every = pytest.mark.parametrize("curve", CURVES, ids=repr)
 
 
-mpmath.mp.dps = 40
-
-
 def gaussian_delta(mu, epsilon):
     mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
     below, above = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
