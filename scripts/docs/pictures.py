@@ -9,7 +9,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from PIL import Image
 
 import tacit
-from tacit.cli.demo import digits_models
+from tacit.data import digits_models
 from tacit.report.plots import (
     legend_below,
     line_style,

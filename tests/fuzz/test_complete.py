@@ -88,7 +88,7 @@ ESTIMATORS = {
 }  # fmt: skip
 COMMANDS = {"plan", "run", "simulate", "sweep", "report", "audit", "contract", "token"}
 UNFUZZED_COMMANDS = {
-    "demo": "has no input but a folder",
+    "demo": "has no input but numbers and the name of a picture",
     "experiments": "tests/cli tries what it refuses, tests/server fuzzes the same routes",
     "tick": "has no input but a store",
     "bench": "times the machine",

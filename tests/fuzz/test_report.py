@@ -20,6 +20,7 @@ from tacit.report.plots import (
     plot_regret,
     plot_regret_by_epsilon,
     plot_regret_by_horizon,
+    plot_shares,
     plot_switches,
     running_sum_noise,
 )
@@ -45,6 +46,7 @@ PICTURES = {
     plot_regret: [lambda value, rows: ([value], "x.png"), lambda value, rows: (value, "x.png")],
     plot_curves: [lambda value, rows: ({"a": (rows, rows, rows, value)}, None), lambda value, rows: (value, None)],
     plot_switches: [lambda value, rows: ({"a": (rows, rows)}, None), lambda value, rows: (value, None)],
+    plot_shares: [lambda value, rows: ({"a": rows}, None), lambda value, rows: (value, None)],
     plot_held: [lambda value, rows: (rows, rows, None), lambda value, rows: (value, rows, None)],
     plot_regret_by_epsilon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
     plot_regret_by_horizon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],

@@ -9,6 +9,7 @@ from tacit.report.plots import (
     plot_regret,
     plot_regret_by_epsilon,
     plot_regret_by_horizon,
+    plot_shares,
     plot_switches,
 )
 
@@ -20,6 +21,7 @@ __all__ = [
     "plot_regret",
     "plot_regret_by_epsilon",
     "plot_regret_by_horizon",
+    "plot_shares",
     "plot_switches",
     "write_report",
 ]
