@@ -29,9 +29,6 @@ def on_page_content(html: str, page, config, files) -> str:
     html = DISPLAY.sub(lambda found: f'<div class="formula">{typeset(found[1], "block")}</div>', html)
     html = INLINE.sub(lambda found: typeset(found[1], "inline"), html)
     html = PROMPTS.sub(r'<div class="highlight"><pre><code>\1</code></pre></div>', html)
-    if page.file.src_uri.startswith("tutorials/"):
-        name = Path(page.file.src_uri).stem
-        html = html.replace("</h1>", "</h1>" + NOTEBOOK.format(name=name), 1)
     parts = CODE.split(html)
     parts[::2] = [PAGE.sub(lambda found: linked(found, page.url, files), part) for part in parts[::2]]
     return "".join(parts)
@@ -55,6 +52,13 @@ def linked(found: re.Match[str], here: str, files) -> str:
         return found[0]
     address = posixpath.relpath(target.url, posixpath.dirname(here) or ".")
     return f'<a href="{address}">{found[0]}</a>'
+
+
+def on_post_page(output: str, page, config) -> str:
+    """Link a tutorial to its notebook."""
+    if not page.file.src_uri.startswith("tutorials/"):
+        return output
+    return output.replace("</h1>", "</h1>" + NOTEBOOK.format(name=Path(page.file.src_uri).stem), 1)
 
 
 def on_post_build(config) -> None:
