@@ -21,7 +21,30 @@ PROMPTS = re.compile(r"(?:<blockquote>\s*){3}<p>(.*?)</p>\s*(?:</blockquote>\s*)
 BLOCK = re.compile(r'^```python exec="on"(.*?)\n(.*?)^```\n', re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r'^show\("(.*?)", (".*")\)$', re.MULTILINE)  # a picture, which a notebook shows by itself
 NOTEBOOK = '<p class="notebook"><a href="{name}.ipynb" download>Download this page as a notebook</a></p>'
+WORDS = {  # what people type who do not know our words: page -> further words by which the search finds it
+    "algorithms/explore-linear.md": ("contextual bandit", "LinUCB"),
+    "algorithms/live-arms.md": ("Thompson sampling",),
+    "algorithms/running-sums.md": ("multi-participation", "tree aggregation", "matrix mechanism"),
+    "arms.md": ("multi-armed bandit", "UCB"),
+    "coming-from.md": ("diffprivlib", "Opacus", "River", "Vowpal Wabbit", "GrowthBook"),
+    "delays.md": ("late feedback", "delayed feedback", "missing feedback"),
+    "deployment.md": ("Docker", "container", "Kubernetes", "nginx", "backup"),
+    "experiments.md": ("A/B test", "A/B testing", "click", "conversion", "feature flag", "sample ratio mismatch"),
+    "guarantees.md": ("epsilon", "differential privacy"),
+    "models.md": ("scikit-learn", "sklearn", "tabular data"),
+    "one-pass.md": ("logistic regression", "classifier", "linear regression"),
+    "privacy-officer.md": ("GDPR", "DPIA", "delete a person", "right to erasure", "data protection"),
+    "production.md": ("privacy budget", "crash", "SQLite"),
+    "torch.md": ("PyTorch", "neural network", "DP-SGD", "DP-FTRL"),
+    "tracking.md": ("drift", "non-stationary", "changing world"),
+}
 CODE = re.compile(r"(<pre.*?</pre>|<code.*?</code>|<a .*?</a>)", re.DOTALL)
+
+
+def on_page_markdown(markdown: str, page, config, files) -> str:
+    """Give a page the words that people search it by."""
+    page.meta.setdefault("tags", list(WORDS.get(page.file.src_uri, ())))
+    return markdown
 
 
 def on_page_content(html: str, page, config, files) -> str:
