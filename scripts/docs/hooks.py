@@ -32,6 +32,7 @@ WORDS = {  # what people type who do not know our words: page -> further words b
     "experiments.md": ("A/B test", "A/B testing", "click", "conversion", "feature flag", "sample ratio mismatch"),
     "guarantees.md": ("epsilon", "differential privacy"),
     "models.md": ("scikit-learn", "sklearn", "tabular data"),
+    "notation.md": ("glossary",),
     "one-pass.md": ("logistic regression", "classifier", "linear regression"),
     "privacy-officer.md": ("GDPR", "DPIA", "delete a person", "right to erasure", "data protection"),
     "production.md": ("privacy budget", "crash", "SQLite"),

@@ -17,9 +17,8 @@ SITE = Path(__file__).parents[2] / "build" / "site"
 EXPECTED = {word: page.removesuffix(".md") for page, words in WORDS.items() for word in words} | {
     "thompson": "algorithms/live-arms",
     "a/b test": "experiments",
-    "bandit": "bandit",
+    "bandit": "arms",
     "frank-wolfe": "algorithms/bandit-fw",
-    "glossary": "notation",
     "install": "index",
     "kubernetes": "deployment",
     "limitations": "limitations",
