@@ -205,8 +205,8 @@ class Promise:
             "What may be seen": f"{RELEASED[0].upper()}{RELEASED[1:]}. All of it may be published.",
             "Promise": f"For every {who}: whoever sees all of that, and knows everything about everybody else, finds "
             f"any conclusion at most e^{rounded_up(epsilon)} = {_power(epsilon)} times more or less likely"
-            f"{chance} than if {unit} had never been sent. Between two ways to reply the factor is the square: "
-            f"{_power(2 * epsilon)}.",
+            f"{chance} than if {unit} had never been sent. Between two different replies of one person the factor is "
+            f"at most the square: {_power(2 * epsilon)}.",
             "How it is kept": f"In each version a person counts once, {kept}, and at most {self.versions} versions "
             "begin in a month. The program enforces both. Noise is added to the sums of each version once, with a "
             f"standard deviation of {rounded_up(self.deviation)} persons.",
