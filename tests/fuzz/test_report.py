@@ -12,17 +12,13 @@ from fuzz.plans import made
 from fuzz.strategies import examples, odd_arrays, values
 from tacit.report.html import write_report
 from tacit.report.plots import (
-    Crossover,
-    plot_crossover,
     plot_curves,
     plot_held,
-    plot_noise,
     plot_regret,
     plot_regret_by_epsilon,
     plot_regret_by_horizon,
     plot_shares,
     plot_switches,
-    running_sum_noise,
 )
 from tacit.report.tables import summary_table
 
@@ -50,9 +46,6 @@ PICTURES = {
     plot_held: [lambda value, rows: (rows, rows, None), lambda value, rows: (value, rows, None)],
     plot_regret_by_epsilon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
     plot_regret_by_horizon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
-    plot_crossover: [lambda value, rows: (value, None)],
-    Crossover.of: [lambda value, rows: (value, rows, [1.0], 1e-6), lambda value, rows: (len, rows, value, value)],
-    Crossover.from_summaries: [lambda value, rows: (value,), lambda value, rows: ([value],)],
     write_report: [lambda value, rows: (value, "x.html")],
 }
 
@@ -70,10 +63,6 @@ def test_nonsense_is_not_drawn(plot, value, rows):
 @examples(15)
 @given(value=values)
 def test_options(value):
-    attempt(lambda: running_sum_noise(value, epsilon=1.0, delta=1e-6))
-    attempt(lambda: running_sum_noise(5, epsilon=value, delta=value))
-    assert attempt(lambda: plot_noise(None, steps=value)) is REFUSED
-    assert attempt(lambda: plot_noise(None, epsilon=value, delta=value)) is REFUSED
     assert attempt(lambda: plot_held([0, 1], [1, 1], None, rounds=value, restarts=value, names=value)) is REFUSED
     table = attempt(lambda: summary_table(value))
     assert table is REFUSED or not table.rows

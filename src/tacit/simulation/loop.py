@@ -14,7 +14,7 @@ import numpy as np
 from tacit.accounting.rounding import rounded_up
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
-from tacit.markup import card, line_chart
+from tacit.markup import card
 from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
 from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
@@ -97,15 +97,8 @@ class Simulation:
         )
 
     def _repr_html_(self) -> str:
-        """The simulation in a notebook, with its picture."""
+        """The simulation in a notebook; `tacit.report.plot_regret` draws it."""
         criterion, certified = self.plan.problem.criterion, self.bound
-        chart = line_chart(
-            self.rounds.tolist(),
-            self.mean.tolist(),
-            self.standard_error.tolist(),
-            level=certified,
-            labels=("round", criterion, f"certified {rounded_up(certified, thousands=True)}"),
-        )
         facts = [
             ("environment", type(self.environment).__name__),
             (f"mean {criterion}", f"{self.mean[-1]:,.4g} (standard error {self.standard_error[-1]:,.2g})"),
@@ -113,10 +106,8 @@ class Simulation:
             ("mean switches", f"{np.mean(self.switches):,.4g}"),
             ("runs", f"{len(self.regret)} of {int(self.rounds[-1]):,} rounds, seed {self.seed}"),
         ]
-        note = (
-            "Band: two standard errors. Simulations can be replayed from their seed, so their numbers are not private."
-        )
-        return card(f"{self.plan.algorithm}, simulated", facts, chart=chart, note=note)
+        note = "Simulations can be replayed from their seed, so their numbers are not private."
+        return card(f"{self.plan.algorithm}, simulated", facts, note=note)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""
