@@ -20,7 +20,6 @@ KINDS = {
     "policies": ("--n", "20", "--actions", "3"),
     "contextual-arms": ("--n", "3", "--dim", "4"),
     "stochastic": ("--dim", "2"),
-    "stochastic-lipschitz": ("--convex",),
 }
 PRIVACY = ("--epsilon", "2", "--delta", "1e-5")
 SIMULATED = [kind for kind in KINDS if not kind.startswith("stochastic")]
@@ -154,13 +153,6 @@ def test_every_command_has_the_options_of_all():
     wanted = set(signature(everywhere).parameters)
     for command in commands:
         assert wanted <= set(signature(command).parameters), command
-
-
-def test_help_lists_the_commands_in_the_order_of_use(capsys):
-    assert run_command("--help") == 0
-    shown = capsys.readouterr().out
-    places = [shown.index(f" {name} ") for name in ("demo", "plan", "run", "simulate", "sweep", "report", "audit")]
-    assert places == sorted(places)
 
 
 @pytest.mark.parametrize(

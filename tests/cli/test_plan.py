@@ -1,7 +1,5 @@
 import json
 
-import pytest
-
 from cli.command import run_command
 
 
@@ -87,12 +85,6 @@ def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
     assert answer["ranked_by"] == "mean of 2 runs in BernoulliGap, 200 rounds"
     assert run_command(*arguments[:-3], "coins") == 2
     assert "must be 'gap', 'switching'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("kind", "offered"), [("convex", True), ("experts", False), ("arms", False)])
-def test_no_privacy_is_offered_where_an_algorithm_does_without(kind, offered, capsys):
-    assert run_command("plan", kind, "--help") == 0
-    assert ("LazyOCO" in capsys.readouterr().out) == offered
 
 
 def test_arms_have_no_adaptive_adversary(capsys):

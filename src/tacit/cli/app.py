@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 import tacit
 from tacit.cli import demo, experiments, options, problems, run, service, store
@@ -227,7 +226,7 @@ def attack(
         raise typer.Exit(1)
 
 
-add_commands(audits, attack, (*problems.SIMULATED, problems.stochastic, problems.stochastic_lipschitz))
+add_commands(audits, attack, (*problems.SIMULATED, problems.stochastic))
 
 
 def _progress() -> Any:
@@ -296,34 +295,8 @@ add_commands(written, write, problems.PLANNED)
 add_command(contracts, verify)
 
 
-ABOUT = "Differentially private online learning: decide again and again, with a proof of what the decisions leak."
-ORDER = (
-    "demo",
-    "plan",
-    "run",
-    "simulate",
-    "sweep",
-    "report",
-    "audit",
-    "contract",
-    "serve",
-    "token",
-    "store",
-    "experiments",
-    "tick",
-)
-
-
-class InOrder(TyperGroup):
-    """Help lists the commands in the order in which they are met."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The commands."""
-        return sorted(super().list_commands(ctx), key=ORDER.index)
-
-
+ABOUT = "Sequential decisions from user feedback, with differential privacy and a proof of what they leak."
 app = typer.Typer(
-    cls=InOrder,
     help=ABOUT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -334,7 +307,7 @@ for part, name in (
     (contracts, "contract"), (store.app, "store"), (experiments.app, "experiments"),
 ):  # fmt: skip
     app.add_typer(part, name=name)
-for action in (report, demo.demo, service.serve, service.token):
+for action in (demo.demo, report, service.serve, service.token):
     add_command(app, action)
 add_command(app, experiments.tick, at=experiments.here)
 

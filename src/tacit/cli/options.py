@@ -29,12 +29,8 @@ WITHOUT_PRIVACY = 1e4
 Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[
     float,
-    typer.Option(help="Privacy budget of the whole run: smaller is more private."),
-]
-EpsilonOrNone = Annotated[
-    float,
     typer.Option(
-        help="Privacy budget of the whole run: smaller is more private; inf: none asked for (LazyOCO, NOT private)."
+        help="Privacy budget of the whole run: smaller is more private; inf (convex only): none, NOT private."
     ),
 ]
 Delta = Annotated[float, typer.Option(help="Failure probability of the privacy; 0 asks for pure differential privacy.")]
@@ -164,11 +160,11 @@ Part = Callable[..., Any]
 
 
 def add_commands(
-    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part | None = None, **parts: Part
+    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part = privacy_options, **parts: Part
 ) -> None:
     """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, output, ...)`."""
     for problem in problems:
-        add_command(app, action, problem=problem, privacy=privacy or privacy_of(problem), **parts)
+        add_command(app, action, problem=problem, privacy=privacy, **parts)
 
 
 def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
@@ -226,18 +222,6 @@ def with_options(part: Part, function: Part, changed: dict[str, Parameter]) -> P
     function.__name__, function.__doc__ = part.__name__, part.__doc__
     vars(function)["__signature__"] = Signature(found)
     return function
-
-
-def privacy_of(problem: Part) -> Part:
-    """The planner's options; convex problems alone have an algorithm for no privacy at all."""
-    if problem.__name__ != "convex":
-        return privacy_options
-
-    def make(**given: Any) -> dict[str, Any]:
-        return privacy_options(**given)
-
-    epsilon = options_of(privacy_options)["epsilon"].replace(annotation=EpsilonOrNone)
-    return with_options(privacy_options, make, {"epsilon": epsilon})
 
 
 def nobody_listens() -> None:
