@@ -112,6 +112,7 @@ attacks: $(READY)
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m scripts.docs.search
 
 wheel: $(READY)
 	$(BIN)/python scripts/check_wheel.py

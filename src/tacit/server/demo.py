@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,8 @@ from tacit.client import Client
 from tacit.errors import TacitError
 from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
-from tacit.experiments.policy import assign, period_of, pseudonym
+from tacit.experiments.policy import period_of
+from tacit.experiments.simulated import clicks
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Problem, Tracking
 from tacit.server.server import serve
@@ -130,22 +130,11 @@ def simulate_past(store: Store, now: float) -> None:
             experiments.tick()
 
 
-@cache
-def known(person: int) -> str:
-    """Compute the pid of a simulated person."""
-    return pseudonym(b"a secret of the operator's own", f"person {person}")
-
-
 def convert(experiments: Experiments, persons: range) -> None:
     """Let persons of the version that is served see their arms, and report who converted."""
     policy = experiments.policy(HOMEPAGE.name)
     coins = Randomness.replayable(int(policy["salt"][:8], 16) + persons.start).stream("people").random(len(persons))
-    rows = []
-    for person, coin in zip(persons, coins, strict=True):
-        pid = known(person)
-        if coin < ARMS[policy["arms"][assign(policy["salt"], policy["upto"], pid)]]:
-            rows.append([policy["salt"], pid, 1])
-    experiments.reply(HOMEPAGE.name, rows)
+    experiments.reply(HOMEPAGE.name, clicks(policy, ARMS, persons, coins))
 
 
 def come(experiments: Experiments, stop: threading.Event) -> None:
