@@ -46,7 +46,7 @@ CONSTRUCTORS = {
     },
     algorithms.LimitedUpdates: {"problem": TRACKING, "epsilon": 1.0},
     algorithms.LazyFixedShare: {
-        "problem": TRACKING, "eta": 0.3, "force": 0.2, "batch": 1, "prior": one_of("markov"),
+        "problem": TRACKING, "eta": 0.3, "force": 0.2, "batch": 1, "prior": one_of("markov", "uniform"),
         "max_redraws": None,
     },
     algorithms.NoisyMirrorDescent: {

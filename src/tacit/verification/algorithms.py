@@ -52,6 +52,10 @@ def lazy_fixed_share(contract: Facts) -> Leak:
     cap = parameters.integer("max_redraws") if parameters.has("max_redraws") else None
     extra = mp.mpf(0)
     if problem.integer("switches"):
+        if parameters.text("prior") != "markov":
+            raise NotVerifiable(
+                "The logarithms of the uniform prior are float64, and no bound of their errors is used."
+            )
         extra = _weights_error(contract, problem.integer("horizon", at_least=1))
     n = problem.integer("n", at_least=1)
     with_errors, without = _lazy(contract, n, cap, extra), _lazy(contract, n, cap)
