@@ -8,6 +8,9 @@ SPARK := .venv-spark
 # Builds of torch differ by platform: a version and no hash, in an environment of its own.
 TORCH := .venv-torch
 
+# Tests start many processes: each would compile the package anew where no bytecode is kept.
+test test-numpy test-all: export PYTHONDONTWRITEBYTECODE :=
+
 UV := $(BIN)/uv
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:

@@ -16,6 +16,14 @@ from tacit.accounting.lazy import CappedChain, LazyChain
 EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0)
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_remembered():
+    """Tests that compute otherwise would find what others computed, or leave theirs behind."""
+    ChainProfile.epsilon.cache_clear()
+    yield
+    ChainProfile.epsilon.cache_clear()
+
+
 def chain(eta, force, batch, rounds, people=1, reference=0.0):
     return LazyChain.of_hazards(
         least=-log1p(-force),

@@ -100,12 +100,16 @@ def counts_released() -> Finding:
         spent.append(self.privacy**2)
         return honest(self, *given)
 
-    model = _model(class_weight="balanced", threshold="zero")
-    plan = model._fit_plan("objective", 1.0, 60, 4, 2)
-    assert plan.counts is not None
-    with mock.patch.object(NoisyCounts, "release", noted):
+    model = _model(algorithm="objective", class_weight="balanced", threshold="zero")
+    plans, planned = [], type(model)._fit_plan
+
+    def kept(self: Any, *given: Any) -> Any:
+        plans.append(planned(self, *given))
+        return plans[-1]
+
+    with mock.patch.object(type(model), "_fit_plan", kept), mock.patch.object(NoisyCounts, "release", noted):
         model.fit(_ROWS, _LABELS)
-    return _finding("counts of one fit", sum(spent), plan.counts.privacy**2 * (1 + 1e-9))
+    return _finding("counts of one fit", sum(spent), plans[-1].counts.privacy ** 2 * (1 + 1e-9))
 
 
 def statistics_noise() -> Finding:
@@ -197,6 +201,13 @@ CONTROLS = (
                  np.rint(np.append(given.T @ given, ratio * given.sum(axis=0)) * units).astype(object)),
         ),
         _moved_by("covariance"), row=rows.STATISTICS,
+    ),
+    Control(
+        "labels of a score become an array of one kind", "estimators",
+        swap(statistics, "_labels_of", lambda honest: np.array),
+        by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
+                "accuracy", "a text"),
+        row=rows.STATISTICS,
     ),
     Control(
         "weights above their bound are not clipped", "estimators",
