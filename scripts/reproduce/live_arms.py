@@ -87,7 +87,8 @@ def month(
         got, even, most = got + counts @ means, even + present * means.mean(), most + present * means.max()
         sums = np.vstack([sums, scores + generator.laplace(size=k) * deviation / np.sqrt(2)])
         served = np.vstack([served, shares])
-        verdicts = {result(released(day + 1), arm, level=0.05 / (k - 1)).verdict for arm in range(1, k)}
+        looks = [result(released(day + 1), arm, level=0.05 / (k - 1), with_lift=False) for arm in range(1, k)]
+        verdicts = {look.verdict for look in looks}
         beaten, declared = beaten or "better" in verdicts, declared or verdicts != {"open"}
     return float((got - even) / max(most - even, 1e-9)), shares, declared
 
