@@ -2,12 +2,17 @@
 
 Holds: rounds per second of array runs in which no coin says draw, and time relative to a bare loop of rank-one
 updates (at most 5 wanted, or 100,000 rounds a second). Switches: seconds of one certified draw after 100,000 rounds
-(0.2 wanted), and time relative to one pass over the data.
+(0.2 wanted), and time relative to one pass over the data. Busy: processor time of a round while other programs keep
+every core at work, relative to that of a round without them (at most 1.5 wanted: threads of LAPACK that wait for each
+other made it 9).
 """
 
 from __future__ import annotations
 
-from time import perf_counter
+import os
+import subprocess
+import sys
+from time import perf_counter, process_time
 
 import numpy as np
 
@@ -29,6 +34,28 @@ def bare_loop(features: np.ndarray, curvature: float) -> float:
         w = inverse @ v
         inverse -= (curvature / (1 + curvature * (v @ w))) * np.outer(w, w)
     return perf_counter() - begin
+
+
+def busy_over_idle(plan: CTRL, features: np.ndarray, labels: np.ndarray, rounds: int = 2_000) -> float:
+    """Processor time of rounds that hold and draw while every core is kept at work, over that without."""
+
+    def played() -> float:
+        times = []
+        for repeat in range(REPEATS):
+            learner = plan.start(Randomness.replayable(repeat))
+            begin = process_time()
+            learner.run((features[:rounds], labels[:rounds]))
+            times.append(process_time() - begin)
+        return min(times)
+
+    idle = played()
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        return played() / idle
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def measure() -> dict[str, float]:
@@ -62,6 +89,9 @@ def measure() -> dict[str, float]:
         "CTRL switch t=1e5 d=20 seconds": switch,
         "CTRL switch t=1e5 d=20 over one pass": switch / sweep,
         "FTRL d=20 rounds/s": 20_000 / follow,
+        "CTRL d=20, a round on a busy machine over one on an idle machine": busy_over_idle(
+            CTRL(problem, eta=3e-4, sigma=2000.0, force=0.01, log_phi=1e-12), features, labels
+        ),
     }
 
 

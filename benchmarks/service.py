@@ -78,24 +78,24 @@ class Remote:
 
 
 @contextmanager
-def started(code: str, *options: str) -> Iterator[str]:
-    """A service in a process of its own; its address."""
+def started(code: str, *options: str) -> Iterator[tuple[str, int]]:
+    """A service in a process of its own; its address and the number of its process."""
     with subprocess.Popen([sys.executable, "-c", code, *options], stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None
-            yield json.loads(child.stdout.readline())["address"]
+            yield json.loads(child.stdout.readline())["address"], child.pid
         finally:
             child.terminate()
 
 
 @contextmanager
-def served(path: Path, prepare: Callable[[tacit.Store], object]) -> Iterator[tuple[str, str]]:
-    """`tacit serve` of a store that was prepared; its address and a token."""
+def served(path: Path, prepare: Callable[[tacit.Store], object]) -> Iterator[tuple[str, str, int]]:
+    """`tacit serve` of a store that was prepared; its address, a token, and the number of its process."""
     with tacit.Store(path) as store:
         prepare(store)
         token = Tokens(store).make(list(SCOPES))
-    with started(SERVICE, "serve", "--store", str(path), "--port", "0", "--quiet", "--json") as address:
-        yield address, token
+    with started(SERVICE, "serve", "--store", str(path), "--port", "0", "--quiet", "--json") as (address, process):
+        yield address, token, process
 
 
 def measure() -> dict[str, float]:
@@ -104,8 +104,8 @@ def measure() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with (
-            served(folder / "store.db", lambda store: store.open("home", PROBLEM, **TARGET)) as (address, token),
-            started(TRIVIAL) as trivial,
+            served(folder / "store.db", lambda store: store.open("home", PROBLEM, **TARGET)) as (address, token, child),
+            started(TRIVIAL) as (trivial, _),
         ):
             live, constant = Remote(address, token), Remote(trivial, token)
             live.serve()  # fill the window
@@ -113,6 +113,7 @@ def measure() -> dict[str, float]:
             with tacit.Store(folder / "store.db") as store:
                 size = state_size(store)
             results = compared(folder, size, live, constant)
+            results |= beyond_the_store(folder, live, child)
         return {"other programs that wanted a core before, for each core": busy} | results | opening(folder)
 
 
@@ -148,6 +149,30 @@ def compared(folder: Path, size: int, live: Remote, constant: Remote) -> dict[st
     }
 
 
+def beyond_the_store(folder: Path, live: Remote, process: int) -> dict[str, float]:
+    """Processor time of a request in the service, less that of the same rounds in a store without HTTP."""
+    rounds = 2 * CLIENTS * ROUNDS
+    begin = processor_seconds(process)
+    client(live, rounds, [])
+    served_seconds = processor_seconds(process) - begin
+    with tacit.Store(folder / "alone.db") as store:
+        alone = store.open("home", PROBLEM, **TARGET)
+        client(alone, CLIENTS * ROUNDS, [])  # fill the window
+        begin = time.process_time()
+        client(alone, rounds, [])
+        stored_seconds = time.process_time() - begin
+    return {
+        "processor microseconds of a request": served_seconds / (2 * rounds) * 1e6,
+        "processor microseconds of a request beyond the store": (served_seconds - stored_seconds) / (2 * rounds) * 1e6,
+    }
+
+
+def processor_seconds(process: int) -> float:
+    """The processor time of a process so far, as Linux says."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def opening(folder: Path) -> dict[str, float]:
     """The first decision of a learner among a thousand against one among ten."""
     seconds = {}
@@ -157,7 +182,7 @@ def opening(folder: Path) -> dict[str, float]:
             store.open("learner 0", tacit.Experts(n=2, horizon=100), **TARGET)
             copy_learner(store, count)
 
-        with served(folder / f"{count}.db", prepare) as (address, token):
+        with served(folder / f"{count}.db", prepare) as (address, token, _):
             times = []
             for number in range(1, 10):
                 start = time.perf_counter()

@@ -32,6 +32,7 @@ ARGUMENTS = {
     "check_losses": "ddff", "add_losses": "dqib", "sum_losses": "mq", "play_until_lost": "mdiiqQffiffbf",
     "softmax": "qfff", "add_loss_record": "dfqiddddfd", "add_vector_record": "dffqiddddfd", "leader": "dfd",
     "decode": "Qhqq", "resolve": "QqQQhqq", "buffered": "dddddd", "tsallis": "ddfifffffffffi", "weights": "qfd",
+    "clip_vector": "dfd", "nearest_in_ball": "dfd",
 }  # fmt: skip
 
 
@@ -109,6 +110,8 @@ def fitting(rng, name, n):
         "buffered": [rows, rng.random((4, n)), rng.random(3), rng.random(3), buffers, rng.random((5, n))],
         "tsallis": [losses, np.full(n, 1 / n), -3.0, 0, 0.5, 2.0, 2.1, 2.0, 0.3, 0.2, 0.1, 1e-300, 1e-12, 100],
         "weights": [rng.integers(0, 2**62, n), 2.0**-30, np.empty(n)],
+        "clip_vector": [losses, 0.5, np.empty(n + 1)],
+        "nearest_in_ball": [losses, 0.5, np.empty(n)],
     }[name]
 
 

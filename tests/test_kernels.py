@@ -127,6 +127,25 @@ def test_learners_of_experts_decide_alike_both_ways(name, both_ways):
     assert plain[-1] > 5
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 64, 129, 300, 700])
+def test_vectors_are_shortened_alike_both_ways(n, both_ways):
+    """Features and points of every length, in pairs and in arrays, to the last bit."""
+    rng = np.random.default_rng(n)
+    rows = rng.normal(size=(60, n)) / np.sqrt(n) * rng.choice([1e-200, 0.5, 1.0, 2.0, 1e200], (60, 1))
+    rows[::7, 0] = 0.0
+    labels = rng.choice([-3.0, -0.0, 0.5, 1.0], 60)
+    loss, ball = LogisticLoss(data_norm=0.9), Ball(n, radius=0.8)
+
+    def shortened():
+        one_by_one = [
+            loss.pack((row, label), n, many=False)[0] for row, label in zip(rows, labels.tolist(), strict=True)
+        ]
+        return np.array(one_by_one).tobytes(), np.array([ball.nearest(row) for row in rows]).tobytes()
+
+    assert len(set(both_ways(shortened))) == 1
+    assert shortened()[0] == loss.pack((rows, labels), n, many=True).tobytes()
+
+
 @pytest.mark.parametrize("streams", [1, 2])
 def test_follow_the_leader_decides_alike_both_ways(streams, both_ways):
     rng = np.random.default_rng(8)
@@ -140,7 +159,7 @@ def test_follow_the_leader_decides_alike_both_ways(streams, both_ways):
         points = []
         for row, label in zip(features, labels, strict=True):
             points.append(learner.play())
-            learner.observe((row, label))
+            learner.observe((row, float(label)))
         return np.array(points), repr(learner.state_dict())
 
     (compiled, state), (plain, other) = both_ways(played)
@@ -196,6 +215,7 @@ def test_a_refused_record_uses_up_no_noise():
         ("decode", (np.zeros(2, dtype=np.uint64), np.zeros(9, dtype=np.int16), *[np.zeros(8, dtype=np.int64)] * 2)),
         ("leader", (np.zeros(3), 1.0, np.zeros(2))),
         ("tsallis", (np.zeros(2), np.ones(3), *[1.0] * 12)),
+        ("nearest_in_ball", (np.ones(3), 1.0, np.zeros(2))),
         ("buffered", (np.zeros(4), np.zeros(4), np.ones(2), np.ones(2), np.zeros(4), np.zeros(5))),
         ("use", (9,)),
     ],

@@ -3,10 +3,9 @@
 import re
 
 import numpy as np
-import pytest
 
 import tacit
-from tacit.markup import card, line_chart, round_ticks
+from tacit.markup import card
 from tacit.planning.comparison import Candidate, Comparison
 
 PROBLEM = tacit.Experts(n=3, horizon=60)
@@ -27,7 +26,7 @@ def test_everything_shown_is_whole_and_asks_for_nothing():
         assert not re.search(r"(src|href|url)\s*[=(]", html)
         opened = re.findall(r"<(\w+)(?:\s[^>]*[^/])?>", html)
         closed = re.findall(r"</(\w+)>", html)
-        assert sorted(tag for tag in opened if tag != "line") == sorted(closed)
+        assert sorted(opened) == sorted(closed)
 
 
 def test_everything_is_escaped():
@@ -37,7 +36,6 @@ def test_everything_is_escaped():
     plan = tacit.plan(PROBLEM, epsilon=1.0, delta=1e-6)
     named = Comparison(PROBLEM, plan.target, [*plan.candidates, Candidate(bad, None, bad)], [bad])
     assert "<b>" not in named._repr_html_()
-    assert "<b>" not in line_chart([1, 2], [0, 1], [0, 0], level=2.0, labels=(bad, bad, bad))
 
 
 def test_a_learner_shows_public_facts_only():
@@ -51,18 +49,3 @@ def test_a_learner_shows_public_facts_only():
     assert cards[0] == cards[1]
     assert "NOT private" not in cards[0]
     assert "NOT private" in plan.start(tacit.Randomness.replayable(1))._repr_html_()
-
-
-def test_the_chart_holds_what_is_not_finite():
-    chart = line_chart([1, 2], [0.0, 0.0], [0.0, 0.0], level=float("inf"), labels=("round", "regret", "bound"))
-    assert "bound" not in chart.replace("aria", "")
-    assert "nan" not in chart
-    assert "nan" not in line_chart([5], [1.0], [0.0], labels=("round", "regret", ""))
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1197), (1, 2000), (-3.2, 0.4), (0, 1e-9), (7, 7)])
-def test_ticks_are_round(low, high):
-    ticks = round_ticks(low, high)
-    assert 1 <= len(ticks) <= 7
-    assert all(low - 1e-9 <= tick <= high + 1e-9 for tick in ticks)
-    assert all(len(f"{abs(tick):.12g}".strip("0.").split("e")[0].replace(".", "")) <= 3 for tick in ticks)

@@ -82,6 +82,8 @@ TARGETS = (
     Target("deciding", r"decisions a second without reports .*", 100_000.0, most=False),
     Target("convex", r"CTRL holds d=20 over bare rank-one loop", 5.0),
     Target("convex", r"CTRL switch t=1e5 d=20 seconds", 0.2),
+    Target("convex", r"CTRL d=20, a round on a busy machine over one on an idle machine", 1.5),
+    Target("service", r"processor microseconds of a request beyond the store", 150),
     Target("tracking", r"(?!.*rounds per second).*", 5.0, about="time over plain fixed share, "),
     Target("sdk", r"decisions a second .*", 200_000.0, most=False),
     Target("experiments", r"ratio, replies in batches of 100 / bare upserts", 0.5, most=False),

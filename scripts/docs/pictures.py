@@ -9,12 +9,15 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from PIL import Image
 
 import tacit
+from tacit.accounting.calibration import gaussian_mu
 from tacit.cli.demo import digits_models
+from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
 from tacit.report.plots import (
+    LINES,
+    SHADES,
     legend_below,
     line_style,
     plot_curves,
-    plot_noise,
     plot_regret,
     plot_switches,
     save_figure,
@@ -228,7 +231,29 @@ def plot_growth(lines: Lines, path: Path, title: str, names: tuple[str, str], ca
 
 def running_sums(folder: Path) -> Path:
     """The noise of the private running sums, step by step."""
-    return plot_noise(folder / "running-sums.png")
+    steps, epsilon, delta = 1000, 1.0, 1e-6
+    mu = gaussian_mu(epsilon, delta)
+    mechanisms: list[tuple[RunningSum, float]] = [(made(steps), mu) for made in (Tree, SquareRoot, Buffered)]
+    mechanisms.append((LaplaceTree.best(steps), epsilon))
+    figure, axes = start_figure(2)
+    for index, (mechanism, privacy) in enumerate(mechanisms):
+        values = mechanism.standard_deviations(mechanism.scale(privacy))
+        label = f"{type(mechanism).__name__}, mean {values.mean():.1f}, largest {values.max():.1f}"
+        look = {"linestyle": LINES[index % 4], "color": SHADES[index % 6], "linewidth": 1.1}
+        axes.plot(np.arange(1, steps + 1), values, label=label, **look)
+    axes.set_xlabel("step")
+    axes.set_ylabel("standard deviation (sensitivities)")
+    axes.set_title(f"Noise of private running sums of {steps:,} steps")
+    axes.set_yscale("log")
+    legend_below(figure, axes.get_legend_handles_labels()[0], 2)
+    caption = (
+        f"epsilon={epsilon:g} at delta={delta:g} for the whole stream of sums (LaplaceTree: pure epsilon)\n"
+        "  unit:       one added vector of norm at most 1 (l2 for Gaussian noise, l1 for Laplace noise)\n"
+        "  released:   every noisy sum\n  numerics:   idealized: float64 samplers"
+    )
+    path = folder / "running-sums.png"
+    save_figure(figure, path, caption)
+    return path
 
 
 def shrink(path: Path) -> Path:

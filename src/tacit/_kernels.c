@@ -233,28 +233,28 @@ INLINE int centred_body(const double *restrict losses, Py_ssize_t n, double unit
 FOR_LEVELS(int, centred, (const double *restrict losses, Py_ssize_t n, double units, double *restrict whole),
            (losses, n, units, whole))
 
-/* The sum of squares in the order of numpy's add.reduce: eight sums side by side, halves above 128 numbers. */
-static double sum_of_squares(const double *x, Py_ssize_t n) {
+/* The sum of products in the order of numpy's add.reduce: eight sums side by side, halves above 128 numbers. */
+static double dot(const double *x, const double *y, Py_ssize_t n) {
     if (n < 8) {
         double sum = -0.0;
         for (Py_ssize_t i = 0; i < n; i++)
-            sum += x[i] * x[i];
+            sum += x[i] * y[i];
         return sum;
     }
     if (n > 128) {
         Py_ssize_t half = n / 2 - n / 2 % 8;
-        return sum_of_squares(x, half) + sum_of_squares(x + half, n - half);
+        return dot(x, y, half) + dot(x + half, y + half, n - half);
     }
     double r[8], sum;
     Py_ssize_t i;
     for (int lane = 0; lane < 8; lane++)
-        r[lane] = x[lane] * x[lane];
+        r[lane] = x[lane] * y[lane];
     for (i = 8; i < n - n % 8; i += 8)
         for (int lane = 0; lane < 8; lane++)
-            r[lane] += x[i + lane] * x[i + lane];
+            r[lane] += x[i + lane] * y[i + lane];
     sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
     for (; i < n; i++)
-        sum += x[i] * x[i];
+        sum += x[i] * y[i];
     return sum;
 }
 
@@ -266,7 +266,7 @@ static int rounded_vector(const double *x, Py_ssize_t n, double norm, double uni
     double factor = inner / norm;
     for (Py_ssize_t i = 0; i < n; i++)
         whole[i] = x[i] * factor;
-    double length = sqrt(sum_of_squares(whole, n));
+    double length = sqrt(dot(whole, whole, n));
     if (!(length <= inner * (1.0 - 0x1p-40))) {
         for (Py_ssize_t i = 0; i < n; i++)
             largest = fabs(x[i]) > largest ? fabs(x[i]) : largest;
@@ -676,6 +676,76 @@ static PyObject *leader(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
     return PyLong_FromSsize_t(best);
 }
 
+/* ---- vectors --------------------------------------------------------------------------------------------------- */
+
+/* The length of a vector of finite numbers, and in `unit` the vector over its largest entry, at least 1e-150. */
+static double length_of(const double *x, Py_ssize_t n, double *unit, double *size) {
+    *size = 1e-150;
+    for (Py_ssize_t i = 0; i < n; i++)
+        *size = fabs(x[i]) > *size ? fabs(x[i]) : *size;
+    for (Py_ssize_t i = 0; i < n; i++)
+        unit[i] = x[i] / *size;
+    return sqrt(dot(unit, unit, n));
+}
+
+/* clip_vector(vector, norm, out) -> how many places of out hold the vector, shortened to the norm as `losses.clip_rows`
+   does; none if it is no contiguous vector of finite floats. */
+static PyObject *clip_vector(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    Array a[2] = {{.held = 0}, {.held = 0}};
+    double few[FEW], *unit = few, size;
+    (void)self;
+    if (!counted(nargs, 3))
+        return NULL;
+    double norm = PyFloat_AsDouble(args[1]);
+    if (PyErr_Occurred() || !taken(&a[1], args[2], 'd', 1, 1))
+        return refused(a, 2, "");
+    int good = taken(&a[0], args[0], 'd', 0, 1) && a[0].view.ndim == 1 && ITEMS(a[0], 8) <= ITEMS(a[1], 8);
+    Py_ssize_t n = good ? ITEMS(a[0], 8) : 0;
+    PyErr_Clear();
+    good = good && (n <= FEW || (unit = PyMem_Malloc((size_t)n * sizeof(double))) != NULL);
+    if (good) {
+        double *out = DOUBLES(a[1]);
+        memcpy(out, a[0].view.buf, (size_t)n * sizeof(double));
+        for (Py_ssize_t i = 0; i < n; i++)
+            good &= isfinite(out[i]) != 0;
+        double length = good ? length_of(out, n, unit, &size) * size : 0.0;
+        if (length > norm) {
+            double least = norm * 1e-300, factor = norm * (1 - 1e-15) / (length > least ? length : least);
+            for (Py_ssize_t i = 0; i < n; i++)
+                out[i] *= factor < 1.0 ? factor : 1.0;
+        }
+    }
+    if (unit != few)
+        PyMem_Free(unit);
+    freed(a, 2);
+    return PyLong_FromSsize_t(good ? n : 0);
+}
+
+/* nearest_in_ball(vector, radius, out): see `Ball.nearest`. */
+static PyObject *nearest_in_ball(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    Array a[2] = {{.held = 0}, {.held = 0}};
+    double size;
+    (void)self;
+    if (!counted(nargs, 3))
+        return NULL;
+    if (!taken(&a[0], args[0], 'd', 0, 1) || !taken(&a[1], args[2], 'd', 1, ITEMS(a[0], 8)))
+        return refused(a, 2, "");
+    double radius = PyFloat_AsDouble(args[1]), *out = DOUBLES(a[1]);
+    if (PyErr_Occurred())
+        return refused(a, 2, "");
+    Py_ssize_t n = ITEMS(a[0], 8);
+    double length = length_of(DOUBLES(a[0]), n, out, &size);
+    if (radius < size * length) {
+        double factor = radius / length;
+        for (Py_ssize_t i = 0; i < n; i++)
+            out[i] *= factor;
+    } else {
+        memmove(out, a[0].view.buf, (size_t)n * sizeof(double));
+    }
+    freed(a, 2);
+    return Py_NewRef(Py_None);
+}
+
 /* ---- arms ------------------------------------------------------------------------------------------------------ */
 
 /* tsallis(scores, weights, level, arm, mean, scale, following, exponent, kappa, overshoot, lowered, smallest,
@@ -775,7 +845,7 @@ static PyObject *weights(PyObject *self, PyObject *const *args, Py_ssize_t nargs
 static PyMethodDef methods[] = {
     FAST(check_losses), FAST(add_losses), FAST(sum_losses), FAST(play_until_lost), FAST(softmax),
     FAST(decode), FAST(resolve),
-    FAST(add_loss_record), FAST(add_vector_record), FAST(leader),
+    FAST(add_loss_record), FAST(add_vector_record), FAST(leader), FAST(clip_vector), FAST(nearest_in_ball),
     FAST(buffered),   FAST(tsallis),    FAST(weights),         {"use", use, METH_O, NULL}, {NULL, NULL, 0, NULL}};
 
 static int begin(PyObject *module) {

@@ -8,7 +8,7 @@ import pytest
 
 import tacit
 from tacit.auditing.instances import Instance, alphabet, extremes, instances
-from tacit.auditing.run import _Attacks
+from tacit.auditing.run import ATTACKS
 from tacit.errors import InvalidInput
 from tacit.losses import HuberLoss, LinearLoss
 from tacit.planning.planner import CATALOGUE
@@ -20,7 +20,7 @@ KNOWN = set(get_args(Attack))
 
 
 def test_every_kind_of_attack_can_be_run():
-    assert set(_Attacks(0, 1.0, print)._kinds) == KNOWN
+    assert set(ATTACKS) == KNOWN
 
 
 def test_every_shipped_plan_says_how_small_it_can_be_audited():
@@ -46,9 +46,9 @@ def test_capped_chains_are_audited_at_a_cap_that_binds(batch):
 
 def test_instances_are_never_longer_than_the_plan_or_the_budget():
     plan = tacit.algorithms.ScheduledExperts(Experts(n=3, horizon=20), eta=0.1)
-    assert [small.plan.rounds for small in plan.small_instances(1_000)] == [6, 6, 6, 20, 20]
+    assert [small.plan.rounds for small in plan.small_instances(1_000)] == [6, 6, 6]
     long = tacit.algorithms.LazyFixedShare(Tracking(n=3, horizon=9_000, switches=500), eta=0.1, force=0.1)
-    assert [small.plan.rounds for small in long.small_instances(1_000)] == [4, 4, 60, 1_000]
+    assert [small.plan.rounds for small in long.small_instances(1_000)] == [4, 4]
     assert all(small.plan.problem.switches < small.plan.rounds for small in long.small_instances(1_000))
 
 

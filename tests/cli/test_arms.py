@@ -1,4 +1,4 @@
-"""Arms on the command line: plan, a conversation, simulate, sweep and audit."""
+"""Arms on the command line: a plan and a conversation."""
 
 import json
 
@@ -64,7 +64,6 @@ def test_json_lines(capsys):
 @pytest.mark.parametrize(
     ("arguments", "stdin", "words"),
     [
-        (("--adversary", "adaptive"), "", ("'adversary'", "'stochastic' or 'oblivious'")),
         ((), "2\n", ("Row 1 of standard input", "outside [0, 1]")),
         ((), "much\n", ("Row 1 of standard input", "finite number")),
         ((), "nan\n", ("Row 1 of standard input", "finite number")),
@@ -73,20 +72,8 @@ def test_json_lines(capsys):
         (("--format", "ndjson"), "[0.5, null]\n", ("Row 1 of standard input", "2 values; expected 1")),
         ((), "0.5\n\n7\n", ("Row 3 of standard input", "a loss outside [0, 1]", "an empty line, or null, is none")),
         (("--format", "ndjson"), "0.5\nno\n", ("Row 2 of standard input", "not JSON")),
-        (("--format", "parquet"), "", ("csv or ndjson",)),
     ],
 )
 def test_bad_input_gets_one_sentence(arguments, stdin, words, capsys):
     error = refused(capsys, "run", "arms", *COMMON, *arguments, stdin=stdin)
     assert all(word in error for word in words), error
-
-
-@pytest.mark.parametrize("environment", ["coins", "decoy"])
-def test_simulate(environment, capsys):
-    assert run_command("simulate", "arms", *COMMON, "--environment", environment, "--runs", "1") == 0
-    assert "certified regret" in capsys.readouterr().out
-
-
-def test_audit(capsys):
-    assert run_command("audit", "arms", *COMMON, "--budget", "0.02") == 0
-    assert "no violation found" in capsys.readouterr().out

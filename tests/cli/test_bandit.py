@@ -1,17 +1,8 @@
-import json
-
 import pytest
 
 from cli.command import refused, run_command
 
 COMMON = ("--dim", "2", "--radius", "0.5", "--horizon", "10000", "--epsilon", "1", "--delta", "1e-6")
-
-
-def test_plan(capsys):
-    assert run_command("plan", "bandit", *COMMON, "--json") == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["chosen"] == "BanditFW"
-    assert answer["candidates"][0]["epsilon"] <= 1.0
 
 
 def test_run_is_a_conversation(capsys):
@@ -26,7 +17,6 @@ def test_run_is_a_conversation(capsys):
 @pytest.mark.parametrize(
     ("arguments", "stdin", "words"),
     [
-        (("--domain", "disc"), "", ("--domain", "ball", "'disc'")),
         ((), "much\n", ("Row 1 of standard input", "finite number")),
         ((), "nan\n", ("Row 1", "finite number")),
         (("--dim", "10", "--horizon", "30"), "", ("T=120 would be enough",)),

@@ -51,10 +51,3 @@ def test_run_on_features_and_labels(tmp_path, capsys):
     assert "no column 'd'" in capsys.readouterr().err
     assert run_command(*common, "--loss", "cubic") == 2
     assert "logistic, squared, huber, smoothed-hinge" in capsys.readouterr().err
-
-
-def test_bad_family_gets_one_sentence(capsys):
-    assert run_command("plan", "convex", "--dim", "2", "--epsilon", "1", "--horizon", "100", "--family", "cubic") == 2
-    error = capsys.readouterr().err
-    assert error.startswith("Error: ")
-    assert "'cubic'" in error

@@ -62,11 +62,6 @@ def test_half_a_row_is_no_missing_round(tmp_path, capsys):
     assert "Row 2" in capsys.readouterr().err
 
 
-def test_plan_says_what_a_delay_costs(capsys):
-    assert run_command("plan", "experts", "--n", "5", "--horizon", "5000", *PRIVACY, "--delay", "20") == 0
-    assert "Delay: feedback may come 20 rounds late; if it came at once" in capsys.readouterr().out
-
-
 def test_simulate_with_late_and_missing_feedback(capsys):
     common = ("simulate", "experts", "--n", "3", "--horizon", "300", *PRIVACY, "--runs", "3", "--json")
     found = []

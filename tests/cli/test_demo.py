@@ -55,15 +55,13 @@ def test_demo_says_nothing_before_its_options_are_checked(name, value, tmp_path,
     assert words in captured.err
 
 
-@pytest.mark.parametrize("command", ["simulate", "audit"])
-def test_the_name_of_a_picture_is_checked_before_the_work(command, tmp_path, capsys):
-    arguments = (command, "experts", "--n", "2", "--horizon", "50", "--epsilon", "1")
+def test_the_name_of_a_picture_is_checked_before_the_work(tmp_path, capsys):
+    arguments = ("simulate", "experts", "--n", "2", "--horizon", "50", "--epsilon", "1")
     assert "must end in one of" in refused(capsys, *arguments, "--plot", str(tmp_path / "x.foo"))
     assert ".png" in refused(capsys, *arguments, "--plot", str(tmp_path / "x.foo"))
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("command", ["simulate", "bench"])
-def test_what_is_played_has_a_length(command, capsys):
-    assert run_command(command, "experts", "--n", "2", "--epsilon", "1") == 2
+def test_what_is_played_has_a_length(capsys):
+    assert run_command("simulate", "experts", "--n", "2", "--epsilon", "1") == 2
     assert "--horizon" in capsys.readouterr().err

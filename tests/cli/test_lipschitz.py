@@ -21,11 +21,6 @@ def test_sets_have_names(capsys, domain, dim):
     assert {row["algorithm"] for row in answer["candidates"]} == {"LipschitzGrid", "LipschitzNet"}
 
 
-def test_sets_of_more_dimensions_are_refused(capsys):
-    assert run_command("plan", "lipschitz", "--domain", "ball", "--dim", "3", "--horizon", "50", *TARGET) != 0
-    assert "one or two dimensions" in capsys.readouterr().err
-
-
 def test_one_pass_is_planned(capsys):
     answer = planned(capsys, "stochastic-lipschitz", "--horizon", "1000", "--convex")
     assert answer["chosen"] == "LipschitzOnePass"

@@ -1,7 +1,5 @@
 import json
 
-import pytest
-
 from cli.command import run_command
 
 
@@ -28,27 +26,6 @@ def test_table_names_every_algorithm(capsys):
         assert name in shown
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--epsilon", "-1"], ("'epsilon'", "-1.0")),
-        (["--epsilon", "nan"], ("'epsilon'", "nan")),
-        (["--epsilon", "1", "--delta", "1"], ("'delta'", "[0, 1)")),
-        (["--epsilon", "1", "--relation", "add"], ("'relation'", "'replace' or 'zero-out'", "'add'")),
-        (["--epsilon", "1", "--adversary", "angry"], ("'adversary'", "'angry'")),
-        (["--epsilon", "1", "--rounds-per-person", "0"], ("'rounds_per_person'", "at least 1")),
-    ],
-)
-def test_bad_arguments_get_one_sentence(arguments, words, capsys):
-    assert run_command("plan", "experts", "--n", "5", "--horizon", "500", *arguments) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("Error: ")
-    assert captured.err.count("\n") == 1
-    for word in words:
-        assert word in captured.err
-
-
 def test_missing_option_is_bad_input(capsys):
     assert run_command("plan", "experts", "--n", "5") == 2
     assert "--epsilon" in capsys.readouterr().err
@@ -63,14 +40,6 @@ def test_pure_planning_marks_what_does_not_apply(capsys):
     assert last["algorithm"] == "L2P"
     assert last["regret_bound"] is None
     assert "LazyExperts" in last["reason"]
-
-
-def test_numerics_are_an_option(capsys):
-    arguments = ("plan", "experts", "--n", "3", "--horizon", "50", "--epsilon", "1")
-    assert run_command(*arguments, "--numerics", "float") == 0
-    capsys.readouterr()
-    assert run_command(*arguments, "--numerics", "real") == 2
-    assert "'numerics'" in capsys.readouterr().err
 
 
 STOCHASTIC = ("plan", "stochastic", "--dim", "5", "--horizon", "100000", "--epsilon", "1", "--json")
@@ -118,21 +87,8 @@ def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
     assert "must be 'gap', 'switching'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("kind", "offered"), [("convex", True), ("experts", False), ("arms", False)])
-def test_no_privacy_is_offered_where_an_algorithm_does_without(kind, offered, capsys):
-    assert run_command("plan", kind, "--help") == 0
-    assert ("LazyOCO" in capsys.readouterr().out) == offered
-
-
 def test_arms_have_no_adaptive_adversary(capsys):
     assert run_command("plan", "arms", "--help") == 0
     shown = capsys.readouterr().out
     assert "distribution per arm" in " ".join(shown.replace("│", " ").split())
     assert "adaptive" not in shown
-
-
-def test_excess_risk_is_over_independent_records(capsys):
-    assert run_command("plan", "stochastic", "--dim", "2", "--horizon", "500", "--epsilon", "1") == 0
-    shown = capsys.readouterr().out
-    assert "excess risk over independent records" in shown
-    assert "oblivious" not in shown

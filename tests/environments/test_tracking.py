@@ -6,7 +6,6 @@ import pytest
 from tacit.environments.tracking import (
     DriftingLosses,
     FingerprintPhases,
-    HiddenExperts,
     PenaliseHeld,
     ShiftingBernoulli,
 )
@@ -48,16 +47,6 @@ def test_drifting_losses_stay_in_range_and_drift_slowly():
     assert set(best) == {0, 1, 2, 3}
     assert np.count_nonzero(np.diff(best)) == 8
     assert np.abs(np.diff(environment.means(), axis=0)).max() < 0.001
-
-
-def test_hidden_experts_are_shown_for_a_short_time_only():
-    environment = HiddenExperts(n=40, horizon=1000, switches=3, epsilon=0.1)
-    losses = environment.losses(stream())
-    shown = math.ceil(math.log(10) / 0.1)
-    assert losses.sum() == 4 * shown * 39
-    loss, sequence = best_switching_sequence(losses, 3)
-    assert loss == 0
-    assert [int(sequence[250 * phase]) // 10 for phase in range(4)] == [0, 1, 2, 3]
 
 
 def test_penalise_held_makes_the_last_action_costly():
@@ -108,8 +97,6 @@ def test_fingerprinting_leaves_the_comparator_a_good_expert():
         (lambda: DriftingLosses(n=2, horizon=0), "horizon"),
         (lambda: DriftingLosses(n=2, horizon=5, periods=0.0), "periods"),
         (lambda: DriftingLosses(n=2, horizon=5, swing=0.4, noise=0.2), "noise"),
-        (lambda: HiddenExperts(n=3, horizon=10, switches=1, epsilon=1.0), "n"),
-        (lambda: HiddenExperts(n=4, horizon=10, switches=1, epsilon=0.0), "epsilon"),
         (lambda: PenaliseHeld(n=3, horizon=10, mean=1.5), "mean"),
         (lambda: FingerprintPhases(n=5, horizon=10, switches=1), "n"),
         (lambda: FingerprintPhases(n=50, horizon=10, switches=-1), "switches"),

@@ -14,12 +14,13 @@ import time
 import urllib.request
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 
-import numpy as np
-
 import tacit
+from faults.services import begin, supervised, working
+from faults.world import moments
 from tacit.errors import TacitError
 from tacit.experiments import closing, records
 from tacit.experiments.contract import LATTICE
@@ -29,8 +30,7 @@ from tacit.experiments.policy import assign
 from tacit.experiments.replies import Replies
 from tacit.experiments.witness import Witness
 from tacit.server import experiments as routes
-from tacit.server.http import Limits
-from tacit.server.server import listening, run
+from tacit.server.server import listening
 from tacit.server.tokens import SCOPES, Tokens
 
 NAME, LEDGER, CLIENTS, CLOSERS = "home", "people", 4, 2
@@ -52,6 +52,11 @@ class Places:
         """The store and its experiments."""
         store = tacit.Store(self.store)
         return store, Experiments(store, replies=self.replies, key=self.key, witness=self.witness)
+
+    def served(self):
+        """The same for a service, which looks often at what is due."""
+        routes.TICK = 0.3
+        return self.opened()
 
 
 @dataclass
@@ -85,29 +90,10 @@ def killed_experiments(places, kills, several=1, seed=7, longest=0.4):
     store.close()
     sent, stop = Sent(), threading.Event()
     with listening("127.0.0.1", 0) as listener:
-        (told, tell), (ending, end) = os.pipe(), os.pipe()
-        supervisor = os.fork()
-        if not supervisor:
-            try:
-                os.close(end)
-                supervise(
-                    places, listener, kills, several, np.random.Generator(np.random.Philox(seed)), longest, tell, ending
-                )
-            finally:
-                os._exit(0)
-        os.close(tell)
-        os.close(ending)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/experiments/{NAME}/"
-        clients = [threading.Thread(target=send, args=(address, token, n, sent, stop)) for n in range(CLIENTS)]
-        for client in clients:
-            client.start()
-        closers = int(os.read(told, 20) or b"0")
-        stop.set()
-        for client in clients:
-            client.join()
-        os.close(end)
-        os.waitpid(supervisor, 0)
-        os.close(told)
+        with supervised(partial(supervise, places, listener, kills, several, moments(seed), longest)) as told:
+            clients = [threading.Thread(target=send, args=(address, token, n, sent, stop)) for n in range(CLIENTS)]
+            closers = int(working(clients, told, stop) or b"0")
     return verdict(places, sent) | {"kills": kills, "closers killed": closers}
 
 
@@ -148,24 +134,24 @@ def ask(url, token, body=None, batch=None):
             time.sleep(0.02)
 
 
-def supervise(places, listener, kills, several, moments, longest, tell, ending):
+def supervise(places, listener, kills, several, random, longest, tell, ending):
     """Start services and closers, kill services, start again whatever has died; at last end all of them."""
-    services = [begin_service(places, listener) for _ in range(several)]
-    closers = [begin_closer(places, int(moments.integers(2**32))) for _ in range(CLOSERS)]
+    services = [begin(listener, places.served) for _ in range(several)]
+    closers = [begin_closer(places, int(random.integers(2**32))) for _ in range(CLOSERS)]
     killed = 0
     for _ in range(kills):
-        victim, ready = services.pop(int(moments.integers(len(services))))
-        if moments.random() < 7 / 8:  # else while it opens the store
+        victim, ready = services.pop(int(random.integers(len(services))))
+        if random.random() < 7 / 8:  # else while it opens the store
             os.read(ready, 1)
-        time.sleep(moments.uniform(0.0, longest))
+        time.sleep(random.uniform(0.0, longest))
         os.kill(victim, signal.SIGKILL)
         os.waitpid(victim, 0)
         os.close(ready)
-        services.append(begin_service(places, listener))
+        services.append(begin(listener, places.served))
         for place, closer in enumerate(closers):
             if os.waitpid(closer, os.WNOHANG)[0]:
                 killed += 1
-                closers[place] = begin_closer(places, int(moments.integers(2**32)))
+                closers[place] = begin_closer(places, int(random.integers(2**32)))
     os.write(tell, str(killed).encode())
     os.read(ending, 1)
     for child in closers:
@@ -176,30 +162,15 @@ def supervise(places, listener, kills, several, moments, longest, tell, ending):
         os.waitpid(child, 0)
 
 
-def begin_service(places, listener):
-    """Fork a service that looks often at what is due; a pipe says that it is ready."""
-    ready, said = os.pipe()
-    child = os.fork()
-    if child:
-        os.close(said)
-        return child, ready
-    try:
-        routes.TICK = 0.3
-        store, experiments = places.opened()
-        run(store, listener, Limits(), lambda: os.write(said, b"r" * 100), experiments)
-    finally:
-        os._exit(0)
-
-
 def begin_closer(places, seed):
     """Fork a closer that dies at some step, before or after it."""
     child = os.fork()
     if child:
         return child
     try:
-        moments = np.random.Generator(np.random.Philox(seed))
+        random = moments(seed)
         for owner, name in STEPS:
-            setattr(owner, name, deadly(getattr(owner, name), moments))
+            setattr(owner, name, deadly(getattr(owner, name), random))
         _, experiments = places.opened()
         while True:
             with suppress(TacitError):  # another one holds the database
@@ -209,11 +180,11 @@ def begin_closer(places, seed):
         os._exit(0)
 
 
-def deadly(step, moments):
+def deadly(step, random):
     """The same step, which one call in eight does not survive."""
 
     def taken(*arguments, **options):
-        fate = moments.random()
+        fate = random.random()
         if fate < 1 / 16:
             os.kill(os.getpid(), signal.SIGKILL)
         answer = step(*arguments, **options)

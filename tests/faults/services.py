@@ -10,8 +10,7 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-
-import numpy as np
+from functools import partial
 
 import tacit
 from faults import world
@@ -30,14 +29,10 @@ def killed_services(where, kills, several=1, seed=5, longest=0.5):
     account, stop = Account(), threading.Event()
     with listening("127.0.0.1", 0) as listener:
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with supervised(where, listener, kills, several, seed, longest) as finished:
+        work = partial(supervise, where, listener, kills, several, world.moments(seed), longest)
+        with supervised(work) as told:
             threads = [threading.Thread(target=ask, args=(address, token, n, account, stop)) for n in range(CLIENTS)]
-            for thread in threads:
-                thread.start()
-            finished()
-            stop.set()
-            for thread in threads:
-                thread.join()
+            working(threads, told, stop)
     found = verdict(where, account, kills=kills, services=several)
     # Every request was asked until it was answered: a round that no key got was decided for one that has another.
     return found | {"doubled": found["doubled"] + found["rounds"] - found["answers"]}
@@ -64,23 +59,32 @@ def ask(address, token, name, account, stop):
             number += 1
 
 
+def working(threads, told, stop):
+    """Let these threads work until a supervisor has killed enough; what it told."""
+    for thread in threads:
+        thread.start()
+    answer = told()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    return answer
+
+
 @contextmanager
-def supervised(where, listener, kills, several, seed, longest):
-    """A process that starts services and kills them; gives a function that waits until it has killed enough."""
+def supervised(work):
+    """A process that does this work, with a pipe to tell and one to be ended by; gives a function that waits for it."""
     (told, tell), (ending, end) = os.pipe(), os.pipe()
     child = os.fork()
     if not child:
         try:
             os.close(end)
-            supervise(
-                where, listener, kills, several, np.random.Generator(np.random.Philox(seed)), longest, tell, ending
-            )
+            work(tell, ending)
         finally:
             os._exit(0)
     os.close(tell)
     os.close(ending)
     try:
-        yield lambda: os.read(told, 1)
+        yield lambda: os.read(told, 20)
     finally:
         os.close(end)
         os.waitpid(child, 0)
@@ -89,7 +93,11 @@ def supervised(where, listener, kills, several, seed, longest):
 
 def supervise(where, listener, kills, several, moments, longest, tell, ending):
     """Start, kill and start again; at last end all of them in order, when nobody asks any more."""
-    alive = [begin(where, listener) for _ in range(several)]
+
+    def opened():
+        return world.opened(where)[:1]
+
+    alive = [begin(listener, opened) for _ in range(several)]
     for _ in range(kills):
         early = moments.random() < 1 / 8  # while it opens the store
         if not early:
@@ -101,7 +109,7 @@ def supervise(where, listener, kills, several, moments, longest, tell, ending):
             os.kill(process, signal.SIGKILL)
             os.waitpid(process, 0)
             os.close(ready)
-        alive += [begin(where, listener) for _ in victims]
+        alive += [begin(listener, opened) for _ in victims]
     os.write(tell, b"k")
     os.read(ending, 1)
     for process, _ in alive:
@@ -110,15 +118,15 @@ def supervise(where, listener, kills, several, moments, longest, tell, ending):
         os.waitpid(process, 0)
 
 
-def begin(where, listener):
-    """Fork a service; a pipe says that it is ready, and stays so."""
+def begin(listener, opened):
+    """Fork a service of the store (and experiments) that `opened` opens; a pipe says that it is ready, and stays so."""
     ready, said = os.pipe()
     child = os.fork()
     if child:
         os.close(said)
         return child, ready
     try:
-        store, _ = world.opened(where)
-        run(store, listener, Limits(), lambda: os.write(said, b"r" * 1000))
+        store, *more = opened()
+        run(store, listener, Limits(), lambda: os.write(said, b"r" * 1000), *more)
     finally:
         os._exit(0)

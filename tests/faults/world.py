@@ -3,6 +3,8 @@
 import json
 from unittest.mock import patch
 
+import numpy as np
+
 import tacit
 from tacit.store import store as stores
 
@@ -15,6 +17,11 @@ PLAN = tacit.plan(PROBLEM, **TARGET)
 def source():
     """Replayable noise: only with it can a learner be compared with its twin bit for bit."""
     return tacit.Randomness.replayable(2026)
+
+
+def moments(seed):
+    """When what happens."""
+    return np.random.Generator(np.random.Philox(seed))
 
 
 def losses(number):

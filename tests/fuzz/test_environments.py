@@ -11,7 +11,7 @@ from fuzz.strategies import examples, nearly, odd_arrays, one_of, values
 from tacit import domains as sets
 from tacit import environments as worlds
 from tacit.environments.named import named_environment
-from tacit.environments.tracking import FingerprintPhases, HiddenExperts, PenaliseHeld
+from tacit.environments.tracking import FingerprintPhases, PenaliseHeld
 
 STREAMS = {
     worlds.BernoulliGap: nearly(n=3, horizon=20, gap=0.1, mean=0.5, best=0),
@@ -42,7 +42,6 @@ STREAMS = {
     worlds.PerfectExpert: nearly(n=3, horizon=20, phases=2),
     worlds.FairCoins: nearly(n=3, horizon=20),
     worlds.RandomSigns: nearly(domain=one_of(sets.Ball(2), sets.Simplex(3)), horizon=20, lipschitz=1.0),
-    HiddenExperts: nearly(n=4, horizon=20, switches=1, epsilon=1.0),
     worlds.LogisticStream: nearly(dimension=2, horizon=20, strength=5.0),
     worlds.DriftingQuadratic: nearly(dimension=2, horizon=20, turns=1.0, spread=0.1),
     worlds.SignFlips: nearly(dimension=2, horizon=20, phase=5.0, bias=0.1),

@@ -10,19 +10,8 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import made
 from fuzz.strategies import examples, odd_arrays, values
+from tacit.report import plots
 from tacit.report.html import write_report
-from tacit.report.plots import (
-    Crossover,
-    plot_crossover,
-    plot_curves,
-    plot_held,
-    plot_noise,
-    plot_regret,
-    plot_regret_by_epsilon,
-    plot_regret_by_horizon,
-    plot_switches,
-    running_sum_noise,
-)
 from tacit.report.tables import summary_table
 
 pytestmark = pytest.mark.usefixtures("quick_planner")
@@ -37,20 +26,20 @@ def simulation():
 def test_good_pictures(tmp_path):
     """The same functions draw what is good."""
     buffer = io.BytesIO()
-    assert attempt(lambda: plot_regret([simulation()], tmp_path / "regret.png")) is not REFUSED
-    assert attempt(lambda: plot_held([0, 1], [1, 1], buffer, restarts=[1], names=["a", "b"])) is not REFUSED
+    assert attempt(lambda: plots.plot_regret([simulation()], tmp_path / "regret.png")) is not REFUSED
+    assert attempt(lambda: plots.plot_held([0, 1], [1, 1], buffer, restarts=[1], names=["a", "b"])) is not REFUSED
 
 
 PICTURES = {
-    plot_regret: [lambda value, rows: ([value], "x.png"), lambda value, rows: (value, "x.png")],
-    plot_curves: [lambda value, rows: ({"a": (rows, rows, rows, value)}, None), lambda value, rows: (value, None)],
-    plot_switches: [lambda value, rows: ({"a": (rows, rows)}, None), lambda value, rows: (value, None)],
-    plot_held: [lambda value, rows: (rows, rows, None), lambda value, rows: (value, rows, None)],
-    plot_regret_by_epsilon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
-    plot_regret_by_horizon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
-    plot_crossover: [lambda value, rows: (value, None)],
-    Crossover.of: [lambda value, rows: (value, rows, [1.0], 1e-6), lambda value, rows: (len, rows, value, value)],
-    Crossover.from_summaries: [lambda value, rows: (value,), lambda value, rows: ([value],)],
+    plots.plot_regret: [lambda value, rows: ([value], "x.png"), lambda value, rows: (value, "x.png")],
+    plots.plot_curves: [
+        lambda value, rows: ({"a": (rows, rows, rows, value)}, None),
+        lambda value, rows: (value, None),
+    ],
+    plots.plot_switches: [lambda value, rows: ({"a": (rows, rows)}, None), lambda value, rows: (value, None)],
+    plots.plot_held: [lambda value, rows: (rows, rows, None), lambda value, rows: (value, rows, None)],
+    plots.plot_regret_by_epsilon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
+    plots.plot_regret_by_horizon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
     write_report: [lambda value, rows: (value, "x.html")],
 }
 
@@ -61,17 +50,13 @@ PICTURES = {
 def test_nonsense_is_not_drawn(plot, value, rows):
     """Files are never reached: where the data could be drawn, the path is what is wrong."""
     for make in PICTURES[plot]:
-        options = {"title": "a"} if plot is plot_curves else {}
+        options = {"title": "a"} if plot is plots.plot_curves else {}
         assert attempt(lambda make=make, options=options: plot(*make(value, rows), **options)) is REFUSED
 
 
 @examples(15)
 @given(value=values)
 def test_options(value):
-    attempt(lambda: running_sum_noise(value, epsilon=1.0, delta=1e-6))
-    attempt(lambda: running_sum_noise(5, epsilon=value, delta=value))
-    assert attempt(lambda: plot_noise(None, steps=value)) is REFUSED
-    assert attempt(lambda: plot_noise(None, epsilon=value, delta=value)) is REFUSED
-    assert attempt(lambda: plot_held([0, 1], [1, 1], None, rounds=value, restarts=value, names=value)) is REFUSED
+    assert attempt(lambda: plots.plot_held([0, 1], [1, 1], None, rounds=value, restarts=value, names=value)) is REFUSED
     table = attempt(lambda: summary_table(value))
     assert table is REFUSED or not table.rows

@@ -24,7 +24,7 @@ from tacit.algorithms.stochastic.online_to_batch import norms, online_to_batch
 from tacit.auditing import attacks
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.integration import model_law, totality
-from tacit.auditing.norm_noise import plan_noise
+from tacit.auditing.noise_laws import plan_noise
 from tacit.auditing.report import Finding
 from tacit.domains import Ball, oracle_set
 from tacit.errors import PrivacyError

@@ -13,7 +13,7 @@ from planted_bugs.sums import STEPS, column, hedge_plan, replayed
 from planted_bugs.tested import by_test
 from tacit.algorithms.experts import hedge_on_sums as hedge
 from tacit.algorithms.tracking import noisy_mirror_descent as mirror_descent
-from tacit.auditing.norm_noise import CubePlan, cube_noise
+from tacit.auditing.noise_laws import CubePlan, cube_noise
 from tacit.auditing.report import Finding
 from tacit.noise import noisy_vectors
 from tacit.noise.cube import CubeNoise, CubeRadius

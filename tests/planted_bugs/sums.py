@@ -17,6 +17,7 @@ from tacit.algorithms.stochastic import OnlineToBatch
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import ClippedDifferences
 from tacit.auditing import attacks
 from tacit.auditing.instances import instances
+from tacit.auditing.noise_laws import sum_noise
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
@@ -49,9 +50,8 @@ def probed(mechanism: RunningSum) -> Finding:
 
 
 def sampled(mechanism: RunningSum) -> Finding:
-    """Attack a sum by its released values."""
-    generator = Randomness.replayable(1).stream("controls")
-    return attacks.sums_sampled(hedge_plan(mechanism), generator, runs=200_000)
+    """Attack a sum by the law of the noise that it draws."""
+    return sum_noise(hedge_plan(mechanism), Randomness.replayable(1), coordinates=20_000)
 
 
 def moved(mechanism: RunningSum, people: int = 1, separation: int = 1) -> Finding:
@@ -234,11 +234,11 @@ CONTROLS: tuple[Control, ...] = (
     Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: probed(Buffered(STEPS))),
     Control("noise halved (square root)", "sums", _scaled(0.5), lambda: probed(SquareRoot(STEPS))),
     Control("noise halved (Laplace tree)", "sums", _scaled(0.5), lambda: probed(LaplaceTree(STEPS, 3))),
-    Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS)), fast=False),
-    Control("sampler halved (tree)", "sums", _sampler(0.5), lambda: sampled(Tree(STEPS)), fast=False),
+    Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS))),
+    Control("sampler halved (tree)", "sums", _sampler(0.5), lambda: sampled(Tree(STEPS))),
     Control(
         "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
-        lambda: sampled(Buffered(STEPS)), fast=False,
+        lambda: sampled(Buffered(STEPS)),
     ),
     Control(
         "draws of the pool given out again", "sums", swap(running_sum, "next_draws", _given_again),

@@ -65,7 +65,7 @@ def test_page_loads_nothing(text):
 
 def test_pictures_are_inside(text):
     images = re.findall(r"data:image/png;base64,([^\"]+)", text)
-    assert len(images) == 5 + 5 + 3  # two worlds with a grid of experts, one of tracking with a trace
+    assert len(images) == 4 + 4 + 3  # two worlds with a grid of experts, one of tracking with a trace
     assert all(base64.b64decode(image, validate=True)[:8] == b"\x89PNG\r\n\x1a\n" for image in images)
     assert text.count("<figcaption>") == len(images)
 

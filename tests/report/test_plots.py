@@ -3,23 +3,16 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from tacit.algorithms.experts import HedgeOnSums, ScheduledExperts
 from tacit.errors import InvalidInput, MissingExtra
-from tacit.planning.planner import CATALOGUE
-from tacit.problems import Experts
 from tacit.report import plots
 from tacit.report.plots import (
     NOT_PRIVATE,
-    Crossover,
-    plot_crossover,
     plot_curves,
     plot_held,
-    plot_noise,
     plot_regret,
     plot_regret_by_epsilon,
     plot_regret_by_horizon,
     plot_switches,
-    running_sum_noise,
     shared_contract,
     split_floor,
 )
@@ -79,43 +72,6 @@ def test_nothing_private_is_refused(summaries):
     for plot in (plot_regret_by_epsilon, plot_regret_by_horizon):
         with pytest.raises(InvalidInput, match="epsilon below 1000"):
             plot(floor, BytesIO())
-    with pytest.raises(InvalidInput, match="at least one private cell"):
-        Crossover.from_summaries(floor)
-
-
-def test_crossover_from_plans_and_from_a_sweep_agree(summaries, monkeypatch):
-    monkeypatch.setitem(CATALOGUE, Experts, (ScheduledExperts, HedgeOnSums))
-    stored = Crossover.from_summaries(gap(summaries))
-    planned = Crossover.of(lambda rounds: Experts(n=4, horizon=rounds), [64, 256], [1.0, 8.0], 1e-6)
-    assert stored.winners == planned.winners
-    assert stored.bounds == planned.bounds
-    assert stored.horizons == [64, 256]
-    assert stored.epsilons == [1.0, 8.0]
-
-
-def test_crossover_map_has_a_hatch_for_each_winner(drawn):
-    winners = {(10, 1.0): "A", (10, 2.0): "B", (100, 1.0): "", (100, 2.0): "C"}
-    plot_crossover(Crossover(winners, dict.fromkeys(winners, 0.25), "the contract"), BytesIO())
-    [(figure, caption)] = drawn
-    fields = [(patch.get_hatch(), patch.get_facecolor()) for patch in figure.axes[0].patches]
-    assert len(set(fields)) == 4
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["A", "B", "C", "none says anything"]
-    assert caption.startswith("the contract")
-
-
-def test_noise_has_the_known_size():
-    """Known standard deviations at epsilon = 1, delta = 1e-6: mean and largest over the steps."""
-    values = running_sum_noise(1000, epsilon=1.0, delta=1e-6)
-    assert values["Tree"].mean() == pytest.approx(29.3, abs=0.1)
-    assert values["Tree"].max() == pytest.approx(40.1, abs=0.1)
-    assert values["Buffered"].mean() == pytest.approx(13.1, rel=0.02)
-    assert values["Buffered"].max() == pytest.approx(13.8, rel=0.02)
-    assert list(running_sum_noise(10, epsilon=1.0, delta=0.0)) == ["LaplaceTree"]
-
-
-def test_noise_picture(tmp_path):
-    assert plot_noise(tmp_path / "noise.png", steps=50).read_bytes()[:4] == b"\x89PNG"
 
 
 def test_held_marks_restarts_and_shows_only_used_experts(drawn):

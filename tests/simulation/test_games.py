@@ -6,7 +6,7 @@ import pytest
 import tacit
 from tacit.environments import environment as protocols
 from tacit.environments.named import NAMED, named_environment
-from tacit.environments.tracking import FingerprintPhases, HiddenExperts, PenaliseHeld
+from tacit.environments.tracking import FingerprintPhases, PenaliseHeld
 from tacit.errors import InvalidInput
 from tacit.simulation.games import GAMES, game_for
 from tacit.simulation.loop import simulate_run
@@ -70,7 +70,6 @@ ENVIRONMENTS = {
         tacit.environments.Replay([[0.0, 1.0]]),
         tacit.environments.ShiftingBernoulli(2, 9, (4,)),
         tacit.environments.DriftingLosses(2, 9),
-        HiddenExperts(4, 9, 1, 1.0),
     ],
     protocols.ExpertAdversary: [PenaliseHeld(2, 9), FingerprintPhases(30, 9, 1)],
     protocols.ConvexStream: [

@@ -397,3 +397,10 @@ def test_one_file_made_from_the_folder_is_read(tmp_path):
     assert Sweep.read(Path(tmp_path / "r")).commands == ["x"]
     assert repr(made) == f"Sweep(4 runs of 1 cells, path={str(tmp_path / 'r')!r})"
     assert made.versions == [tacit.__version__]
+
+
+def test_frames_have_a_row_for_each_cell():
+    result = tacit.sweep(tacit.Experts(n=3, horizon=40), [(1.0, 1e-6), (2.0, 1e-6)], "gap", runs=2, progress=False)
+    frame = result.to_frame()
+    assert frame["mean_regret"].tolist() == [summary.mean for summary in result.summaries()]
+    assert frame["epsilon"].tolist() == [1.0, 2.0]

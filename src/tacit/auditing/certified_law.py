@@ -24,7 +24,7 @@ from scipy.special import chdtri
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
-from tacit.auditing.script import ExactCurve, Law, ScriptedRandomness, Walk, plain, symbols, transcript_law
+from tacit.auditing.script import ExactCurve, Law, ScriptedRandomness, Walk, law_of, plain, symbols, transcript_law
 from tacit.auditing.statistics import FAILURE
 from tacit.auditing.tapes import Tape
 from tacit.noise.randomness import Randomness
@@ -152,27 +152,25 @@ def above_threshold(
     return Finding(
         "threshold", f"{queries} queries of width {width}", "largest privacy loss", certified, worst,
         worst > certified * (1 + _SLACK), detail="answers tell these queries apart too well",
-        epsilon=(certified, worst), stream=tuple(seen[0]), neighbour=tuple(seen[1]),
+        stream=tuple(seen[0]), neighbour=tuple(seen[1]),
     )  # fmt: skip
 
 
 def _answers(queries: list[int], settings: dict[str, Any]) -> Law:
     """The law of the answers until the instance is spent, or the queries are."""
-    law: Law = {}
-    waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
+
+    def answered(walk: Walk) -> tuple[bool, ...]:
+        uniforms = Uniforms.from_streams(ScriptedRandomness(walk), "alarm")
+        instance = AboveThreshold(0, uniforms=uniforms, **settings)
+        answers = []
+        for query in queries:
+            answers.append(instance.test(query))
+            if instance.spent:
+                break
+        return tuple(answers)
+
     with symbols():
-        while waiting:
-            walk = Walk(*waiting.pop())
-            uniforms = Uniforms.from_streams(ScriptedRandomness(walk), "alarm")
-            instance = AboveThreshold(0, uniforms=uniforms, **settings)
-            answers = []
-            for query in queries:
-                answers.append(instance.test(query))
-                if instance.spent:
-                    break
-            law[tuple(answers)] = law.get(tuple(answers), 0.0) + walk.probability
-            waiting += walk.branches
-    return law
+        return law_of(answered)
 
 
 @runtime_checkable

@@ -1,25 +1,20 @@
 """Attacks on learners that draw from densities in several dimensions: CTRL, and L2P on regularised weights.
 
-The density of a draw and the probability of a coin are known (claimed_ctrl.py, claimed_l2p.py), so transcripts of the
+The density of a draw and the probability of a coin are known (claimed_laws.py), so transcripts of the
 shipped learner give sharp answers:
 
 - `law`: do draws and coins have the law that the certificate assumes? Draws become standard normal vectors, coins are
   bet on; the tests are exact for finite samples. This sees a wrong sampler, a wrong clock and a wrong objective.
-- `scored`: how well do real runs on two neighbours differ? The exact log likelihood ratio of each transcript is the
-  score. "sampled": its threshold is fixed beforehand and Clopper-Pearson bounds the rates, valid whatever the learner
-  does. "losses": the mean of the losses themselves, far sharper, given the law.
 - `release`: is the noise there that covers inexact minimisation, and is the minimiser as close as was certified?
 
 What they cannot see, at the default budget and with probability near one: noise that is wrong by less than about 8
 (CTRL) or 5 (L2P) per cent, a law of coordinates that is nearer than about 0.05 (0.03) to the claimed one, a clock that
 moves keep probabilities by less than about 0.05 (`keep_probabilities` reads the probabilities themselves, exactly);
-errors that need a longer stream or more dimensions than the instance has, or that are rarer than that; neighbours worse
-than the pair that is tried; and whatever the claim shares with the learner: losses, barriers and parameters.
+errors that need a longer stream or more dimensions than the instance has, or that are rarer than that; and whatever the
+claim shares with the learner: losses, barriers and parameters.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -28,13 +23,10 @@ from tacit.auditing.attacks import neighbours, random_stream
 from tacit.auditing.claimed_laws import PerturbedMinimiser, Reading, claim_of, read, surprises, transcript
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
-from tacit.auditing.statistics import FAILURE, lower_rate, normal_surprises, upper_rate, worst_surprise
-from tacit.auditing.tapes import loss_lower_bound
+from tacit.auditing.statistics import FAILURE, normal_surprises, worst_surprise
 from tacit.noise.randomness import Randomness
 from tacit.validation import FloatArray
 
-# Where deltas are compared: the privacy loss that a transcript must exceed.
-EPSILON = 0.0
 # Rounds that are played of a longer horizon, where barriers weigh less and losses bend more.
 ROUNDS = 8
 
@@ -62,52 +54,6 @@ def law(instance: Instance, source: Randomness, *, draws: int) -> Finding:
         float("inf") if total == -np.inf else worst.value, broken, FAILURE + error,
         f"{worst.name}: {len(reading.draws)} draws and {len(reading.tosses)} coins of {run} runs do not have the "
         "claimed law", stream=tuple(stream), check=True,
-    )  # fmt: skip
-
-
-def scored(instance: Instance, source: Randomness, *, runs: int) -> list[Finding]:
-    """Transcripts on two neighbours, judged by their rates (`sampled`) and by their exact losses (`losses`)."""
-    plan = instance.plan
-    pair = neighbours(instance, source.stream("neighbours"), 0)
-    claims = [claim_of(plan, feedback) for feedback in pair]
-    ratios: list[FloatArray] = []
-    for side, feedback in enumerate(pair):
-        seen = []
-        for run in range(runs):
-            found = transcript(plan, feedback, source.child(f"{side} {run}"))
-            here, there = (read(claim, found) for claim in claims)
-            # A transcript that both claims call impossible is the law's business, not a privacy loss.
-            seen.append(0.0 if here == there else here - there)
-        ratios.append(np.array(seen))
-    return [_rates(instance, pair, ratios), _exact_losses(instance, pair, [ratios[0], -ratios[1]])]
-
-
-def _rates(instance: Instance, pair: tuple[list[Any], list[Any]], ratios: list[FloatArray]) -> Finding:
-    guarantee = instance.plan.guarantee
-    runs, share = len(ratios[0]), FAILURE / 2
-    # The best test of the first stream against the second, by Neyman and Pearson: no threshold is left to choose.
-    hits, alarms = (int(np.sum(side > EPSILON)) for side in ratios)
-    measured = max(0.0, lower_rate(hits, runs, share) - np.exp(EPSILON) * upper_rate(alarms, runs, share))
-    certified = guarantee.delta(EPSILON)
-    return Finding(
-        "sampled", instance.label, f"delta at epsilon={EPSILON:g}", certified, measured, measured > certified, FAILURE,
-        f"likelihood-ratio test on {2 * runs} runs", stream=tuple(pair[0]), neighbour=tuple(pair[1]),
-    )  # fmt: skip
-
-
-def _exact_losses(instance: Instance, pair: tuple[list[Any], list[Any]], losses: list[FloatArray]) -> Finding:
-    guarantee = instance.plan.guarantee
-    grid = np.linspace(0.0, max(0.1, min(guarantee.epsilon(1e-3), 20.0)), 25)
-    half = FAILURE / 2
-    measured = max(loss_lower_bound(side, EPSILON, half) for side in losses)
-    certified = guarantee.delta(EPSILON)
-    # The picture shows means; the verdict rests on the bound at EPSILON alone.
-    means = [max(float(np.mean(-np.expm1(np.minimum(e - side, 0.0)))) for side in losses) for e in grid]
-    return Finding(
-        "losses", instance.label, f"delta at epsilon={EPSILON:g}", certified, measured, measured > certified, FAILURE,
-        f"exact losses of {2 * len(losses[0])} transcripts, given the claimed law",
-        stream=tuple(pair[0]), neighbour=tuple(pair[1]),
-        curves=(tuple(grid.tolist()), tuple(guarantee.delta(e) for e in grid.tolist()), tuple(means)),
     )  # fmt: skip
 
 

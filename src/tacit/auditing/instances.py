@@ -73,12 +73,10 @@ class Search:
         *,
         laws: int,
         law: Callable[[Plan, list[Any]], Law] = transcript_law,
-        progress: Callable[[int], None] | None = None,
     ) -> None:
         self._plan, self._alphabet, self._generator = plan, alphabet, generator
         self._left = laws
         self._law = law
-        self._progress = progress
         self._known: dict[Indices, FloatArray] = {}
         self._place: dict[Any, int] = {}
         self._rounds = int(plan.horizon or 1)
@@ -135,8 +133,6 @@ class Search:
             vector[[self._place[key] for key in law]] = list(law.values())
             self._known[stream] = vector
             self._left -= 1
-            if self._progress is not None:
-                self._progress(1)
         return self._known[stream]
 
     def _start(self, attempt: int) -> tuple[Indices, Indices]:

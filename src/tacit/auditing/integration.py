@@ -49,7 +49,17 @@ from tacit.auditing.attacks import random_stream
 from tacit.auditing.claimed_laws import Reading, claim_of, read, recorded_minima, stepwise
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
-from tacit.auditing.script import Feedback, Law, Script, ScriptedRandomness, Stream, Walk, swapped, transcript_law
+from tacit.auditing.script import (
+    Feedback,
+    Law,
+    Script,
+    ScriptedRandomness,
+    Stream,
+    Walk,
+    law_of,
+    swapped,
+    transcript_law,
+)
 from tacit.errors import TacitError
 from tacit.losses.loss import RowLoss
 from tacit.noise.discrete_gaussian import DiscreteGaussian
@@ -261,20 +271,17 @@ class UnitRandomness(ScriptedRandomness):
 def model_law(plan: Plan, feedback: Feedback) -> Law:
     """The law of the released model on the nodes of the quadrature."""
     assert isinstance(plan, ObjectivePerturbation)
-    law: Law = {}
-    waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
-    while waiting:
-        walk = Walk(*waiting.pop())
+
+    def released(walk: Walk) -> tuple[float]:
         with _integrated(plan, walk):
             learner = plan.start(UnitRandomness(walk))
             assert isinstance(learner, ObjectivePerturbationLearner)
             for row in feedback:
                 learner.play()
                 learner.observe(row)
-            key = (round(float(learner.release()[0]), 12),)
-        law[key] = law.get(key, 0.0) + walk.probability
-        waiting += walk.branches
-    return law
+            return (round(float(learner.release()[0]), 12),)
+
+    return law_of(released)
 
 
 @contextmanager

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from tacit.accounting.rounding import rounded_up
 from tacit.markup import card
 from tacit.runtime.plan import Plan
-from tacit.validation import require
 
 CLEAN = "no violation found"
 VIOLATION = "VIOLATION"
@@ -30,11 +28,8 @@ class Finding:
         violation: whether the promise was broken.
         failure: the probability that a violation is a false alarm (0 for exact methods).
         detail: what exactly was compared.
-        epsilon: the certified epsilon and its lower bound at `delta`, for this instance.
-        delta: the delta of `epsilon`.
         stream: the worst stream found.
         neighbour: its neighbour.
-        curves: (epsilons, certified deltas, measured deltas), if the method has whole curves.
         check: whether this asks if the algorithm is the certified one, and not how much it leaks.
     """
 
@@ -46,11 +41,8 @@ class Finding:
     violation: bool
     failure: float = 0.0
     detail: str = ""
-    epsilon: tuple[float, float] | None = None
-    delta: float = 0.0
     stream: tuple[Any, ...] = ()
     neighbour: tuple[Any, ...] = ()
-    curves: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]] | None = field(default=None, repr=False)
     check: bool = False
 
     @property
@@ -192,33 +184,6 @@ class AuditReport:
             "seed": self.seed,
             "findings": [finding.to_dict() for finding in self.findings],
         }
-
-    def plot(self, path: str | Path) -> Path:
-        """A picture of the certified and the measured curve, one panel for each method that has curves."""
-        require("matplotlib", "plots")
-        from matplotlib.figure import Figure
-
-        shown = [finding for finding in self.findings if finding.curves is not None]
-        figure = Figure(figsize=(7.2, 3.4 * max(1, len(shown))), dpi=130)
-        for index, finding in enumerate(shown):
-            axes = figure.add_subplot(len(shown), 1, index + 1)
-            epsilons, certified, measured = finding.curves or ((), (), ())
-            axes.plot(epsilons, certified, "--", color="0.0", label="certified (at most)")
-            axes.plot(epsilons, measured, "-", color="0.45", label="measured on the worst neighbours found")
-            axes.set_yscale("log")
-            axes.set_ylim(bottom=max(1e-9, 0.5 * min([d for d in measured if d > 0], default=1e-9)), top=1.5)
-            axes.set_xlabel("epsilon")
-            axes.set_ylabel("delta")
-            axes.set_title(f"{self.plan.algorithm}, {finding.method}: {finding.instance}", fontsize=9)
-            axes.legend(frameon=False, fontsize=8)
-            axes.spines[["top", "right"]].set_visible(False)
-        if not shown:
-            figure.text(0.05, 0.5, f"{self.plan.algorithm}: no method with whole curves applies", fontsize=9)
-        figure.text(0.99, 0.005, f"{self.verdict}; seed {self.seed}", fontsize=7, ha="right", color="0.3")
-        figure.tight_layout()
-        target = Path(path)
-        figure.savefig(target)
-        return target
 
 
 def _listed(row: Any) -> Any:

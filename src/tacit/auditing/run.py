@@ -8,30 +8,32 @@ bugs that the same attacks must find.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
 
-from tacit.auditing import arms, attacks, certified_law
-from tacit.auditing import certified_law as above_threshold
+from tacit.auditing import arms, attacks, certified_law, draws, integration, noise_laws
+from tacit.auditing.claimed_laws import stacked
 from tacit.auditing.instances import Instance
+from tacit.auditing.moved_sums import moved_sums
 from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
 from tacit.auditing.script import ExactCurve, Feedback, Law, NotEnumerable, transcript_law
 from tacit.auditing.tapes import LatticePlan, epochs
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.runtime.plan import Plan
-from tacit.runtime.small_instances import Attack, SmallInstance
+from tacit.runtime.small_instances import Attack
 from tacit.validation import check_integer, check_number
 
 __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit", "transcript_law"]
 
 MOST_BUDGET = 1_000.0  # days
-# At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of a one-run audit.
+# At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of the longest instance.
 LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
 ARM_LAWS = 40
-# Laws of an integrated search, runs of a sum, coordinates of norm noise, runs whose coins are read, scored runs.
-INTEGRATED_LAWS, SUM_RUNS, NORM_COORDINATES, COIN_RUNS, SCORED_RUNS = 8, 200_000, 40_000, 30, 600
+# Laws of an integrated search, coordinates of noise, runs whose coins are read.
+INTEGRATED_LAWS, NOISE_COORDINATES, COIN_RUNS = 8, 40_000, 30
 # Noises at which a minimiser is compared with the true one.
 NOISES = 400
 # Relative error of the integrated law of a released model.
@@ -63,193 +65,152 @@ def audit(
     check_integer("audit", "seed", seed, at_least=0)
     if chosen.guarantee.epsilon() == inf:
         raise InvalidInput(f"{chosen.algorithm} promises no privacy: there is nothing to attack.")
-    attack = _Attacks(seed, budget, progress or (lambda text: None))
-    for small in chosen.small_instances(attack.count(ROUNDS)):
-        attack.run(small)
-    return AuditReport(chosen, tuple(attack.findings), seed)
+    effort = Effort(seed, budget, Randomness.replayable(seed).child("audit"))
+    for small in chosen.small_instances(effort.count(ROUNDS)):
+        if small.attack not in ATTACKS:
+            known = ", ".join(map(repr, ATTACKS))
+            raise InvalidInput(
+                f"The small instances of {small.plan.algorithm} must name attacks among {known}. "
+                f"Got {small.attack!r} instead."
+            )
+        if progress is not None:
+            progress(f"{small.attack}, {small.label}")
+        effort.findings.extend(ATTACKS[small.attack](Instance.of(small), effort))
+    return AuditReport(chosen, tuple(effort.findings), seed)
 
 
-class _Attacks:
-    """One audit: its randomness, its budget, what it found."""
+@dataclass(frozen=True)
+class Effort:
+    """How much an audit may do, from which randomness, and what it found so far."""
 
-    def __init__(self, seed: int, budget: float, say: Callable[[str], None]) -> None:
-        self.seed, self.budget, self.say = seed, budget, say
-        self.findings: list[Finding] = []
-        self._source = Randomness.replayable(seed).child("audit")
-        self._kinds: dict[Attack, Callable[[Instance], None]] = {
-            "enumeration": self._enumeration,
-            "exponential weights": self._exponential_weights,
-            "restarts": self._restarts,
-            "replayed choices": self._replayed_choices,
-            "canaries": self._canaries,
-            "epochs": self._epochs,
-            "enumerated arms": self._enumerated_arms,
-            "frequencies of arms": self._frequencies_of_arms,
-            "unbiased release": self._unbiased_release,
-            "running sum": self._running_sum,
-            "replayed noise": self._replayed_noise,
-            "norm noise": self._norm_noise,
-            "cube noise": self._cube_noise,
-            "moved sums": self._moved_sums,
-            "integrated interval": self._integrated_interval,
-            "integrated model": self._integrated_model,
-            "draws": self._draws,
-            "keep probabilities": self._keep_probabilities,
-            "minimisers": self._minimisers,
-            "many noises": self._many_noises,
-            "likelihood ratios": self._likelihood_ratios,
-        }
+    seed: int
+    budget: float
+    source: Randomness
+    findings: list[Finding] = field(default_factory=list)
 
     def count(self, number: int, least: int = 2) -> int:
         """A number at budget 1 as the budget has it."""
         return max(least, round(number * self.budget))
 
-    def run(self, small: SmallInstance) -> None:
-        """The attack that the plan names for this instance."""
-        if small.attack not in self._kinds:
-            known = ", ".join(map(repr, self._kinds))
-            raise InvalidInput(
-                f"The small instances of {small.plan.algorithm} must name attacks among {known}. "
-                f"Got {small.attack!r} instead."
-            )
-        self._kinds[small.attack](Instance.of(small))
+    def stream(self, name: str) -> np.random.Generator:
+        """The randomness of one attack."""
+        return self.source.stream(name)
 
-    def _enumeration(self, instance: Instance) -> None:
-        """Count the outcomes; the worst neighbours of the first instance are run for real."""
-        self.say(f"exact enumeration, {instance.label}")
-        first = not any(finding.method == "exact" for finding in self.findings)
-        try:
-            worst = attacks.exact(instance, self._stream(instance.label), laws=self.count(LAWS))
-        except NotEnumerable as error:
-            raise InvalidInput(f"The outcomes of {instance.plan.algorithm} cannot be counted: {error}") from None
-        self.findings.append(worst)
-        if first:
-            self.say("real runs on the worst neighbours")
-            runs = self.count(RUNS)
-            pair = (worst.stream, worst.neighbour)
-            self.findings.append(attacks.likelihood(instance, pair, self.seed, runs=runs))
-            self.findings.append(certified_law.frequencies(instance, worst.stream, self.seed, runs=runs))
 
-    def _exponential_weights(self, instance: Instance) -> None:
-        stream = attacks.random_stream(instance, self._stream("weights"))
-        self.findings.append(certified_law.marginals(instance, stream))
+def _enumeration(instance: Instance, effort: Effort) -> list[Finding]:
+    """Count the outcomes; the worst stream of the first instance is run for real."""
+    first = not any(finding.method == "exact" for finding in effort.findings)
+    try:
+        worst = attacks.exact(instance, effort.stream(instance.label), laws=effort.count(LAWS))
+    except NotEnumerable as error:
+        raise InvalidInput(f"The outcomes of {instance.plan.algorithm} cannot be counted: {error}") from None
+    runs = effort.count(RUNS)
+    return [worst, *([certified_law.frequencies(instance, worst.stream, effort.seed, runs=runs)] if first else [])]
 
-    def _restarts(self, instance: Instance) -> None:
-        self.say("above-threshold and restarts")
-        self.findings.append(above_threshold.above_threshold())
-        runs = self.count(TRANSCRIPTS)
-        self.findings.append(above_threshold.isolation(instance, self._stream("isolation"), runs=runs))
 
-    def _replayed_choices(self, instance: Instance) -> None:
-        self.say("record and replay of longer runs")
-        transcripts = self.count(TRANSCRIPTS)
-        self.findings.append(attacks.replayed_choices(instance, self._stream("replay"), transcripts=transcripts))
+def _exponential_weights(instance: Instance, effort: Effort) -> list[Finding]:
+    return [certified_law.marginals(instance, attacks.random_stream(instance, effort.stream("weights")))]
 
-    def _canaries(self, instance: Instance) -> None:
-        self.say("one run, a canary in every round")
-        self.findings.append(attacks.one_run(instance.plan, self.seed, rounds=instance.plan.rounds))
 
-    def _epochs(self, instance: Instance) -> None:
-        self.say("disjoint epochs")
-        self.findings.append(epochs(instance.plan, self._stream("epochs")))
+def _restarts(instance: Instance, effort: Effort) -> list[Finding]:
+    runs = effort.count(TRANSCRIPTS)
+    return [
+        certified_law.above_threshold(),
+        certified_law.isolation(instance, effort.stream("isolation"), runs=runs),
+    ]
 
-    def _enumerated_arms(self, instance: Instance) -> None:
-        self.say(f"exact enumeration, {instance.label}")
-        laws, stream = self.count(ARM_LAWS), self._stream(instance.label)
-        self.findings.append(attacks.exact(instance, stream, laws=laws, law=arms.arms_law))
 
-    def _frequencies_of_arms(self, instance: Instance) -> None:
-        self.say("real runs")
-        stream = attacks.random_stream(instance, self._stream("arms"))
-        self.findings.append(arms.frequencies_of_arms(instance, stream, self.seed, runs=self.count(RUNS)))
+def _epochs(instance: Instance, effort: Effort) -> list[Finding]:
+    return [epochs(instance.plan, effort.stream("epochs"))]
 
-    def _unbiased_release(self, instance: Instance) -> None:
-        self.findings.append(arms.unbiased(instance.plan))
 
-    def _running_sum(self, instance: Instance) -> None:
-        self.say("probing the running sum")
-        self.findings.append(attacks.sums(instance.plan))
-        if isinstance(instance.plan, LatticePlan) and instance.plan.grid.units:
-            self.findings.append(attacks.lattice(instance.plan, self._stream("lattice"), pairs=self.count(PAIRS, 4)))
-        self.say("sampling the running sum")
-        runs = self.count(SUM_RUNS, 20_000)
-        self.findings.append(attacks.sums_sampled(instance.plan, self._stream("sums"), runs=runs))
+def _enumerated_arms(instance: Instance, effort: Effort) -> list[Finding]:
+    laws, stream = effort.count(ARM_LAWS), effort.stream(instance.label)
+    return [attacks.exact(instance, stream, laws=laws, law=arms.arms_law)]
 
-    def _replayed_noise(self, instance: Instance) -> None:
-        self.say("record and replay")
-        self.findings.append(attacks.replayed(instance, self._stream("replay"), pairs=self.count(PAIRS, 12)))
 
-    def _norm_noise(self, instance: Instance) -> None:
-        from tacit.auditing.norm_noise import plan_noise
+def _frequencies_of_arms(instance: Instance, effort: Effort) -> list[Finding]:
+    stream = attacks.random_stream(instance, effort.stream("arms"))
+    return [arms.frequencies_of_arms(instance, stream, effort.seed, runs=effort.count(RUNS))]
 
-        self.say("noise with the density of a norm")
-        count = self.count(NORM_COORDINATES, 4_000)
-        self.findings.append(plan_noise(instance.plan, self._source.child("norm noise"), coordinates=count))
 
-    def _cube_noise(self, instance: Instance) -> None:
-        from tacit.auditing.norm_noise import cube_noise
+def _unbiased_release(instance: Instance, effort: Effort) -> list[Finding]:
+    return [arms.unbiased(instance.plan)]
 
-        self.say("noise shaped for the cube")
-        count = self.count(NORM_COORDINATES, 4_000)
-        self.findings.append(cube_noise(instance.plan, self._source.child("cube noise"), coordinates=count))
 
-    def _moved_sums(self, instance: Instance) -> None:
-        from tacit.auditing.moved_sums import moved_sums
+def _running_sum(instance: Instance, effort: Effort) -> list[Finding]:
+    """Probe the sum, move the draws of its lattice if it has one, and test the law of its noise."""
+    found = [attacks.sums(instance.plan)]
+    if isinstance(instance.plan, LatticePlan) and instance.plan.grid.units:
+        found.append(attacks.lattice(instance.plan, effort.stream("lattice"), pairs=effort.count(PAIRS, 4)))
+    return [*found, *_noise("sums", noise_laws.sum_noise)(instance, effort)]
 
-        self.say(f"exact shifts, {instance.label}")
-        self.findings.append(moved_sums(instance, self._stream(instance.label), pairs=self.count(PAIRS, 2)))
 
-    def _integrated_interval(self, instance: Instance) -> None:
-        from tacit.auditing.integration import QUADRATURE_SLACK, interval_law
+def _replayed_noise(instance: Instance, effort: Effort) -> list[Finding]:
+    return [attacks.replayed(instance, effort.stream("replay"), pairs=effort.count(PAIRS, 12))]
 
-        self._integrated(instance, interval_law, QUADRATURE_SLACK)
 
-    def _integrated_model(self, instance: Instance) -> None:
-        from tacit.auditing.integration import model_law
+def _noise(name: str, law: Callable[..., Finding]) -> Callable[[Instance, Effort], list[Finding]]:
+    """Test noise against its law."""
 
-        self._integrated(instance, model_law, MODEL_SLACK)
+    def attack(instance: Instance, effort: Effort) -> list[Finding]:
+        count = effort.count(NOISE_COORDINATES, 4_000)
+        return [law(instance.plan, effort.source.child(name), coordinates=count)]
 
-    def _integrated(self, instance: Instance, law: Callable[[Plan, Feedback], Law], slack: float) -> None:
-        self.say("numerical integration in one dimension")
-        laws, stream = self.count(INTEGRATED_LAWS, 3), self._stream("integrate")
-        self.findings.append(attacks.exact(instance, stream, laws=laws, law=law, method="integrated", slack=slack))
+    return attack
 
-    def _draws(self, instance: Instance) -> None:
-        from tacit.auditing import draws
 
-        count = self.count(instance.effort, 30)
-        self.say(f"law of {count} draws, {instance.label}")
-        self.findings.append(draws.law(instance, self._source.child(instance.label), draws=count))
+def _moved_sums(instance: Instance, effort: Effort) -> list[Finding]:
+    return [moved_sums(instance, effort.stream(instance.label), pairs=effort.count(PAIRS, 2))]
 
-    def _keep_probabilities(self, instance: Instance) -> None:
-        from tacit.auditing import integration as keep_probabilities
 
-        self.say("coins read off the learner")
-        runs = self.count(COIN_RUNS, 4)
-        self.findings.append(keep_probabilities.coins(instance, self._source.child("coins"), runs=runs))
+def _integrated(law: Callable[[Plan, Feedback], Law], slack: float) -> Callable[[Instance, Effort], list[Finding]]:
+    """Integrate a law in one dimension."""
 
-    def _minimisers(self, instance: Instance) -> None:
-        from tacit.auditing import draws
+    def attack(instance: Instance, effort: Effort) -> list[Finding]:
+        laws, stream = effort.count(INTEGRATED_LAWS, 3), effort.stream("integrate")
+        return [attacks.exact(instance, stream, laws=laws, law=law, method="integrated", slack=slack)]
 
-        self.say("release noise and minimisers")
-        count = self.count(TRANSCRIPTS, 100)
-        self.findings.append(draws.release(instance, self._source.child("release"), draws=count))
+    return attack
 
-    def _many_noises(self, instance: Instance) -> None:
-        from tacit.auditing.claimed_laws import stacked
-        from tacit.auditing.integration import totality
 
-        self.say("minimisers at many noises")
-        stream = instance.alphabet.stream([0, len(instance.alphabet.symbols) - 1, 1])
-        noises = np.linspace(-8.0, 8.0, self.count(NOISES, 17)).tolist()
-        self.findings.append(totality(instance.plan, stacked(stream), noises))
+def _draws(instance: Instance, effort: Effort) -> list[Finding]:
+    count = effort.count(instance.effort, 30)
+    return [draws.law(instance, effort.source.child(instance.label), draws=count)]
 
-    def _likelihood_ratios(self, instance: Instance) -> None:
-        from tacit.auditing import draws
 
-        runs = self.count(SCORED_RUNS, 50)
-        self.say(f"likelihood ratios of {2 * runs} real runs")
-        self.findings += draws.scored(instance, self._source.child("scored"), runs=runs)
+def _keep_probabilities(instance: Instance, effort: Effort) -> list[Finding]:
+    return [integration.coins(instance, effort.source.child("coins"), runs=effort.count(COIN_RUNS, 4))]
 
-    def _stream(self, name: str) -> np.random.Generator:
-        return self._source.stream(name)
+
+def _minimisers(instance: Instance, effort: Effort) -> list[Finding]:
+    return [draws.release(instance, effort.source.child("release"), draws=effort.count(TRANSCRIPTS, 100))]
+
+
+def _many_noises(instance: Instance, effort: Effort) -> list[Finding]:
+    stream = instance.alphabet.stream([0, len(instance.alphabet.symbols) - 1, 1])
+    noises = np.linspace(-8.0, 8.0, effort.count(NOISES, 17)).tolist()
+    return [integration.totality(instance.plan, stacked(stream), noises)]
+
+
+ATTACKS: dict[Attack, Callable[[Instance, Effort], list[Finding]]] = {
+    "enumeration": _enumeration,
+    "exponential weights": _exponential_weights,
+    "restarts": _restarts,
+    "epochs": _epochs,
+    "enumerated arms": _enumerated_arms,
+    "frequencies of arms": _frequencies_of_arms,
+    "unbiased release": _unbiased_release,
+    "running sum": _running_sum,
+    "replayed noise": _replayed_noise,
+    "norm noise": _noise("norm noise", noise_laws.plan_noise),
+    "cube noise": _noise("cube noise", noise_laws.cube_noise),
+    "moved sums": _moved_sums,
+    "integrated interval": _integrated(integration.interval_law, integration.QUADRATURE_SLACK),
+    "integrated model": _integrated(integration.model_law, MODEL_SLACK),
+    "draws": _draws,
+    "keep probabilities": _keep_probabilities,
+    "minimisers": _minimisers,
+    "many noises": _many_noises,
+}
+"""What each kind of attack does."""

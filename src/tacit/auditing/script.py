@@ -542,16 +542,21 @@ def transcript_law(plan: Plan, feedback: Feedback) -> Law:
 
 
 def walked_law(plan: Plan, feedback: Feedback, run: Callable[[Plan, Feedback, Script], tuple[Any, ...]]) -> Law:
-    """The law of what `run` says of a learner of `plan` on this feedback: it is called for each outcome of a script."""
+    """The law of what `run` says of a learner of `plan` on this feedback."""
+    return law_of(lambda walk: run(plan, feedback, walk))
+
+
+def law_of(run: Callable[[Walk], tuple[Any, ...]]) -> Law:
+    """The law of what `run` returns: it is called for each outcome of a script."""
     law: Law = {}
     waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
     while waiting:
         walk = Walk(*waiting.pop())
-        key = run(plan, feedback, walk)
+        key = run(walk)
         law[key] = law.get(key, 0.0) + walk.probability
         waiting += walk.branches
         if len(law) > MOST_TRANSCRIPTS:
-            raise NotEnumerable(f"{plan.algorithm} has more than {MOST_TRANSCRIPTS} transcripts here.")
+            raise NotEnumerable(f"There are more than {MOST_TRANSCRIPTS} transcripts here.")
     return law
 
 

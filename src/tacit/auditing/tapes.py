@@ -2,11 +2,8 @@
 
 Learners are built from mechanisms and post-processing. With the mechanisms' outputs frozen, everything else must be
 identical on the neighbour: the same actions, the same calls in the same order. If not, data reached a decision without
-passing a mechanism. And each mechanism's inputs may differ between the two runs by no more than was paid for:
-
-- running sums and noisy vectors: the shift of the inputs over the noise gives the exact mu or epsilon of the run;
-- coins and selections: the probabilities of the frozen outcomes on both streams give the exact privacy loss of the
-  transcript, whose distribution bounds delta(epsilon) from below (`loss_lower_bound`).
+passing a mechanism. And each mechanism's inputs may differ between the two runs by no more than was paid for: the
+shift of the inputs of running sums and noisy vectors over their noise gives the exact mu or epsilon of the run.
 
 The recorder is explicit: it swaps `Accumulator.add` and `NoisyVectors.release` inside its own context, and the streams
 are handed to the learner.
@@ -42,7 +39,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
-from math import inf, log, sqrt
+from math import inf, sqrt
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -58,6 +55,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import Accumulator, LossRecords, Records, SummedRecords
 from tacit.noise.running_sums.running_sum import Grid, NoiseKind, RunningSum
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
+from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
 
@@ -336,13 +334,11 @@ class Replay:
         identical: whether everything outside the mechanisms agreed.
         reason: what did not, if anything.
         loss: exact mu (Gaussian) or epsilon (pure noise) of the mechanisms' inputs, all together.
-        log_ratio: the log ratio of the probabilities of all frozen outcomes.
     """
 
     identical: bool
     reason: str
     loss: float
-    log_ratio: float
 
 
 @runtime_checkable
@@ -354,55 +350,33 @@ class NormPlan(Protocol):
         """The norm; gradients and noise are measured in its dual."""
 
 
+def replayed(
+    streams: Sequence[Feedback], generator: np.random.Generator, run: Callable[[Tape, Feedback], None]
+) -> tuple[Tape, Tape]:
+    """The tapes of a run on one stream, and of its replay on another."""
+    first = Tape(generator)
+    second = Tape(generator, before=first)
+    for tape, feedback in zip((first, second), streams, strict=True):
+        run(tape, feedback)
+    return first, second
+
+
 def replay_noise(plan: Plan, stream: Feedback, neighbour: Feedback, generator: np.random.Generator) -> Replay:
     """Record a learner that adds noise to vectors, then replay it on the neighbour."""
-    tapes: list[Tape] = []
-    for feedback in (stream, neighbour):
-        tape = Tape(generator, before=tapes[0] if tapes else None)
+
+    def run(tape: Tape, feedback: Feedback) -> None:
         with recorded_sums(tape):
-            learner = plan.start(TapeRandomness(tape))
-            for row in feedback:
-                tape.actions.append(plain(learner.play()))
-                learner.observe(row)
-        tapes.append(tape)
+            _play(tape, plan.start(TapeRandomness(tape)), feedback)
+
+    tapes = replayed((stream, neighbour), generator, run)
     reason = _difference(*tapes) or _shared_noise(plan, tapes[0])
-    return Replay(not reason, reason, float("inf") if reason else _noise_loss(plan, *tapes), 0.0)
+    return Replay(not reason, reason, float("inf") if reason else _noise_loss(plan, *tapes))
 
 
-def replay_choices(plan: Plan, stream: Feedback, neighbour: Feedback, generator: np.random.Generator) -> Replay:
-    """Record a learner whose outputs are finite, then replay it: the log ratio of the transcript."""
-    tapes: list[Tape] = []
-    with symbols():
-        for feedback in (stream, neighbour):
-            tape = Tape(generator, before=tapes[0] if tapes else None)
-            learner = plan.start(ScriptedRandomness(tape))
-            for row in feedback:
-                tape.actions.append(plain(learner.play()))
-                learner.observe(row)
-            tapes.append(tape)
-    first, second = tapes
-    reason = _difference(first, second)
-    total = 0.0
-    for choice, one, other in zip(first.choices, first.probabilities, second.probabilities, strict=False):
-        q = other[choice] if choice < len(other) else 0.0
-        total += log(one[choice] / q) if q > 0 else float("inf")
-    return Replay(not reason, reason, 0.0, float("inf") if reason else total)
-
-
-def loss_lower_bound(log_ratios: Sequence[float] | FloatArray, epsilon: float, failure: float) -> float:
-    """A lower confidence bound on delta(epsilon) from sampled privacy losses.
-
-    delta(epsilon) >= E[(1 - e^{epsilon - loss})+] over transcripts of the first stream, a mean of numbers in
-    [0, 1]; the empirical Bernstein bound (Maurer and Pontil, 2009) holds with probability at least 1 - failure.
-    """
-    losses = np.asarray(log_ratios, dtype=float)
-    values = -np.expm1(np.minimum(epsilon - losses, 0.0))
-    n = len(values)
-    if n < 2:
-        return 0.0
-    penalty = log(2 / failure)
-    spread = sqrt(2 * float(np.var(values, ddof=1)) * penalty / n)
-    return max(0.0, float(np.mean(values)) - spread - 7 * penalty / (3 * (n - 1)))
+def _play(tape: Tape, learner: Learner, feedback: Feedback) -> None:
+    for row in feedback:
+        tape.actions.append(plain(learner.play()))
+        learner.observe(row)
 
 
 def _difference(first: Tape, second: Tape) -> str:
@@ -616,19 +590,16 @@ def epochs(plan: Plan, generator: np.random.Generator) -> Finding:
 def _later_difference(
     plan: Plan, stream: list[Any], neighbour: list[Any], generator: np.random.Generator, length: int, *, finite: bool
 ) -> tuple[float, str]:
-    tapes: list[Tape] = []
     marks: list[tuple[int, int]] = []
-    for feedback in (stream, neighbour):
-        tape = Tape(generator, before=tapes[0] if tapes else None)
-        source = ScriptedRandomness(tape) if finite else TapeRandomness(tape)
+
+    def run(tape: Tape, feedback: Feedback) -> None:
         with symbols(), recorded_sums(tape):
-            learner = plan.start(source)
-            for count, row in enumerate(feedback):
-                if count == length:
-                    marks.append((len(tape.choices), len(tape.releases)))
-                learner.play()
-                learner.observe(row)
-        tapes.append(tape)
+            learner = plan.start(ScriptedRandomness(tape) if finite else TapeRandomness(tape))
+            _play(tape, learner, feedback[:length])
+            marks.append((len(tape.choices), len(tape.releases)))
+            _play(tape, learner, feedback[length:])
+
+    tapes = replayed((stream, neighbour), generator, run)
     if tapes[1].diverged or marks[0] != marks[1]:
         return 0.0, tapes[1].diverged or "the epochs call their mechanisms a different number of times"
     choices, releases = marks[0]

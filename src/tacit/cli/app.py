@@ -9,29 +9,20 @@ from collections.abc import Sequence
 from inspect import Parameter
 from itertools import product
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from typer.core import TyperGroup
 
 import tacit
-from tacit.algorithms.bandit import Rounds
 from tacit.cli import demo, experiments, options, problems, run, service, store
 from tacit.cli.options import Part, add_command, add_commands, options_of, with_options
-from tacit.environments.environment import BanditStream, ConvexStream, Environment, ExpertStream, LipschitzStream
 from tacit.environments.named import NAMED, fitting_environment, named_environment
 from tacit.errors import InvalidInput
-from tacit.noise.randomness import Randomness
 from tacit.problems import Problem
-from tacit.progress import Progress
 from tacit.report.html import write_report
 from tacit.report.plots import plot_regret
-from tacit.report.tables import Table, Value, plain_summary, summary_table
-from tacit.runtime.plan import Plan
+from tacit.report.tables import plain_summary, summary_table
 from tacit.sweeps.records import Sweep
-from tacit.validation import check_integer, invalid
 from tacit.version import __version__
 
 plans = typer.Typer(
@@ -219,7 +210,6 @@ audits = typer.Typer(help="Try to break the privacy contract of a plan.", no_arg
 
 Budget = Annotated[float, typer.Option(help="Effort: 1 takes less than two minutes.")]
 AuditSeed = Annotated[int, typer.Option("--seed", help="Makes the audit repeatable.")]
-Plot = Annotated[Path | None, typer.Option(help="Write a picture of the certified and the measured curve here.")]
 
 
 def attack(
@@ -228,13 +218,9 @@ def attack(
     output: options.Output,
     budget: Budget = 1.0,
     seed: AuditSeed = 0,
-    plot: Plot = None,
 ) -> None:
     """The plan's contract is attacked; exit code 1 if it was broken."""
-    options.check_picture(plot)
     report = tacit.audit(tacit.plan(problem, **privacy).plan, budget=budget, seed=seed, progress=_progress())
-    if plot is not None:
-        report.plot(plot)
     output.answer(str(report), report.to_dict())
     if report.violation:
         raise typer.Exit(1)
@@ -309,99 +295,8 @@ add_commands(written, write, problems.PLANNED)
 add_command(contracts, verify)
 
 
-benches = typer.Typer(help="Measure how fast every algorithm decides on this machine.", no_args_is_help=True)
-
-HEADS = ("algorithm", "rounds a second", "microseconds a round", "normal draws a round")
-
-
-def bench(
-    problem: Problem,
-    privacy: dict[str, Any],
-    output: options.Output,
-    repeats: Annotated[int, typer.Option(help="How many runs of each algorithm; the fastest counts.")] = 3,
-) -> None:
-    """Every plan's `run` is timed on one simulated stream.
-
-    The last column is the same time as a number of standard normal draws of the generator that tacit uses, measured
-    in the same run: it can be compared between machines.
-    """
-    check_integer("bench", "repeats", repeats)
-    environment = named_environment(fitting_environment(problem), problem)
-    plans = [candidate.plan for candidate in tacit.plan(problem, **privacy).candidates if candidate.plan is not None]
-    rows = []
-    with Progress("timing", None) as shown:
-        for plan in plans:
-            shown.say(plan.algorithm)
-            rows.append((plan.algorithm, *timed(plan, environment, repeats)))
-    names = ("algorithm", "seconds_a_round", "draws_a_round")
-    lines = [(name, f"{1 / seconds:,.0f}", f"{1e6 * seconds:,.3g}", f"{draws:,.3g}") for name, seconds, draws in rows]
-    table = Table(HEADS, tuple(tuple(Value(text) for text in line) for line in lines))
-    head = f"{type(environment).__name__}, {environment.horizon:,} rounds, the fastest of {repeats}"
-    output.answer(f"{head}\n\n{table.to_text()}", [dict(zip(names, row, strict=True)) for row in rows])
-
-
-def feedback_of(environment: Environment, generator: np.random.Generator) -> Any:
-    """One stream, as a learner's `run` takes it."""
-    if isinstance(environment, ExpertStream):
-        return environment.losses(generator)
-    if isinstance(environment, ConvexStream):
-        return environment.data(generator)
-    if isinstance(environment, LipschitzStream):
-        return environment.functions(generator)
-    if isinstance(environment, BanditStream):
-        return Rounds(environment.start(generator).values, environment.horizon, keep=False)
-    raise invalid("bench", "environment", "one that does not react to decisions", environment)
-
-
-def timed(plan: Plan, environment: Environment, repeats: int) -> tuple[float, float]:
-    """Seconds a round, and how many normal draws fit into one; the two are measured in turns."""
-    count = max(10_000, environment.horizon)
-    deciding, drawing = [], []
-    for repeat in range(repeats):
-        source = Randomness.replayable(repeat)
-        learner, feedback = plan.start(source), feedback_of(environment, source.stream("feedback"))
-        noise = source.stream("noise")
-        start = perf_counter()
-        noise.standard_normal(count)
-        middle = perf_counter()
-        learner.run(feedback)
-        drawing.append((middle - start) / count)
-        deciding.append((perf_counter() - middle) / environment.horizon)
-    return min(deciding), min(deciding) / min(drawing)
-
-
-add_commands(benches, bench, PLAYED)
-
-
-ABOUT = "Differentially private online learning: decide again and again, with a proof of what the decisions leak."
-ORDER = (
-    "demo",
-    "plan",
-    "run",
-    "simulate",
-    "sweep",
-    "report",
-    "audit",
-    "contract",
-    "bench",
-    "serve",
-    "token",
-    "store",
-    "experiments",
-    "tick",
-)
-
-
-class InOrder(TyperGroup):
-    """Help lists the commands in the order in which they are met."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The commands."""
-        return sorted(super().list_commands(ctx), key=ORDER.index)
-
-
+ABOUT = "Sequential decisions from user feedback, with differential privacy and a proof of what they leak."
 app = typer.Typer(
-    cls=InOrder,
     help=ABOUT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -409,12 +304,12 @@ app = typer.Typer(
 )
 for part, name in (
     (plans, "plan"), (run.app, "run"), (simulations, "simulate"), (sweeps, "sweep"), (audits, "audit"),
-    (contracts, "contract"), (benches, "bench"), (store.app, "store"), (experiments.app, "experiments"),
+    (contracts, "contract"), (store.app, "store"), (experiments.app, "experiments"),
 ):  # fmt: skip
     app.add_typer(part, name=name)
-for action in (report, demo.demo, service.serve, service.token):
+for action in (demo.demo, report, service.serve, service.token):
     add_command(app, action)
-add_command(app, experiments.tick, place=experiments.places)
+add_command(app, experiments.tick, at=experiments.here)
 
 
 def _version(wanted: bool) -> None:

@@ -6,12 +6,12 @@ import getpass
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+import tacit
 from tacit.cli import options
 from tacit.cli.options import add_command, joined
 from tacit.cli.service import Key, Remembered, Replies
@@ -27,28 +27,18 @@ LISTED = "{name:30} {state:8} version {version:<6} {what:14} {arms}"
 app = typer.Typer(no_args_is_help=True, help="Experiments of a store: make, start, stop, look; each act is recorded.")
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where a store is, and what its experiments keep beside it."""
+class Here(NamedTuple):
+    """A store that is there, and its experiments."""
 
-    path: str
-    replies: str | None
-    key: str | None
-    witness: str | None
-
-    @contextmanager
-    def experiments(self) -> Iterator[Experiments]:
-        """Open the experiments of a store that is there."""
-        with (
-            opened(self.path) as store,
-            Experiments(store, replies=self.replies, key=self.key, witness=self.witness) as found,
-        ):
-            yield found
+    store: tacit.Store
+    experiments: Experiments
 
 
-def places(path: Place, replies: Replies = None, key: Key = None, witness: Remembered = None) -> Places:
-    """The options of all commands here."""
-    return Places(path, replies, key, witness)
+@contextmanager
+def here(path: Place, replies: Replies = None, key: Key = None, witness: Remembered = None) -> Iterator[Here]:
+    """The options of all commands here: where a store is, and what its experiments keep beside it."""
+    with opened(path) as store, Experiments(store, replies=replies, key=key, witness=witness) as found:
+        yield Here(store, found)
 
 
 def who() -> str:
@@ -58,20 +48,18 @@ def who() -> str:
     return "command line"
 
 
-def tick(output: options.Output, place: Places) -> None:
+def tick(output: options.Output, at: Here) -> None:
     """Do what is due in the experiments of a store: close versions, open the next ones, delete what may not be kept.
 
     A service does it every few seconds by itself; for cron where no service runs. It may run any number of times.
     """
-    with place.experiments() as found:
-        done = found.tick()
+    done = at.experiments.tick()
     output.answer(f"{done['released']} released, {done['void']} void, {done['opened']} opened.", done)
 
 
-def listed(output: options.Output, place: Places) -> None:
+def listed(output: options.Output, at: Here) -> None:
     """List all experiments."""
-    with place.experiments() as found:
-        shown = found.overview()
+    shown = at.experiments.overview()
     lines = [
         LISTED.format(
             **{**entry, "arms": ", ".join(entry["arms"]), "version": entry["version"] or "-"},
@@ -84,7 +72,7 @@ def listed(output: options.Output, place: Places) -> None:
 
 def make(
     output: options.Output,
-    place: Places,
+    at: Here,
     name: Named,
     arms: Annotated[
         str, typer.Option(help="The names of the arms, with commas between them; the first is the default.")
@@ -103,11 +91,9 @@ def make(
     more = {} if design is None else _fields(design)
     given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
     made = Design.from_dict({"name": name, "arms": arms.split(","), "days": days, **given, **more})
-    with opened(place.path) as store:
-        if ledger not in store.ledgers:
-            store.ledger(ledger, epsilon=epsilon, delta=delta, renews="monthly")
-    with place.experiments() as found:
-        shown = found.make(made, who())
+    if ledger not in at.store.ledgers:
+        at.store.ledger(ledger, epsilon=epsilon, delta=delta, renews="monthly")
+    shown = at.experiments.make(made, who())
     plan = shown["plan"]
     lines = [
         f"The experiment {name!r} is a draft: nothing is charged until it starts.",
@@ -130,17 +116,16 @@ def _fields(file: Path) -> dict[str, Any]:
     return found
 
 
-def start(output: options.Output, place: Places, name: Named) -> None:
+def start(output: options.Output, at: Here, name: Named) -> None:
     """Start a draft, or go on with a frozen experiment; the month is charged unless it was before."""
-    with place.experiments() as found:
-        found.start(name, who())
-        policy = found.policy(name)
+    at.experiments.start(name, who())
+    policy = at.experiments.policy(name)
     output.answer(f"The experiment {name!r} runs: version {policy['version']} until {policy['serve_until']}.", policy)
 
 
 def stop(
     output: options.Output,
-    place: Places,
+    at: Here,
     name: Named,
     end: Annotated[
         bool, typer.Option("--end", help="For good; otherwise it is frozen, and can be started again.")
@@ -150,29 +135,26 @@ def stop(
     ] = None,
 ) -> None:
     """Freeze an experiment, whose shares are served on while nothing counts, or end it for good."""
-    with place.experiments() as found:
-        found.stop(name, who(), end=end, promote=promote)
-        policy = found.policy(name)
+    at.experiments.stop(name, who(), end=end, promote=promote)
+    policy = at.experiments.policy(name)
     output.answer(f"The experiment {name!r} is {'ended' if end else 'frozen'}.", policy)
 
 
 def kill(
     output: options.Output,
-    place: Places,
+    at: Here,
     name: Named,
     arm: Annotated[str, typer.Argument(metavar="ARM", help="The arm.")],
 ) -> None:
     """Take an arm away at once: SDKs give its people the default arm within five seconds."""
-    with place.experiments() as found:
-        found.kill(name, arm, who())
-        killed = found.kills(name)
+    at.experiments.kill(name, arm, who())
+    killed = at.experiments.kills(name)
     output.answer(f"Killed in {name!r}: {', '.join(killed['killed'])}.", killed)
 
 
-def results(output: options.Output, place: Places, name: Named) -> None:
+def results(output: options.Output, at: Here, name: Named) -> None:
     """Show what is known of the arms; it costs no privacy, however often it is looked at."""
-    with place.experiments() as found:
-        shown = found.results(name)
+    shown = at.experiments.results(name)
     lines = [f"{name} ({shown['state']}), {shown['versions_released']} versions released"]
     for arm in shown["arms"]:
         effect, rate = arm["effect"], arm["reply_rate"]
@@ -184,37 +166,33 @@ def results(output: options.Output, place: Places, name: Named) -> None:
     output.answer("\n".join([*lines, f"Persons by arm: {shown['sample_ratio']}. {shown['note']}"]), shown)
 
 
-def contract(output: options.Output, place: Places, name: Named) -> None:
+def contract(output: options.Output, at: Here, name: Named) -> None:
     """Show the contract; with --json in the form that `tacit contract verify` checks."""
-    with place.experiments() as found:
-        shown = found.contract(name)
+    shown = at.experiments.contract(name)
     output.answer(shown["text"], shown["contract"])
 
 
-def erase(output: options.Output, place: Places, pid: Pid) -> None:
+def erase(output: options.Output, at: Here, pid: Pid) -> None:
     """Delete what is held of a person in open versions; what comes later for these is not kept."""
-    with place.experiments() as found:
-        count = found.erase(pid, who())
+    count = at.experiments.erase(pid, who())
     output.answer(
         f"Erased in {count} open versions; what was released is bounded by the contract.", {"versions": count}
     )
 
 
-def held(output: options.Output, place: Places, pid: Pid) -> None:
+def held(output: options.Output, at: Here, pid: Pid) -> None:
     """Show what is held of a person, for a request of access; nothing is left of versions that were closed."""
-    with place.experiments() as found:
-        shown = found.held(pid)
+    shown = at.experiments.held(pid)
     lines = [f"{row['experiment']}, version {row['version']}: {row['arm']}, {row['value']:g}" for row in shown]
     output.answer("\n".join(lines) or "Nothing is held of this person.", shown)
 
 
-def restore(output: options.Output, place: Places) -> None:
+def restore(output: options.Output, at: Here) -> None:
     """Go on after an older copy was put back: open versions are void, and starting charges the month again."""
-    with place.experiments() as found:
-        count = found.restore(who())
+    count = at.experiments.restore(who())
     output.answer(f"{count} open versions are void; start each experiment to go on.", {"void": count})
 
 
 for action in (make, start, stop, kill, results, contract, erase, held, restore):
-    add_command(app, action, place=places)
-app.command("list")(joined(listed, place=places))
+    add_command(app, action, at=here)
+app.command("list")(joined(listed, at=here))

@@ -1,7 +1,7 @@
 """Options that several commands share, so that one name means one thing everywhere; and commands made of them.
 
 `everywhere` has the options of every command: one that is added there is added to all of them. What `plan`, `run`,
-`simulate`, `sweep`, `audit` and `bench` do is written once, as an action, and there is a command for every kind of
+`simulate`, `sweep` and `audit` do is written once, as an action, and there is a command for every kind of
 problem. The arguments `problem`, `privacy` and `output` of an action are made by functions of options; the rest are
 options of its own. Typer reads signatures, so one that joins them all stands in place of the action's.
 """
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -29,12 +29,8 @@ WITHOUT_PRIVACY = 1e4
 Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[
     float,
-    typer.Option(help="Privacy budget of the whole run: smaller is more private."),
-]
-EpsilonOrNone = Annotated[
-    float,
     typer.Option(
-        help="Privacy budget of the whole run: smaller is more private; inf: none asked for (LazyOCO, NOT private)."
+        help="Privacy budget of the whole run: smaller is more private; inf (convex only): none, NOT private."
     ),
 ]
 Delta = Annotated[float, typer.Option(help="Failure probability of the privacy; 0 asks for pure differential privacy.")]
@@ -164,11 +160,11 @@ Part = Callable[..., Any]
 
 
 def add_commands(
-    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part | None = None, **parts: Part
+    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part = privacy_options, **parts: Part
 ) -> None:
     """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, output, ...)`."""
     for problem in problems:
-        add_command(app, action, problem=problem, privacy=privacy or privacy_of(problem), **parts)
+        add_command(app, action, problem=problem, privacy=privacy, **parts)
 
 
 def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
@@ -178,7 +174,10 @@ def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
 
 
 def joined(action: Part, **parts: Part) -> Callable[..., None]:
-    """A command with the options of all parts and of the action; where two have one name, the first part's is meant."""
+    """A command with the options of all parts and of the action; where two have one name, the first part's is meant.
+
+    What a part opens (a context manager) is closed when the action has ended.
+    """
     own = options_of(action)
     makers = {**parts, "output": everywhere}
     taken: dict[str, Parameter] = {}
@@ -192,11 +191,15 @@ def joined(action: Part, **parts: Part) -> Callable[..., None]:
         made = {
             argument: makers[argument](**{name: given[name] for name in share}) for argument, share in shares.items()
         }
-        try:
-            action(**made, **{name: given[name] for name in own})
-            sys.stdout.flush()
-        except BrokenPipeError:
-            nobody_listens()
+        with ExitStack() as open:
+            for argument, value in made.items():
+                if isinstance(value, AbstractContextManager):
+                    made[argument] = open.enter_context(value)
+            try:
+                action(**made, **{name: given[name] for name in own})
+                sys.stdout.flush()
+            except BrokenPipeError:
+                nobody_listens()
 
     together = [*taken.values(), *own.values()]
     together.sort(key=lambda option: option.default is not Parameter.empty)  # what must be given stands first
@@ -219,18 +222,6 @@ def with_options(part: Part, function: Part, changed: dict[str, Parameter]) -> P
     function.__name__, function.__doc__ = part.__name__, part.__doc__
     vars(function)["__signature__"] = Signature(found)
     return function
-
-
-def privacy_of(problem: Part) -> Part:
-    """The planner's options; convex problems alone have an algorithm for no privacy at all."""
-    if problem.__name__ != "convex":
-        return privacy_options
-
-    def make(**given: Any) -> dict[str, Any]:
-        return privacy_options(**given)
-
-    epsilon = options_of(privacy_options)["epsilon"].replace(annotation=EpsilonOrNone)
-    return with_options(privacy_options, make, {"epsilon": epsilon})
 
 
 def nobody_listens() -> None:

@@ -7,8 +7,10 @@ a line, that is named behind `:@` (`--domain paths:s-a,a-t,s-t`, `--domain polyt
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -18,6 +20,7 @@ from tacit.cli import options
 from tacit.domains.convex_set import ConvexSet
 from tacit.errors import InvalidInput
 from tacit.losses.loss import LinkLoss, RowLoss
+from tacit.problems import Problem
 
 SIZED: dict[str, Callable[[int, float, int], ConvexSet]] = {
     "ball": lambda dim, radius, chosen: tacit.domains.Ball(dim, radius),
@@ -184,21 +187,6 @@ LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}, qua
 DataNorm = Annotated[
     float, typer.Option(help="Public bound on the norm of a row of data; longer rows are scaled down.")
 ]
-Regularisation = Annotated[
-    float | None, typer.Option(help="Curvature s of a regulariser (s/2)|x|^2 that is added to the loss.")
-]
-Initial = Annotated[
-    str | None, typer.Option(help="Public point where a pass begins: numbers with commas (default: the centre).")
-]
-GradientDeviation = Annotated[
-    float | None,
-    typer.Option(
-        help="Declared: how far a record's gradient is from the mean one, in root mean square (utility only)."
-    ),
-]
-HessianDeviation = Annotated[
-    float | None, typer.Option(help="Declared: how fast that difference changes from point to point (utility only).")
-]
 Improper = Annotated[
     bool,
     typer.Option("--improper", help="Decisions may leave the domain, with which regret is compared (prediction)."),
@@ -210,240 +198,201 @@ InBox = Annotated[
 ]
 
 
-def experts(
-    n: options.Number,
-    horizon: options.Horizon = None,
-    loss_range: options.LossRange = (0.0, 1.0),
-    delay: options.Delay = 0,
-    adversary: options.LossMaker = "oblivious",
-) -> tacit.Experts:
-    """Choose one of N experts each round; the losses of all of them are seen."""
-    return tacit.Experts(n=n, horizon=horizon, loss_range=loss_range, delay=delay, adversary=adversary)
+def option(kind: Any, default: Any, text: str, *names: str) -> tuple[Any, Any]:
+    """The type of an option for typer, and its default."""
+    return Annotated[kind, typer.Option(*names, help=text)], default
 
 
-def tracking(
-    n: options.Number,
-    switches: options.Switches,
-    horizon: options.Horizon = None,
-    adversary: options.LossMaker = "oblivious",
-    loss_range: options.LossRange = (0.0, 1.0),
-    delay: options.Delay = 0,
-) -> tacit.Tracking:
-    """Choose one of N experts each round, when the best one changes."""
-    return tacit.Tracking(
-        n=n, horizon=horizon, switches=switches, adversary=adversary, loss_range=loss_range, delay=delay
-    )
+def flag(name: str, text: str) -> tuple[Any, Any]:
+    """An option that is there or not."""
+    return option(bool, False, text, name)
 
 
-def arms(
-    n: Annotated[int, typer.Option("--n", help="Number of arms.")],
-    horizon: options.Horizon = None,
-    adversary: options.ArmLossMaker = "stochastic",
-    loss_range: options.LossRange = (0.0, 1.0),
-    delay: options.Delay = 0,
-) -> tacit.Arms:
-    """Choose one of N arms each round; only the loss of the chosen one is seen, or nothing."""
-    return tacit.Arms(n=n, horizon=horizon, adversary=adversary, loss_range=loss_range, delay=delay)
+Options = dict[str, tuple[Any, Any]]
+"""Names of options, each with its type for typer and its default."""
+MUST = Parameter.empty
+ROUNDS: Options = {"horizon": (options.Horizon, None)}
+LATE: Options = {"delay": (options.Delay, 0)}
+MADE: Options = {"adversary": (options.LossMaker, "oblivious")}
+BOUNDED: Options = {"loss_range": (options.LossRange, (0.0, 1.0))}
+ON_SET: Options = {"domain": (DomainName, "ball"), "radius": (Radius, 1.0), "chosen": (Chosen, 1)}
+DATA: Options = {"loss": (LossName, "logistic"), "data_norm": (DataNorm, 1.0)}
+PREDICTED: Options = {"improper": (Improper, False)}
+STEEP: Options = {"lipschitz": (options.Lipschitz, 1.0)}
+IN_BOX: Options = {
+    "low": option(float, 0.0, "Lower end of every coordinate."),
+    "high": option(float, 1.0, "Upper end of every coordinate."),
+    **STEEP,
+    "domain": (InBox, None),
+    "radius": (Radius, 1.0),
+}
+RECORDS: Options = {"horizon": option(int, MUST, "Number of records.")}
 
 
-def policies(
-    n: Annotated[int, typer.Option("--n", help="Number of policies.")],
-    actions: Annotated[int, typer.Option("--actions", help="Number of actions.")],
-    horizon: options.Horizon = None,
-    adversary: options.ArmLossMaker = "oblivious",
-    loss_range: options.LossRange = (0.0, 1.0),
-    delay: options.Delay = 0,
-    recommendations: Annotated[
-        str, typer.Option(help="Who may see what policies recommend: public (all), private (the round's person).")
-    ] = "public",
-) -> tacit.Policies:
-    """Choose an action each round by the advice of N policies; only its loss is seen, or nothing."""
-    return tacit.Policies(
-        n=n,
-        actions=actions,
-        horizon=horizon,
-        adversary=adversary,
-        loss_range=loss_range,
-        delay=delay,
-        recommendations=recommendations,
-    )
+def taking(name: str, make: Callable[..., Problem], text: str, **taken: tuple[Any, Any]) -> Callable[..., Problem]:
+    """A function that makes a problem of these options, for `tacit.cli.options` to read."""
+
+    def problem(**given: Any) -> Problem:
+        return make(**given)
+
+    problem.__name__, problem.__doc__ = name, text
+    found = [
+        Parameter(each, Parameter.KEYWORD_ONLY, annotation=kind, default=its) for each, (kind, its) in taken.items()
+    ]
+    vars(problem)["__signature__"] = Signature(found)
+    return problem
 
 
-def contextual_arms(
-    n: Annotated[int, typer.Option("--n", help="Number of actions.")],
-    dim: Annotated[int, typer.Option("--dim", help="Number of features.")],
-    horizon: Annotated[int, typer.Option(help="Number of rounds.")],
-    radius: Annotated[
-        float, typer.Option(help="Largest distance of an action's parameters from a common vector.")
-    ] = 0.5,
-    features: Annotated[
-        str, typer.Option(help="private, or public (then all decisions may be published).")
-    ] = "private",
-    floor: Annotated[float, typer.Option(help="Lower bound of the smallest eigenvalue of E[x x'].")] = 0.0,
-    misspecification: Annotated[float, typer.Option(help="How far expected losses may be from linear ones.")] = 0.0,
-    missing_at_most: Annotated[float, typer.Option(help="Largest share of rounds whose feedback never comes.")] = 0.0,
-    loss_range: options.LossRange = (0.0, 1.0),
-    delay: options.Delay = 0,
-) -> tacit.ContextualArms:
-    """Choose one of N actions by the features of each round; only the loss of the chosen one is seen, or nothing."""
-    return tacit.ContextualArms(
-        n=n,
-        dimension=dim,
-        horizon=horizon,
-        radius=radius,
-        features=features,
-        floor=floor,
-        misspecification=misspecification,
-        missing=missing_at_most,
-        loss_range=loss_range,
-        delay=delay,
-    )
+def _on_set(kind: Callable[..., Problem], **given: Any) -> Problem:
+    """A problem of points of a set."""
+    domain = domain_of(*(given.pop(name) for name in ("domain", "dim", "radius", "chosen")))
+    proper = {"proper": not given.pop("improper")} if "improper" in given else {}
+    return kind(domain=domain, **proper, **given)
 
 
-contextual_arms.__name__ = "contextual-arms"
+def _in_box(kind: Callable[..., Problem], *, dim: int, domain: str | None, radius: float, **given: Any) -> Problem:
+    """A problem of a few numbers in a box, or in a set in its place."""
+    points = None if domain is None else domain_of(domain, dim, radius)
+    return kind(dimension=dim, domain=points, **given)
 
 
-def convex(
-    dim: Dimension = None,
-    horizon: options.Horizon = None,
-    domain: DomainName = "ball",
-    radius: Radius = 1.0,
-    chosen: Chosen = 1,
-    loss: LossName = "logistic",
-    data_norm: DataNorm = 1.0,
-    improper: Improper = False,
-    delay: options.Delay = 0,
-    adversary: options.LossMaker = "oblivious",
-) -> tacit.Convex:
-    """Choose a point of a convex set; the whole convex loss is seen."""
-    points, seen = domain_of(domain, dim, radius, chosen), loss_of(loss, data_norm)
-    return tacit.Convex(
-        domain=points, loss=seen, horizon=horizon, proper=not improper, delay=delay, adversary=adversary
-    )
+def _convex(*, loss: str, data_norm: float, **given: Any) -> Problem:
+    return _on_set(tacit.Convex, loss=loss_of(loss, data_norm), **given)
 
 
-def convex_constants(
-    dim: Dimension = None,
-    horizon: options.Horizon = None,
-    domain: DomainName = "ball",
-    radius: Radius = 1.0,
-    chosen: Chosen = 1,
-    lipschitz: options.Lipschitz = 1.0,
-    smoothness: Annotated[float, typer.Option(help="Largest curvature of a loss; inf if losses may have kinks.")] = 1.0,
-    family: Annotated[str, typer.Option(help="linear, glm (generalised linear) or general.")] = "general",
-    strong_convexity: Annotated[float, typer.Option(help="Smallest curvature of a loss.")] = 0.0,
-    improper: Improper = False,
-    delay: options.Delay = 0,
-    adversary: options.LossMaker = "oblivious",
-) -> tacit.Convex:
-    """Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan."""
+def _convex_constants(
+    *, lipschitz: float, smoothness: float, family: str, strong_convexity: float, **given: Any
+) -> Problem:
     constants = tacit.losses.ConvexFamily(lipschitz, smoothness, family, strong_convexity)
-    points = domain_of(domain, dim, radius, chosen)
-    return tacit.Convex(
-        domain=points, loss=constants, horizon=horizon, proper=not improper, delay=delay, adversary=adversary
-    )
+    return _on_set(tacit.Convex, loss=constants, **given)
 
 
-convex_constants.__name__ = "convex"
+def _stochastic(
+    *, loss: str, data_norm: float, regularisation: float | None, initial: str | None, **given: Any
+) -> Problem:
+    seen: Any = loss_of(loss, data_norm)
+    if regularisation is not None:
+        seen = tacit.losses.RegularisedLoss(seen, regularisation)
+    return _on_set(tacit.Stochastic, loss=seen, initial=None if initial is None else point_of(initial), **given)
 
 
-def lipschitz(
-    dim: Annotated[int, typer.Option("--dim", help="How many numbers are chosen: 1 or 2.")] = 1,
-    horizon: options.Horizon = None,
-    low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
-    high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
-    lipschitz: options.Lipschitz = 1.0,
-    domain: InBox = None,
-    radius: Radius = 1.0,
-    delay: options.Delay = 0,
-    adversary: options.LossMaker = "oblivious",
-) -> tacit.Lipschitz:
-    """Choose one or two numbers; the whole loss is seen, convex or not."""
-    points = None if domain is None else domain_of(domain, dim, radius)
-    return tacit.Lipschitz(
-        dimension=dim,
-        horizon=horizon,
-        low=low,
-        high=high,
-        lipschitz=lipschitz,
-        domain=points,
-        delay=delay,
-        adversary=adversary,
-    )
+def _contextual_arms(*, dim: int, missing_at_most: float, **given: Any) -> Problem:
+    return tacit.ContextualArms(dimension=dim, missing=missing_at_most, **given)
 
 
-def stochastic_lipschitz(
-    horizon: Annotated[int, typer.Option(help="Number of records.")],
-    dim: Annotated[int, typer.Option("--dim", help="How many numbers are learned: 1 or 2.")] = 1,
-    low: Annotated[float, typer.Option(help="Lower end of every coordinate.")] = 0.0,
-    high: Annotated[float, typer.Option(help="Upper end of every coordinate.")] = 1.0,
-    lipschitz: options.Lipschitz = 1.0,
-    domain: InBox = None,
-    radius: Radius = 1.0,
-    convex: Annotated[bool, typer.Option("--convex", help="The expected loss is convex: decisions are averaged.")] = (
-        False
+experts = taking(
+    "experts",
+    tacit.Experts,
+    "Choose one of N experts each round; the losses of all of them are seen.",
+    n=(options.Number, MUST),
+    **(ROUNDS | BOUNDED | LATE | MADE),
+)
+tracking = taking(
+    "tracking",
+    tacit.Tracking,
+    "Choose one of N experts each round, when the best one changes.",
+    n=(options.Number, MUST),
+    switches=(options.Switches, MUST),
+    **(ROUNDS | MADE | BOUNDED | LATE),
+)
+arms = taking(
+    "arms",
+    tacit.Arms,
+    "Choose one of N arms each round; only the loss of the chosen one is seen, or nothing.",
+    n=option(int, MUST, "Number of arms."),
+    adversary=(options.ArmLossMaker, "stochastic"),
+    **(ROUNDS | BOUNDED | LATE),
+)
+policies = taking(
+    "policies",
+    tacit.Policies,
+    "Choose an action each round by the advice of N policies; only its loss is seen, or nothing.",
+    n=option(int, MUST, "Number of policies."),
+    actions=option(int, MUST, "Number of actions."),
+    adversary=(options.ArmLossMaker, "oblivious"),
+    recommendations=option(
+        str, "public", "Who may see what policies recommend: public (all), private (the round's person)."
     ),
-) -> tacit.StochasticLipschitz:
-    """Learn one or two numbers from records, each seen once; losses need not be convex."""
-    points = None if domain is None else domain_of(domain, dim, radius)
-    return tacit.StochasticLipschitz(
-        dimension=dim, horizon=horizon, low=low, high=high, lipschitz=lipschitz, domain=points, convex=convex
-    )
-
-
-stochastic_lipschitz.__name__ = "stochastic-lipschitz"
-
-
-def bandit(
-    dim: Dimension = None,
-    horizon: options.Horizon = None,
-    domain: DomainName = "ball",
-    radius: Radius = 1.0,
-    chosen: Chosen = 1,
-    value_range: options.ValueRange = (0.0, 1.0),
-    lipschitz: options.Lipschitz = 1.0,
-    margin: Annotated[float, typer.Option(help="How far beyond the set losses are defined; 0: only on it.")] = 0.0,
-    delay: options.Delay = 0,
-    adversary: options.LossMaker = "oblivious",
-) -> tacit.Bandit:
-    """Choose a point of a convex set; only the loss of that point is seen."""
-    points = domain_of(domain, dim, radius, chosen)
-    return tacit.Bandit(
-        domain=points,
-        horizon=horizon,
-        value_range=value_range,
-        lipschitz=lipschitz,
-        margin=margin,
-        delay=delay,
-        adversary=adversary,
-    )
-
-
-def stochastic(
-    horizon: Annotated[int, typer.Option(help="Number of records.")],
-    dim: Dimension = None,
-    domain: DomainName = "ball",
-    radius: Radius = 1.0,
-    chosen: Chosen = 1,
-    loss: LossName = "logistic",
-    data_norm: DataNorm = 1.0,
-    regularisation: Regularisation = None,
-    initial: Initial = None,
-    gradient_deviation: GradientDeviation = None,
-    hessian_deviation: HessianDeviation = None,
-    improper: Improper = False,
-) -> tacit.Stochastic:
-    """Learn one model from records, each seen once."""
-    seen = loss_of(loss, data_norm)
-    return tacit.Stochastic(
-        domain=domain_of(domain, dim, radius, chosen),
-        loss=seen if regularisation is None else tacit.losses.RegularisedLoss(seen, regularisation),
-        horizon=horizon,
-        initial=None if initial is None else point_of(initial),
-        gradient_deviation=gradient_deviation,
-        hessian_deviation=hessian_deviation,
-        proper=not improper,
-    )
+    **(ROUNDS | BOUNDED | LATE),
+)
+contextual_arms = taking(
+    "contextual-arms",
+    _contextual_arms,
+    "Choose one of N actions by the features of each round; only the loss of the chosen one is seen, or nothing.",
+    n=option(int, MUST, "Number of actions."),
+    dim=option(int, MUST, "Number of features."),
+    horizon=option(int, MUST, "Number of rounds."),
+    radius=option(float, 0.5, "Largest distance of an action's parameters from a common vector."),
+    features=option(str, "private", "private, or public (then all decisions may be published)."),
+    floor=option(float, 0.0, "Lower bound of the smallest eigenvalue of E[x x']."),
+    misspecification=option(float, 0.0, "How far expected losses may be from linear ones."),
+    missing_at_most=option(float, 0.0, "Largest share of rounds whose feedback never comes."),
+    **(BOUNDED | LATE),
+)
+convex = taking(
+    "convex",
+    _convex,
+    "Choose a point of a convex set; the whole convex loss is seen.",
+    dim=(Dimension, None),
+    **(ROUNDS | ON_SET | DATA | PREDICTED | LATE | MADE),
+)
+convex_constants = taking(
+    "convex",
+    _convex_constants,
+    "Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan.",
+    dim=(Dimension, None),
+    **(ROUNDS | ON_SET | STEEP),
+    smoothness=option(float, 1.0, "Largest curvature of a loss; inf if losses may have kinks."),
+    family=option(str, "general", "linear, glm (generalised linear) or general."),
+    strong_convexity=option(float, 0.0, "Smallest curvature of a loss."),
+    **(PREDICTED | LATE | MADE),
+)
+lipschitz = taking(
+    "lipschitz",
+    partial(_in_box, tacit.Lipschitz),
+    "Choose one or two numbers; the whole loss is seen, convex or not.",
+    dim=option(int, 1, "How many numbers are chosen: 1 or 2."),
+    **(ROUNDS | IN_BOX | LATE | MADE),
+)
+stochastic_lipschitz = taking(
+    "stochastic-lipschitz",
+    partial(_in_box, tacit.StochasticLipschitz),
+    "Learn one or two numbers from records, each seen once; losses need not be convex.",
+    **RECORDS,
+    dim=option(int, 1, "How many numbers are learned: 1 or 2."),
+    **IN_BOX,
+    convex=flag("--convex", "The expected loss is convex: decisions are averaged."),
+)
+bandit = taking(
+    "bandit",
+    partial(_on_set, tacit.Bandit),
+    "Choose a point of a convex set; only the loss of that point is seen.",
+    dim=(Dimension, None),
+    **(ROUNDS | ON_SET),
+    value_range=(options.ValueRange, (0.0, 1.0)),
+    **STEEP,
+    margin=option(float, 0.0, "How far beyond the set losses are defined; 0: only on it."),
+    **(LATE | MADE),
+)
+stochastic = taking(
+    "stochastic",
+    _stochastic,
+    "Learn one model from records, each seen once.",
+    **RECORDS,
+    dim=(Dimension, None),
+    **(ON_SET | DATA),
+    regularisation=option(float | None, None, "Curvature s of a regulariser (s/2)|x|^2 that is added to the loss."),
+    initial=option(str | None, None, "Public point where a pass begins: numbers with commas (default: the centre)."),
+    gradient_deviation=option(
+        float | None,
+        None,
+        "Declared: how far a record's gradient is from the mean one, in root mean square (utility only).",
+    ),
+    hessian_deviation=option(
+        float | None, None, "Declared: how fast that difference changes from point to point (utility only)."
+    ),
+    **PREDICTED,
+)
 
 
 def point_of(text: str) -> tuple[float, ...]:

@@ -18,30 +18,30 @@ Place = Annotated[str, typer.Argument(metavar="PATH", help="File or PostgreSQL a
 app = typer.Typer(no_args_is_help=True, help="What an owner does to a store by hand; each command is recorded there.")
 
 
-def opened(path: str) -> tacit.Store:
+def opened(path: Place) -> tacit.Store:
     """The store that is there; none is made."""
     if "://" not in path and not Path(path).exists():
         raise InvalidInput(f"There is no store {path!r}.")
     return tacit.Store(path)
 
 
-def adopt(output: options.Output, path: Place) -> None:
+def adopt(output: options.Output, store: tacit.Store) -> None:
     """Go on with a copy of a store whose newest original is lost; every export says so from then on.
 
     What was decided and spent after the copy was made is not known there, and may be spent a second time.
     """
-    with opened(path) as store:
-        sentence = store.adopt()
-        output.answer(f"{sentence[0].upper()}{sentence[1:]}.", {"continued": sentence, "identity": store.identity})
+    sentence = store.adopt()
+    output.answer(f"{sentence[0].upper()}{sentence[1:]}.", {"continued": sentence, "identity": store.identity})
 
 
 def end(
-    output: options.Output, path: Place, name: Annotated[str, typer.Argument(metavar="NAME", help="The learner.")]
+    output: options.Output,
+    store: tacit.Store,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The learner.")],
 ) -> None:
     """End a learner for good: its state and feedback are deleted; contract, decisions and charges are kept."""
-    with opened(path) as store:
-        store.end(name)
-        output.answer(f"The learner {name!r} is ended.", {"ended": name})
+    store.end(name)
+    output.answer(f"The learner {name!r} is ended.", {"ended": name})
 
 
 Account = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger.")]
@@ -54,29 +54,23 @@ def account(store: tacit.Store, name: str) -> Ledger:
     return store.ledger(name)
 
 
-def confirm(output: options.Output, path: Place, ledger: Account) -> None:
+def confirm(output: options.Output, store: tacit.Store, ledger: Account) -> None:
     """Say that the clock is right although it is far from the newest charge of a ledger, which then goes on."""
-    with opened(path) as store:
-        period = account(store, ledger).confirm()
-        output.answer(
-            f"The ledger {ledger!r} is in {period or 'its only period'}.", {"ledger": ledger, "period": period}
-        )
+    period = account(store, ledger).confirm()
+    output.answer(f"The ledger {ledger!r} is in {period or 'its only period'}.", {"ledger": ledger, "period": period})
 
 
 def void(
     output: options.Output,
-    path: Place,
+    store: tacit.Store,
     ledger: Account,
     number: Annotated[int, typer.Argument(metavar="NUMBER", help="The charge, counted from 0.")],
     reason: Annotated[str, typer.Option(help="Why; it stands in the account.")],
 ) -> None:
     """Declare a charge a mistake, because its data were not used: it stays in the account and counts no more."""
-    with opened(path) as store:
-        account(store, ledger).void(number, reason)
-        output.answer(f"Charge {number} of {ledger!r} is void.", {"ledger": ledger, "voided": number, "reason": reason})
+    account(store, ledger).void(number, reason)
+    output.answer(f"Charge {number} of {ledger!r} is void.", {"ledger": ledger, "voided": number, "reason": reason})
 
 
-add_command(app, adopt)
-add_command(app, end)
-add_command(app, confirm)
-add_command(app, void)
+for action in (adopt, end, confirm, void):
+    add_command(app, action, store=opened)

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit import kernels
 from tacit.domains.barrier import Barrier, barrier_point, outside
 from tacit.domains.convex_set import BarrierSet, FullDimensionalSet, read_only
 from tacit.domains.simplex import project_to_simplex
@@ -76,9 +77,13 @@ class Ball(_CentredSet):
         return float(np.linalg.norm(point)) <= self.radius + tolerance
 
     def nearest(self, point: FloatArray) -> FloatArray:
+        if kernels.compiled is not None and point.flags.c_contiguous:
+            out = np.empty(self.dim)
+            kernels.compiled.nearest_in_ball(point, self.radius, out)
+            return out
         size = max(float(np.abs(point).max()), 1e-150)
         unit = point / size
-        length = math.sqrt(unit @ unit)
+        length = math.sqrt(np.add.reduce(unit * unit))
         return unit * (self.radius / length) if self.radius < size * length else point.copy()
 
 

@@ -169,10 +169,7 @@ class DecoyArms(OptionsWorld):
 
     turn: float = 0.5
     _fewest: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("DecoyArms", "turn", self.turn, above=0.0, below=1.0, closed_low=True, closed_high=True)
+    _between = (("turn", 0.0, 1.0),)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n): arm 0 is the decoy, arm 1 the best one in the end."""
@@ -194,10 +191,7 @@ class DriftingArms(OptionsWorld):
     """
 
     cycles: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("DriftingArms", "cycles", self.cycles, above=0.0, below=1e6, closed_low=True)
+    _between = (("cycles", 0.0, 1e6),)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One stream, shape (horizon, n)."""

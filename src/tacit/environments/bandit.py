@@ -27,9 +27,9 @@ from tacit.problems import Bandit
 from tacit.validation import (
     LARGEST,
     NO_LENGTH,
+    SMALLEST,
     FloatArray,
     check_number,
-    check_positive,
     invalid,
     real_array,
 )
@@ -100,15 +100,14 @@ class MovingTarget(RoundsWorld):
     distance: float = 0.3
     spread: float = 0.1
     margin: float = 0.0
+    _between = (("spread", SMALLEST, LARGEST), ("margin", 0.0, LARGEST))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("MovingTarget", "spread", self.spread)
         if not isinstance(self.domain, ConvexSet):
             raise invalid("MovingTarget", "domain", "a convex set such as Ball(2)", self.domain)
         inner = self.domain.inner_radius
         check_number("MovingTarget", "distance", self.distance, above=0, below=inner, closed_low=True, closed_high=True)
-        check_number("MovingTarget", "margin", self.margin, above=0.0, closed_low=True)
 
     @property
     def problem(self) -> Bandit:

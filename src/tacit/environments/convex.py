@@ -15,9 +15,9 @@ from tacit.environments.environment import Data, PointsWorld
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.losses.loss import RowLoss
 from tacit.validation import (
+    LARGEST,
     NO_LENGTH,
     FloatArray,
-    check_level,
     check_number,
     check_positive,
     invalid,
@@ -37,10 +37,7 @@ class LogisticStream(PointsWorld):
     """
 
     strength: float = 5.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_level("LogisticStream", "strength", self.strength, at_least=0.0)
+    _between = (("strength", 0.0, LARGEST),)
 
     @cached_property
     def loss(self) -> LogisticLoss:
@@ -69,11 +66,7 @@ class DriftingQuadratic(PointsWorld):
 
     turns: float = 1.0
     spread: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_level("DriftingQuadratic", "turns", self.turns, at_least=0.0)
-        check_level("DriftingQuadratic", "spread", self.spread, at_least=0.0)
+    _between = (("turns", 0.0, LARGEST), ("spread", 0.0, LARGEST))
 
     @cached_property
     def loss(self) -> QuadraticLoss:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.losses.loss import RowLoss
 from tacit.problems import Bandit
-from tacit.validation import FloatArray, check_integer, check_table, plain_fields
+from tacit.validation import FloatArray, check_integer, check_number, check_table, plain_fields
 
 Data = FloatArray | tuple[FloatArray, FloatArray]
 """A stream as a convex learner's `run` takes it: rows of vectors, or a pair (features, labels)."""
@@ -34,7 +34,6 @@ class Environment(Protocol):
     @property
     def horizon(self) -> int:
         """Number of rounds."""
-        ...
 
 
 @runtime_checkable
@@ -44,11 +43,9 @@ class ExpertStream(Environment, Protocol):
     @property
     def n(self) -> int:
         """Number of experts."""
-        ...
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One draw of the whole stream, shape (horizon, n)."""
-        ...
 
 
 class Adversary(Protocol):
@@ -56,7 +53,6 @@ class Adversary(Protocol):
 
     def respond(self, action: int | None) -> FloatArray:
         """The losses of the next round, given the action of the previous one (None: there was none)."""
-        ...
 
 
 @runtime_checkable
@@ -66,11 +62,9 @@ class ExpertAdversary(Environment, Protocol):
     @property
     def n(self) -> int:
         """Number of experts."""
-        ...
 
     def start(self, generator: np.random.Generator) -> Adversary:
         """A fresh adversary."""
-        ...
 
 
 @runtime_checkable
@@ -80,16 +74,13 @@ class ConvexStream(Environment, Protocol):
     @property
     def dimension(self) -> int:
         """Number of coordinates of a point."""
-        ...
 
     @property
     def loss(self) -> RowLoss:
         """The loss that the data belong to."""
-        ...
 
     def data(self, generator: np.random.Generator) -> Data:
         """One draw of the whole stream."""
-        ...
 
 
 class InContext(NamedTuple):
@@ -113,11 +104,9 @@ class ContextStream(Environment, Protocol):
     @property
     def n(self) -> int:
         """Number of actions."""
-        ...
 
     def in_context(self, generator: np.random.Generator) -> InContext:
         """One draw of the whole stream."""
-        ...
 
 
 @runtime_checkable
@@ -126,7 +115,6 @@ class LipschitzStream(Environment, Protocol):
 
     def functions(self, generator: np.random.Generator) -> Sequence[Callable[[FloatArray], FloatArray]]:
         """One draw of the whole stream: a function from rows of points to values for each round."""
-        ...
 
 
 @runtime_checkable
@@ -135,7 +123,6 @@ class FeedbackStream(Environment, Protocol):
 
     def feedback(self, generator: np.random.Generator) -> FloatArray:
         """One draw of the whole stream, one row a round."""
-        ...
 
 
 class ValueOpponent(Protocol):
@@ -143,12 +130,10 @@ class ValueOpponent(Protocol):
 
     def values(self, points: FloatArray, first_round: int) -> FloatArray:
         """The losses at these points, one a round, from `first_round` on."""
-        ...
 
     @property
     def regret(self) -> float:
         """How much more the shown points cost than the best fixed point."""
-        ...
 
 
 @runtime_checkable
@@ -158,11 +143,9 @@ class BanditStream(Environment, Protocol):
     @property
     def problem(self) -> Bandit:
         """The problem that these losses fit."""
-        ...
 
     def start(self, generator: np.random.Generator) -> ValueOpponent:
         """One draw of the losses."""
-        ...
 
 
 class RoundsWorld:
@@ -174,10 +157,16 @@ class RoundsWorld:
 
     horizon: int
     adaptive: ClassVar[bool] = False
+    _between: ClassVar[tuple[tuple[str, float, float], ...]] = ()
+    """Names of fields, each with the smallest and the largest value that it may have."""
 
     def __post_init__(self) -> None:
         plain_fields(self)
-        check_integer(type(self).__name__, "horizon", self.horizon)
+        owner = type(self).__name__
+        check_integer(owner, "horizon", self.horizon)
+        for name, low, high in self._between:
+            value = getattr(self, name)
+            check_number(owner, name, value, above=low, below=high, closed_low=True, closed_high=True)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from scipy.special import expit
 
 from tacit.environments.environment import RoundsWorld
 from tacit.validation import (
+    LARGEST,
+    SMALLEST,
     FloatArray,
     check_integer,
-    check_level,
     check_number,
     check_positive,
     check_table,
@@ -58,6 +59,7 @@ class PricingCurve(RoundsWorld):
     weights: tuple[float, ...] = (0.55, 0.45)
     spread: float = 0.05
     softness: float = 0.05
+    _between = (("spread", 0.0, LARGEST), ("softness", SMALLEST, LARGEST))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,8 +72,6 @@ class PricingCurve(RoundsWorld):
             check_number("PricingCurve", "valuations", valuation, above=0, below=1, closed_low=True, closed_high=True)
         for weight in self.weights:
             check_positive("PricingCurve", "weights", weight)
-        check_level("PricingCurve", "spread", self.spread, at_least=0.0)
-        check_positive("PricingCurve", "softness", self.softness)
 
     @property
     def lipschitz(self) -> float:

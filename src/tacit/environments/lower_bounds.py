@@ -17,7 +17,7 @@ from tacit.domains import Ball, Box, Simplex
 from tacit.domains.convex_set import ConvexSet
 from tacit.environments.environment import OptionsWorld, RoundsWorld
 from tacit.losses import LinearLoss
-from tacit.validation import FloatArray, check_integer, check_positive, check_table, invalid
+from tacit.validation import LARGEST, SMALLEST, FloatArray, check_integer, check_table, invalid
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class RandomSigns(RoundsWorld):
     domain: ConvexSet
     horizon: int
     lipschitz: float = 1.0
+    _between = (("lipschitz", SMALLEST, LARGEST),)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("RandomSigns", "lipschitz", self.lipschitz)
         if not isinstance(self.domain, Ball | Box | Simplex):
             raise invalid("RandomSigns", "domain", "a Ball, a Box or a Simplex", self.domain)
 

@@ -24,55 +24,49 @@ from tacit.validation import check_choice, check_integer
 Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips, RandomSigns)
 
 
-def gap(problem: Experts, horizon: int) -> BernoulliGap:
-    """Independent coins, one expert better than the others."""
-    return BernoulliGap(problem.n, horizon)
+Maker = Callable[[Any, int], Environment]
+"""Makes the environment of a problem for a number of rounds."""
 
 
-def switching(problem: Experts, horizon: int) -> SwitchingAdversary:
-    """Two groups of experts take turns at being wrong."""
-    return SwitchingAdversary(problem.n, horizon)
+def sized(world: Callable[..., Environment]) -> Maker:
+    """A world of as many options as the problem has, and of as many actions if policies choose among them."""
+
+    def made(problem: Experts | Arms | Policies, horizon: int) -> Environment:
+        return world(problem.n, horizon, *([problem.actions] if isinstance(problem, Policies) else []))
+
+    return made
+
+
+def dealt(world: Callable[[int, int], Stream]) -> Maker:
+    """A stream of data of the problem's dimension, if its losses are the problem's."""
+
+    def made(problem: Convex, horizon: int) -> Environment:
+        return _same_loss(problem, world(problem.domain.dimension, horizon))
+
+    return made
+
+
+def clicking(**options: Any) -> Maker:
+    """Click rates from 2.8% to 4%, the last arm the best; its replies are lost with probability `lost`."""
+    lost = options.pop("lost", 0.0)
+
+    def made(problem: Arms, horizon: int) -> ClickArms:
+        rates = tuple(np.linspace(0.028, 0.04, problem.n).tolist())
+        return ClickArms(rates, horizon, lost=(*(0.0,) * (problem.n - 1), lost), **options)
+
+    return made
 
 
 def perfect(problem: Experts, horizon: int) -> PerfectExpert:
     """Make one expert perfect and the others always wrong, in each phase: the world of the lower bound by privacy."""
-    return PerfectExpert(problem.n, horizon, phases=min(horizon, _phases(problem)))
-
-
-def fair(problem: Experts, horizon: int) -> FairCoins:
-    """Fair coins: the world of the lower bound by chance."""
-    return FairCoins(problem.n, horizon)
+    phases = problem.switches + 1 if isinstance(problem, Tracking) else 1
+    return PerfectExpert(problem.n, horizon, phases=min(horizon, phases))
 
 
 def shifting(problem: Tracking, horizon: int) -> ShiftingBernoulli:
     """As many shifts as the comparator may follow, evenly spaced."""
     changes = np.linspace(0, horizon, problem.switches + 2)[1:-1].astype(int)
     return ShiftingBernoulli(problem.n, horizon, tuple(int(t) for t in np.unique(changes[changes > 0])))
-
-
-def drifting(problem: Tracking, horizon: int) -> DriftingLosses:
-    """The best expert goes once around."""
-    return DriftingLosses(problem.n, horizon)
-
-
-def penalising(problem: Tracking, horizon: int) -> PenaliseHeld:
-    """An adaptive adversary that makes the held expert expensive."""
-    return PenaliseHeld(problem.n, horizon)
-
-
-def logistic(problem: Convex, horizon: int) -> LogisticStream:
-    """Unit features, labels from a fixed model."""
-    return _same_loss(problem, LogisticStream(problem.domain.dimension, horizon))
-
-
-def circling(problem: Convex, horizon: int) -> DriftingQuadratic:
-    """Squared distances to a target that goes once around."""
-    return _same_loss(problem, DriftingQuadratic(problem.domain.dimension, horizon))
-
-
-def flipping(problem: Convex, horizon: int) -> SignFlips:
-    """Linear losses that turn round at random times."""
-    return _same_loss(problem, SignFlips(problem.domain.dimension, horizon))
 
 
 def signs(problem: Convex, horizon: int) -> RandomSigns:
@@ -93,47 +87,7 @@ def moving(problem: Bandit, horizon: int) -> MovingTarget:
     return environment
 
 
-def coins(problem: Arms, horizon: int) -> BernoulliArms:
-    """Independent coins, one arm better than the others."""
-    return BernoulliArms.with_gap(problem.n, horizon)
-
-
-def decoy(problem: Arms, horizon: int) -> DecoyArms:
-    """One arm is the best at first and the worst later."""
-    return DecoyArms(problem.n, horizon)
-
-
-def rotating(problem: Arms, horizon: int) -> DriftingArms:
-    """The arms take turns at being the best."""
-    return DriftingArms(problem.n, horizon)
-
-
-def skilled(problem: Policies, horizon: int) -> SkilledPolicies:
-    """Policies know the good action of a round with probabilities of their own."""
-    return SkilledPolicies(problem.n, horizon, problem.actions)
-
-
-def needle(problem: Policies, horizon: int) -> NeedlePolicy:
-    """One policy is a little better than all others, which guess."""
-    return NeedlePolicy(problem.n, horizon, problem.actions)
-
-
-def turning(problem: Policies, horizon: int) -> RotatingActions:
-    """The actions take turns at being the best, and one policy knows it."""
-    return RotatingActions(problem.n, horizon, problem.actions)
-
-
-def lonely(problem: Policies, horizon: int) -> LonelyPolicy:
-    """The best policy agrees with nobody."""
-    return LonelyPolicy(problem.n, horizon, problem.actions)
-
-
-def classifiers(problem: Policies, horizon: int) -> DigitPolicies:
-    """Up to 50 classifiers of handwritten digits, ten actions."""
-    return DigitPolicies(problem.n, horizon, problem.actions)
-
-
-def linear(shape: str) -> Callable[[ContextualArms, int], LinearContexts]:
+def linear(shape: str) -> Maker:
     """Make features of this shape, and coins whose means are linear in them."""
 
     def made(problem: ContextualArms, horizon: int) -> LinearContexts:
@@ -150,30 +104,6 @@ def digits(problem: ContextualArms, horizon: int) -> DigitContexts:
     return DigitContexts(horizon, problem.dimension)
 
 
-def _clicks(problem: Arms, horizon: int, **options: Any) -> ClickArms:
-    return ClickArms(tuple(np.linspace(0.028, 0.04, problem.n).tolist()), horizon, **options)
-
-
-def clicks(problem: Arms, horizon: int) -> ClickArms:
-    """Click rates from 2.8% to 4%, the last arm the best."""
-    return _clicks(problem, horizon)
-
-
-def swings(problem: Arms, horizon: int) -> ClickArms:
-    """Clicks whose common level swings by 30%, seven times."""
-    return _clicks(problem, horizon, swing=0.3, cycles=7.0)
-
-
-def broken(problem: Arms, horizon: int) -> ClickArms:
-    """Clicks of which the best arm's replies are lost in 40% of its rounds: another arm is the best."""
-    return _clicks(problem, horizon, lost=(*(0.0,) * (problem.n - 1), 0.4))
-
-
-def falling(problem: Arms, horizon: int) -> ClickArms:
-    """Clicks whose common level falls by 40%."""
-    return _clicks(problem, horizon, fall=0.4)
-
-
 def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
     """A price in [0, 1] for buyers from two segments."""
     environment = PricingCurve(horizon)
@@ -186,27 +116,43 @@ def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
     return environment
 
 
-NAMED: dict[type[Problem], dict[str, Callable[[Any, int], Environment]]] = {
-    Experts: {"gap": gap, "switching": switching, "perfect": perfect, "fair": fair},
+NAMED: dict[type[Problem], dict[str, Maker]] = {
+    Experts: {
+        "gap": sized(BernoulliGap),  # independent coins, one expert better than the others
+        "switching": sized(SwitchingAdversary),  # two groups of experts take turns at being wrong
+        "perfect": perfect,
+        "fair": sized(FairCoins),  # the world of the lower bound by chance
+    },
     Tracking: {
         "shifting": shifting,
-        "drifting": drifting,
-        "penalising": penalising,
+        "drifting": sized(DriftingLosses),  # the best expert goes once around
+        "penalising": sized(PenaliseHeld),  # an adaptive adversary that makes the held expert expensive
         "perfect": perfect,
-        "fair": fair,
+        "fair": sized(FairCoins),
     },
-    Convex: {"logistic": logistic, "circling": circling, "flipping": flipping, "signs": signs},
+    Convex: {
+        "logistic": dealt(LogisticStream),  # unit features, labels from a fixed model
+        "circling": dealt(DriftingQuadratic),  # squared distances to a target that goes once around
+        "flipping": dealt(SignFlips),  # linear losses that turn round at random times
+        "signs": signs,
+    },
     Bandit: {"moving": moving},
     Arms: {
-        "coins": coins,
-        "decoy": decoy,
-        "rotating": rotating,
-        "clicks": clicks,
-        "swings": swings,
-        "broken": broken,
-        "falling": falling,
+        "coins": lambda problem, horizon: BernoulliArms.with_gap(problem.n, horizon),
+        "decoy": sized(DecoyArms),  # one arm is the best at first and the worst later
+        "rotating": sized(DriftingArms),  # the arms take turns at being the best
+        "clicks": clicking(),
+        "swings": clicking(swing=0.3, cycles=7.0),  # the common level swings by 30%, seven times
+        "broken": clicking(lost=0.4),  # replies of the best arm are lost: another arm is the best
+        "falling": clicking(fall=0.4),  # the common level falls by 40%
     },
-    Policies: {"skilled": skilled, "needle": needle, "turning": turning, "lonely": lonely, "digits": classifiers},
+    Policies: {
+        "skilled": sized(SkilledPolicies),  # policies know the good action with probabilities of their own
+        "needle": sized(NeedlePolicy),  # one policy is a little better than all others, which guess
+        "turning": sized(RotatingActions),  # actions take turns at being the best, and one policy knows it
+        "lonely": sized(LonelyPolicy),  # the best policy agrees with nobody
+        "digits": sized(DigitPolicies),  # up to 50 classifiers of handwritten digits, ten actions
+    },
     ContextualArms: {**{shape: linear(shape) for shape in SHAPES}, "digits": digits},
     Lipschitz: {"pricing": pricing},
 }
@@ -244,15 +190,11 @@ def fitting_environment(problem: Problem) -> str:
     raise refused[0]
 
 
-def _known(problem: Problem) -> dict[str, Callable[[Any, int], Environment]]:
+def _known(problem: Problem) -> dict[str, Maker]:
     known = NAMED.get(type(problem))
     if known is None:
         raise InvalidInput(f"{type(problem).__name__} has no environments by name: give a function that makes one.")
     return known
-
-
-def _phases(problem: Experts) -> int:
-    return problem.switches + 1 if isinstance(problem, Tracking) else 1
 
 
 def _same_loss(problem: Convex, environment: Stream) -> Stream:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.environments.environment import InContext, OptionsWorld
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_table, real_array, require
+from tacit.validation import FloatArray, IntArray, check_integer, check_table, real_array, require
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class SkilledPolicies(PoliciesWorld):
 
     skill: float = 0.8
     means: tuple[float, float] = (0.1, 0.8)
+    _between = (("skill", 0.0, 1.0),)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("SkilledPolicies", "skill", self.skill, above=0, below=1, closed_low=True, closed_high=True)
         means = real_array("SkilledPolicies", "means", self.means, (2,))
         if not np.all((means >= 0) & (means <= 1)):
             raise InvalidInput("The 'means' parameter of SkilledPolicies must be two numbers from 0 to 1.")
@@ -92,10 +92,7 @@ class NeedlePolicy(PoliciesWorld):
     """
 
     gap: float = 0.08
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number(type(self).__name__, "gap", self.gap, above=0, below=0.5, closed_low=True, closed_high=True)
+    _between = (("gap", 0.0, 0.5),)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
         """One stream."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, log
 from typing import ClassVar
 
 import numpy as np
@@ -119,42 +118,6 @@ class DriftingLosses(OptionsWorld):
 
 
 @dataclass(frozen=True)
-class HiddenExperts:
-    """The lower bound for shifting stochastic losses: S+1 phases over disjoint groups of experts.
-
-    In each phase one hidden expert of the phase's group has loss 0 for ceil(ln(N/(S+1))/epsilon) rounds while
-    all others have loss 1; then all are equal. No epsilon-private learner finds it much sooner, which costs
-    S ln(N/S)/epsilon in all (Section 3.2).
-    """
-
-    n: int
-    horizon: int
-    switches: int
-    epsilon: float
-    adaptive: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("HiddenExperts", "switches", self.switches, at_least=0)
-        check_integer("HiddenExperts", "n", self.n, at_least=2 * (self.switches + 1))
-        check_integer("HiddenExperts", "horizon", self.horizon, at_least=self.switches + 1)
-        check_positive("HiddenExperts", "epsilon", self.epsilon)
-
-    def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One draw of the whole stream, shape (horizon, n)."""
-        check_table("HiddenExperts", self.horizon, self.n)
-        phases = self.switches + 1
-        group, length = self.n // phases, self.horizon // phases
-        shown = min(length, ceil(log(group) / self.epsilon))
-        result = np.zeros((self.horizon, self.n))
-        for phase, hidden in enumerate(generator.integers(group, size=phases)):
-            rows = slice(phase * length, phase * length + shown)
-            result[rows] = 1.0
-            result[rows, phase * group + hidden] = 0.0
-        return result
-
-
-@dataclass(frozen=True)
 class PenaliseHeld(OptionsWorld):
     """An adaptive adversary: the expert that was just played costs 1 in the next round, the others little.
 
@@ -167,10 +130,7 @@ class PenaliseHeld(OptionsWorld):
     mean: float = 0.25
     adaptive: ClassVar[bool] = True
     _fewest: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("PenaliseHeld", "mean", self.mean, above=0.0, below=1.0, closed_low=True, closed_high=True)
+    _between = (("mean", 0.0, 1.0),)
 
     def start(self, generator: np.random.Generator) -> PenaliseHeldOpponent:
         """A fresh opponent."""

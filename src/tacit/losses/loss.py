@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from tacit import kernels
 from tacit.domains.convex_set import ConvexSet
 from tacit.errors import InvalidInput
 from tacit.validation import (
@@ -348,7 +349,8 @@ class LinkLoss(RowLoss):
 
     def clip_labels(self, labels: FloatArray) -> FloatArray:
         """Labels pulled into their public range."""
-        return np.clip(labels, *self.label_range)
+        low, high = self.label_range
+        return np.minimum(np.maximum(labels, low), high)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
         """B sup|f'| and B^2 sup f''."""
@@ -368,6 +370,9 @@ class LinkLoss(RowLoss):
         owner = type(self).__name__
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise InvalidInput(f"The data of {owner} must be a pair (features, label). Got {_short(data)} instead.")
+        rows = None if many else self._packed_in_c(data[0], data[1], dimension)
+        if rows is not None:
+            return rows
         features = finite_rows(owner, "features", data[0], dimension, many=many)
         labels = finite_rows(owner, "labels", np.reshape(data[1], (-1, 1) if many else -1), 1, many=many)[:, 0]
         if len(labels) != len(features):
@@ -378,6 +383,18 @@ class LinkLoss(RowLoss):
         rows = np.empty((len(features), dimension + 1))
         rows[:, :-1] = clip_rows(features, self.data_norm)
         rows[:, -1] = self.clip_labels(labels)
+        return rows
+
+    def _packed_in_c(self, features: Any, label: Any, dimension: int) -> FloatArray | None:
+        """Pack one round as numpy does below, bit for bit, or give None: numpy does it, or says what is wrong."""
+        plain = type(features) is np.ndarray and features.shape == (dimension,) and type(label) is float
+        if kernels.compiled is None or not (plain and isfinite(label)):
+            return None
+        rows = np.empty((1, dimension + 1))
+        if kernels.compiled.clip_vector(features, self.data_norm, rows) != dimension:
+            return None
+        rows[:, -1] = label
+        rows[:, -1] = self.clip_labels(rows[:, -1])
         return rows
 
     def neutral(self, dimension: int) -> FloatArray:

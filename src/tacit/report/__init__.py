@@ -2,10 +2,7 @@
 
 from tacit.report.html import write_report
 from tacit.report.plots import (
-    Crossover,
-    plot_crossover,
     plot_held,
-    plot_noise,
     plot_regret,
     plot_regret_by_epsilon,
     plot_regret_by_horizon,
@@ -13,10 +10,7 @@ from tacit.report.plots import (
 )
 
 __all__ = [
-    "Crossover",
-    "plot_crossover",
     "plot_held",
-    "plot_noise",
     "plot_regret",
     "plot_regret_by_epsilon",
     "plot_regret_by_horizon",

@@ -19,9 +19,7 @@ import numpy as np
 
 from tacit.accounting.guarantee import Guarantee
 from tacit.report.plots import (
-    Crossover,
     grid_caption,
-    plot_crossover,
     plot_curves,
     plot_held,
     plot_regret_by_epsilon,
@@ -136,9 +134,6 @@ def _pictures(cells: list[Summary]) -> Iterator[_Picture]:
     at = f", epsilon = {next(iter(compared.values()))['epsilon']:.3g}" if one else ""
     title = f"Regret over {max(horizons):,} rounds{at}"
     yield draw("Regret over time", caption, plot_curves, curves, title=title, floor=below[0] if below else None)
-    if len(horizons) > 1 and len(epsilons) > 1:
-        crossover = Crossover.from_summaries(cells)
-        yield draw("Which algorithm wins where", crossover.caption, plot_crossover, crossover)
     steps = [(label, s.checkpoints, s.switch_curve) for label, s in compared.items()]
     switching = {label: (rounds, np.mean(curve, axis=0)) for label, rounds, curve in steps if curve is not None}
     if switching:

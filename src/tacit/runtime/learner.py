@@ -294,8 +294,9 @@ class Learner(ABC):
 
     def _move(self, decision: Any) -> None:
         """Change the decision from the next round on, and count whether it is another one."""
-        if self._action is not None and not np.array_equal(decision, self._action):
-            self._switches += 1
+        if self._action is not None:
+            other = decision != self._action
+            self._switches += bool(np.logical_or.reduce(other, axis=None) if type(other) is np.ndarray else other)
         self._action = decision
 
     def observe(self, feedback: Any) -> None:

@@ -18,13 +18,12 @@ if TYPE_CHECKING:
 
 Attack = Literal[
     # Learners whose outcomes can be counted.
-    "enumeration", "exponential weights", "restarts", "replayed choices", "canaries", "epochs",
+    "enumeration", "exponential weights", "restarts", "epochs",
     "enumerated arms", "frequencies of arms", "unbiased release",
     # Learners that hide vectors behind noise.
     "running sum", "replayed noise", "norm noise", "cube noise", "moved sums",
     # Learners whose draws have a known density.
     "integrated interval", "integrated model", "draws", "keep probabilities", "minimisers", "many noises",
-    "likelihood ratios",
 ]  # fmt: skip
 """The kinds of attack that `tacit.audit` knows."""
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from tacit import problems
 from tacit.algorithms.bandit import Rounds
 from tacit.algorithms.measures import L2PMeasure
 from tacit.environments.environment import (
@@ -25,18 +26,7 @@ from tacit.environments.environment import (
     LipschitzStream,
 )
 from tacit.errors import InvalidInput
-from tacit.problems import (
-    Arms,
-    Bandit,
-    ContextualArms,
-    Convex,
-    Experts,
-    Lipschitz,
-    Options,
-    Policies,
-    Problem,
-    Tracking,
-)
+from tacit.problems import Arms, Convex, Experts, Lipschitz, Options, Policies, Problem, Tracking
 from tacit.runtime.learner import Learner
 from tacit.runtime.rounds import Absent
 from tacit.simulation.comparators import best_fixed_point, best_switching_sequence
@@ -139,7 +129,7 @@ def arms_game(match: Match[ExpertStream]) -> Outcome:
 def contextual_game(match: Match[ContextStream]) -> Outcome:
     """Regret in expected losses against the best action of each context."""
     contexts, losses, means = match.environment.in_context(match.generator)
-    problem = _problem_of(match.learner, ContextualArms)
+    problem = _problem_of(match.learner, problems.ContextualArms)
     if np.shape(contexts) != (len(losses), problem.dimension):
         raise InvalidInput(
             f"The plan has features of dimension {problem.dimension}, the environment "
@@ -264,10 +254,10 @@ GAMES: dict[type[Problem], Game] = {
     Tracking: Game(tracking_game, (ExpertStream, ExpertAdversary)),
     Convex: Game(convex_game, (ConvexStream,)),
     Lipschitz: Game(lipschitz_game, (LipschitzStream,)),
-    Bandit: Game(bandit_game, (BanditStream,), checkpoints=8),
+    problems.Bandit: Game(bandit_game, (BanditStream,), checkpoints=8),
     Arms: Game(arms_game, (ExpertStream,)),
     Policies: Game(policies_game, (ContextStream,)),
-    ContextualArms: Game(contextual_game, (ContextStream,)),
+    problems.ContextualArms: Game(contextual_game, (ContextStream,)),
     Problem: Game(measure_game, (FeedbackStream,)),
 }
 """Which game a problem is; a kind of problem joins by standing here."""

@@ -1,6 +1,9 @@
 """The one simulation loop: shipped learners against environments, regret beside its certified bound.
 
 Simulations use replayable randomness, so their results can be made again and are stamped as not private.
+
+Feedback may come late or never. When within its window feedback comes changes no decision, so all that a simulation has
+to know of a round is whether its feedback comes in time.
 """
 
 from __future__ import annotations
@@ -14,14 +17,39 @@ import numpy as np
 from tacit.accounting.rounding import rounded_up
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
-from tacit.markup import card, line_chart
+from tacit.markup import card
 from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
 from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.runtime.plan import Plan, Planned, chosen_plan
-from tacit.simulation.arrivals import Arrivals
+from tacit.runtime.rounds import Absent
 from tacit.simulation.games import MOST_RUNS, Match, Outcome, game_for
-from tacit.validation import FloatArray, IntArray, check_integer, invalid
+from tacit.validation import FloatArray, IntArray, check_integer, check_number, invalid
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """How feedback arrives, whatever it says.
+
+    Attributes:
+        late: feedback comes a number of rounds later, uniform from 0 to this; beyond the plan's delay it never counts.
+        missing: the share of the others that never comes.
+    """
+
+    late: int = 0
+    missing: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_integer("simulate", "late", self.late, at_least=0)
+        check_number("simulate", "missing", self.missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
+
+    def mask(self, rounds: int, delay: int, generator: np.random.Generator) -> Absent | None:
+        """Whether the feedback of each round comes in time (None: always)."""
+        if not self.missing and self.late <= delay:
+            return None
+        lateness = generator.integers(self.late + 1, size=rounds)
+        arrived: Absent = (lateness <= delay) & (generator.random(rounds) >= self.missing)
+        return arrived
 
 
 @dataclass(frozen=True)
@@ -97,15 +125,8 @@ class Simulation:
         )
 
     def _repr_html_(self) -> str:
-        """The simulation in a notebook, with its picture."""
+        """The simulation in a notebook; `tacit.report.plot_regret` draws it."""
         criterion, certified = self.plan.problem.criterion, self.bound
-        chart = line_chart(
-            self.rounds.tolist(),
-            self.mean.tolist(),
-            self.standard_error.tolist(),
-            level=certified,
-            labels=("round", criterion, f"certified {rounded_up(certified, thousands=True)}"),
-        )
         facts = [
             ("environment", type(self.environment).__name__),
             (f"mean {criterion}", f"{self.mean[-1]:,.4g} (standard error {self.standard_error[-1]:,.2g})"),
@@ -113,10 +134,8 @@ class Simulation:
             ("mean switches", f"{np.mean(self.switches):,.4g}"),
             ("runs", f"{len(self.regret)} of {int(self.rounds[-1]):,} rounds, seed {self.seed}"),
         ]
-        note = (
-            "Band: two standard errors. Simulations can be replayed from their seed, so their numbers are not private."
-        )
-        return card(f"{self.plan.algorithm}, simulated", facts, chart=chart, note=note)
+        note = "Simulations can be replayed from their seed, so their numbers are not private."
+        return card(f"{self.plan.algorithm}, simulated", facts, note=note)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description."""

@@ -8,13 +8,10 @@ A stable name for anything public: the same text, and so the same hash, in every
 
 `repr` will not do: it shortens large arrays and shows memory addresses. `describe` writes dataclasses field by
 field and arrays by shape and content hash, and refuses what it cannot name.
-
-Records for other programs: as CSV, as a LaTeX table, or as a pandas frame.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import os
 import sys
@@ -22,7 +19,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -82,61 +78,6 @@ def _function(function: Any) -> str:
     return name
 
 
-Records = Sequence[dict[str, Any]]
-_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-_SPECIAL |= {character: f"\\{character}" for character in "_%&#${}"}
-
-
-def csv_of(records: Records) -> str:
-    """Comma-separated values, numbers to the last digit."""
-    buffer = StringIO()
-    writer = csv.DictWriter(buffer, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return buffer.getvalue()
-
-
-def latex_of(records: Records) -> str:
-    """A tabular for the package booktabs; numbers with four digits.
-
-    >>> print(latex_of([{"name": "a_b", "regret": 12.3456}]))
-    \\begin{tabular}{lr}
-    \\toprule
-    name & regret \\\\
-    \\midrule
-    a\\_b & 12.35 \\\\
-    \\bottomrule
-    \\end{tabular}
-    """
-    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in records[0].values()]
-    lines = [
-        f"\\begin{{tabular}}{{{''.join('r' if number else 'l' for number in numbers)}}}",
-        r"\toprule",
-        _line(name.replace("_", " ") for name in records[0]),
-        r"\midrule",
-        *(_line(map(_entry, record.values())) for record in records),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines)
-
-
-def frame_of(records: Records) -> Any:
-    """A pandas frame."""
-    return require("pandas", "frames").DataFrame.from_records(list(records))
-
-
-def _line(cells: Any) -> str:
-    return " & ".join(cells) + r" \\"
-
-
-def _entry(value: Any) -> str:
-    if isinstance(value, float):
-        return r"$\infty$" if value == float("inf") else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-    return "".join(_SPECIAL.get(character, character) for character in text)
-
-
 SCHEMA_VERSION = 2
 
 _COLUMNS = {
@@ -180,6 +121,8 @@ _COLUMNS = {
 
 
 _SINCE_2 = ("floor", "floor_reason")
+SHARED = ("problem", "world", "horizon", "epsilon", "delta", "algorithm", "chosen")
+"""What `Sweep.to_frame` says of a cell besides what was measured."""
 
 
 def schema() -> Any:
@@ -371,41 +314,19 @@ class Sweep:
 
     def to_frame(self) -> Any:
         """A pandas frame with a row for each cell; `table.to_pandas()` has one for each run."""
-        return frame_of(_as_records(self.summaries()))
-
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """Comma-separated values with a row for each cell, also written to `path` if one is given."""
-        return _written("Sweep.to_csv", csv_of(_as_records(self.summaries())), path)
-
-    def to_latex(self, path: str | Path | None = None) -> str:
-        """A LaTeX table (package booktabs) with a row for each cell, also written to `path` if one is given."""
-        shown = ("world", "horizon", "epsilon", "algorithm", "mean_regret", "standard_error", "certified_regret")
-        records = [{name: record[name] for name in shown} for record in _as_records(self.summaries())]
-        return _written("Sweep.to_latex", latex_of(records), path)
-
-
-def _written(owner: str, text: str, path: str | Path | None) -> str:
-    if path is not None and not isinstance(path, str | Path):
-        raise invalid(owner, "path", "a path", path)
-    if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
-    return text
-
-
-def _as_records(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
-    """What was run and what was measured, one record for each cell."""
-    return [
-        {
-            **{name: s[name] for name in ("problem", "world", "horizon", "epsilon", "delta", "algorithm", "chosen")},
-            "runs": s.runs,
-            "mean_regret": s.mean,
-            "standard_error": s.standard_error,
-            "certified_regret": s["bound"],
-            "mean_switches": float(np.mean(s.switches)),
-            "mean_seconds": float(np.mean(s.seconds)),
-        }
-        for s in summaries
-    ]
+        records = [
+            {
+                **{name: s[name] for name in SHARED},
+                "runs": s.runs,
+                "mean_regret": s.mean,
+                "standard_error": s.standard_error,
+                "certified_regret": s["bound"],
+                "mean_switches": float(np.mean(s.switches)),
+                "mean_seconds": float(np.mean(s.seconds)),
+            }
+            for s in self.summaries()
+        ]
+        return require("pandas", "frames").DataFrame.from_records(records)
 
 
 def distinct(table: Any) -> Any:

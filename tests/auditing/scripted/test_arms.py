@@ -1,11 +1,10 @@
-"""Exact audits of learners of arms: every neighbouring pair of a small instance, and the planted bugs."""
+"""Exact audits of learners of arms: every neighbouring pair of a small instance."""
 
 from itertools import product
 
 import pytest
 
 import tacit
-from planted_bugs.arms import CONTROLS
 from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
 from tacit.auditing.arms import arms_law
 from tacit.auditing.instances import alphabet
@@ -107,13 +106,6 @@ def test_a_batch_of_two_rounds_is_one_release():
     plan = BatchedTsallis(Arms(n=2, horizon=5), 0.7, 2, 0.5, 0.3, 0.2)
     loss, _ = worst(plan, 2)
     assert loss == pytest.approx(0.7, abs=1e-9)
-
-
-@pytest.mark.slow  # the fast ones are killed by default among all the others
-@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.name)
-def test_planted_bugs_are_killed_and_the_shipped_code_is_quiet(control):
-    assert control.killed()
-    assert control.quiet()
 
 
 @pytest.mark.parametrize("adversary", ["stochastic", "oblivious"])

@@ -60,7 +60,7 @@ def test_shares_effects_and_alerts_come_from_releases(world):
     run(world, 4)
     found = next(iter(looked(world)._state.experiments.values())).view
     stack = found.stacks[-1]
-    assert found.released == 4
+    assert found.found["versions_released"] == 4
     assert abs(sum(stack) - 1) < 1e-6
     assert stack[1] == max(stack) > 1 / 3
     short = found.arms[1]
@@ -137,4 +137,4 @@ def test_many_arms_share_one_colour(world):
     assert list(found.marks.values()) == [*(f"c{number}" for number in range(7)), "rest"]
     assert abs(sum(found.stacks[0]) - 1) < 1e-6
     assert [arm.mark for arm in found.arms].count("rest") == 5
-    assert len(replace(found, versions=found.versions * 500).drawn) == 160
+    assert len(replace(found, about=found.about | {"versions": found.about["versions"] * 500}).drawn) == 160

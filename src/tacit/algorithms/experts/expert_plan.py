@@ -20,9 +20,6 @@ from tacit.runtime.small_instances import SMALL_DELAY, Attack, SmallInstance
 from tacit.runtime.state import fitting
 from tacit.validation import BLOCK_ENTRIES, FloatArray, IntArray, Rows, check_integer, first_position, real_array
 
-# Rounds of the run that audits replay: long enough for a history, short enough to replay hundreds of times.
-_REPLAYED_ROUNDS = 60
-
 # What a round without feedback counts as, for every expert.
 MIDDLE = 0.5
 
@@ -82,12 +79,9 @@ class ExpertPlan(OptionPlan):
             if small not in found.values():
                 found[f"{name}, N=2, T={length}"] = small
         label, first = next(iter(found.items()))
-        replayed, played = min(_REPLAYED_ROUNDS, self.rounds), min(most_rounds, self.rounds)
         return (
             *(SmallInstance("enumeration", name, small) for name, small in found.items()),
             *(SmallInstance(attack, label, first) for attack in also),
-            SmallInstance("replayed choices", f"own parameters, T={replayed}", self._resized(replayed)),
-            SmallInstance("canaries", f"own parameters, T={played}", self._resized(played)),
         )
 
 

@@ -70,44 +70,31 @@ class ExperimentView:
     """One experiment as it is now.
 
     Attributes:
-        key: names it in the page.
         name: its name.
-        state: "draft", "running", "frozen" or "ended".
-        design: what was asked for.
-        plan: what was known before it started.
+        about: what `Experiments.describe` says: state, design, plan, contract, versions and acts.
+        found: what `Experiments.results` says: how many versions were released, confidence, sample ratio.
         privacy: epsilon and delta in a few words.
-        contract: the paragraphs of the contract.
-        default: the name of the default arm.
-        versions: all versions, oldest first.
         arms: the arms, in their places.
-        released: how many versions were released.
-        confidence: with which all intervals hold.
-        ratio: the sample-ratio check, in words.
         alerts: what somebody should look at.
-        acts: who did what, newest first.
         ledger: the budget that is charged, or None.
         marks: the colour of each name that `stacks` has.
         stacks: for each version that is drawn, the shares by colour.
     """
 
-    key: str
     name: str
-    state: str
-    design: dict[str, Any]
-    plan: dict[str, Any]
+    about: dict[str, Any]
+    found: dict[str, Any]
     privacy: str
-    contract: list[str]
-    default: str
-    versions: list[dict[str, Any]]
     arms: list[ArmView]
-    released: int
-    confidence: float
-    ratio: str
     alerts: list[str]
-    acts: list[dict[str, str]]
     ledger: LedgerView | None
     marks: dict[str, str]
     stacks: list[list[float]]
+
+    @property
+    def key(self) -> str:
+        """Names it in the page."""
+        return key_of(self.name)
 
     @property
     def paths(self) -> list[tuple[str, str]]:
@@ -117,12 +104,14 @@ class ExperimentView:
     @property
     def drawn(self) -> list[dict[str, Any]]:
         """The versions that are drawn."""
-        return self.versions[-PARTS:]
+        drawn: list[dict[str, Any]] = self.about["versions"][-PARTS:]
+        return drawn
 
     @property
-    def measured(self) -> bool:
-        """Whether anything is known of the arms."""
-        return self.released > 0
+    def acts(self) -> list[dict[str, str]]:
+        """Who did what, newest first."""
+        acts: list[dict[str, str]] = self.about["acts"][: -ACTS - 1 : -1]
+        return acts
 
 
 def key_of(name: str) -> str:
@@ -166,21 +155,12 @@ def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue
     slack = f" at delta {rounded_up(document['delta'], 6)}" if document["delta"] else ", pure"
     unit = "person and month" if design["identified"] else "reply"
     return ExperimentView(
-        key=key_of(name),
         name=name,
-        state=about["state"],
-        design=design,
-        plan=about["plan"],
+        about=about,
+        found=found,
         privacy=f"epsilon {rounded_up(document['epsilon'])}{slack} per {unit}",
-        contract=about["contract"].split("\n\n"),
-        default=design["default"],
-        versions=versions,
         arms=arms,
-        released=found["versions_released"],
-        confidence=found["confidence"],
-        ratio=found["sample_ratio"],
         alerts=alerts(about, found, overdue),
-        acts=about["acts"][: -ACTS - 1 : -1],
         ledger=ledger,
         marks=marks,
         stacks=stacks,

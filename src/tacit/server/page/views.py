@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from math import ceil
 from typing import Any
@@ -257,36 +258,22 @@ class LearnerView:
     """One learner as it is now.
 
     Attributes:
-        number: its number in the store.
-        name: its name.
-        problem: what it decides, in words.
-        privacy: epsilon and delta in a few words.
-        contract: the contract as a paragraph.
-        private: False if its noise can be replayed.
+        head: its number in the store, its name, and how many rounds were decided.
+        about: problem, contract and plan.
         ledger: the name of the ledger that it is charged to, or None.
-        rounds: how many rounds were decided.
-        counted: of how many of them the strip knows.
-        horizon: how many it may decide, or None.
+        counted: of how many rounds the strip knows.
         switches: how often the decision has changed, as far as was counted.
-        expected_switches: how often it changes at most, in expectation, in words (empty: not bounded).
         latest: the latest decision in words (empty: there is none).
         certified: the certified regret.
         shares: the decisions, and what part of the rounds each had.
         stacks: the same for every part of the rounds.
     """
 
-    number: int
-    name: str
-    problem: str
-    privacy: str
-    contract: str
-    private: bool
+    head: Head
+    about: About
     ledger: str | None
-    rounds: int
     counted: int
-    horizon: int | None
     switches: int
-    expected_switches: str
     latest: str
     certified: Certified
     shares: dict[str, float]
@@ -376,6 +363,8 @@ class About:
         scale: how its decisions are counted.
         plan: its plan, or None.
         planned: whether `plan` was looked for.
+        guarantee: its contract.
+        contract: the same as a paragraph.
     """
 
     def __init__(self, request: dict[str, Any], guarantee: Guarantee) -> None:
@@ -383,53 +372,56 @@ class About:
         self.scale = Scale.of(request["problem"])
         self.plan: Plan | None = None
         self.planned = False
-        self._guarantee = guarantee
-        self._contract = paragraph(guarantee)
-        self._privacy = _privacy(guarantee)
+        self.guarantee = guarantee
+        self.contract = paragraph(guarantee)
 
     def view(self, head: Head, ledger: str | None, strip: Strip, latest: Any) -> LearnerView:
         """The learner as it is now."""
-        problem = self.request["problem"] or {}
-        bound = certified(self.plan, head.rounds) if self.plan else UNKNOWN if self.planned else PLANNING
-        switches = self.plan.expected_switches if self.plan else None
         return LearnerView(
-            number=head.number,
-            name=head.name,
-            problem=_words(self.request, self.plan),
-            privacy=self._privacy,
-            contract=self._contract,
-            private=self._guarantee.private,
+            head=head,
+            about=self,
             ledger=ledger,
-            rounds=head.rounds,
             counted=strip.rounds,
-            horizon=problem.get("horizon"),
             switches=strip.switches,
-            expected_switches="" if switches is None else f"{ceil(switches):,}",
             latest="" if latest is None else _decision(self.scale, latest),
-            certified=bound,
+            certified=certified(self.plan, head.rounds) if self.plan else UNKNOWN if self.planned else PLANNING,
             shares=strip.shares(),
             stacks=strip.stacks(),
         )
 
+    @property
+    def horizon(self) -> int | None:
+        """How many rounds it may decide, or None."""
+        horizon: int | None = (self.request["problem"] or {}).get("horizon")
+        return horizon
 
-def _privacy(guarantee: Guarantee) -> str:
-    epsilon = rounded_up(guarantee.epsilon())
-    return f"epsilon {epsilon}" + (f" at delta {rounded_up(guarantee.at_delta, 6)}" if guarantee.at_delta else ", pure")
+    @property
+    def expected_switches(self) -> str:
+        """How often the decision changes at most, in expectation, in words (empty: not bounded)."""
+        switches = self.plan.expected_switches if self.plan else None
+        return "" if switches is None else f"{ceil(switches):,}"
 
+    @cached_property
+    def privacy(self) -> str:
+        """Epsilon and delta in a few words."""
+        delta = self.guarantee.at_delta
+        slack = f" at delta {rounded_up(delta, 6)}" if delta else ", pure"
+        return f"epsilon {rounded_up(self.guarantee.epsilon())}{slack}"
 
-def _words(request: dict[str, Any], plan: Plan | None) -> str:
-    """The problem in a few words, and who solves it."""
-    problem = request["problem"]
-    if problem is None:
-        return str(request["text"])
-    parts = [str(problem["kind"])]
-    if "n" in problem:
-        parts.append(f"{problem['n']:,} options")
-    if problem.get("switches"):
-        parts.append(f"a world that shifts {problem['switches']:,} times")
-    if problem.get("delay"):
-        parts.append(f"feedback up to {problem['delay']:,} rounds late")
-    return ", ".join([*parts, *([plan.algorithm] if plan else [])])
+    @property
+    def problem(self) -> str:
+        """The problem in a few words, and who solves it."""
+        problem = self.request["problem"]
+        if problem is None:
+            return str(self.request["text"])
+        parts = [str(problem["kind"])]
+        if "n" in problem:
+            parts.append(f"{problem['n']:,} options")
+        if problem.get("switches"):
+            parts.append(f"a world that shifts {problem['switches']:,} times")
+        if problem.get("delay"):
+            parts.append(f"feedback up to {problem['delay']:,} rounds late")
+        return ", ".join([*parts, *([self.plan.algorithm] if self.plan else [])])
 
 
 def _decision(scale: Scale, action: Any) -> str:

@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from markupsafe import Markup
 
@@ -34,6 +34,7 @@ from tacit.server.page.views import About, LearnerView, LedgerView, Strip, rende
 from tacit.store.history import Head
 from tacit.store.store import Store
 
+View = TypeVar("View", LearnerView, ExperimentView)
 PIECE = 5_000  # rounds that are counted in one transaction
 FEW = 3  # learners whose contracts stand open
 ROWS = 200  # learners on the page, and as many experiments
@@ -53,37 +54,18 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A learner as it is shown.
+class Shown(Generic[View]):
+    """A learner or an experiment as it is shown.
 
     Attributes:
         view: what is shown.
         now: the part of the page that changes.
-        planned: whether its plan was known.
+        mark: what it was computed from: if that is the same, nothing has changed.
         made: the version at which it first was there.
         version: the version at which it last changed.
     """
 
-    view: LearnerView
-    now: Markup
-    planned: bool
-    made: int
-    version: int
-
-
-@dataclass(frozen=True)
-class ShownExperiment:
-    """An experiment as it is shown.
-
-    Attributes:
-        view: what is shown.
-        now: the part of the page that changes.
-        mark: what it was computed from.
-        made: the version at which it first was there.
-        version: the version at which it last changed.
-    """
-
-    view: ExperimentView
+    view: View
     now: Markup
     mark: object
     made: int
@@ -95,8 +77,8 @@ class State:
     """All that is shown; replaced as a whole, never changed."""
 
     version: int = 0
-    experiments: Mapping[str, ShownExperiment] = field(default_factory=dict)
-    learners: Mapping[int, Shown] = field(default_factory=dict)
+    experiments: Mapping[str, Shown[ExperimentView]] = field(default_factory=dict)
+    learners: Mapping[int, Shown[LearnerView]] = field(default_factory=dict)
     ledgers: tuple[LedgerView, ...] = ()
     ledgers_version: int = 0
     hidden: int = 0
@@ -187,7 +169,7 @@ class Watch:
     def _stamp(self, state: State) -> str:
         return f"{self._instance}.{state.version}"
 
-    def _tried(self, ledgers: Mapping[str, LedgerView], version: int) -> dict[str, ShownExperiment]:
+    def _tried(self, ledgers: Mapping[str, LedgerView], version: int) -> dict[str, Shown[ExperimentView]]:
         """The experiments; those that did not change are as they were shown before."""
         if self._experiments is None:
             return {}
@@ -199,9 +181,7 @@ class Watch:
                 continue
             seen = view(self._experiments, name, ledger, mark.overdue)
             made = version if before is None else before.made
-            tried[seen.key] = ShownExperiment(
-                seen, render("experiment_now.html", view=seen), (mark, ledger), made, version
-            )
+            tried[seen.key] = Shown(seen, render("experiment_now.html", view=seen), (mark, ledger), made, version)
         return tried
 
     def _read_decisions(self, heads: Sequence[Head], until: float) -> bool:
@@ -228,17 +208,16 @@ class Watch:
             about.plan = self._history.plan(head.name)
             about.planned = True
 
-    def _shown(self, head: Head, ledger: str | None, version: int) -> Shown:
+    def _shown(self, head: Head, ledger: str | None, version: int) -> Shown[LearnerView]:
         """The learner as it was shown before, if nothing changed."""
         seen, before = self._seen[head.number], self._state.learners.get(head.number)
-        if before is not None:
-            old = (before.view.rounds, before.view.counted, before.planned)
-            if old == (head.rounds, seen.strip.rounds, seen.about.planned):
-                return before
+        mark = head.rounds, seen.strip.rounds, seen.about.planned
+        if before is not None and before.mark == mark:
+            return before
         latest = self._history.decision(head.number, head.rounds - 1) if head.rounds else None
         view = seen.about.view(head, ledger, seen.strip, latest)
         made = version if before is None else before.made
-        return Shown(view, render("now.html", view=view), seen.about.planned, made, version)
+        return Shown(view, render("now.html", view=view), mark, made, version)
 
 
 def _changes(state: State, known: int) -> Iterator[Change]:
@@ -254,7 +233,7 @@ def _changes(state: State, known: int) -> Iterator[Change]:
             card = render("card.html", view=shown.view, now=shown.now, opened=False)
             yield Change("made", {"number": number, "html": card})
         if shown.version > known:  # a page of an earlier service may have a row of an earlier state
-            yield Change("learner", {"number": number, "html": shown.now, "problem": shown.view.problem})
+            yield Change("learner", {"number": number, "html": shown.now, "problem": shown.view.about.problem})
     if state.ledgers_version > known:
         yield Change("ledgers", {"html": render("ledgers.html", ledgers=state.ledgers)})
 

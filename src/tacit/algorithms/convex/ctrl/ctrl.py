@@ -201,7 +201,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         return cls(problem, *tuned, calibration, target.max_switches, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """An interval, where draws are integrated; few dimensions, where draws and coins are tested; sharp ratios."""
+        """An interval, where draws are integrated; few dimensions, where draws and coins are tested."""
         limit = None if self.max_switches is None else 1  # it binds
         line = replace(
             self, problem=on_interval(self.problem), eta=0.5, sigma=20.0, force=0.3, log_phi=0.1, max_switches=limit
@@ -209,14 +209,12 @@ class CTRL(ConvexPlan, PrivatePlan):
         # Wide coins, noise of the size of two gradients, a regulariser that leaves curvature to the losses. The longer
         # the horizon, the less the barrier weighs; a few of its rounds are played.
         loud = self._loud(min(1_000, max(6, self.rounds)), eta=4.0, sigma=2.0, force=0.1, log_phi=0.5)
-        sharp = self._loud(4, eta=0.05, sigma=4.0, force=0.7, log_phi=0.1)
         label = described("loud parameters", loud.problem)
         return (
             SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),
             SmallInstance("draws", label, loud, effort=max(1_500, 5_000 // loud.domain.hull_dimension)),
             SmallInstance("minimisers", label, loud),
             SmallInstance("keep probabilities", label, loud),
-            SmallInstance("likelihood ratios", described("loud draws", sharp.problem), sharp),
         )
 
     def _loud(self, rounds: int, eta: float, sigma: float, **coins: Any) -> Self:

@@ -233,7 +233,6 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         found = [
             SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),
             SmallInstance("draws", label, loud, effort=max(1_500, 18_000 // problem.domain.hull_dimension)),
-            SmallInstance("likelihood ratios", described("loud draws", problem), loud),
         ]
         if self.force < 1:
             found.append(SmallInstance("keep probabilities", label, loud))

@@ -1,13 +1,15 @@
-"""Noise with the density of a norm: does the shipped sampler have it?
+"""Does the noise that a plan draws have its declared law?
 
-Replays of pure one-pass plans in float64 price their noise by its declared density exp(-|z|_q). That is what this
-attack tests: under it |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law,
-broken off one after the other as independent beta variables, and signs are fair coins; all of them independent. Each
-becomes a standard normal number or a bet, and the tests are those of `tacit.auditing.statistics`.
+Replays and probes price noise by its declared density; here the shipped samplers are tested against it. Every vector
+becomes independent standard normal numbers and fair signs, and the tests are those of `tacit.auditing.statistics`:
 
-Cube noise, of density exp(-max |z_j|), in the same way: the largest coordinate is a Gamma(d, 1) variable, its sign a
-fair coin, and the others are uniform between it and its negative. On the lattices of plans a step is too small to be
-seen.
+- normal noise is taken as it is;
+- density exp(-|z|_q): |z|_q is a Gamma(d, 1) variable, the shares |z_i|^q/|z|_q^q have a Dirichlet(1/q, ..., 1/q) law,
+  broken off one after the other as independent beta variables, and signs are fair coins (Laplace noise: q = 1);
+- cube noise, of density exp(-max |z_j|): the largest coordinate is a Gamma(d, 1) variable, its sign a fair coin, and
+  the others are uniform between it and its negative.
+
+On the lattices of plans a step is too small to be seen.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ from scipy.special import betainc, gammainc, gammaincc, ndtri
 from tacit.algorithms.stochastic.online_to_batch.norms import Norm
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.auditing.report import Finding
-from tacit.auditing.statistics import FAILURE, coin_surprise, normal_surprises, worst_surprise
+from tacit.auditing.statistics import FAILURE, Surprise, coin_surprise, normal_surprises, worst_surprise
+from tacit.auditing.tapes import LatticePlan, SummingPlan
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import Draws, unit_noise
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Stochastic
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
+
+# Coordinates of vectors of float64 noise, where the sums have no lattice with a dimension of its own.
+DIMENSION = 3
 
 
 @runtime_checkable
@@ -37,6 +43,18 @@ class CubePlan(Protocol):
     @property
     def grid(self) -> Grid:
         """The lattice; without units it is float64."""
+
+
+def sum_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
+    """The unit noise of a running sum in float64, and on the plan's lattice if it has one."""
+    grid = plan.grid if isinstance(plan, LatticePlan) else None
+    assert isinstance(plan, SummingPlan)
+    kind = plan.mechanism.noise
+    draw = plan.mechanism.noise_from(source.stream("float"), DIMENSION)
+    tests = surprises(_vectors(draw, DIMENSION, coordinates), kind)
+    if grid is not None and grid.units:
+        tests += surprises(_lattice(grid, source, coordinates), kind)
+    return _finding("noise of sums", f"{plan.mechanism}", tests, coordinates, f"{kind} noise")
 
 
 def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
@@ -58,39 +76,54 @@ def cube_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     assert isinstance(plan, CubePlan)
     grid = plan.grid
     dimension = grid.records.dimension
-    draws = max(200, coordinates // dimension)
     if grid.units:
-        vectors = grid.noise(source, "noise").draw(draws * dimension) * (grid.step / grid.scale)
+        vectors = _lattice(grid, source, coordinates)
     else:
-        vectors = unit_noise("cube", source.stream("noise"), dimension)(draws * dimension)
-    normals, signs = standardised_cube(np.asarray(vectors, dtype=np.float64).reshape(draws, dimension))
-    tests = normal_surprises(normals, "cube noise")
-    tests.append(coin_surprise(signs, np.full(draws, 0.5), np.ones((draws, 1)), "signs of cube noise"))
-    worst, limit = worst_surprise(tests, FAILURE)
-    return Finding(
-        "cube noise", f"{dimension} dimensions", "-log10 of the probability of what was seen", limit, worst.value,
-        worst.value > limit, FAILURE, f"{worst.name}: {draws} vectors do not have the density exp(-max |z|)",
-        check=True,
-    )  # fmt: skip
+        vectors = _vectors(unit_noise("cube", source.stream("noise"), dimension), dimension, coordinates)
+    tests = surprises(vectors, "cube")
+    return _finding("cube noise", f"{dimension} dimensions", tests, coordinates, "the density exp(-max |z|)")
 
 
 def norm_noise(noise: Draws, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
     """Vectors of about so many coordinates in all, against the density exp(-|z|_q)."""
+    tests = surprises(_vectors(noise, dimension, coordinates), norm.dual)
+    label = f"{dimension} dimensions, dual norm l_{norm.dual:g}"
+    return _finding("norm noise", label, tests, coordinates, "the density exp(-|z|)")
+
+
+def surprises(vectors: FloatArray, law: str | float) -> list[Surprise]:
+    """Tests of vectors against a law: "gaussian", "laplace", "cube", or the q of the density exp(-|z|_q)."""
+    if law == "gaussian":
+        return normal_surprises(vectors, "gaussian noise")
+    if law == "cube":
+        normals, signs = standardised_cube(vectors)
+        reasons = np.ones((len(signs), 1))
+    else:
+        normals, signs = standardised(vectors, law if isinstance(law, float) else 1.0), vectors.ravel() > 0
+        # Bets on each sign alone, and on its agreement with the coordinate before it.
+        before = np.where(np.roll(vectors, 1, axis=1) > 0, 1.0, -1.0).ravel()
+        reasons = np.column_stack([np.ones(signs.size), before][: vectors.shape[1]])
+    coins = coin_surprise(signs, np.full(signs.size, 0.5), reasons, "signs of noise")
+    return [*normal_surprises(normals, "noise"), coins]
+
+
+def _vectors(noise: Draws, dimension: int, coordinates: int) -> FloatArray:
+    return np.array([noise(dimension) for _ in range(max(200, coordinates // dimension))])
+
+
+def _lattice(grid: Grid, source: Randomness, coordinates: int) -> FloatArray:
+    """Draws on the lattice in units of their scale."""
+    dimension = grid.records.dimension
     draws = max(200, coordinates // dimension)
-    vectors = np.array([noise(dimension) for _ in range(draws)])
-    normals, signs = standardised(vectors, norm.dual), vectors > 0
-    tests = normal_surprises(normals, "norm noise")
-    # Bets on each sign alone, and on its agreement with the coordinate before it.
-    before = np.where(np.roll(signs, 1, axis=1), 1.0, -1.0).ravel()
-    reasons = np.column_stack([np.ones(signs.size), before])
-    if dimension == 1:
-        reasons = reasons[:, :1]
-    tests.append(coin_surprise(signs.ravel(), np.full(signs.size, 0.5), reasons, "signs of norm noise"))
+    vectors = grid.noise(source, "noise").draw(draws * dimension) * (grid.step / grid.scale)
+    return np.asarray(vectors, dtype=np.float64).reshape(draws, dimension)
+
+
+def _finding(method: str, label: str, tests: list[Surprise], coordinates: int, law: str) -> Finding:
     worst, limit = worst_surprise(tests, FAILURE)
     return Finding(
-        "norm noise", f"{dimension} dimensions, dual norm l_{norm.dual:g}",
-        "-log10 of the probability of what was seen", limit, worst.value, worst.value > limit, FAILURE,
-        f"{worst.name}: {draws} vectors do not have the density exp(-|z|)", check=True,
+        method, label, "-log10 of the probability of what was seen", limit, worst.value, worst.value > limit, FAILURE,
+        f"{worst.name}: vectors of about {coordinates} coordinates do not have {law}", check=True,
     )  # fmt: skip
 
 

@@ -8,7 +8,8 @@ import pytest
 from tacit import Experts, Randomness
 from tacit.algorithms import HedgeOnSums
 from tacit.algorithms.stochastic.online_to_batch.norms import Norm
-from tacit.auditing.norm_noise import cube_noise, norm_noise, standardised, standardised_cube
+from tacit.auditing.noise_laws import cube_noise, norm_noise, standardised, standardised_cube, sum_noise
+from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, Tree
 from tacit.noise.running_sums.accumulators import unit_noise
 
 
@@ -49,6 +50,14 @@ def test_cube_noise_has_its_density(numerics, n):
     assert finding.check
     vars(plan)["grid"] = replace(plan.grid, scale=1.2 * plan.grid.scale)  # what it claims to have
     assert cube_noise(plan, Randomness.replayable(3), coordinates=8_000).violation is (numerics == "exact")
+
+
+@pytest.mark.parametrize("mechanism", [Tree(13), Buffered(13), LaplaceTree(13, 3), CubeTree(13, 3)], ids=str)
+def test_noise_of_sums_has_its_law(mechanism):
+    plan = HedgeOnSums(Experts(n=3, horizon=14), eta=0.1, mechanism=mechanism, privacy=1.0)
+    assert not sum_noise(plan, Randomness.replayable(1), coordinates=8_000).violation
+    vars(plan)["grid"] = replace(plan.grid, scale=1.2 * plan.grid.scale)  # what it claims to have
+    assert sum_noise(plan, Randomness.replayable(1), coordinates=8_000).violation
 
 
 def test_cube_noise_is_told_from_laplace_noise():
