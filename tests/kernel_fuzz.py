@@ -31,7 +31,7 @@ KINDS = (np.float64, np.float64, np.int64, np.int64, np.uint64, np.int16, np.flo
 ARGUMENTS = {
     "check_losses": "ddff", "add_losses": "dqib", "sum_losses": "mq", "play_until_lost": "mdiiqQffiffbf",
     "softmax": "qfff", "add_loss_record": "dfqiddddfd", "add_vector_record": "dffqiddddfd", "leader": "dfd",
-    "decode": "Qhqq", "resolve": "QqQQhqq", "buffered": "dddddd", "tsallis": "ddfifffffffffi", "weights": "qfd",
+    "decode": "Qhqq", "resolve": "QqQQhqq", "buffered": "dddddd", "tsallis": "ddfiffffffffi", "weights": "qfd",
     "clip_vector": "dfd", "nearest_in_ball": "dfd",
 }  # fmt: skip
 
@@ -108,7 +108,7 @@ def fitting(rng, name, n):
         "decode": [words, guide, sums, open_],
         "resolve": [words, places, more, edges, first, sums, undecided],
         "buffered": [rows, rng.random((4, n)), rng.random(3), rng.random(3), buffers, rng.random((5, n))],
-        "tsallis": [losses, np.full(n, 1 / n), -3.0, 0, 0.5, 2.0, 2.1, 2.0, 0.3, 0.2, 0.1, 1e-300, 1e-12, 100],
+        "tsallis": [losses, np.full(n, 1 / n), -3.0, 0, 0.5, 2.0, 2.0, 0.3, 0.2, 0.1, 1e-300, 1e-12, 100],
         "weights": [rng.integers(0, 2**62, n), 2.0**-30, np.empty(n)],
         "clip_vector": [losses, 0.5, np.empty(n + 1)],
         "nearest_in_ball": [losses, 0.5, np.empty(n)],

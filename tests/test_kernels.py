@@ -214,7 +214,7 @@ def test_a_refused_record_uses_up_no_noise():
         ("softmax", (np.zeros(2, dtype=np.int64), 1.0, 1.0, 0.0)),
         ("decode", (np.zeros(2, dtype=np.uint64), np.zeros(9, dtype=np.int16), *[np.zeros(8, dtype=np.int64)] * 2)),
         ("leader", (np.zeros(3), 1.0, np.zeros(2))),
-        ("tsallis", (np.zeros(2), np.ones(3), *[1.0] * 12)),
+        ("tsallis", (np.zeros(2), np.ones(3), *[1.0] * 11)),
         ("nearest_in_ball", (np.ones(3), 1.0, np.zeros(2))),
         ("buffered", (np.zeros(4), np.zeros(4), np.ones(2), np.ones(2), np.zeros(4), np.zeros(5))),
         ("use", (9,)),

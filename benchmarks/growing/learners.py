@@ -225,15 +225,9 @@ def points() -> Iterator[Case]:
         plan = tacit.algorithms.LipschitzNet.calibrate(tacit.Lipschitz(horizon=rounds), **TARGET, cells=cells)
         return learning(plan, functions, played)
 
-    def passing(bits: int, rounds: int, played: int) -> Work:
-        problem = tacit.StochasticLipschitz(horizon=rounds)
-        same = tacit.Lipschitz(horizon=rounds, adversary="stochastic")
-        online = tacit.algorithms.LipschitzGrid.calibrate(same, **TARGET, bits=bits)
-        return learning(tacit.algorithms.LipschitzOnePass(problem, online), functions, played)
-
-    for name, make in (("LipschitzGrid", grid), ("LipschitzOnePass", passing)):
-        yield Case(name, "T", SHORT, lambda size, make=make: make(5, size, size))
-        yield Case(name, "N", (9, 129, 1_025, 4_097, 8_193), lambda n, make=make: make(n.bit_length() - 1, ROUNDS, 300))
+    yield Case("LipschitzGrid", "T", SHORT, lambda size: grid(5, size, size))
+    sizes = (9, 129, 1_025, 4_097, 8_193)
+    yield Case("LipschitzGrid", "N", sizes, lambda n: grid(n.bit_length() - 1, ROUNDS, 300))
     yield Case("LipschitzNet", "T", MIDDLING, lambda size: net(32, size, size))
     yield Case("LipschitzNet", "N", MANY, lambda n: net(n, ROUNDS, PLAYED))
     yield Case("BanditFW", "T", LONG, lambda size: shooting(FIVE, size))

@@ -76,7 +76,6 @@ def plans(epsilon: float) -> dict[str, Any]:
         "LiveArms": tacit.algorithms.LiveArms.calibrate(problem, epsilon=epsilon, delta=0.0),
         "PhasedArms": tacit.algorithms.PhasedArms.calibrate(problem, epsilon=epsilon, delta=0.0),
         "BatchedTsallis": calibrated(),
-        "BatchedTsallis, decreasing rates": calibrated(rates="decreasing"),
     }
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 import tacit
 from tacit.accounting.calibration import gaussian_mu
 from tacit.cli.demo import digits_models
-from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.report.plots import (
     LINES,
     SHADES,
@@ -233,7 +233,7 @@ def running_sums(folder: Path) -> Path:
     """The noise of the private running sums, step by step."""
     steps, epsilon, delta = 1000, 1.0, 1e-6
     mu = gaussian_mu(epsilon, delta)
-    mechanisms: list[tuple[RunningSum, float]] = [(made(steps), mu) for made in (Tree, SquareRoot, Buffered)]
+    mechanisms: list[tuple[RunningSum, float]] = [(made(steps), mu) for made in (Tree, Buffered)]
     mechanisms.append((LaplaceTree.best(steps), epsilon))
     figure, axes = start_figure(2)
     for index, (mechanism, privacy) in enumerate(mechanisms):

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         Lipschitz,
         Policies,
         Stochastic,
-        StochasticLipschitz,
         Tracking,
     )
     from tacit.runtime.learner import Learner
@@ -80,9 +79,7 @@ _HOMES = {
     "planning.contract": "contract",
     "planning.lower_bounds": "LowerBound",
     "planning.planner": "plan",
-    "problems": (
-        "Arms Bandit ContextualArms Convex Experts Lipschitz Policies Stochastic StochasticLipschitz Tracking"
-    ),
+    "problems": ("Arms Bandit ContextualArms Convex Experts Lipschitz Policies Stochastic Tracking"),
     "runtime.learner": "Learner",
     "runtime.plan": "Plan",
     "runtime.target": "RegretBound",
@@ -99,7 +96,7 @@ _HOMES = {
 _MOVED = {
     "algorithms": (
         "AveragedFTRL BanditFW BatchedTsallis CTRL HedgeOnSums L2P L2PConvex L2PMeasure LazyExperts "
-        "LazyFixedShare LazyOCO LimitedUpdates LipschitzGrid LipschitzNet LipschitzOnePass NoisyMirrorDescent "
+        "LazyFixedShare LazyOCO LimitedUpdates LipschitzGrid LipschitzNet NoisyMirrorDescent "
         "NoisyOCO ObjectivePerturbation OnlineToBatch OwnMeasure PhasedArms PrivateFTRL RecentLeader "
         "RestartOnShift Rounds ScheduledExperts TrackingOnSums"
     ),
@@ -114,8 +111,8 @@ _MOVED = {
     ),
     "losses": (
         "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss "
-        "LogisticLoss QuadraticFormLoss QuadraticLoss QuantileLoss RegularisedLoss SeveralLinks "
-        "SmoothedHingeLoss SquaredLoss TabulatedLoss"
+        "LogisticLoss QuadraticLoss QuantileLoss RegularisedLoss "
+        "SmoothedHingeLoss SquaredLoss"
     ),
 }
 """The names of 0.2 that moved into a package; they work here for one release, with a warning."""
@@ -159,7 +156,6 @@ __all__ = [
     "ServiceError",
     "Simulation",
     "Stochastic",
-    "StochasticLipschitz",
     "Store",
     "StoreError",
     "Sweep",

@@ -748,24 +748,24 @@ static PyObject *nearest_in_ball(PyObject *self, PyObject *const *args, Py_ssize
 
 /* ---- arms ------------------------------------------------------------------------------------------------------ */
 
-/* tsallis(scores, weights, level, arm, mean, scale, following, exponent, kappa, overshoot, lowered, smallest,
-   tolerance, steps) -> the next level; see `batched_tsallis.leader`. */
+/* tsallis(scores, weights, level, arm, mean, scale, exponent, kappa, overshoot, lowered, smallest, tolerance,
+   steps) -> the next level; see `batched_tsallis.leader`. */
 static PyObject *tsallis(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     Array a[2] = {{.held = 0}, {.held = 0}};
     (void)self;
-    if (!counted(nargs, 14))
+    if (!counted(nargs, 13))
         return NULL;
     if (!taken(&a[0], args[0], 'd', 1, 1) || !taken(&a[1], args[1], 'd', 1, 1))
         return refused(a, 2, "");
-    double *scores = DOUBLES(a[0]), *weights = DOUBLES(a[1]), given[9];
-    Py_ssize_t n = ITEMS(a[0], 8), arm = PyLong_AsSsize_t(args[3]), steps = PyLong_AsSsize_t(args[13]);
+    double *scores = DOUBLES(a[0]), *weights = DOUBLES(a[1]), given[8];
+    Py_ssize_t n = ITEMS(a[0], 8), arm = PyLong_AsSsize_t(args[3]), steps = PyLong_AsSsize_t(args[12]);
     double level_ = PyFloat_AsDouble(args[2]);
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < 8; i++)
         given[i] = PyFloat_AsDouble(args[4 + i]);
     if (PyErr_Occurred() || ITEMS(a[1], 8) != n || arm < 0 || arm >= n || steps < 1 || steps > 1000)
         return refused(a, 2, "scores, weights, arm and steps do not fit");
-    double mean = given[0], scale = given[1], following = given[2], exponent = given[3], kappa = given[4];
-    double overshoot = given[5], lowered = given[6], smallest = given[7], tolerance = given[8];
+    double mean = given[0], scale = given[1], exponent = given[2], kappa = given[3];
+    double overshoot = given[4], lowered = given[5], smallest = given[6], tolerance = given[7];
     double chance = weights[arm], slope = -chance * scale / (scores[arm] - level_), least = INFINITY, total = 1.0;
     for (Py_ssize_t i = 0; i < n; i++) {
         double gap = scores[i] - level_;
@@ -781,18 +781,18 @@ static PyObject *tsallis(PyObject *self, PyObject *const *args, Py_ssize_t nargs
         if (scores[i] < least)
             least = scores[i];
     }
-    double bottom = least - following * pow((double)n, 1.0 / exponent), top = least - following;
-    double ratio = following / (scores[arm] - level_), weight = pow(ratio, exponent);
+    double bottom = least - scale * pow((double)n, 1.0 / exponent), top = least - scale;
+    double ratio = scale / (scores[arm] - level_), weight = pow(ratio, exponent);
     total = 1.0 - chance + weight;
     slope += weight * ratio;
     if (total > 0.0 && slope > 0.0)
-        level_ += (1.0 - pow(total, 1.0 / exponent)) * total * following / slope;
+        level_ += (1.0 - pow(total, 1.0 / exponent)) * total * scale / slope;
     for (Py_ssize_t step = 0; step < steps; step++) {
         level_ = top < level_ ? top : level_;
         level_ = bottom > level_ ? bottom : level_;
         total = slope = 0.0;
         for (Py_ssize_t i = 0; i < n; i++) {
-            ratio = following / (scores[i] - level_);
+            ratio = scale / (scores[i] - level_);
             weight = pow(ratio, exponent);
             weights[i] = weight;
             total += weight;
@@ -800,7 +800,7 @@ static PyObject *tsallis(PyObject *self, PyObject *const *args, Py_ssize_t nargs
         }
         if (fabs(total - 1.0) <= tolerance)
             break;
-        level_ += (1.0 - pow(total, 1.0 / exponent)) * total * following / slope;
+        level_ += (1.0 - pow(total, 1.0 / exponent)) * total * scale / slope;
     }
     for (Py_ssize_t i = 0; i < n; i++)
         weights[i] /= total;

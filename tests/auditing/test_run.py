@@ -94,9 +94,6 @@ SLOW = {
     "phased arms": partial(
         tacit.algorithms.PhasedArms.calibrate, tacit.Arms(n=3, horizon=500, adversary="stochastic"), **PURE
     ),
-    "Lipschitz, one pass": partial(
-        tacit.algorithms.LipschitzOnePass.calibrate, tacit.StochasticLipschitz(horizon=100), **GAUSSIAN
-    ),
     "doubling": partial(tacit.algorithms.LazyExperts.calibrate, tacit.Experts(n=3, horizon=None), **GAUSSIAN),
 }
 NOISE = ("hedge", "ftrl", "grid", "bandit", "one pass", "mirror descent", "explore linear")

@@ -20,7 +20,6 @@ KINDS = {
     "policies": ("--n", "20", "--actions", "3"),
     "contextual-arms": ("--n", "3", "--dim", "4"),
     "stochastic": ("--dim", "2"),
-    "stochastic-lipschitz": ("--convex",),
 }
 PRIVACY = ("--epsilon", "2", "--delta", "1e-5")
 SIMULATED = [kind for kind in KINDS if not kind.startswith("stochastic")]

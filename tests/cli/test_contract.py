@@ -54,20 +54,3 @@ def test_other_files_get_one_sentence(tmp_path, capsys):
         assert words in error
         assert "losses.csv" in error
     assert "There is no file" in refused(capsys, "contract", "verify", str(tmp_path / "none.json"))
-
-
-def test_one_pass_over_losses_of_any_shape(tmp_path, capsys):
-    file = tmp_path / "contract.json"
-    arguments = (
-        "contract",
-        "write",
-        "stochastic-lipschitz",
-        "--horizon",
-        "500",
-        "--epsilon",
-        "1",
-        "--output",
-        str(file),
-    )
-    assert run_command(*arguments) == 0
-    assert json.loads(file.read_text())["algorithm"] == "LipschitzOnePass"

@@ -1,4 +1,4 @@
-"""Lipschitz problems on the command line: sets by name, and one pass."""
+"""Lipschitz problems on the command line: sets by name."""
 
 import json
 
@@ -19,9 +19,3 @@ def test_sets_have_names(capsys, domain, dim):
     answer = planned(capsys, "lipschitz", "--domain", domain, "--dim", dim, "--radius", "0.5", "--horizon", "50")
     assert "domain=None" not in answer["problem"]
     assert {row["algorithm"] for row in answer["candidates"]} == {"LipschitzGrid", "LipschitzNet"}
-
-
-def test_one_pass_is_planned(capsys):
-    answer = planned(capsys, "stochastic-lipschitz", "--horizon", "1000", "--convex")
-    assert answer["chosen"] == "LipschitzOnePass"
-    assert answer["candidates"][0]["regret_bound"] < 0.11

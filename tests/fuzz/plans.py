@@ -28,8 +28,6 @@ CUSTOM = Convex(
 RECORDS = Stochastic(domain=Ball(N), loss=LogisticLoss(), horizon=ROUNDS)
 BANDIT = Bandit(domain=Ball(N, radius=0.5), horizon=400)
 CURVES = Lipschitz(horizon=ROUNDS)
-PASS = tacit.StochasticLipschitz(horizon=ROUNDS)
-TABLE = Convex(domain=Ball(N), loss=tacit.losses.TabulatedLoss.of(LogisticLoss(), 2.0), horizon=ROUNDS)
 POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, adversary="stochastic")
 LATE_POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, delay=2)
 ARMS = tacit.Arms(n=N, horizon=ROUNDS, adversary="stochastic")
@@ -48,7 +46,6 @@ EXPERT_PLANS = {
     "RestartOnShift": lambda: tacit.algorithms.RestartOnShift(TRACKING, epsilon=1.0, interval=3, slope=0.5, margin=0.0),
     "LimitedUpdates": lambda: tacit.algorithms.LimitedUpdates(TRACKING, epsilon=1.0),
     "LazyFixedShare": lambda: tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.2),
-    "LazyFixedShare, uniform": lambda: tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.2, prior="uniform"),
     "HedgeOnSums, cube": lambda: tacit.algorithms.HedgeOnSums(SHIFTED, eta=0.3, mechanism=CubeTree(39, 3), privacy=1.0),
     "NoisyMirrorDescent": lambda: tacit.algorithms.NoisyMirrorDescent(TRACKING, eta=0.3, scale=3.0, batch=3),
     "TrackingOnSums": lambda: tacit.algorithms.TrackingOnSums(TRACKING, eta=0.3, mix=0.2, scale=3.0, block=3),
@@ -66,8 +63,6 @@ OTHER_PLANS = {
     "L2PConvex": lambda: tacit.algorithms.L2PConvex.calibrate(INTERVAL, epsilon=4.0, delta=1e-4),
     "LipschitzGrid": lambda: tacit.algorithms.LipschitzGrid.calibrate(CURVES, bits=1, **PRIVACY),
     "LipschitzNet": lambda: tacit.algorithms.LipschitzNet.calibrate(CURVES, cells=2, **PRIVACY),
-    "LipschitzOnePass": lambda: tacit.algorithms.LipschitzOnePass.calibrate(PASS, **PRIVACY),
-    "CTRL, table": lambda: tacit.algorithms.CTRL(TABLE, eta=0.5, sigma=3.0, force=0.2, log_phi=0.5),
     "BanditFW": lambda: tacit.algorithms.BanditFW.calibrate(BANDIT, **PRIVACY),
     "PhasedArms": lambda: tacit.algorithms.PhasedArms(ARMS, epsilon=1.0, first=4),
     "LiveArms": lambda: tacit.algorithms.LiveArms(ARMS, epsilon=1.0, first=4),
@@ -102,7 +97,7 @@ def good_rows(name):
         return [0.2, None, 1, 0.0]
     if isinstance(problem, Bandit):
         return [0.2, 0.7, 0.5, 1.5]
-    if isinstance(problem, Lipschitz | tacit.StochasticLipschitz):
+    if isinstance(problem, Lipschitz):
         return [tent] * 4
     rows = np.array([[0.5, 0.1, 0.0], [0.0, -0.3, 0.2], [1e300, 0.0, 1.0], [0.0, 0.0, 0.0]])
     rows = rows[:, : problem.domain.dimension]

@@ -16,7 +16,7 @@ from tacit.accounting.lazy import LazyChain
 from tacit.algorithms.bandit import NoisyOCO
 from tacit.environments.tracking import PenaliseHeld
 from tacit.estimators import Ledger
-from tacit.noise.running_sums import Buffered, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, Tree
 from tacit.simulation.comparators import best_expert_loss
 
 N = 3
@@ -47,7 +47,6 @@ REFUSALS = {
     "huge dimensions": lambda: tacit.domains.Ball(10**12),
     "huge matrices": lambda: tacit.domains.NuclearBall(10**5, 10**5),
     "huge streams": lambda: tacit.environments.BernoulliGap(3, 10**12).losses(stream()),
-    "huge sums": lambda: SquareRoot(10**9),
     "huge lists of noise": lambda: Buffered(10**12).standard_deviations(1.0),
     "huge numbers of runs": lambda: tacit.simulate(
         made("ScheduledExperts"), tacit.environments.BernoulliGap(3, 5), runs=10**12

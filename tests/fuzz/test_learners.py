@@ -33,7 +33,6 @@ THEIRS = {
     "PrivateFTRL, custom": (TypeError, ValueError, UserWarning),
     "LipschitzGrid": (TypeError, ValueError),
     "LipschitzNet": (TypeError, ValueError),
-    "LipschitzOnePass": (TypeError, ValueError),
     "BanditFW": (TypeError, ValueError),
 }
 every = pytest.mark.parametrize("name", PLANS)

@@ -52,13 +52,10 @@ LOSSES = {
         tacit.losses.QuantileLoss(level=1e-12),
         tacit.losses.RegularisedLoss(tacit.losses.LogisticLoss(), 0.5),
         tacit.losses.CustomLoss(distance, sign, lipschitz=1.0),
-        tacit.losses.TabulatedLoss.of(tacit.losses.LogisticLoss(), 2.0, nodes=17),
-        tacit.losses.SeveralLinks(tacit.losses.HuberLoss(), 2),
-        tacit.losses.QuadraticFormLoss(largest_curvature=1e-30),
         tacit.losses.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
     )
 }
-PAIRS = LinkLoss | tacit.losses.SeveralLinks | tacit.losses.QuadraticFormLoss
+PAIRS = LinkLoss
 MAKERS = {
     tacit.losses.ConvexFamily: nearly(
         lipschitz=1.0, smoothness=one_of(1.0, math.inf, 0.0), family=one_of("general", "glm"), strong_convexity=0.0
@@ -76,16 +73,6 @@ MAKERS = {
     tacit.losses.RegularisedLoss: nearly(
         loss=one_of(tacit.losses.LogisticLoss(), tacit.losses.QuadraticLoss()), strength=1.0
     ),
-    tacit.losses.TabulatedLoss: nearly(
-        data_norm=1.0,
-        largest_margin=1.0,
-        labels=one_of((-1.0, 1.0)),
-        slopes=one_of(((-1.0, 0.0), (0.0, 1.0))),
-        largest_slope=1.0,
-        largest_curvature=1.0,
-    ),
-    tacit.losses.SeveralLinks: nearly(link=one_of(tacit.losses.LogisticLoss()), count=2),
-    tacit.losses.QuadraticFormLoss: nearly(largest_curvature=1.0, data_norm=1.0),
     tacit.losses.DeclaredLoss: nearly(
         value_of=one_of(distances),
         gradient_of=one_of(signs),

@@ -11,10 +11,10 @@ import tacit
 from fuzz.harness import REFUSED, attempt, snapshot
 from fuzz.strategies import N, examples, nearly, odd_arrays, one_of, values
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
-from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
 from tacit.noise.uniforms import Uniforms
 
-KINDS = (Tree, Buffered, SquareRoot, LaplaceTree)
+KINDS = (Tree, Buffered, LaplaceTree)
 each = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
 

@@ -19,7 +19,6 @@ from fuzz.plans import (
     LATE_POLICIES,
     LINEAR,
     LOGISTIC,
-    PASS,
     PLANS,
     POLICIES,
     QUADRATIC,
@@ -47,7 +46,7 @@ CONSTRUCTORS = {
     },
     algorithms.LimitedUpdates: {"problem": TRACKING, "epsilon": 1.0},
     algorithms.LazyFixedShare: {
-        "problem": TRACKING, "eta": 0.3, "force": 0.2, "batch": 1, "prior": one_of("markov", "uniform"),
+        "problem": TRACKING, "eta": 0.3, "force": 0.2, "batch": 1, "prior": one_of("markov"),
         "max_redraws": None,
     },
     algorithms.NoisyMirrorDescent: {
@@ -77,7 +76,6 @@ CONSTRUCTORS = {
     },
     algorithms.LipschitzGrid: {"problem": CURVES, "eta": 0.3, "bits": one_of(1, 2), "mechanism": SUMS, "privacy": 1.0},
     algorithms.LipschitzNet: {"problem": CURVES, "cells": 3, "experts": made("LazyExperts")},
-    algorithms.LipschitzOnePass: {"problem": PASS, "online": made("LipschitzGrid")},
     algorithms.PhasedArms: {
         "problem": ARMS, "epsilon": 1.0, "first": one_of(1, 4), "ratio": 1.5, "level": 3.0,
         "noise": one_of("geometric", "gaussian"), "delta": 1e-6,
@@ -92,7 +90,6 @@ CONSTRUCTORS = {
     algorithms.BatchedTsallis: {
         "problem": ARMS, "epsilon": 1.0, "batch": one_of(1, 2), "power": 0.5, "eta": 0.1, "kappa": 0.1,
         "lowering": one_of(0.0, 1.0),
-        "rates": one_of("fixed", "decreasing"),
     },
     algorithms.Responses: {
         "problem": one_of(POLICIES, LATE_POLICIES), "epsilon": 1.0, "rate": one_of(0.5, 1.0), "eta": 0.1,
@@ -113,7 +110,7 @@ CONSTRUCTORS = {
     },
 }  # fmt: skip
 WITHOUT_PEOPLE = (algorithms.ObjectivePerturbation,)
-WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.LipschitzOnePass, algorithms.PolicyArms)
+WITHOUT_RELATION = (algorithms.LazyOCO, algorithms.LipschitzNet, algorithms.PolicyArms)
 
 
 @pytest.mark.parametrize("kind", [algorithms.Responses, algorithms.PolicyArms], ids=lambda kind: kind.__name__)
@@ -179,7 +176,6 @@ TARGETS = {
     algorithms.LazyOCO: LINEAR,
     algorithms.LipschitzGrid: CURVES,
     algorithms.LipschitzNet: CURVES,
-    algorithms.LipschitzOnePass: PASS,
     algorithms.BanditFW: BANDIT,
     algorithms.PhasedArms: ARMS,
     algorithms.LiveArms: ARMS,

@@ -78,15 +78,6 @@ PROBLEMS = {
         lipschitz=1.0,
         domain=one_of(None, tacit.domains.Ball(2), tacit.domains.Simplex(3)),
     ),
-    tacit.StochasticLipschitz: nearly(
-        horizon=ROUNDS,
-        dimension=one_of(1, 2),
-        low=0.0,
-        high=1.0,
-        lipschitz=1.0,
-        convex=one_of(True, False),
-        domain=one_of(None, tacit.domains.Ball(1), tacit.domains.L1Ball(2)),
-    ),
     tacit.Stochastic: nearly(
         domain=tacit.domains.Ball(2),
         loss=tacit.losses.LogisticLoss(),

@@ -100,10 +100,6 @@ def _line(rounds: Any) -> Problem:
     return tacit.Lipschitz(dimension=1, horizon=rounds)
 
 
-def _line_of_records(rounds: Any) -> Problem:
-    return tacit.StochasticLipschitz(dimension=1, horizon=rounds)
-
-
 def _disc(rounds: Any) -> Problem:
     return tacit.Bandit(domain=tacit.domains.Ball(2, radius=0.5), horizon=rounds, value_range=(0.0, 1.0), lipschitz=1.0)
 
@@ -146,7 +142,6 @@ ENTRIES = (
         _requests,
         refuses=(GAUSSIAN, "'horizon' parameter of ContextualArms", "needs more rounds", "leaves no lattice"),
     ),
-    Entry(tacit.algorithms.LipschitzOnePass, _line_of_records, slow=True),
     Entry(tacit.algorithms.PrivateDescent, LOGISTIC, refuses=(ONE_RECORD, GAUSSIAN)),
     Entry(tacit.algorithms.ObjectivePerturbation, LOGISTIC, refuses=(ONE_RECORD,)),
     Entry(
@@ -161,7 +156,6 @@ ENTRIES = (
     Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree"}),
     Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "scheduled": True}, longest=1000),
     Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree", "scheduled": True}, longest=1000),
-    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 1, "mechanism": "square-root"}, longest=1000),
     Entry(tacit.algorithms.AveragedFTRL, LOGISTIC),
 )
 FEW = (
@@ -204,7 +198,7 @@ def a_few(entry: Entry) -> list[Cell]:
 def the_rest(entry: Entry) -> list[Cell]:
     """All cells that `a_few` leaves out: together they are the grid, 360.
 
-    The five slow entries (LazyExperts, L2P, LazyFixedShare, LipschitzNet, LipschitzOnePass) have 325: of the 40 with
+    The four slow entries (LazyExperts, L2P, LazyFixedShare, LipschitzNet) have 325: of the 40 with
     delta > 0 in which a person stands in fifty rounds only one of the few, and those of `covering`.
     """
     needed = covering()

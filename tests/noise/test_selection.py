@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from exact.selection_law import flip_law
 from tacit.noise.randomness import Randomness
-from tacit.noise.selection import exponential_mechanism, permute_and_flip
+from tacit.noise.selection import permute_and_flip
 
 FALSE_ALARM = 1e-6
 DRAWS = 20_000
@@ -48,30 +48,8 @@ def noise_law(sums, epsilon, sensitivity):
     return np.array(law)
 
 
-SCORES = [np.array([0.0, 1.0, -0.5]), np.array([1e6, 1e6 + 1, 1e6 - 0.5]), np.array([-2.0, -2.0, 0.0, 0.5])]
-
-
-@pytest.mark.parametrize("scores", SCORES, ids=str)
-def test_exponential_mechanism_is_softmax(scores):
-    kept = scores.copy()
-    counts = counted(lambda g: exponential_mechanism(scores, g), len(scores))
-    assert fit(counts, softmax(scores)) > FALSE_ALARM
-    assert fit(counts, softmax(-scores)) < FALSE_ALARM
-    assert fit(counts, softmax(0.8 * scores)) < FALSE_ALARM
-    np.testing.assert_array_equal(scores, kept)
-
-
-def test_exponential_mechanism_takes_one_draw_per_option():
-    """Streams stay aligned: n exponentials a draw, whatever the scores."""
-    first, second = (Randomness.replayable(2).stream("x") for _ in range(2))
-    exponential_mechanism(np.zeros(7), first)
-    second.standard_exponential(7)
-    assert first.random() == second.random()
-
-
 def test_single_option():
     generator = Randomness.replayable(2).stream("x")
-    assert exponential_mechanism(np.array([3.0]), generator) == 0
     assert permute_and_flip(np.array([3.0]), 1.0, 1.0, generator) == 0
 
 
@@ -114,16 +92,3 @@ def test_permute_and_flip_is_private():
             worst = max(worst, np.max(np.abs(np.log(law / flip_law(sums + move, epsilon, 1.0)))))
     assert worst <= epsilon * (1 + 1e-12)
     assert worst >= 0.95 * epsilon
-
-
-def test_exponential_mechanism_has_bounded_range():
-    """Scores that move by up to eta each: log ratios lie in an interval of length 2 eta that contains 0."""
-    eta = 0.3
-    moves = np.array(np.meshgrid(*[[-eta, 0.0, eta]] * 3)).reshape(3, -1).T
-    widest = 0.0
-    for scores in (np.zeros(3), np.array([0.0, 2.0, -1.0])):
-        for move in moves:
-            ratio = np.log(softmax(scores) / softmax(scores + move))
-            assert ratio.min() <= 0 <= ratio.max()
-            widest = max(widest, np.ptp(ratio))
-    assert widest == pytest.approx(2 * eta)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tacit
 from tacit.algorithms.lipschitz import LipschitzGrid
 from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError
@@ -10,19 +11,6 @@ from tacit.losses import LogisticLoss
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import best_gaussian
 from tacit.planning.catalogue import CATALOGUE
-from tacit.problems import (
-    Arms,
-    Bandit,
-    ContextualArms,
-    Convex,
-    Experts,
-    Lipschitz,
-    Policies,
-    Problem,
-    Stochastic,
-    StochasticLipschitz,
-    Tracking,
-)
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
 PLACES = {"domain": Ball(3), "loss": LogisticLoss()}
@@ -33,21 +21,20 @@ def hill(points):
     return np.abs(points[:, 0] - 0.3)
 
 
-def problems(horizon: int) -> list[tuple[Problem, object]]:
+def problems(horizon: int) -> list[tuple[object, object]]:
     """A problem of every kind, and what one of its rounds hears."""
     return [
-        (Experts(n=3, horizon=horizon), np.zeros(3)),
-        (Tracking(n=3, horizon=horizon, switches=2), np.zeros(3)),
-        (Convex(**PLACES, horizon=horizon), RECORD),
-        (Lipschitz(horizon=horizon), hill),
-        (Lipschitz(horizon=horizon, dimension=2), hill),
-        (Bandit(domain=Ball(3), horizon=horizon), 0.1),
-        (Arms(n=3, horizon=horizon), 0.5),
-        (Arms(n=3, horizon=horizon, adversary="stochastic"), 0.5),
-        (Policies(n=3, actions=2, horizon=horizon), 0.5),
-        (ContextualArms(n=3, dimension=2, horizon=horizon), 0.5),
-        (Stochastic(**PLACES, horizon=horizon), RECORD),
-        (StochasticLipschitz(horizon=horizon, dimension=2), hill),
+        (tacit.Experts(n=3, horizon=horizon), np.zeros(3)),
+        (tacit.Tracking(n=3, horizon=horizon, switches=2), np.zeros(3)),
+        (tacit.Convex(**PLACES, horizon=horizon), RECORD),
+        (tacit.Lipschitz(horizon=horizon), hill),
+        (tacit.Lipschitz(horizon=horizon, dimension=2), hill),
+        (tacit.Bandit(domain=Ball(3), horizon=horizon), 0.1),
+        (tacit.Arms(n=3, horizon=horizon), 0.5),
+        (tacit.Arms(n=3, horizon=horizon, adversary="stochastic"), 0.5),
+        (tacit.Policies(n=3, actions=2, horizon=horizon), 0.5),
+        (tacit.ContextualArms(n=3, dimension=2, horizon=horizon), 0.5),
+        (tacit.Stochastic(**PLACES, horizon=horizon), RECORD),
     ]
 
 
@@ -75,7 +62,9 @@ def test_what_is_calibrated_can_be_started_and_fed(algorithm, problem, heard):
         return  # a calibrator may refuse
     assert 0 < plan.work_per_round < 1e12
     learner = plan.start(Randomness.replayable(1))
-    context = [np.zeros(3 if isinstance(problem, Policies) else 2)] * isinstance(problem, Policies | ContextualArms)
+    context = [np.zeros(3 if isinstance(problem, tacit.Policies) else 2)] * isinstance(
+        problem, tacit.Policies | tacit.ContextualArms
+    )
     for _ in range(2):
         learner.play(*context)
         learner.observe(heard)
@@ -88,7 +77,7 @@ def test_every_kind_of_problem_is_fed():
 
 @pytest.mark.parametrize(("dimension", "most"), [(1, 19), (2, 9)])
 def test_a_grid_beyond_its_lattice_is_refused_before_the_first_round(dimension, most):
-    problem = Lipschitz(horizon=10**4, dimension=dimension)
+    problem = tacit.Lipschitz(horizon=10**4, dimension=dimension)
     assert LipschitzGrid.calibrate(problem, bits=most, **PRIVACY).bits == most
     with pytest.raises(InvalidInput, match=f"at most {most}"):
         LipschitzGrid.calibrate(problem, bits=most + 1, **PRIVACY)
@@ -97,6 +86,6 @@ def test_a_grid_beyond_its_lattice_is_refused_before_the_first_round(dimension, 
 
 
 def test_a_grid_too_large_for_its_lattice_gives_way_to_a_coarser_one():
-    plan = LipschitzGrid.calibrate(Lipschitz(horizon=10**9, dimension=2), **PRIVACY)
+    plan = LipschitzGrid.calibrate(tacit.Lipschitz(horizon=10**9, dimension=2), **PRIVACY)
     assert plan.transform.size < 263_169  # the first depth that has no lattice
     assert "numbers a round" in plan.explain()

@@ -38,10 +38,6 @@ LOSSES = {
     "linear": lambda d: tacit.losses.LinearLoss(),
     "quadratic": lambda d: tacit.losses.QuadraticLoss(),
     "own link": lambda d: OwnLink(),
-    "table": lambda d: tacit.losses.TabulatedLoss.of(OwnLink(), 3.0),
-    "several": lambda d: tacit.losses.SeveralLinks(tacit.losses.LogisticLoss(), 3),
-    "several kinks": lambda d: tacit.losses.SeveralLinks(tacit.losses.HingeLoss(), 2),
-    "form": lambda d: tacit.losses.QuadraticFormLoss(),
     "declared": log_cosh,
     "custom": lambda d: tacit.losses.CustomLoss(lambda x, z: abs(x[0]), lambda x, z: np.sign(x) / 9, lipschitz=1.0),
 }
@@ -58,10 +54,6 @@ SETS = {
 def rounds_of(loss, dimension):
     """The data of two rounds."""
     vectors = np.array([np.linspace(-1, 1, dimension), np.full(dimension, 3.0)])
-    if isinstance(loss, tacit.losses.SeveralLinks):
-        return [(np.tile(vector, (loss.count, 1)), np.ones(loss.count)) for vector in vectors]
-    if isinstance(loss, tacit.losses.QuadraticFormLoss):
-        return [(np.diag(vector), vector) for vector in vectors]
     return [(vector, 1.0) for vector in vectors] if loss.family == "glm" else list(vectors)
 
 
@@ -79,9 +71,8 @@ def drawn(seed):
     if kind == "lipschitz" and isinstance(domain, tacit.domains.KSubsets):
         kind = "convex"
     if kind == "lipschitz":
-        made = draw.choice([tacit.Lipschitz, tacit.StochasticLipschitz])
         inside = domain if domain.hull_dimension <= 2 else None
-        return made(domain=inside, dimension=min(d, 2), horizon=horizon), functions(), target
+        return tacit.Lipschitz(domain=inside, dimension=min(d, 2), horizon=horizon), functions(), target
     name = draw.choice(list(LOSSES))
     loss = LOSSES[name](domain.dimension)
     if kind == "stochastic":

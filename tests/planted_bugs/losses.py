@@ -1,4 +1,4 @@
-"""Planted bugs in losses that users bring, and in one pass over Lipschitz losses."""
+"""Planted bugs in losses that users bring."""
 
 from __future__ import annotations
 
@@ -7,23 +7,18 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, swap
-from planted_bugs.convex import PRIVACY, integrated
-from planted_bugs.sums import replayed
+from planted_bugs.convex import integrated
 from tacit.algorithms.convex.ctrl import coupled
 from tacit.algorithms.convex.l2p_convex import l2p_convex as accounting
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
-from tacit.algorithms.lipschitz import lipschitz_one_pass
 from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
-from tacit.errors import InvalidInput, PrivacyError
-from tacit.losses import bent, tabulated
-from tacit.losses import loss as several
+from tacit.errors import PrivacyError
 from tacit.losses.bent import QuadraticLoss
 from tacit.losses.loss import LogisticLoss, RowLoss
 from tacit.noise.randomness import Randomness
-from tacit.problems import Convex, StochasticLipschitz
-from tacit.runtime.plan import Plan
+from tacit.problems import Convex
 
 
 def constants(loss: RowLoss) -> Finding:
@@ -43,16 +38,6 @@ def constants(loss: RowLoss) -> Finding:
             seen.append(1.0 - bend * 1e9 if bend < -1e-9 else 0.0)  # not convex
     worst = max(seen)
     return Finding("search", repr(loss), "share of the declared constants", 1.0, worst, worst > 1 + 1e-9)
-
-
-def steep_link() -> Finding:
-    """A link that is a hundred times as steep as it declares; the shipped class refuses it."""
-    slopes = np.clip(np.linspace(-1.0, 1.0, 401) * 100.0, -1.0, 1.0)
-    try:
-        loss = tabulated.TabulatedLoss(1.0, 1.0, (0.0,), slopes[None], 1.0, 1.0)
-    except InvalidInput:
-        loss = tabulated.TabulatedLoss.of(LogisticLoss(), 1.0)
-    return constants(loss)
 
 
 def no_target() -> Finding:
@@ -79,71 +64,10 @@ def liar() -> Finding:
     return constants(loss)
 
 
-def one_pass() -> Plan:
-    """A random round of Hedge on a grid."""
-    return lipschitz_one_pass.LipschitzOnePass.calibrate(StochasticLipschitz(horizon=10_000), **PRIVACY)
-
-
-def short_pass() -> Plan:
-    """Ten records of it."""
-    return one_pass().small_instances(10)[0].plan
-
-
-def _symmetric_only(honest: Any) -> Any:
-    return lambda matrices, largest: (matrices + matrices.transpose(0, 2, 1)) / 2
-
-
-def _one_by_one(honest: Any) -> Any:
-    """Every row of a round may be as long as all of them together."""
-
-    def pack(self: several.SeveralLinks, data: Any, dimension: int, *, many: bool) -> Any:
-        parts = [self.link.pack((row, label), dimension, many=many) for row, label in zip(*data, strict=True)]
-        return np.concatenate(parts, axis=1)
-
-    return pack
-
-
-def _one_link(honest: Any) -> Any:
-    return lambda self, domain: self.link.constants(domain)
-
-
-def _picks_the_best(honest: Any) -> Any:
-    """The round that is kept is not random: a record that likes its decision keeps it."""
-
-    def absorb(self: Any, losses: Any) -> None:
-        likes = losses[0] < losses[-1]
-        honest(self, losses)
-        self._action = self._inner.points[0] if likes else self._inner.points[-1]
-
-    return absorb
-
-
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "difference quotients not checked (tabulated link)", "losses",
-        swap(tabulated.TabulatedLoss, "_check_quotients", lambda _: lambda self, given: None), steep_link,
-    ),
     Control(
         "a class that nobody checked is minimised (CTRL)", "losses",
         swap(coupled, "refuse_unchecked", lambda _: lambda loss, algorithm: None), liar,
-    ),
-    Control(
-        "eigenvalues not clipped (quadratic form)", "losses",
-        swap(bent, "_clipped_forms", _symmetric_only), lambda: constants(bent.QuadraticFormLoss(0.3)),
-    ),
-    Control(
-        "slope of one link for two (several links)", "losses",
-        swap(several.SeveralLinks, "constants", _one_link),
-        lambda: constants(several.SeveralLinks(LogisticLoss(), 2)),
-    ),
-    Control(
-        "rows of a round clipped one by one (several links)", "losses",
-        swap(several.SeveralLinks, "pack", _one_by_one), lambda: constants(several.SeveralLinks(LogisticLoss(), 2)),
-    ),
-    Control(
-        "a record picks the round that is kept (Lipschitz, one pass)", "stochastic",
-        swap(lipschitz_one_pass.LipschitzOnePassLearner, "_absorb", _picks_the_best),
-        lambda: replayed(short_pass()),
     ),
     Control(
         "a target of 0 taken for no loss", "losses",

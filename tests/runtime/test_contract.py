@@ -1,6 +1,5 @@
 """The contract of learners for bandits, Lipschitz losses and one-pass training (the others have files of their own)."""
 
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,6 @@ TARGET = {"epsilon": 1.0, "delta": 1e-6}
 PURE = {"epsilon": 1.0, "delta": 0.0}
 BANDIT = tacit.Bandit(domain=tacit.domains.Ball(2), lipschitz=1.0, value_range=(-1.0, 1.0), horizon=40)
 LINE = tacit.Lipschitz(horizon=40)
-PASS = tacit.StochasticLipschitz(horizon=40)
 LOGISTIC = tacit.Stochastic(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=40)
 HINGE = tacit.Stochastic(domain=tacit.domains.Ball(2), loss=tacit.losses.HingeLoss(), horizon=40)
 CUSTOM = tacit.Stochastic(
@@ -55,11 +53,6 @@ class TestLipschitz(LearnerContract):
             tacit.algorithms.LipschitzGrid.calibrate(
                 tacit.Lipschitz(domain=tacit.domains.Ball(2), horizon=40), **TARGET
             ),
-            functions(),
-        ),
-        "one pass": lambda: (tacit.algorithms.LipschitzOnePass.calibrate(PASS, **TARGET), functions()),
-        "one pass, average": lambda: (
-            tacit.algorithms.LipschitzOnePass.calibrate(replace(PASS, convex=True), **TARGET),
             functions(),
         ),
     }

@@ -51,10 +51,6 @@ class TestContract(LearnerContract):
             losses(3),
         ),
         "shares, lazy": lambda: (tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.1, batch=2), losses(3)),
-        "shares, uniform": lambda: (
-            tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.1, prior="uniform"),
-            losses(3),
-        ),
         "FTRL": lambda: (
             tacit.algorithms.PrivateFTRL.calibrate(convex(tacit.losses.LinearLoss()), **TARGET),
             vectors(2),
@@ -70,9 +66,6 @@ class TestContract(LearnerContract):
             vectors(2),
         ),
         "tsallis": lambda: arms(tacit.algorithms.BatchedTsallis(ARMS, 1.0, 2, 0.75, 0.05, 0.1)),
-        "tsallis, decreasing": lambda: arms(
-            tacit.algorithms.BatchedTsallis(ARMS, 1.0, 1, 0.5, 1.0, 0.35, rates="decreasing")
-        ),
         "phased": lambda: arms(tacit.algorithms.PhasedArms(PHASED, 1.0, 4)),
     }
 

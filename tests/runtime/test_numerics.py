@@ -18,7 +18,6 @@ PROBLEMS = {
     tacit.Tracking: tacit.Tracking(n=3, horizon=60, switches=2, adversary="stochastic"),
     tacit.Convex: tacit.Convex(domain=BALL, loss=tacit.losses.QuadraticLoss(), horizon=60),
     tacit.Lipschitz: tacit.Lipschitz(horizon=60),
-    tacit.StochasticLipschitz: tacit.StochasticLipschitz(horizon=60),
     tacit.Bandit: tacit.Bandit(domain=tacit.domains.Ball(2, radius=0.5), horizon=400),
     tacit.Arms: tacit.Arms(n=3, horizon=400),
     tacit.Policies: tacit.Policies(n=3, actions=2, horizon=400),
@@ -53,18 +52,14 @@ ROWS = [
     Row(algorithms.BanditFW, PURE, 0.0), Row(algorithms.OnlineToBatch, PURE, 0.0), Row(algorithms.NoisyMirrorDescent,
     PURE, 0.0),
     Row(algorithms.HedgeOnSums, GAUSSIAN, SAMPLERS), Row(algorithms.LipschitzGrid, GAUSSIAN, SAMPLERS),
-    Row(algorithms.LipschitzOnePass, PURE, 0.0),
-    Row(algorithms.LipschitzOnePass, GAUSSIAN, SAMPLERS, tacit.StochasticLipschitz(horizon=2_000)),
     Row(algorithms.AveragedFTRL, PURE, 0.0), Row(algorithms.AveragedFTRL, GAUSSIAN, SAMPLERS),
     Row(algorithms.ExploreLinear, GAUSSIAN, SAMPLERS),
     Row(algorithms.PrivateFTRL, GAUSSIAN, SAMPLERS), Row(algorithms.BanditFW, GAUSSIAN, SAMPLERS),
     Row(algorithms.OnlineToBatch, GAUSSIAN, SAMPLERS), Row(algorithms.OnlineToBatch, {**GAUSSIAN,
     "mechanism": "tree"}, SAMPLERS),
-    Row(algorithms.OnlineToBatch, {**GAUSSIAN, "mechanism": "square-root"}, SAMPLERS),
     Row(algorithms.NoisyMirrorDescent, {**GAUSSIAN, "noise": "gaussian"}, SAMPLERS),
     Row(algorithms.LazyFixedShare, GAUSSIAN, WEIGHTS),
-    Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0, STILL), Row(algorithms.LazyFixedShare, {**GAUSSIAN,
-    "prior": "uniform"}, NONE),
+    Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0, STILL),
     Row(algorithms.ObjectivePerturbation, GAUSSIAN, MODEL), Row(algorithms.ObjectivePerturbation, PURE, NONE),
     Row(algorithms.CTRL, GAUSSIAN, NONE), Row(algorithms.L2PConvex, GAUSSIAN, NONE),
 ]  # fmt: skip
@@ -152,14 +147,14 @@ def test_compositions_add_the_extras_and_are_idealized_if_a_part_is():
         "exact": made(Row(algorithms.RestartOnShift, PURE, 0.0)),
         "sums": made(Row(algorithms.NoisyMirrorDescent, GAUSSIAN, 0.0)),
         "weights": made(Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0)),
-        "uniform": made(Row(algorithms.LazyFixedShare, {**GAUSSIAN, "prior": "uniform"}, 0.0)),
+        "float": made(Row(algorithms.CTRL, GAUSSIAN, 0.0)),
     }
-    exact, sums, weights, uniform = (plan.guarantee for plan in plans.values())
+    exact, sums, weights, floats = (plan.guarantee for plan in plans.values())
     total = extra_epsilon(sums.numerics) + extra_epsilon(weights.numerics)
     assert exact.compose(exact).numerics == EXACT
     assert exact.compose(sums).numerics == sums.numerics
     assert extra_epsilon(exact_up_to(total)) <= extra_epsilon(exact.compose(sums, weights).numerics) <= 1.1 * total
-    assert exact.compose(sums, uniform).numerics == IDEALIZED
+    assert exact.compose(sums, floats).numerics == IDEALIZED
 
 
 def test_estimators_state_the_words_of_what_they_fit():

@@ -7,41 +7,29 @@ from math import inf
 
 import pytest
 
+import tacit
 from tacit import algorithms
 from tacit.algorithms import LazyExperts, PhasedArms, PrivateFTRL
 from tacit.domains import Ball, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import LogisticLoss
-from tacit.noise.running_sums import SquareRoot
+from tacit.noise.running_sums import Tree
 from tacit.planning.catalogue import algorithms_for
 from tacit.planning.planner import CATALOGUE
-from tacit.problems import (
-    Arms,
-    Bandit,
-    ContextualArms,
-    Convex,
-    Experts,
-    Lipschitz,
-    Policies,
-    Stochastic,
-    StochasticLipschitz,
-    Tracking,
-)
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import PrivatePlan, check_options
 from tacit.runtime.target import RegretBound
 
 PROBLEMS = {
-    Experts: Experts(n=3, horizon=50),
-    Tracking: Tracking(n=3, horizon=50, switches=1),
-    Convex: Convex(domain=Ball(2), loss=LogisticLoss(), horizon=50),
-    Lipschitz: Lipschitz(horizon=50),
-    StochasticLipschitz: StochasticLipschitz(horizon=50),
-    Bandit: Bandit(domain=Ball(2), horizon=100),
-    Arms: Arms(n=3, horizon=100),
-    Policies: Policies(n=3, actions=2, horizon=100),
-    ContextualArms: ContextualArms(n=3, dimension=2, horizon=10_000),
-    Stochastic: Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=50),
+    tacit.Experts: tacit.Experts(n=3, horizon=50),
+    tacit.Tracking: tacit.Tracking(n=3, horizon=50, switches=1),
+    tacit.Convex: tacit.Convex(domain=Ball(2), loss=LogisticLoss(), horizon=50),
+    tacit.Lipschitz: tacit.Lipschitz(horizon=50),
+    tacit.Bandit: tacit.Bandit(domain=Ball(2), horizon=100),
+    tacit.Arms: tacit.Arms(n=3, horizon=100),
+    tacit.Policies: tacit.Policies(n=3, actions=2, horizon=100),
+    tacit.ContextualArms: tacit.ContextualArms(n=3, dimension=2, horizon=10_000),
+    tacit.Stochastic: tacit.Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=50),
 }
 EVERY = [(PROBLEMS[kind], algorithm) for kind, algorithms in CATALOGUE.items() for algorithm in algorithms]
 every = pytest.mark.parametrize(("problem", "algorithm"), EVERY, ids=lambda value: getattr(value, "__name__", ""))
@@ -75,7 +63,7 @@ def test_the_message_says_when_there_are_no_options():
 def test_fields_that_every_plan_has_are_checked_and_come_last():
     from tacit.algorithms import LazyExperts
 
-    experts = PROBLEMS[Experts]
+    experts = PROBLEMS[tacit.Experts]
     plan = LazyExperts(experts, eta=0.1, force=0.1, relation="zero-out", delta=1e-9)
     assert list(plan.parameters)[-4:] == ["relation", "rounds_per_person", "delta", "numerics"]
     assert plan.guarantee.at_delta == 1e-9
@@ -88,7 +76,7 @@ def test_fields_that_every_plan_has_are_checked_and_come_last():
 def test_an_unknown_horizon_restarts_the_same_algorithm():
     from tacit.algorithms import ScheduledExperts
 
-    plan = ScheduledExperts.calibrate(Experts(n=2, horizon=None), epsilon=1.0, delta=1e-6)
+    plan = ScheduledExperts.calibrate(tacit.Experts(n=2, horizon=None), epsilon=1.0, delta=1e-6)
     assert isinstance(plan, Doubling)
     assert plan.released_streams == ()
 
@@ -96,8 +84,8 @@ def test_an_unknown_horizon_restarts_the_same_algorithm():
 @pytest.mark.parametrize(
     ("algorithm", "problem", "epsilon"),
     [
-        (algorithms.BanditFW, Bandit(domain=Ball(2, radius=0.5), horizon=10**6), 60.0),
-        (algorithms.OnlineToBatch, Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=1000), 50.0),
+        (algorithms.BanditFW, tacit.Bandit(domain=Ball(2, radius=0.5), horizon=10**6), 60.0),
+        (algorithms.OnlineToBatch, tacit.Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=1000), 50.0),
     ],
 )
 def test_no_plan_misses_a_large_target(algorithm, problem, epsilon):
@@ -110,15 +98,15 @@ def test_no_plan_misses_a_large_target(algorithm, problem, epsilon):
 
 def test_late_arms_certify_no_more_than_anybody_can_lose():
     """With a delay of half the rounds 195,344 of at most 60,628 were certified, and more at a larger epsilon."""
-    problem = Arms(n=50, horizon=60_628, delay=27_962)
+    problem = tacit.Arms(n=50, horizon=60_628, delay=27_962)
     plans = [algorithms.BatchedTsallis.calibrate(problem, epsilon=epsilon, delta=0.0) for epsilon in (1.0, 2.0)]
     assert [float(plan.regret_bound) for plan in plans] == [60_628.0, 60_628.0]
     assert plans[0].vacuous
 
 
-@pytest.mark.parametrize("mechanism", [None, SquareRoot(999)])
+@pytest.mark.parametrize("mechanism", [None, Tree(999)])
 def test_pickled_plans_leave_caches_out(mechanism):
-    problem = Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=1000)
+    problem = tacit.Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=1000)
     plan = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6, mechanism=mechanism)
     fresh = PrivateFTRL(
         problem,
@@ -136,13 +124,13 @@ def test_pickled_plans_leave_caches_out(mechanism):
 
 STEEP = LogisticLoss()
 SHORT = {
-    "convex": Convex(domain=Ball(5), loss=STEEP, horizon=20),
-    "anywhere": Convex(domain=Ball(5), loss=STEEP, horizon=20, proper=False),
-    "experts": Experts(n=5, horizon=20),
-    "tracking": Tracking(n=5, horizon=20, switches=2),
-    "arms": Arms(n=3, horizon=20, adversary="stochastic"),
-    "lipschitz": Lipschitz(horizon=20, dimension=1),
-    "models": Stochastic(domain=Ball(5), loss=STEEP, horizon=50, proper=False),
+    "convex": tacit.Convex(domain=Ball(5), loss=STEEP, horizon=20),
+    "anywhere": tacit.Convex(domain=Ball(5), loss=STEEP, horizon=20, proper=False),
+    "experts": tacit.Experts(n=5, horizon=20),
+    "tracking": tacit.Tracking(n=5, horizon=20, switches=2),
+    "arms": tacit.Arms(n=3, horizon=20, adversary="stochastic"),
+    "lipschitz": tacit.Lipschitz(horizon=20, dimension=1),
+    "models": tacit.Stochastic(domain=Ball(5), loss=STEEP, horizon=50, proper=False),
 }
 
 
@@ -173,11 +161,11 @@ def test_a_plan_of_ones_own_is_capped_too() -> None:
         def regret_bound(self) -> RegretBound:
             return RegretBound(1e9, "a large number")
 
-    assert float(Boasting(Experts(n=2, horizon=30), eta=0.1, force=0.1).regret_bound) == 30.0
+    assert float(Boasting(tacit.Experts(n=2, horizon=30), eta=0.1, force=0.1).regret_bound) == 30.0
 
 
 def test_a_plan_that_uses_no_data_is_refused_with_a_horizon_that_is_enough() -> None:
-    problem = Arms(n=20, horizon=20, adversary="stochastic")
+    problem = tacit.Arms(n=20, horizon=20, adversary="stochastic")
     with pytest.raises(PrivacyError, match="would use no data in any decision of 20 rounds: 40 rounds"):
         PhasedArms.calibrate(problem, epsilon=1.0, delta=0.0)
     assert PhasedArms.calibrate(replace(problem, horizon=40), epsilon=1.0, delta=0.0).uses_data

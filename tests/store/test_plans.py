@@ -69,6 +69,12 @@ def test_plans_are_read_as_they_were_written(problem, delta):
         assert float(again.regret_bound) == float(plan.regret_bound)
 
 
+def test_a_running_sum_that_is_gone_is_named():
+    plan = tacit.algorithms.HedgeOnSums.calibrate(tacit.Experts(n=2, horizon=9), epsilon=1.0, delta=1e-6)
+    with pytest.raises(InvalidInput, match="no running sum 'SquareRoot': begin the learner again"):
+        plan_from_text(plan_to_text(plan).replace("Buffered", "SquareRoot"))
+
+
 def test_plans_of_own_problems_are_read_for_the_problem_that_is_named():
     problem = tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.HuberLoss(2, 1.0), horizon=50)
     plan = tacit.plan(problem, **TARGET, algorithms=["PrivateFTRL"]).plan

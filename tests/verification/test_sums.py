@@ -7,17 +7,14 @@ from tacit.verification.facts import Facts
 from tacit.verification.sums import Shift, _columns
 
 BUFFERED = {"kind": "Buffered", "steps": 60, "decays": [0.5, 0.9, 0.99], "weights": [0.2, 0.1, 0.05]}
-ROOT = {"kind": "SquareRoot", "steps": 60}
 
 
 def coefficients(mechanism):
-    if mechanism["kind"] == "SquareRoot":
-        return [mp.binomial(2 * k, k) / mp.mpf(4) ** k for k in range(60)]
     pairs = list(zip(mechanism["weights"], mechanism["decays"], strict=True))
     return [mp.mpf(1)] + [mp.fsum(mp.mpf(w) * mp.mpf(d) ** k for w, d in pairs) for k in range(1, 60)]
 
 
-@pytest.mark.parametrize("mechanism", [BUFFERED, ROOT], ids=lambda mechanism: mechanism["kind"])
+@pytest.mark.parametrize("mechanism", [BUFFERED], ids=lambda mechanism: mechanism["kind"])
 @pytest.mark.parametrize("people", [1, 7, 60, 90])
 def test_columns_of_a_person_in_neighbouring_steps(mechanism, people):
     with mp.workdps(30):

@@ -1,51 +1,23 @@
 """Delta of lazy chains and of repeated draws, by walks in place of Renyi divergences.
 
-The tosses that hold no round of the person's draw from nearby laws with probability at most s = 1 - q_min: they are a
-walk (`smoothed_walk`). Of the toss that holds the person's round the vertices decide, W being the walk's profile:
-
-    delta(eps) = max over (q, q') of  q W(eps - ln q/q') + (1-q) (D W)(eps - ln (1-q)/(1-q'))
-
-since q V(y q'/q) is jointly convex in (q, q'). A person with m rounds stands in batches of k_1, k_2, ... of them: then
-each of those tosses is one dominating pair of its own (`coins.toss_atoms`) and a sure draw, and the worst partition of
-m counts. With a cap K on redraws the walk has min(K, .) steps: one more draw never leaks less, so by induction the
-largest redraw probability stays the worst one.
-
-Coins that keep a decision: which pairs of keep probabilities neighbours may have, and what a toss of one tells.
-
-A keep probability q is given by its hazard h = -ln q, because a coin that nearly always keeps has 1 - q of the size of
-its hazard, which the float q next to 1 has lost. Neighbours' coins have hazards in [least, least + spread], at most
-`shift` apart. What a toss leaks is jointly convex in (q, q'), so the vertices of that polygon are the worst.
-
-Where a walk of a random number of steps +-1 may be: its law, tilted, by one Fourier transform and rounded up.
-
-A step of loss +-a under randomised response goes up with probability 1/(1 + e^-a). Tilted by e^{theta a j}, so that the
-places a delta comes from are the likely ones, a step has moment 1 + gain = cosh((theta + 1/2) a)/cosh(a/2) and goes up
-with probability (1 + tanh((theta + 1/2) a))/2. What rounding may have taken is added to every weight.
-
-Many draws of bounded range together: a walk on a lattice, smoothed once, that dominates all of them.
-
-A profile is delta as a function of epsilon, V(eps) = E(1 - e^{eps - Z})_+, Z the privacy loss; a step acts on the
-profile of what comes after it by (A V)(eps) = E V(eps - Z), and V_0 = (1 - e^eps)_+. A draw of bounded range r has, at
-the worst, one of the losses t and t - r, for a t in [0, r] that the past may choose: A_t. No t is the worst for all
-that follows, but one small pair is once the profile was smoothed by U. With kappa > 1/2,
-
-    U: loss of density e^{z/2 - kappa|z|} (times a constant)      D: randomised response, losses a and -a
+A profile is delta as a function of epsilon, V(eps) = E(1 - e^{eps - Z})_+, Z the privacy loss. A step acts on the
+profile of what comes after it by (A V)(eps) = E V(eps - Z), and V_0 = (1 - e^eps)_+. The lemma of
+docs/algorithms/lazy-experts.md: with kappa > 1/2, U a loss of density e^{z/2 - kappa|z|} (times a constant) and D
+randomised response of losses a and -a, a draw of bounded range r obeys
 
     A_t U W <= D U W for every t and every profile W,   if a >= r/2 and
-    cosh(kappa a)/cosh(a/2) >= max_t E e^{(kappa-1/2) Z}
+    cosh(kappa a)/cosh(a/2) >= max_t E e^{(kappa-1/2) Z},
 
-(proof: docs/algorithms/lazy-experts.md). D and U commute and smoothing only adds, so n draws, chosen by whatever came
-before, leak at most D^n U V_0, and n tosses of a coin that draws with probability at most s leak
-((1-s) + s D)^n U V_0: the law of a walk on the lattice a Z (`walk_law`) against the profile of U. Every kappa is valid;
-the caller takes the best.
+so n tosses of a coin that draws with probability at most s leak ((1-s) + s D)^n U V_0: the law of a walk on the lattice
+a Z (`walk_law`, by one Fourier transform, rounded up) against the profile of U. Every kappa is valid. Of the toss that
+holds the person's round the vertices decide, W being the walk's profile:
 
-A few draws of bounded range together: the worst adaptive choice, computed step by step.
+    delta(eps) = max over (q, q') of  q W(eps - ln q/q') + (1-q) (D W)(eps - ln (1-q)/(1-q')).
 
-A draw has, at the worst, the losses t and t - r, and which t is the worst depends on the profile V of what comes after
-(`smoothed_walk` has the words). Here V is kept on a grid of epsilons, linear in y = e^eps between its points: a chord
-of a convex function, so nothing is rounded down. L V(y/L) is then linear in L between the points of the grid, the step
-is concave in e^{t-r} on each of its cells, and its largest value is found in closed form. The work grows with the
-square of the number of steps.
+A person with m rounds stands in batches of k_1, k_2, ... of them, and the worst partition counts. With a cap K on
+redraws the walk has min(K, .) steps. A few draws are followed step by step instead, on a grid of epsilons with chords
+between, so that nothing is rounded down. Keep probabilities are given by their hazards h = -ln q, because the float q
+next to 1 has lost the digits of 1 - q.
 """
 
 from __future__ import annotations

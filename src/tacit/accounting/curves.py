@@ -1,12 +1,7 @@
-"""Privacy curves: what a mechanism leaks, as a function of the Renyi order.
+"""Privacy curves: what a mechanism leaks, in three questions, each answered on the private side.
 
-Curves add (`Sum`), repeat (`Repeated`) and serialise (curve.py); composition.py puts those of several contracts
-together.
-
-What a privacy curve is: three questions, each answered on the private side, and a description to rebuild it from.
-
-A curve gives its Renyi divergence at given orders, epsilon at a delta, and delta at an epsilon. The kinds of curves are
-in curves.py, lazy.py, responses.py and composition.py.
+A curve gives its Renyi divergence at given orders, epsilon at a delta, and delta at an epsilon, and a description to
+rebuild it from. Curves add (`Sum`) and repeat (`Repeated`); composition.py puts those of several contracts together.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from tacit.algorithms.bandit import BanditFW, NoisyOCO, Rounds
 from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex import CTRL, L2PConvex, LazyOCO, PrivateFTRL
 from tacit.algorithms.experts import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
-from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet, LipschitzOnePass
+from tacit.algorithms.lipschitz import LipschitzGrid, LipschitzNet
 from tacit.algorithms.measures import L2PMeasure, OwnMeasure
 from tacit.algorithms.policies import PolicyArms, Responses
 from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch, PrivateDescent
@@ -34,7 +34,6 @@ __all__ = [
     "LimitedUpdates",
     "LipschitzGrid",
     "LipschitzNet",
-    "LipschitzOnePass",
     "LiveArms",
     "NoisyMirrorDescent",
     "NoisyOCO",

@@ -37,8 +37,8 @@ from tacit.auditing.script import swapped
 from tacit.auditing.statistics import Surprise, coin_surprise, normal_surprises
 from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput
-from tacit.losses.bent import BentLoss, QuadraticLoss
-from tacit.losses.loss import LinkLoss, RowLoss, SeveralLinks
+from tacit.losses.bent import DeclaredLoss, QuadraticLoss
+from tacit.losses.loss import LinkLoss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 from tacit.runtime.learner import Learner
@@ -138,10 +138,7 @@ class PerturbedMinimiser(Claim):
     def _hessians(self, point: FloatArray, size: int) -> FloatArray:
         if isinstance(self.loss, LinkLoss):
             return self._of_links(self.loss, self.rows, point)
-        if isinstance(self.loss, SeveralLinks):
-            single = self._of_links(self.loss.link, self.rows.reshape(-1, point.size + 1), point)
-            return np.asarray(single.reshape(len(self.rows), -1, size, size).sum(axis=1))
-        if isinstance(self.loss, BentLoss):
+        if isinstance(self.loss, DeclaredLoss):
             basis = self.plan.domain.hull_basis
             return np.asarray([basis.T @ matrix @ basis for matrix in self.loss.hessians(point, self.rows)])
         strength = self.loss.strength if isinstance(self.loss, QuadraticLoss) else 0.0

@@ -26,10 +26,9 @@ from tacit.accounting.guarantee import ZERO_OUT
 from tacit.algorithms.measures import L2PMeasure
 from tacit.auditing.script import NUMERICAL_SLACK, ExactCurve, Law, epsilons, transcript_law
 from tacit.errors import InvalidInput
-from tacit.losses.bent import QuadraticFormLoss
-from tacit.losses.loss import LinkLoss, LossFamily, SeveralLinks
+from tacit.losses.loss import LinkLoss, LossFamily
 from tacit.losses.regularised import parted
-from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, LipschitzLosses, Policies, Problem, Stochastic
+from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Stochastic
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.validation import FloatArray
@@ -286,7 +285,7 @@ def _values(problem: Bandit) -> Alphabet:
 
 
 @extremes.register
-def _functions(problem: LipschitzLosses) -> Alphabet:
+def _functions(problem: Lipschitz) -> Alphabet:
     # Steeper than allowed: clipping is enforced, so it is attacked.
     slope = 3 * problem.lipschitz
     shapes = ((1, 0.5), (1, 0.0), (1, 1.0), (-1, 1.0), (-1, 0.0), (-1, 0.5))
@@ -320,16 +319,4 @@ def _data(loss: LossFamily, dimension: int) -> Alphabet:
         # Labels far outside are pulled into their public range: its ends.
         low, high = loss.clip_labels(np.array([-FAR_LABEL, FAR_LABEL])).tolist()
         return Alphabet((*((row, high) for row in rows), *((row, low) for row in reversed(rows))), (nothing, low))
-    if isinstance(loss, SeveralLinks):
-        low, high = loss.link.clip_labels(np.array([-FAR_LABEL, FAR_LABEL])).tolist()
-        # All rows along one axis add up; along several they bend the loss in as many directions.
-        blocks = [np.tile(rows[place], (loss.count, 1)) for place in (0, -1)]
-        blocks.append(np.array([rows[place % len(rows)] for place in range(loss.count)]))
-        ends = [(block, np.full(loss.count, label)) for block in blocks for label in (low, high)]
-        return Alphabet(tuple(ends), (np.zeros((loss.count, dimension)), np.full(loss.count, low)))
-    if isinstance(loss, QuadraticFormLoss):
-        # Eigenvalues far above the bound, and below 0: clipping is enforced, so it is attacked.
-        forms = [TOO_LONG * loss.largest_curvature * sign * np.eye(dimension) for sign in (1, -1)]
-        ends = [(form, sign * row) for form in forms for row in (rows[0], rows[-1]) for sign in (1, -1)]
-        return Alphabet(tuple(ends), (np.zeros((dimension, dimension)), nothing))
     return Alphabet((*rows, *(-row for row in reversed(rows))), nothing)

@@ -226,7 +226,7 @@ def attack(
         raise typer.Exit(1)
 
 
-add_commands(audits, attack, (*problems.SIMULATED, problems.stochastic, problems.stochastic_lipschitz))
+add_commands(audits, attack, (*problems.SIMULATED, problems.stochastic))
 
 
 def _progress() -> Any:

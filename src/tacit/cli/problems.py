@@ -203,11 +203,6 @@ def option(kind: Any, default: Any, text: str, *names: str) -> tuple[Any, Any]:
     return Annotated[kind, typer.Option(*names, help=text)], default
 
 
-def flag(name: str, text: str) -> tuple[Any, Any]:
-    """An option that is there or not."""
-    return option(bool, False, text, name)
-
-
 Options = dict[str, tuple[Any, Any]]
 """Names of options, each with its type for typer and its default."""
 MUST = Parameter.empty
@@ -354,15 +349,6 @@ lipschitz = taking(
     dim=option(int, 1, "How many numbers are chosen: 1 or 2."),
     **(ROUNDS | IN_BOX | LATE | MADE),
 )
-stochastic_lipschitz = taking(
-    "stochastic-lipschitz",
-    partial(_in_box, tacit.StochasticLipschitz),
-    "Learn one or two numbers from records, each seen once; losses need not be convex.",
-    **RECORDS,
-    dim=option(int, 1, "How many numbers are learned: 1 or 2."),
-    **IN_BOX,
-    convex=flag("--convex", "The expected loss is convex: decisions are averaged."),
-)
 bandit = taking(
     "bandit",
     partial(_on_set, tacit.Bandit),
@@ -424,7 +410,6 @@ PLANNED = (
     policies,
     contextual_arms,
     stochastic,
-    stochastic_lipschitz,
 )
 """Problems that are planned before any data: the constants of a convex loss are enough."""
 

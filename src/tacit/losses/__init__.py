@@ -1,6 +1,6 @@
 """Convex losses with public constants, and families of losses known by their constants alone."""
 
-from tacit.losses.bent import DeclaredLoss, QuadraticFormLoss, QuadraticLoss
+from tacit.losses.bent import DeclaredLoss, QuadraticLoss
 from tacit.losses.custom import CustomLoss
 from tacit.losses.kinks import AbsoluteLoss, HingeLoss, QuantileLoss
 from tacit.losses.loss import (
@@ -9,12 +9,10 @@ from tacit.losses.loss import (
     LinearLoss,
     LinkLoss,
     LogisticLoss,
-    SeveralLinks,
     SmoothedHingeLoss,
     SquaredLoss,
 )
 from tacit.losses.regularised import RegularisedLoss
-from tacit.losses.tabulated import TabulatedLoss
 
 __all__ = [
     "AbsoluteLoss",
@@ -26,12 +24,9 @@ __all__ = [
     "LinearLoss",
     "LinkLoss",
     "LogisticLoss",
-    "QuadraticFormLoss",
     "QuadraticLoss",
     "QuantileLoss",
     "RegularisedLoss",
-    "SeveralLinks",
     "SmoothedHingeLoss",
     "SquaredLoss",
-    "TabulatedLoss",
 ]

@@ -2,25 +2,14 @@
 
 Four base draws a, b, c, d of D(Z, 256) give z = a + 128 b + 16384 (c + 128 d), of variance
 sigma^2 = 256^2 (1 + 128^2)(1 + 16384^2) (docs/numerics.md, Lemma 2). Their uniform bits are read only as far as
-they are needed, from three streams: `name` (one word a draw, 16 bits for each digit), `name/48` (one word for
-each digit that 16 bits leave undecided, in the order of draws and digits), `name/128` (two words, the high one
+they are needed, from three streams: `name` (one word a draw, 16 bits for each digit, lowest first), `name/48` (one word
+for each digit that 16 bits leave undecided, in the order of draws and digits), `name/128` (two words, the high one
 first, for each digit that is still undecided: one in 2^51.9). No logarithm or exponential is computed.
 
-The cumulative table of the discrete Gaussian D(Z, 256), in integers.
-
-D(Z, s) has P[k] proportional to e^{-k^2/(2 s^2)} on the integers. With s = 256 the weights are
-e^{-k^2/131072}, k = -4224..4224 (beyond lies less than 2^-195), and the table holds
-
-    C_k = floor(2^192 P[X <= k]),   C_4224 = 2^192.
-
-A base draw is -4224 plus the number of thresholds C_k <= U, U a uniform integer of 192 bits. Its law differs
-from D(Z, 256) by at most 2^-181.6 in total variation. Only integers are used: q = e^{-2^-17} by its series with
-400 fractional bits, then w_{k+1} = w_k q^{2k+1}.
-
-Four base draws from each 64-bit word, added up with their weights.
-
-A word's 16-bit digits, lowest first, give base draws a, b, c, d, and z = a + 128 b + 16384 (c + 128 d). Whether a
-digit is decided by 16 bits, and by 48 more, is a fact about integers: numpy and the loops in C give the same z.
+A base draw is -4224 plus the number of thresholds C_k <= U, U a uniform integer of 192 bits and
+C_k = floor(2^192 P[X <= k]) for X of the law D(Z, 256), k = -4224..4224: within 2^-181.6 of it in total variation. Only
+integers are used: q = e^{-2^-17} by its series with 400 fractional bits, then w_{k+1} = w_k q^{2k+1}. So numpy and the
+loops in C give the same z.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isqrt, nextafter, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -66,13 +66,6 @@ def whole_losses(losses: FloatArray) -> IntArray:
     return (losses * LOSS_UNITS).astype(np.int64)
 
 
-def centre_losses(quantised: IntArray, units: int = LOSS_UNITS) -> IntArray:
-    """Quantised losses minus units/2, for zero-out: they lie in {-units/2..units/2}; `units` is even."""
-    if _check_units("centre_losses", units) % 2:
-        raise InvalidInput(f"The 'units' parameter of centre_losses must be even. Got {units!r} instead.")
-    return quantised - units // 2
-
-
 def quantise_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
     """Vectors (along the last axis) clipped to l2 norm `norm`, in steps of norm/units: n.n <= units^2 in integers.
 
@@ -83,7 +76,7 @@ def quantise_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
     [600, -800]
     """
     _check_units("quantise_vectors", units)
-    return _quantised("quantise_vectors", values, norm, units, _L2)
+    return _quantised("quantise_vectors", values, norm, units)
 
 
 def round_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
@@ -97,18 +90,12 @@ def round_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
     """
     _check_units("round_vectors", units)
     inner = inner_units(units, values.shape[-1] if values.ndim else 1)
-    return _quantised("round_vectors", values, norm, units, _L2, inner, np.rint)
+    return _quantised("round_vectors", values, norm, units, inner, np.rint)
 
 
 def inner_units(units: int, dimension: int) -> float:
     """The units less sqrt(dimension)/2: steps in the norm of vectors that `round_vectors` makes whole."""
     return units - sqrt(dimension) / 2
-
-
-def quantise_l1(values: FloatArray, norm: float, units: int = LOSS_UNITS) -> IntArray:
-    """Vectors clipped to l1 norm `norm`, in steps of norm/units: sum |n_i| <= units in integers."""
-    _check_units("quantise_l1", units)
-    return _quantised("quantise_l1", values, norm, units, _L1)
 
 
 def l1_units(units: int, dimension: int) -> int:
@@ -132,11 +119,11 @@ def quantise_outer_products(values: FloatArray, norm: float, units: int) -> IntA
     """
     owner = "quantise_outer_products"
     _check_units(owner, units)
-    clipped = _clipped(owner, values, norm, 1.0, _L2)
+    clipped = _clipped(owner, values, norm, 1.0)
     row, column = np.triu_indices(clipped.shape[-1])
     products = clipped[..., row] * clipped[..., column] * np.where(row == column, 1.0, sqrt(2.0))
     # Inside the ball by more than the roundings so far, so that the check in integers never acts.
-    return _quantised(owner, products * SHRINK, 1.0, units, _L2)
+    return _quantised(owner, products * SHRINK, 1.0, units)
 
 
 def cross_ratio(replace: bool) -> float:
@@ -194,26 +181,11 @@ def _check_units(owner: str, units: int) -> int:
     return check_integer(owner, "units", units, at_most=LARGEST_UNITS)
 
 
-class _Norm(NamedTuple):
-    """A norm along the last axis as a power that integers have, and its root."""
-
-    size: Callable[[Any], Any]
-    power: int
-
-    def length(self, size: Any) -> Any:
-        return np.sqrt(size) if self.power == 2 else size
-
-
-_L1 = _Norm(lambda values: np.add.reduce(np.abs(values), axis=-1, keepdims=True), 1)
-_L2 = _Norm(lambda values: np.add.reduce(values * values, axis=-1, keepdims=True), 2)
-
-
 def _quantised(
     owner: str,
     values: FloatArray,
     norm: float,
     units: int,
-    kind: _Norm,
     inner: float | None = None,
     whole: Callable[[FloatArray], FloatArray] = np.trunc,
 ) -> IntArray:
@@ -223,18 +195,18 @@ def _quantised(
     """
     if inner is not None and not inner > 0:
         raise InvalidInput(f"The 'units' of {owner} must be more than half the root of the dimension. Got {units!r}.")
-    scaled = _clipped(owner, values, norm, float(units) if inner is None else inner, kind)
-    limit = units**kind.power
+    scaled = _clipped(owner, values, norm, float(units) if inner is None else inner)
+    limit = units**2
     while True:
         lattice = whole(scaled).astype(np.int64)
-        sizes = kind.size(lattice)
+        sizes = _squared(lattice)
         if not (sizes > limit).any():
             return lattice
-        factors = units / kind.length(np.maximum(sizes, limit).astype(np.float64)) * SHRINK
+        factors = units / np.sqrt(np.maximum(sizes, limit).astype(np.float64)) * SHRINK
         scaled = np.where(sizes > limit, scaled * factors, scaled)
 
 
-def _clipped(owner: str, values: FloatArray, norm: float, target: float, kind: _Norm) -> FloatArray:
+def _clipped(owner: str, values: FloatArray, norm: float, target: float) -> FloatArray:
     """Vectors of norm at most `norm`, or shortened to it, in units in which `norm` is `target`; up to rounding."""
     check_positive(owner, "norm", norm)
     if not (values.ndim and 0 < values.shape[-1] <= LARGEST_LATTICE_DIMENSION):
@@ -247,7 +219,12 @@ def _clipped(owner: str, values: FloatArray, norm: float, target: float, kind: _
         raise InvalidInput(f"The 'values' of {owner} must be finite numbers.")
     # The largest coordinate first, so that no square overflows.
     scaled = np.ascontiguousarray(values * (norm / np.maximum(peak, norm)) * (target / norm))
-    return np.asarray(scaled * (target / np.maximum(kind.length(kind.size(scaled)), target)))
+    return np.asarray(scaled * (target / np.maximum(np.sqrt(_squared(scaled)), target)))
+
+
+def _squared(values: Any) -> Any:
+    """The squared l2 norms along the last axis."""
+    return np.add.reduce(values * values, axis=-1, keepdims=True)
 
 
 def _above(number: float) -> float:

@@ -1,25 +1,8 @@
-"""Selecting one of several options privately.
-
-`exponential_mechanism` draws from softmax(scores) by Gumbel-max; composed by bounded range.
-`permute_and_flip` is the better single selection under pure DP (McKenna and Sheldon, 2020), in its
-one-sided exponential-noise form.
-"""
+"""Select one of several options privately: permute-and-flip (McKenna and Sheldon, 2020), by one-sided noise."""
 
 import numpy as np
 
 from tacit.validation import FloatArray
-
-
-def exponential_mechanism(scores: FloatArray, generator: np.random.Generator) -> int:
-    """An index with probability proportional to exp(score): argmax of score plus Gumbel noise.
-
-    If neighbours move the scores so that their pairwise differences change by at most r, the draw has
-    bounded range r.
-    """
-    # A Gumbel variable is minus the logarithm of an exponential one.
-    noise: FloatArray = generator.standard_exponential(scores.shape)
-    np.log(noise, out=noise)
-    return int(np.subtract(scores, noise, out=noise).argmax())
 
 
 def permute_and_flip(sums: FloatArray, epsilon: float, sensitivity: float, generator: np.random.Generator) -> int:

@@ -6,28 +6,17 @@ from collections.abc import Sequence
 from inspect import isabstract
 from typing import TypeVar
 
+from tacit import problems
 from tacit.algorithms import arms, bandit, contextual, convex, experts, lipschitz, policies, stochastic, tracking
 from tacit.algorithms.convex import ctrl, l2p_convex
 from tacit.errors import InvalidInput
-from tacit.problems import (
-    Arms,
-    Bandit,
-    ContextualArms,
-    Convex,
-    Experts,
-    Lipschitz,
-    Policies,
-    Problem,
-    Stochastic,
-    StochasticLipschitz,
-    Tracking,
-)
+from tacit.problems import Problem
 from tacit.runtime.plan import Plan
 from tacit.validation import invalid
 
 CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
-    Experts: (experts.LazyExperts, experts.L2P, experts.ScheduledExperts, experts.HedgeOnSums),
-    Tracking: (
+    problems.Experts: (experts.LazyExperts, experts.L2P, experts.ScheduledExperts, experts.HedgeOnSums),
+    problems.Tracking: (
         tracking.TrackingOnSums,
         tracking.RecentLeader,
         tracking.RestartOnShift,
@@ -35,23 +24,22 @@ CATALOGUE: dict[type[Problem], tuple[type[Plan], ...]] = {
         tracking.LazyFixedShare,
         tracking.NoisyMirrorDescent,
     ),
-    Convex: (convex.PrivateFTRL, ctrl.CTRL, l2p_convex.L2PConvex),
-    Lipschitz: (lipschitz.LipschitzGrid, lipschitz.LipschitzNet),
-    Bandit: (bandit.BanditFW,),
-    Arms: (arms.PhasedArms, arms.BatchedTsallis, arms.LiveArms),
-    Policies: (policies.Responses, policies.PolicyArms),
-    ContextualArms: (contextual.ExploreLinear,),
-    StochasticLipschitz: (lipschitz.LipschitzOnePass,),
-    Stochastic: (stochastic.ObjectivePerturbation, stochastic.OnlineToBatch, stochastic.AveragedFTRL),
+    problems.Convex: (convex.PrivateFTRL, ctrl.CTRL, l2p_convex.L2PConvex),
+    problems.Lipschitz: (lipschitz.LipschitzGrid, lipschitz.LipschitzNet),
+    problems.Bandit: (bandit.BanditFW,),
+    problems.Arms: (arms.PhasedArms, arms.BatchedTsallis, arms.LiveArms),
+    problems.Policies: (policies.Responses, policies.PolicyArms),
+    problems.ContextualArms: (contextual.ExploreLinear,),
+    problems.Stochastic: (stochastic.ObjectivePerturbation, stochastic.OnlineToBatch, stochastic.AveragedFTRL),
 }
 """Which algorithms apply to which problem; an algorithm of tacit joins by standing here, others by `register`."""
 
 FOR_INDEPENDENT_LOSSES: dict[type[Problem], tuple[type[Plan], ...]] = {
-    Experts: (tracking.LimitedUpdates, tracking.TrackingOnSums)
+    problems.Experts: (tracking.LimitedUpdates, tracking.TrackingOnSums)
 }
 """Which algorithms apply, too, if losses are independent draws from one distribution."""
 
-FOR_LIMITED_SWITCHES: dict[type[Problem], tuple[type[Plan], ...]] = {Convex: (ctrl.LazyOCO,)}
+FOR_LIMITED_SWITCHES: dict[type[Problem], tuple[type[Plan], ...]] = {problems.Convex: (ctrl.LazyOCO,)}
 """Which algorithms are named, too, if switches are limited. They are NOT private: no finite epsilon chooses them."""
 
 _Algorithm = TypeVar("_Algorithm", bound=type[Plan])

@@ -17,7 +17,6 @@ from tacit.algorithms.arms.arm_plan import ArmPlan, SumPlan
 from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
-from tacit.algorithms.lipschitz.lipschitz_one_pass import LipschitzOnePass
 from tacit.algorithms.policies import PolicyArms
 from tacit.algorithms.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
@@ -106,7 +105,7 @@ def _numbers(plan: Plan) -> dict[str, Any]:
 def _noise(plan: Plan) -> dict[str, Any] | None:
     """The law of a plan's noise and its lattice (None: it draws decisions only, or says nothing of its noise)."""
     match plan:
-        case AveragedFTRL() | LipschitzOnePass():
+        case AveragedFTRL():
             return _noise(plan.online)
         case PolicyArms():
             return _noise(plan.arms)

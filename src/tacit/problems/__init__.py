@@ -1,7 +1,7 @@
 """What is to be decided: frozen descriptions made of public quantities only."""
 
 from tacit.problems.contextual import ContextualArms
-from tacit.problems.lipschitz import Lipschitz, LipschitzLosses, StochasticLipschitz
+from tacit.problems.lipschitz import Lipschitz
 from tacit.problems.options import Arms, Experts, Options, Policies, Tracking
 from tacit.problems.points import Bandit, Convex
 from tacit.problems.problem import ADVERSARIES, Problem
@@ -15,11 +15,9 @@ __all__ = [
     "Convex",
     "Experts",
     "Lipschitz",
-    "LipschitzLosses",
     "Options",
     "Policies",
     "Problem",
     "Stochastic",
-    "StochasticLipschitz",
     "Tracking",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from tacit.problems.problem import Problem
 from tacit.validation import (
     LARGEST,
     FloatArray,
-    check_flag,
     check_integer,
     check_level,
     check_number,
@@ -23,8 +21,8 @@ from tacit.validation import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class LipschitzLosses(Problem):
-    """Points of a box, or of a convex set, of one or two dimensions, and losses that are only Lipschitz.
+class Lipschitz(Problem):
+    """Choose a point of the box [low, high]^dimension each round, then see a Lipschitz loss, convex or not.
 
     A set stands in a cube of its affine hull, and a point x of the cube for the nearest point P(x) of the set. P moves
     no two points apart, so that l(P(x)) varies on the cube as slowly as l on the set, and has the same smallest value.
@@ -34,7 +32,9 @@ class LipschitzLosses(Problem):
         low: lower end of every coordinate.
         high: upper end of every coordinate.
         lipschitz: public bound on the slope of every loss; steeper ones are clipped.
-        domain: a set with a projection in place of the box, which then follows from it.
+        domain: a convex set of one or two dimensions to choose from, in place of the box.
+        horizon: number of rounds, or None if it is not known.
+        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
     """
 
     dimension: int = 1
@@ -105,49 +105,3 @@ class LipschitzLosses(Problem):
         """The largest difference of a loss between two points that may be played."""
         reach = self.diagonal if self.domain is None else min(self.diagonal, self.domain.diameter)
         return self.lipschitz * reach
-
-
-@dataclass(frozen=True, kw_only=True)
-class Lipschitz(LipschitzLosses):
-    """Choose a point of the box [low, high]^dimension each round, then see a Lipschitz loss, convex or not.
-
-    Attributes:
-        dimension: 1 or 2.
-        low: lower end of every coordinate.
-        high: upper end of every coordinate.
-        lipschitz: public bound on the slope of every loss; steeper ones are clipped.
-        domain: a convex set of one or two dimensions to choose from, in place of the box.
-        horizon: number of rounds, or None if it is not known.
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
-    """
-
-
-@dataclass(frozen=True, kw_only=True)
-class StochasticLipschitz(LipschitzLosses):
-    """Learn one point from `horizon` records, each seen once, by losses that are Lipschitz and need not be convex.
-
-    Attributes:
-        dimension: 1 or 2.
-        low: lower end of every coordinate.
-        high: upper end of every coordinate.
-        lipschitz: public bound on the slope of every loss; steeper ones are clipped.
-        domain: a convex set of one or two dimensions to choose from, in place of the box.
-        convex: whether the expected loss is convex, so that decisions may be averaged.
-        horizon: number of records: public, and needed in advance.
-    """
-
-    criterion: ClassVar[str] = "excess risk"
-    adversary: str = "stochastic"
-    adversaries: ClassVar[tuple[str, ...]] = ("stochastic",)
-
-    convex: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("StochasticLipschitz", "horizon", self.horizon)
-        check_flag("StochasticLipschitz", "convex", self.convex)
-
-    @property
-    def records(self) -> int:
-        """The horizon, known to be finite."""
-        return int(self.horizon or 0)

@@ -13,7 +13,7 @@ from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.composition import joint
 from tacit.accounting.curves import ROUND_UP, Curve, SamplerError
 from tacit.accounting.rounding import exact_up_to
-from tacit.noise.running_sums import Buffered, RunningSum, SquareRoot, best_gaussian, best_laplace
+from tacit.noise.running_sums import Buffered, RunningSum, best_gaussian, best_laplace
 from tacit.noise.running_sums.accumulators import Records
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Problem
@@ -99,7 +99,7 @@ class RunningSumPlan(PrivatePlan):
 
 def separated(target: Target, sums: RunningSum) -> dict[str, Any]:
     """What a plan on these sums takes over from the target; trees hide rounds that are apart as any others."""
-    spread = isinstance(sums, Buffered | SquareRoot) and target.rounds_per_person > 1
+    spread = isinstance(sums, Buffered) and target.rounds_per_person > 1
     return {**target.contract, "separation": target.separation if spread else 1}
 
 

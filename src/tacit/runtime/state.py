@@ -211,8 +211,14 @@ def alike(current: Any, saved: Any) -> None:
         fitting(current, saved, any_shape=True)
 
 
-# Parameters that plans have had since then, at the values that change nothing: missing feedback was the middle.
-_ADDED = ("'matrix': None, 'norm': None, ", "'lowering': 0.0, ", "'missing': 0.5, ", ", 'missing': 0.5")
+# Parameters that plans have had since then, at the values that change nothing, and what 0.2 had in their place: missing
+# feedback was the middle, and Tsallis rates could decrease.
+_SINCE = {
+    "'matrix': None, 'norm': None, ": "",
+    "'lowering': 0.0, ": "'rates': 'fixed', ",
+    "'missing': 0.5, ": "",
+    ", 'missing': 0.5": "",
+}
 
 
 def same_plan(saved: Any, signature: str) -> bool:
@@ -224,8 +230,8 @@ def _in_0_2(signature: str) -> str:
     """Give the signature that version 0.2 had for a plan: its problem named no adversary, or named it last."""
     moved = r"((?:Arms|Tracking)\(horizon=\w+, delay=\d+)(, adversary='\w+')([^()]*\([^()]*\)[^()]*)\)"
     known = re.sub(r"(delay=\d+), adversary='\w+'", r"\1", re.sub(moved, r"\1\3\2)", signature))
-    for added in _ADDED:
-        known = known.replace(added, "")
+    for added, before in _SINCE.items():
+        known = known.replace(added, before)
     return known
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from tacit.domains.convex_set import ConvexSet, FullDimensionalSet
 from tacit.errors import PrivacyError
-from tacit.losses.bent import BentLoss, QuadraticLoss
-from tacit.losses.loss import LinearLoss, LinkLoss, Loss, RowLoss, SeveralLinks
+from tacit.losses.bent import DeclaredLoss, QuadraticLoss
+from tacit.losses.loss import LinearLoss, LinkLoss, Loss, RowLoss
 from tacit.validation import FloatArray
 
 Made = TypeVar("Made")
@@ -154,12 +154,11 @@ class QuadraticSum(CompensatedSum):
 
 
 class LinkSum(LossSum):
-    """A sum of f(<v, x> + o, y), `terms` of them a round: rows of hull features v, offset o and label y."""
+    """A sum of f(<v, x> + o, y): rows of hull features v, offset o and label y."""
 
-    def __init__(self, dimension: int, loss: LinkLoss, terms: int = 1) -> None:
+    def __init__(self, dimension: int, loss: LinkLoss) -> None:
         super().__init__(dimension)
         self._loss = loss
-        self._terms = terms
         self._rows = np.empty((0, dimension + 2))
 
     @property
@@ -169,13 +168,13 @@ class LinkSum(LossSum):
 
     def add(self, rows: FloatArray) -> None:
         """Keep the rows; memory doubles when it is full."""
-        used, more = self.count * self._terms, len(rows) * self._terms
-        if used + more > len(self._rows):
-            grown = np.empty((max(used + more, 2 * len(self._rows), 256), self.dimension + 2))
-            grown[:used] = self._rows[:used]
+        needed = self.count + len(rows)
+        if needed > len(self._rows):
+            grown = np.empty((max(needed, 2 * len(self._rows), 256), self.dimension + 2))
+            grown[: self.count] = self._rows[: self.count]
             self._rows = grown
-        self._rows[used : used + more] = rows.reshape(more, self.dimension + 2)
-        self.count += len(rows)
+        self._rows[self.count : needed] = rows
+        self.count = needed
 
     def value(self, x: FloatArray) -> float:
         """The sum of the losses."""
@@ -191,13 +190,8 @@ class LinkSum(LossSum):
         offsets = np.abs(self._rows[: len(slopes), -2])
         reach = norm * float(np.sqrt(x @ x)) + float(np.max(offsets, initial=0.0))
         curvature = self._loss.link_constants(reach)[1]
-        if self._terms == 1:
-            sizes, moved, norms = norm * float(np.sum(np.abs(slopes))), norm * self.count * reach, norm * self.count
-        else:  # features of a round share their norm: one bound for each of them would add up to more
-            each = np.sqrt(np.add.reduce(features * features, axis=1))
-            sizes, norms = float(np.abs(slopes) @ each), float(np.sum(each))
-            moved = float(each @ (each * float(np.sqrt(x @ x)) + offsets))
-        error = (SUM_ERROR + 8 * UNIT) * sizes + curvature * (d + 4) * UNIT * moved + self._loss.slope_rounding * norms
+        sizes, moved = norm * float(np.sum(np.abs(slopes))), norm * self.count * reach
+        error = (SUM_ERROR + 8 * UNIT) * sizes + curvature * (d + 4) * UNIT * moved
         return total, error * np.sqrt(d)
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
@@ -212,7 +206,7 @@ class LinkSum(LossSum):
         return total
 
     def _at(self, x: FloatArray, since: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
-        rows = self._rows[since * self._terms : self.count * self._terms]
+        rows = self._rows[since : self.count]
         features = rows[:, :-2]
         blocks, rest = _blocks(features)
         margins = np.concatenate([np.matmul(blocks, x).ravel(), rest @ x]) + rows[:, -2]
@@ -220,13 +214,13 @@ class LinkSum(LossSum):
 
     def state_dict(self) -> dict[str, Any]:
         """The rows that are in use. PRIVATE."""
-        return {"count": self.count, "_rows": self._rows[: self.count * self._terms].copy()}
+        return {"count": self.count, "_rows": self._rows[: self.count].copy()}
 
 
 class BentSum(LossSum):
     """A sum of losses with whole Hessians: packed rows, asked anew at every point."""
 
-    def __init__(self, loss: BentLoss, domain: ConvexSet) -> None:
+    def __init__(self, loss: DeclaredLoss, domain: ConvexSet) -> None:
         super().__init__(domain.hull_dimension)
         self._loss = loss
         self._domain = domain
@@ -257,8 +251,7 @@ class BentSum(LossSum):
         size = float(np.sum(np.sqrt(np.add.reduce(gradients * gradients, axis=1))))
         reach = float(np.sqrt(x @ x)) + float(np.linalg.norm(self._domain.centre))
         moved = self.count * self._most.smoothness * (d + 4) * UNIT * reach
-        own = self.count * self._loss.gradient_rounding(self._domain.dimension)
-        error = np.sqrt(d) * ((SUM_ERROR + 8 * UNIT) * size + moved) + own
+        error = np.sqrt(d) * ((SUM_ERROR + 8 * UNIT) * size + moved)
         return np.asarray(np.add.reduce(np.ascontiguousarray(gradients.T), axis=1)), float(error)
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
@@ -281,17 +274,15 @@ def made_for(
     dimension: int,
     domain: ConvexSet | None,
     *,
-    link: Callable[[int, LinkLoss, int], Made],
-    bent: Callable[[BentLoss, ConvexSet], Made],
+    link: Callable[[int, LinkLoss], Made],
+    bent: Callable[[DeclaredLoss, ConvexSet], Made],
     quadratic: Callable[[int, float], Made],
     linear: Callable[[int], Made],
 ) -> Made | None:
     """What the maker of the loss's kind makes (None: it is convex and smooth by nothing that is known here)."""
     if isinstance(loss, LinkLoss):
-        return link(dimension, loss, 1)
-    if isinstance(loss, SeveralLinks):
-        return link(dimension, loss.link, loss.terms)
-    if isinstance(loss, BentLoss) and domain is not None:
+        return link(dimension, loss)
+    if isinstance(loss, DeclaredLoss) and domain is not None:
         return bent(loss, domain)
     if isinstance(loss, QuadraticLoss):
         return quadratic(dimension, loss.strength)
@@ -315,10 +306,7 @@ def loss_sum(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> Los
 
 def hull_rows(loss: RowLoss, domain: ConvexSet | None, rows: FloatArray) -> FloatArray:
     """Packed rows in hull coordinates: gradients, targets, or (features, offset, label); bent losses keep theirs."""
-    if isinstance(loss, SeveralLinks):
-        single = hull_rows(loss.link, domain, loss.single(rows))
-        return single.reshape(len(rows), loss.count * single.shape[1])
-    if isinstance(loss, BentLoss):
+    if isinstance(loss, DeclaredLoss):
         return rows
     if isinstance(loss, LinkLoss):
         features = rows[:, :-1]

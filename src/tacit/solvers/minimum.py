@@ -5,47 +5,25 @@ iterate never leaves. Nor may it raise for some data and not for others: that wo
 for. So Newton's method (by conjugate gradients if rows are sparse), which is fast and may give up, is followed by a
 method that cannot: bisection in one dimension, accelerated proximal gradient steps in more. For every admissible data
 set and every noise within the public bound of `attainable_accuracy` a point within the accuracy is found, by a number
-of steps that public numbers bound.
-
-Should a certificate be missed all the same, which only a mistake in this code can cause, the minimiser of the objective
-without its losses is taken: a law that does not know the data. Time is not covered: how long a minimisation takes
-depends on the data.
+of steps that public numbers bound (docs/algorithms/objective-perturbation.md). Should a certificate be missed all the
+same, which only a mistake in this code can cause, the minimiser of the objective without its losses is taken: a law
+that does not know the data. Time is not covered: how long a minimisation takes depends on the data.
 
 *The certificate.* The objective is  sum of losses + (ridge/2)|x|^2 + weight Barrier(x) + <noise, x>. Let r be the
 gradient at x with its rounding error, B = weight hess Barrier(x), and M = m I + B/4 with m = ridge + curvature of the
 losses. The barrier is self-concordant, so hess >= M on the Dikin ellipsoid of radius 1/2; if |r|_{M^-1} <=
 sqrt(weight)/4 then the ball of radius |r|_{M^-1} in the M norm is inside that ellipsoid, the minimiser is in that ball,
-and |x - x*| <= |r|_{M^-1}/sqrt(m). Close to the boundary this is far sharper than |r|/m: there float64 cannot even
-represent points with a small gradient. In the local norm of the barrier the same ball has radius 2
-|r|_{M^-1}/sqrt(weight).
+and |x - x*| <= |r|_{M^-1}/sqrt(m). In the local norm of the barrier the same ball has radius 2 |r|_{M^-1}/sqrt(weight).
 
-*The model inside every step* is a quadratic plus the barrier, minimised to the last digit:
-<base, y - x> + |y - x|^2_Q/2 + weight Barrier(y) is self-concordant once divided by the weight, so Newton's method
-damped by 1/(1 + decrement) stays inside and converges from everywhere. Far from the minimiser it follows the path of
-minimisers from a large weight, where few steps are enough, down to the one that is asked for.
+*Newton's method*: each outer step replaces the losses, which are expensive, by their quadratic model and minimises
+model + barrier in d dimensions to the last digit, damped by 1/(1 + decrement) and along the path of minimisers from a
+large weight down. A step that halves the smallest certified distance so far is taken as it is (against the present
+distance instead, steps can go round in circles at the kinks of piecewise quadratic losses); if one does not, a line
+search on values takes over, whose digits are lost far above the accuracy that is asked for.
 
-*Newton's method*: few passes over the history, but no promise to end well on its own. The losses are expensive (a pass
-over the history) and smooth; the barrier is cheap and anything but. So each outer step replaces the losses alone by
-their quadratic model and minimises model + barrier in d dimensions to the last digit. A step that halves the smallest
-certified distance so far is taken as it is (against the present distance instead, steps can go round in circles at the
-kinks of piecewise quadratic losses); if one does not, a line search on values takes over. Values lose their digits far
-above the accuracy that is asked for, so the method may give up.
-
-*Bisection*, in one dimension: the gradient is monotone, so halving an interval finds the minimiser whatever the losses
-are. A sign can be wrong only where the gradient is within its rounding error of 0, and such a point is certified at
-once; otherwise the interval shrinks to two neighbouring floats. At most 1,100 evaluations either way, in practice 60.
-
-*Conjugate gradients*: Newton's method without a matrix, for models of very many coordinates. As above, a step that
-halves the smallest certified distance is taken as it is, otherwise a line search on values takes over, and the method
-may give up. There is no domain here, so no barrier.
-
-*Accelerated proximal gradient steps*: slow, and certain, where Newton's method is not enough.
-f = losses + ridge is m-strongly convex and L-smooth, kappa = L/m. A proximal step at y minimises
-<grad f(y), x> + (L/2)|x - y|^2 + weight Barrier(x) + <noise, x>, in d dimensions. After one plain step from 0,
-momentum (sqrt(kappa) - 1)/(sqrt(kappa) + 1) gives F_k - F* <= (1 - 1/sqrt(kappa))^k (L + m)/2 |x*|^2, so
-ceil(sqrt(kappa) ln(2 kappa R^2/tau^2)) steps reach tau in exact arithmetic; then at most kappa ln(2 kappa) plain steps,
-which contract by 1 - 1/kappa, bring the residual down to what rounding leaves of a gradient. Only gradients are
-compared: values have lost their digits long before. Every bound is a public number.
+*Accelerated proximal gradient steps*: f = losses + ridge is m-strongly convex and L-smooth, kappa = L/m.
+ceil(sqrt(kappa) ln(2 kappa R^2/tau^2)) steps reach tau in exact arithmetic; then at most kappa ln(2 kappa) plain steps
+bring the residual down to what rounding leaves of a gradient. Only gradients are compared.
 """
 
 from __future__ import annotations
@@ -156,7 +134,6 @@ def attainable_accuracy(
     domain: BarrierSet | None,
     weight: float = 0.0,
     reach: float | None = None,
-    gradient_rounding: float = 0.0,
 ) -> float:
     """A public accuracy that float64 reaches whatever the data: four times what rounding leaves of a gradient.
 
@@ -174,7 +151,6 @@ def attainable_accuracy(
         domain: the set, or None for the whole space.
         weight: of the barrier.
         reach: a bound on the minimiser's norm without a domain (default: (G T + noise)/ridge).
-        gradient_rounding: what the loss adds to the rounding of one gradient (`LossFamily.gradient_rounding`).
     """
     radius = (lipschitz * rounds + noise) / ridge if domain is None else domain.radius
     if reach is None or domain is not None:
@@ -182,7 +158,6 @@ def attainable_accuracy(
     push = largest_push(rounds, lipschitz, ridge, noise, min(radius, reach))
     error = np.sqrt(dimension) * (SUM_ERROR + 8 * UNIT) * lipschitz * rounds
     error += np.sqrt(dimension) * smoothness * rounds * (dimension + 4) * UNIT * reach + 12 * UNIT * push
-    error += np.sqrt(dimension) * gradient_rounding * rounds
     total = (error + (ridge + smoothness * rounds) * UNIT * reach) / ridge
     if domain is not None:
         moved = (dimension + 8) * UNIT * reach

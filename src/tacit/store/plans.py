@@ -22,7 +22,7 @@ from typing import Any
 from tacit import algorithms
 from tacit.accounting.guarantee import REPLACE, Relation
 from tacit.errors import InvalidInput, PrivacyError, StoreError, TacitError
-from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, RunningSum, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, RunningSum, Tree
 from tacit.planning.comparison import Candidate, Comparison
 from tacit.planning.planner import plan as planned
 from tacit.problems import Arms, Experts, Lipschitz, Problem, Tracking
@@ -32,9 +32,7 @@ from tacit.runtime.target import Target
 from tacit.validation import MALFORMED
 
 KINDS: dict[str, type[Problem]] = {"experts": Experts, "tracking": Tracking, "arms": Arms, "lipschitz": Lipschitz}
-_SUMS: dict[str, type[RunningSum]] = {
-    kind.__name__: kind for kind in (Buffered, CubeTree, LaplaceTree, SquareRoot, Tree)
-}
+_SUMS: dict[str, type[RunningSum]] = {kind.__name__: kind for kind in (Buffered, CubeTree, LaplaceTree, Tree)}
 _CHOSEN = "what was chosen when the learner was made"
 
 
@@ -179,5 +177,7 @@ def _read(value: Any) -> Any:
     if isinstance(value, dict) and "algorithm" in value:
         return _plan_from_dict(value)
     if isinstance(value, dict) and "kind" in value:
+        if value["kind"] not in _SUMS:
+            raise InvalidInput(f"tacit has no running sum {value['kind']!r}: begin the learner again.")
         return _SUMS[value["kind"]](**{name: _read(entry) for name, entry in value["fields"].items()})
     return decode(value)

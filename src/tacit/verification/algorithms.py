@@ -51,10 +51,6 @@ def lazy_fixed_share(contract: Facts) -> Leak:
     cap = parameters.integer("max_redraws") if parameters.has("max_redraws") else None
     extra = mp.mpf(0)
     if problem.integer("switches"):
-        if parameters.text("prior") != "markov":
-            raise NotVerifiable(
-                "The logarithms of the uniform prior are float64, and no bound of their errors is used."
-            )
         extra = _weights_error(contract, problem.integer("horizon", at_least=1))
     n = problem.integer("n", at_least=1)
     with_errors, without = _lazy(contract, n, cap, extra), _lazy(contract, n, cap)
@@ -187,15 +183,6 @@ def lipschitz_grid(contract: Facts) -> Leak:
     if noise.integer("dimension", at_least=1) != points:
         raise InvalidInput(f"The 'dimension' in the 'noise' of a contract must be {points}, the points of its grid.")
     return _summed(contract, noise, mechanism, _vectors(contract, noise))
-
-
-def lipschitz_one_pass(contract: Facts) -> Leak:
-    """Models are functions of a learner's decisions."""
-    learners = {"LipschitzGrid": lipschitz_grid, "LipschitzNet": lipschitz_net}
-    name = contract.part("parameters").text("learner")
-    if name not in learners:
-        raise NotVerifiable(f"One pass with {name} has no independent accountant yet.")
-    return learners[name](contract)
 
 
 def noisy_batches(contract: Facts) -> Leak:
@@ -497,7 +484,6 @@ ACCOUNTANTS: dict[str, Callable[[Facts], Leak]] = {
     "LazyFixedShare": lazy_fixed_share,
     "LipschitzGrid": lipschitz_grid,
     "LipschitzNet": lipschitz_net,
-    "LipschitzOnePass": lipschitz_one_pass,
     "BanditFW": bandit_fw,
     "PrivateDescent": private_descent,
     "PhasedArms": arms,

@@ -35,8 +35,7 @@ class Constants:
         steep: the largest norm G of a gradient.
         bent: the largest curvature beta (of linear models: the largest trace of a Hessian; infinite: there are kinks).
         least: the smallest curvature.
-        linear: whether a round bends along the directions of its feature vectors only.
-        terms: how many feature vectors a round has.
+        linear: whether a round bends along the direction of its feature vector only.
         flat: whether a round without feedback has the same loss everywhere.
     """
 
@@ -44,7 +43,6 @@ class Constants:
     bent: Real
     least: Real = 0
     linear: bool = True
-    terms: int = 1
     flat: bool = True
 
 
@@ -63,8 +61,6 @@ _FIELDS = {
     "ConvexFamily": "lipschitz smoothness family strong_convexity",
     "DeclaredLoss": "value_of gradient_of hessian_of width lipschitz smoothness trust",
     "QuadraticLoss": "strength data_norm",
-    "QuadraticFormLoss": "largest_curvature data_norm",
-    "SeveralLinks": "link count",
     "LogisticLoss": "data_norm",
     "SmoothedHingeLoss": "data_norm smoothing",
     "SquaredLoss": "data_norm label_bound",
@@ -93,14 +89,10 @@ def _of(loss: Facts, longest: Callable[[], Real]) -> Constants:
             bent = mp.mpf(loss.number("smoothness")) if loss.has("smoothness") else mp.inf
             linear = not declared and loss.text("family") != "general"
             return Constants(mp.mpf(loss.positive("lipschitz")), bent, least, linear, flat=least == 0)
-        case "QuadraticLoss" | "QuadraticFormLoss" as kind:
-            even = kind == "QuadraticLoss"
-            bent = mp.mpf(loss.positive("strength" if even else "largest_curvature"))
+        case "QuadraticLoss":
+            bent = mp.mpf(loss.positive("strength"))
             steep = bent * (longest() + mp.mpf(loss.positive("data_norm")))
-            return Constants(steep, bent, bent if even else mp.mpf(0), linear=False, flat=not even)
-        case "SeveralLinks":
-            one, count = _of(loss.part("link"), longest), loss.integer("count", at_least=1)
-            return Constants(mp.sqrt(count) * one.steep, one.bent, terms=count)
+            return Constants(steep, bent, bent, linear=False, flat=False)
     return _link(loss, longest)
 
 
@@ -191,14 +183,13 @@ def ctrl(contract: Facts) -> Leak:
         raise InvalidInput("The 'loss' of a contract of CTRL must be smooth.")
     eta, sigma = mp.mpf(parameters.positive("eta")), mp.mpf(parameters.positive("sigma"))
     both, persons = sides(contract), people(contract)
-    rank = min(found.terms, size) if found.linear else size
     directions = 1 if found.linear else size
     growth = eta * found.bent
     slope = both * persons * found.steep / sigma
-    added = persons * rank * mp.log1p(growth / rank) if found.linear else size * mp.log1p(persons * growth)
+    added = persons * mp.log1p(growth) if found.linear else size * mp.log1p(persons * growth)
     spread = 2 * mp.mpf(parameters.positive("log_phi"))
     drift = persons * (both * (found.steep / sigma) ** 2 + growth**2 * directions)
-    drift += 2 * _coin_error(contract, found, size, rank)
+    drift += 2 * _coin_error(contract, found, size, directions)
     noise = contract.part("noise")
     cover = 2 * mp.mpf(noise.positive("accuracy")) / mp.mpf(noise.positive("release_scale"))
     draw = _Draw(directions, added + slope**2 / 2, slope, cover)
@@ -244,14 +235,14 @@ class _Draw:
         return mp.exp(alpha * self._offset) * raised
 
 
-def _coin_error(contract: Facts, found: Constants, size: int, rank: int) -> Real:
+def _coin_error(contract: Facts, found: Constants, size: int, directions: int) -> Real:
     """nu_1 + nu_2: the barrier at the minimiser that was found, and rounding."""
     parameters, noise = contract.part("parameters"), contract.part("noise")
     rounds = contract.part("problem").integer("horizon")
     eta, sigma = mp.mpf(parameters.positive("eta")), mp.mpf(parameters.positive("sigma"))
     steep, growth, renewal = found.steep, eta * found.bent, min(rounds, _RENEWAL)
     push = sigma * _longest(size) + steep * rounds
-    rounding = (size + rounds + 2 + found.terms) * push * steep / sigma**2
+    rounding = (size + rounds + 3) * push * steep / sigma**2
     if growth == 0:
         return _UNIT * rounding
     modulus = 1 / eta + rounds * found.least
@@ -259,10 +250,10 @@ def _coin_error(contract: Facts, found: Constants, size: int, rank: int) -> Real
     bend = eta * mp.mpf(noise.positive("largest_curvature"))
     if near > mp.mpf(1) / 2 or (size + 1) ** 2 * _UNIT * bend > mp.mpf(1) / 4:
         raise InvalidInput("The 'accuracy' in the 'noise' of a contract must be so small that float64 holds its coins.")
-    held = renewal * found.terms * (1 + growth * renewal) ** 3
+    held = renewal * (1 + growth * renewal) ** 3
     sums = (200 + mp.mpf(rounds) / renewal) * (1 + growth * rounds)
-    rounding += rank * growth * (8 * size**2 * (bend + held) + sums)
-    return -2 * mp.log1p(-near) * rank * growth / (1 + growth) + _UNIT * rounding
+    rounding += directions * growth * (8 * size**2 * (bend + held) + sums)
+    return -2 * mp.log1p(-near) * directions * growth / (1 + growth) + _UNIT * rounding
 
 
 def _longest(size: int) -> Real:

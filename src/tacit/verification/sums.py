@@ -77,7 +77,6 @@ SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2) - 4
 # What one such draw is off: in epsilon, in the exponent of delta, in total variation (docs/numerics.md).
 _EXTRA, _EXPONENT, _DISTANCE = mp.mpf(2) ** -109, mp.mpf(2) ** -110, mp.mpf(2) ** -179
 # Encoders of more steps are summed up in closed form only, or not at all.
-_MOST_STEPS = 10**5
 
 
 def sum_leak(noise: Facts, mechanism: Facts, shift: Shift, streams: int) -> Leak:
@@ -183,24 +182,16 @@ def _moved(noise: Facts, mechanism: Facts, shift: Shift) -> Real:
 
 def _columns(mechanism: Facts, shift: Shift) -> tuple[Real, Real]:
     """The l2 norm of a person's columns together, the first ones being the worst, and the sum of one column."""
-    if mechanism.text("kind") == "Buffered":
-        single, total = _closed(mechanism)
-        if shift.sizes is not None:
-            single = min(single, buffered_column(*_exponentials(mechanism), shift.sizes))
-    else:
-        coefficients = _coefficients(mechanism)
-        single, total = mp.sqrt(mp.fsum(c * c for c in coefficients)), mp.fsum(coefficients)
+    if mechanism.text("kind") != "Buffered":
+        raise NotVerifiable(f"The mechanism {mechanism.text('kind')} has no independent accountant yet.")
+    single, total = _closed(mechanism)
+    if shift.sizes is not None:
+        single = min(single, buffered_column(*_exponentials(mechanism), shift.sizes))
     if shift.people == 1 or not shift.apart:
         return shift.people * single, total
     gap = shift.separation
     count = min(shift.people, -(-mechanism.integer("steps") // gap))
-    if mechanism.text("kind") == "Buffered":
-        squares = _spaced(mechanism, count, gap)
-    else:  # the sum of columns at step k: every gap-th coefficient back from k, as many as there are columns
-        last = (count - 1) * gap
-        sums = [mp.fsum(coefficients[k - min(k, last) // gap * gap : k + 1 : gap]) for k in range(len(coefficients))]
-        squares = mp.fsum(value**2 for value in sums)
-    return min(shift.people * single, mp.sqrt(squares) * shift.people / count), total
+    return min(shift.people * single, mp.sqrt(_spaced(mechanism, count, gap)) * shift.people / count), total
 
 
 def _spaced(mechanism: Facts, count: int, gap: int) -> Real:
@@ -233,19 +224,6 @@ def _closed(mechanism: Facts) -> tuple[Real, Real]:
     pairs = [(v * w, x * y) for v, x in zip(weights, decays, strict=True) for w, y in zip(weights, decays, strict=True)]
     norm = mp.sqrt(1 + mp.fsum(weight * series(ratio) for weight, ratio in pairs))
     return norm, 1 + mp.fsum(weight * series(decay) for weight, decay in zip(weights, decays, strict=True))
-
-
-def _coefficients(mechanism: Facts) -> list[Real]:
-    """c_0, c_1, ... of the square root of the matrix of ones."""
-    kind, steps = mechanism.text("kind"), mechanism.integer("steps")
-    if kind != "SquareRoot":
-        raise NotVerifiable(f"The mechanism {kind} has no independent accountant yet.")
-    if steps > _MOST_STEPS:
-        raise NotVerifiable(f"This {kind} is recomputed for at most {_MOST_STEPS:,} steps, and has {steps:,}.")
-    values = [mp.mpf(1)]
-    for k in range(1, steps):
-        values.append(values[-1] * (1 - mp.mpf(1) / (2 * k)))
-    return values
 
 
 def _exponentials(mechanism: Facts) -> tuple[list[Real], list[Real]]:

@@ -9,7 +9,7 @@ from mpmath import mp
 
 from tacit.accounting.guarantee import EXACT, ZERO_OUT
 from tacit.algorithms.arms import BatchedTsallis
-from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss, fixed_regret
+from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss, tsallis_regret
 from tacit.algorithms.arms.batched_tsallis.leader import leader
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.step_cost import thinned
@@ -180,19 +180,6 @@ def test_thinning_only_raises_means_of_convex_functions() -> None:
         assert full <= law @ h(values) + 1e-12 <= full * 1.001 + 1e-9
 
 
-def test_decreasing_rates() -> None:
-    plan = calibrated(rates="decreasing")
-    assert plan.power == 0.5
-    assert float(plan.regret_bound) <= 4980
-    rates = [rate for _, rate in plan.stretches]
-    assert rates == sorted(rates, reverse=True)
-    assert sum(count for count, _ in plan.stretches) == plan.batches
-    # A rate that the analysis does not take is replaced by the largest that it takes.
-    steep = BatchedTsallis(Arms(n=20, horizon=1000), 0.1, 23, 0.5, 5.0, 0.35, rates="decreasing")
-    assert steep.loss.admissible(steep.stretches[0][1])
-    assert not steep.loss.admissible(5.0)
-
-
 def test_a_rate_without_a_certificate_is_refused() -> None:
     with pytest.raises(InvalidInput, match="'eta'"):
         BatchedTsallis(Arms(n=20, horizon=1000), 0.1, 23, 0.5, 5.0, 0.35)
@@ -273,10 +260,9 @@ def streams(n: int, horizon: int) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", ["gap", "zero", "decoy"])
-@pytest.mark.parametrize("rates", ["fixed", "decreasing"])
-def test_measured_regret_is_below_the_certified_one(kind: str, rates: str) -> None:
+def test_measured_regret_is_below_the_certified_one(kind: str) -> None:
     losses = streams(5, 2000)[kind]
-    plan = calibrated(5, 2000, rates=rates)
+    plan = calibrated(5, 2000)
     best = losses.sum(axis=0).min()
     rows = np.arange(len(losses))
     runs = [losses[rows, plan.run(losses, Randomness.replayable(seed))].sum() - best for seed in range(2)]
@@ -289,4 +275,4 @@ def test_one_arm_costs_nothing() -> None:
     plan = calibrated(1, 100)
     assert float(plan.regret_bound) == 0
     assert plan.run(np.ones((100, 1)), Randomness.replayable(0)).tolist() == [0] * 100
-    assert fixed_regret(plan.loss, 100, plan.eta) == 0
+    assert tsallis_regret(plan.loss, 100, plan.eta) == 0

@@ -23,9 +23,7 @@ RANGED = Arms(n=4, horizon=ROUNDS, adversary="stochastic", loss_range=(-1.0, 3.0
 PLANS = {
     "tsallis": lambda: BatchedTsallis(STOCHASTIC, 1.0, 2, 0.75, 0.05, 0.1),
     "tsallis, single": lambda: BatchedTsallis(STOCHASTIC, 3.0, 1, 0.5, 0.05, 0.1, relation="zero-out"),
-    "tsallis, decreasing": lambda: BatchedTsallis(
-        RANGED, 1.0, 3, 0.5, 1.0, 0.35, rates="decreasing", rounds_per_person=2
-    ),
+    "tsallis, range": lambda: BatchedTsallis(RANGED, 1.0, 3, 0.5, 0.05, 0.1, rounds_per_person=2),
     "tsallis, long": lambda: BatchedTsallis(STOCHASTIC, 0.1, 30, 0.75, 0.05, 0.1),
     "phased": lambda: PhasedArms(STOCHASTIC, 1.0, 16),
     "phased, zero-out": lambda: PhasedArms(RANGED, 0.5, 9, relation="zero-out"),

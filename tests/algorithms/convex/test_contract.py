@@ -31,11 +31,6 @@ CUSTOM = Convex(
 )
 
 LOUD = {"eta": 0.1, "sigma": 10.0, "force": 0.2, "log_phi": 0.3}
-SEVERAL = Convex(domain=Ball(2), loss=tacit.losses.SeveralLinks(tacit.losses.LogisticLoss(), 2), horizon=ROUNDS)
-FORMS = Convex(domain=Ball(2), loss=tacit.losses.QuadraticFormLoss(), horizon=ROUNDS)
-TABLE = Convex(
-    domain=Ball(3), loss=tacit.losses.TabulatedLoss.of(tacit.losses.LogisticLoss(), 2.0, nodes=129), horizon=ROUNDS
-)
 DECLARED = Convex(
     domain=Ball(2),
     loss=tacit.losses.DeclaredLoss(
@@ -45,17 +40,6 @@ DECLARED = Convex(
     ),
     horizon=ROUNDS,
 )  # fmt: skip
-
-
-def several(dimension, rounds):
-    """Two rows of features a round, with a label each."""
-    first, second = pairs(dimension, rounds), pairs(dimension, 2 * rounds)[rounds:]
-    return [(np.array([a, b]), np.array([y, z])) for (a, y), (b, z) in zip(first, second, strict=True)]
-
-
-def forms(dimension, rounds):
-    """A matrix and a target a round."""
-    return [(np.outer(z, z) - 0.1, z) for z in vectors(dimension, rounds)]
 
 
 MAKERS = {
@@ -107,9 +91,6 @@ class TestContract(LearnerContract):
         ),
         "CTRL": lambda: (CTRL(short(LOGISTIC), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), pairs(3, 12)),
         "CTRL, linear": lambda: (CTRL(short(LINEAR), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), vectors(2, 12)),
-        "CTRL, several links": lambda: (CTRL(short(SEVERAL), **LOUD), several(2, 12)),
-        "CTRL, forms": lambda: (CTRL(short(FORMS), **LOUD), forms(2, 12)),
-        "CTRL, table": lambda: (CTRL(short(TABLE), **LOUD), pairs(3, 12)),
         "CTRL, declared": lambda: (CTRL(short(DECLARED), **LOUD), vectors(2, 12)),
         "lazy": lambda: (LazyOCO(short(LOGISTIC), sigma=10.0, eta=0.1, switches=6.0), pairs(3, 12)),
         "lazy, batches": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=3), pairs(3, 12)),

@@ -12,7 +12,7 @@ from tacit.environments.convex import DriftingQuadratic, SignFlips
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import ConvexFamily, CustomLoss, LinearLoss, LogisticLoss
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
 from tacit.noise.sampler_bounds import chi_mean
 from tacit.problems import Convex
 from tacit.simulation.comparators import best_fixed_point
@@ -59,7 +59,7 @@ def test_a_given_rate_is_taken_and_priced():
 def test_mechanisms_and_sensitivities():
     problem = Convex(domain=Ball(4), loss=ConvexFamily(0.5, 1.0), horizon=1000)
     bounds = {}
-    for mechanism in (Buffered(999), SquareRoot(999), Tree(999)):
+    for mechanism in (Buffered(999), Tree(999)):
         plan = PrivateFTRL.calibrate(problem, **TARGET, mechanism=mechanism, streams=1)
         assert plan.scale == pytest.approx(mechanism.scale(plan.privacy, 2 * 0.5))
         assert plan.guarantee.epsilon(1e-6) <= 1.0

@@ -10,7 +10,7 @@ from runtime.contract import LearnerContract, pytest_generate_tests
 from runtime.contract import losses as small_losses
 from tacit import Experts, Guarantee, InvalidInput, ProtocolError, Randomness
 from tacit.algorithms import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
-from tacit.noise.running_sums import SquareRoot
+from tacit.noise.running_sums import Tree
 
 __all__ = ["pytest_generate_tests"]
 
@@ -50,7 +50,7 @@ class TestContract(LearnerContract):
         "hedge, fresh": lambda: (HedgeOnSums.calibrate(SMALL, hold=False, **TARGET), small_losses(3)),
         "hedge, pure": lambda: (HedgeOnSums.calibrate(SMALL, epsilon=1.0, delta=0.0), small_losses(3)),
         "hedge, square root": lambda: (
-            HedgeOnSums.calibrate(SMALL, mechanism=SquareRoot(39), **TARGET),
+            HedgeOnSums.calibrate(SMALL, mechanism=Tree(39), **TARGET),
             small_losses(3),
         ),
         "doubling": lambda: (LazyExperts.calibrate(OPEN, **TARGET), small_losses(3)),

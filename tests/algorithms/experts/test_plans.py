@@ -8,7 +8,7 @@ from tacit import Convex, Experts, InvalidInput, Randomness
 from tacit.algorithms import L2P, HedgeOnSums, LazyExperts, PrivateFTRL, ScheduledExperts
 from tacit.domains import Ball
 from tacit.losses import LinearLoss
-from tacit.noise.running_sums import CubeTree, LaplaceTree, SquareRoot, Tree
+from tacit.noise.running_sums import CubeTree, LaplaceTree, Tree
 from tacit.runtime.rate_search import best_batch, cap_probability
 
 PROBLEM = Experts(n=3, horizon=100)
@@ -204,7 +204,7 @@ def test_schedule_draws_only_between_batches():
     assert set(np.flatnonzero(np.diff(actions)) + 1) <= set(range(0, 100, 7))
 
 
-@pytest.mark.parametrize("mechanism", [Tree(99), SquareRoot(99), LaplaceTree(99, 3), CubeTree(99, 3)], ids=repr)
+@pytest.mark.parametrize("mechanism", [Tree(99), LaplaceTree(99, 3), CubeTree(99, 3)], ids=repr)
 def test_hedge_without_noise_is_hedge(mechanism, monkeypatch):
     """With all noise zero, the held Gumbel vector plays exact exponential weights on the sums."""
     problem = Experts(n=3, horizon=100)

@@ -21,7 +21,6 @@ PLANS = {
     "limited updates": tacit.algorithms.LimitedUpdates(PROBLEM, epsilon=2.0),
     "restarts": tacit.algorithms.RestartOnShift(PROBLEM, epsilon=4.0, interval=9, slope=0.5, margin=4.0),
     "lazy, markov": tacit.algorithms.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, batch=2),
-    "lazy, uniform": tacit.algorithms.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, prior="uniform"),
     "lazy, capped": tacit.algorithms.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, max_redraws=30, delta=0.0),
     "on sums": tacit.algorithms.TrackingOnSums(PROBLEM, eta=0.05, mix=0.05, scale=2.0, block=7),
     "on sums, leader": tacit.algorithms.TrackingOnSums(PROBLEM, eta=1.0, mix=0.05, scale=2.0, block=11, base="leader"),
@@ -45,10 +44,6 @@ class TestContract(LearnerContract):
             small_losses(3),
         ),
         "lazy, markov": lambda: (tacit.algorithms.LazyFixedShare(SMALL, eta=0.3, force=0.1, batch=2), small_losses(3)),
-        "lazy, uniform": lambda: (
-            tacit.algorithms.LazyFixedShare(SMALL, eta=0.3, force=0.1, prior="uniform"),
-            small_losses(3),
-        ),
         "on sums": lambda: (
             tacit.algorithms.TrackingOnSums(SMALL, eta=0.1, mix=0.1, scale=2.0, block=3),
             small_losses(3),

@@ -14,7 +14,6 @@ from tacit.noise.running_sums import (
     CubeTree,
     LaplaceTree,
     RunningSum,
-    SquareRoot,
     Tree,
     best_cube,
     best_gaussian,
@@ -24,7 +23,6 @@ from tacit.noise.running_sums import (
 STEPS = 130
 MECHANISMS = [
     Tree(STEPS),
-    SquareRoot(STEPS),
     Buffered(STEPS),
     Buffered(STEPS, decays=(0.9, 0.5), weights=(0.3, 0.2)),
     LaplaceTree(STEPS, 2),
@@ -231,7 +229,7 @@ def test_scale_and_standard_deviations(mechanism):
         mechanism.start(0, 1.0, np.zeros)
 
 
-@pytest.mark.parametrize("kind", [Tree, SquareRoot, Buffered, LaplaceTree, CubeTree])
+@pytest.mark.parametrize("kind", [Tree, Buffered, LaplaceTree, CubeTree])
 def test_empty_and_single_step(kind):
     empty = kind(0)
     assert empty.curve(1.0) == Pure(0.0)
@@ -249,7 +247,7 @@ def test_empty_and_single_step(kind):
 
 
 def test_curves_and_defaults():
-    assert Tree(5).curve(0.7) == SquareRoot(5).curve(0.7) == best_gaussian(5).curve(0.7) == Gaussian(0.7)
+    assert Tree(5).curve(0.7) == best_gaussian(5).curve(0.7) == Gaussian(0.7)
     assert best_laplace(5).curve(0.7) == Pure(0.7)
     assert best_gaussian(1000) == Buffered(1000)
     assert best_laplace(1000) == LaplaceTree.best(1000)

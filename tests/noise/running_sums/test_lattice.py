@@ -13,13 +13,13 @@ from tacit.accounting.guarantee import EXACT, IDEALIZED
 from tacit.auditing.tapes import extreme_pair, moved_draws, paid_move, promised_move
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, Tree
 from tacit.noise.running_sums.accumulators import LossRecords, SummedRecords, VectorRecords
 from tacit.noise.running_sums.running_sum import Grid, Rounding
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 
 STEPS = 130
-GAUSSIAN = [Tree(STEPS), SquareRoot(STEPS), Buffered(STEPS), Buffered(STEPS, (0.9, 0.5), (0.3, 0.2))]
+GAUSSIAN = [Tree(STEPS), Buffered(STEPS), Buffered(STEPS, (0.9, 0.5), (0.3, 0.2))]
 EVERY = [*GAUSSIAN, LaplaceTree(STEPS, 2), LaplaceTree.best(STEPS), CubeTree(STEPS, 5)]
 RECORDS = [LossRecords(4), LossRecords(3, sides=1, people=2), VectorRecords(4, norm=2.5), VectorRecords(2, 1, 3)]
 every = pytest.mark.parametrize("mechanism", EVERY, ids=repr)
@@ -154,7 +154,7 @@ def test_the_correction_is_as_exact_as_its_bound_says(kind):
 
 def test_roundings_of_one_sign_are_what_the_bound_pays_for():
     """All roundings along the record's column: no transcript moves draws by more, and a triangle pays too much."""
-    for mechanism in (Buffered(400), SquareRoot(400)):
+    for mechanism in (Buffered(400), Buffered(400, (0.9, 0.5), (0.3, 0.2))):
         rounding = mechanism.grid(1.0, VectorRecords(3)).rounding
         _, encoder = mechanism.matrices()
         assert rounding.total == pytest.approx(encoder[:, 0].sum(), rel=1e-9)
@@ -192,7 +192,6 @@ def test_the_lattice_is_as_fine_as_it_may_be():
         )
         assert mu * GAUSSIAN_SIGMA * (1 - 2e-7) <= moved <= mu * GAUSSIAN_SIGMA
     assert Buffered(10**6).grid(mu, VectorRecords(10**4)).rounding.failure == pytest.approx(4.8e-26, rel=0.5)
-    assert SquareRoot(10**4).grid(mu, VectorRecords(1)).rounding.error == pytest.approx(1.3, rel=0.1)
 
 
 def test_the_law_of_three_releases_in_full():
@@ -208,7 +207,7 @@ def test_the_law_of_three_releases_in_full():
     rows = np.zeros((3, size))
     other = rows.copy()
     other[0] = 1.0
-    mechanism = SquareRoot(3)
+    mechanism = Buffered(3, (0.75,), (2 / 3,))  # c = 1, 1/2, 3/8
     moved = moved_draws(mechanism, grid, (rows, other), draws).draws
     law = np.exp(-(np.arange(-reach - 9, reach + 10.0) ** 2) / (2 * sigma**2))
     law /= law.sum()

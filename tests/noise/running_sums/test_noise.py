@@ -9,7 +9,7 @@ import pytest
 from scipy.special import gammaincc
 
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
 
 DIMENSION = 4000
 ALARM = 1e-6
@@ -35,7 +35,6 @@ def accepts(mechanism, step, factor):
     [
         (Tree(100), 1),
         (Tree(100), 63),
-        (SquareRoot(100), 100),
         (Buffered(1000), 1),
         (Buffered(1000), 300),
         (LaplaceTree(100, 2), 64),
@@ -49,7 +48,7 @@ def test_scale_of_the_noise(mechanism, step):
     assert not accepts(mechanism, step, 1.25)
 
 
-@pytest.mark.parametrize("mechanism", [Tree(64), SquareRoot(64), Buffered(64)], ids=repr)
+@pytest.mark.parametrize("mechanism", [Tree(64), Buffered(64)], ids=repr)
 def test_noise_of_two_steps_is_correlated_as_the_decoder_says(mechanism):
     """A combination of two released sums is normal with the variance that the dense decoder gives."""
     rng = Randomness.replayable(6).stream(repr(mechanism))

@@ -1,17 +1,13 @@
 """The mean of a batch of losses, released with bounded output and no bias, under pure epsilon.
 
-Unbounded noise on a small batch ruins a learner that divides by probabilities. Here each loss is rounded to a bit with
-that mean, so that a batch of B rounds adds up to an integer s in 0..n, n = B steps (replace) or n = 2B half-steps
-(zero-out, where missing feedback is exactly one half-step). With Z two-sided geometric, P[Z=z] proportional to
-q^|z|, q = e^{-epsilon/m}, d = 1/(1/q - 1) and Y = s + Z, the release is
+Each loss is rounded to a bit with that mean, so that a batch of B rounds adds up to an integer s in 0..n, n = B steps
+(replace) or n = 2B half-steps (zero-out, where missing feedback is exactly one half-step). With Z two-sided geometric,
+P[Z=z] proportional to q^|z|, q = e^{-epsilon/m}, d = 1/(1/q - 1) and Y = s + Z, the release is
 
     f = -d/n if Y <= 0,  Y/n if 0 < Y < n,  1 + d/n if Y >= n.
 
-Private: a person moves s by at most m steps, each of which costs epsilon/m; f is post-processing, and mixing over
-the bits cannot hurt. Unbiased: E f = s/n for every s in 0..n, because g(s) = s/n continued by -d/n + (d/n) q^{-s} below
-0, and likewise above n, satisfies g - (q/(1-q)^2) (second difference of g) = f, and that equation has E f(s + Z) = g(s)
-for its solution. For convex h the mean of h(f) is convex in s, since its second difference is a positive multiple
-of E h(f) - h(s/n) inside; so every such mean is largest at s = 0 or s = n. With n = 1 this is randomised response.
+E f = s/n for every s in 0..n, and the mean of h(f) for convex h is largest at s = 0 or s = n. With n = 1 this is
+randomised response. Proofs: docs/algorithms/batched-tsallis.md.
 """
 
 from __future__ import annotations

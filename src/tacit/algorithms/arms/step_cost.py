@@ -34,7 +34,6 @@ TOLERANCE_COST = 1e-9
 ROUND_UP = 1 + 1e-8
 # u is evaluated by its second derivative below this, where its digits cancel.
 SMALL_STEP = 1e-6
-STRETCH_EXCESS = 3e-3
 _SMALLEST, _CELLS, _PARTS, _MOST_CELLS = 1e-12, 160, 4, 2**16
 _CELL_EXCESS = 1e-4
 
@@ -77,20 +76,16 @@ class StepCost(ABC):
         """Tell whether u is finite at every step of the analysis."""
         return True
 
-    def stability(self, eta: float, excess: float = _CELL_EXCESS) -> float:
-        """Bound what every step costs: lambda + K sup_p (phi(p) - lambda p), with the supremum proved on cells.
-
-        `excess` is about how far the bound may lie above the supremum, as a share of it.
-        """
+    def stability(self, eta: float) -> float:
+        """Bound what every step costs: lambda + K sup_p (phi(p) - lambda p), with the supremum proved on cells."""
         if not self.admissible(eta):
             return inf
-        points = self._fine_points if excess < STRETCH_EXCESS else self._points
-        rough, slope = self._dual(eta, self._with_kinks(eta, points))
+        rough, slope = self._dual(eta, self._with_kinks(eta, self._fine_points))
         reached, worst = (rough - slope) / self.arms, -inf
         low, high = self._cells
         while low.size:
             bounds = self.cell_bounds(eta, low, high) - slope * np.where(slope > 0, low, high)
-            wide = ~(bounds <= reached + excess * rough / self.arms) & (low.size < _MOST_CELLS)
+            wide = ~(bounds <= reached + _CELL_EXCESS * rough / self.arms) & (low.size < _MOST_CELLS)
             worst = max(worst, float(np.where(np.isnan(bounds), inf, bounds)[~wide].max(initial=-inf)))
             low, high = _split(low[wide], high[wide])
             reached = max(reached, float((self._phi(eta, low) - slope * low).max(initial=-inf)))

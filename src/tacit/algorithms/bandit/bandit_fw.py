@@ -8,40 +8,17 @@ optimisation only. The solve may run beside the next batch: a batch plays what w
 What differs from the print:
 - Line 14 has the wrong sign: the leader minimises |x|^2/2 + <eta s, x>. As printed it runs uphill.
 - Given the transcript, replacing one round's loss moves one batch's sum by at most n W/zeta, whatever the batch length:
-  the print bounds the norm of the whole batch (Lemmas 5.1 and 5.4, whose products also do not hold as printed) and
-  adds 50 (pure) to thousands of times (Gaussian) the noise that is needed. `calibration="paper"` uses the printed
-  scales on the papers' tree, without the padding noise that privacy does not need, and states the privacy they give.
+  the print bounds the norm of the whole batch (Lemmas 5.1 and 5.4) and adds 50 (pure) to thousands of times (Gaussian)
+  the noise that is needed. `calibration="paper"` uses the printed scales on the papers' tree, without padding noise.
 - Values are clipped to their public range (or no noise suffices) and centred at a public baseline.
-- Points stay in the set by shrinking (Appendix D), except where the problem says that losses are defined beyond it
-  (`Bandit.margin`): as far as that, nothing is shrunk. Sets without interior are handled in their affine hull, of
-  dimension n, where the directions, the sums and the noise live.
-- The last two batches' sums are never formed: no point depends on them. Rounds left over by the batches play the last
-  leader itself.
+- Points stay in the set by shrinking (Appendix D), except as far as the problem's losses are defined beyond it
+  (`Bandit.margin`). Sets without interior are handled in their affine hull, of dimension n.
+- The last two batches' sums are never formed: no point depends on them. Rounds left over play the last leader itself.
 
-The certified regret of `BanditFW` as a function of its two parameters, and the search for the best ones.
-
-With N = floor(sqrt T) batches of B = floor(T/N) rounds, hull dimension n, L-Lipschitz convex losses with values in
-[lo, hi] on the set, |value - baseline| <= w, inner radius r, radius R about the centre:
+The certified regret, with N = floor(sqrt T) batches of B = floor(T/N) rounds (proof: docs/algorithms/bandit-fw.md):
 
     R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum_R lag_R + (N - 2) D/sqrt(2B))
         + N B (zeta L/(n+1) + s min(L sqrt(R^2 + r^2 n/(n+2)), W) + m L n/(n+1)) + (T - N B) min(L D, W)
-
-- k^2 = B (n w/zeta)^2 + B (B-1) L^2 bounds the second moment of a batch's gradient.
-- lag_R^2 = B (n w/zeta)^2 + (sigma_{R-2} + B L)^2: the point of batch R misses the last gradient and has the noise of
-  root mean square sigma_{R-2}; the fluctuation of the last gradient is independent of both, so squares add.
-- D/sqrt(2B) is the distance that the gap D^2/(2B) of Frank-Wolfe certifies.
-- Smoothing: the sphere costs at most zeta L/(n+1) more than the ball (couple them along rays); by convexity the
-  smoothed loss at the shrunk comparator is at most the loss at the comparator, with weight 1 - s, and the mean
-  loss over the inner ball, with weight s. That shrinking also shrinks the linearised regret is not used.
-- m is how far points may leave the set, at most the margin of the problem, and s = (zeta - m)/r the share by which
-  leaders are shrunk: (1-s) x + zeta u = [(1-s) x + s r u] + m u, where the bracket is in the set. The step m u costs
-  m L n/(n+1) at the comparator, n/(n+1) being the mean length of a point of the unit ball. No margin: m = 0 and
-  s = zeta/r; zeta within the margin: s = 0, nothing is shrunk and smoothing costs zeta L in all.
-
-Linear losses have no smoothing: exploring costs nothing in the mean, and with the share s the centre is played in the
-place of the leader, so that all smoothing costs is N B s min(L R, W).
-
-The print (Lemma 3.1) gives the order only; Appendix D's smoothing terms 2 T zeta L + T (zeta/r) L D are larger.
 """
 
 from __future__ import annotations

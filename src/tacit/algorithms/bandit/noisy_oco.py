@@ -5,15 +5,9 @@ mean, sums are noisy and may be late, and the map is approximate. The analysis c
 
     sum_t <G_t, x_t - x*>  <=  |x*|^2/(2 eta) + (eta/2) sum_t |g_t|^2 + sum_t <G_t, x_t - exact_t>    (in expectation),
 
-where G_t is the conditional mean of the gradient g_t and exact_t the exact leader on the exact sums. Both x_t and
-exact_t are known before g_t is drawn, so the last term takes the norm of the mean, where the print (Lemma 4.1) takes
-that of the gradient itself. An exact leader on exact sums of any vectors meets the bound without expectations.
-
-This is the Euclidean mirror map |x|^2/2. Any other map that is 1-strongly convex in some norm has the same bound with
-its spread over the set (largest minus smallest value) in place of |x*|^2/2, distances in its norm, and gradients in the
-dual one: its conjugate is 1-smooth there, which is all that the proof asks of it. `mirror_maps` has the entropy.
-
-Mirror maps for `NoisyOCO` besides |x|^2/2, with what `noisy_regret` needs to know of each (Lemma 4.1).
+where G_t is the conditional mean of the gradient g_t and exact_t the exact leader on the exact sums. The last term
+takes the norm of the mean, where the print (Lemma 4.1) takes that of the gradient. Other mirror maps, such as the
+entropy, have the same bound in their own norms: docs/algorithms/bandit-fw.md.
 """
 
 from __future__ import annotations

@@ -445,7 +445,7 @@ def _check_two_streams(problem: Convex, mechanism: RunningSum, adversary: str) -
     if adversary != "oblivious" or not _steady(mechanism) or not isfinite(problem.smoothness):
         raise PrivacyError(
             "PrivateFTRL with streams=2 is for smooth losses fixed in advance and Gaussian noise that never falls "
-            "(Buffered, SquareRoot): take streams=1."
+            "(Buffered): take streams=1."
         )
 
 

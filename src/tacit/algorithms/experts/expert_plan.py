@@ -198,14 +198,8 @@ class ExpertLearner(OptionLearner):
         rows = all(row.shape == self._shape and _min(row) >= 0 and _max(row) <= 1 for row in settled)
         return rows and 0 <= self._action < self._n and self._switches <= self._decided
 
-    def _summable(self, total: FloatArray, waiting: FloatArray | float = 0.0) -> bool:
-        """Whether losses in [0, 1] of the rounds so far can have this sum, and these rows that are not yet in it."""
-        rounds, slack = self._round, 1e-9 * (1 + self._round)
-        summed = total + np.add.reduce(np.atleast_2d(waiting), axis=0)
-        return bool(_min(total) >= -slack and _max(summed, None) <= rounds + slack)
-
     def _summable_units(self, total: IntArray) -> bool:
-        """The same for losses that were rounded down to integers of {0..2^24}: without slack."""
+        """Whether losses of the rounds so far, rounded down to integers of {0..2^24}, can have this sum."""
         return bool(_min(total) >= 0 and _max(total, None) <= self._round * LOSS_UNITS)
 
     def _add_units(self, losses: FloatArray, total: IntArray, relative: bool = False) -> int:

@@ -2,6 +2,5 @@
 
 from tacit.algorithms.lipschitz.lipschitz_grid import LipschitzGrid
 from tacit.algorithms.lipschitz.lipschitz_net import LipschitzNet
-from tacit.algorithms.lipschitz.lipschitz_one_pass import LipschitzOnePass
 
-__all__ = ["LipschitzGrid", "LipschitzNet", "LipschitzOnePass"]
+__all__ = ["LipschitzGrid", "LipschitzNet"]

@@ -1,32 +1,17 @@
 """Online Lipschitz learning in one or two dimensions, losses not necessarily convex.
 
 Paper: "Differentially Private and Lazy Online Convex Optimization" (COLT 2023), Section 4, Theorem 14.
-`LipschitzGrid` sums the multiscale coefficients of the losses privately (`Multiscale`), or on
-an interval their first differences (`Differences`), and plays Hedge on the reconstruction. At
-epsilon = 1 its bound is the better one from a few hundred rounds on in one dimension, and from about T = 1e5 on in two;
-on shorter streams that is `LipschitzNet`, which also switches far less.
+`LipschitzGrid` sums the multiscale coefficients of the losses privately (`Multiscale`), or on an interval their first
+differences (`Differences`), and plays Hedge on the reconstruction. At epsilon = 1 its bound is the better one from a
+few hundred rounds on in one dimension, and from about T = 1e5 on in two; on shorter streams that is `LipschitzNet`,
+which also switches far less.
 
-What differs from the print: the constants C_1 and C_2 and the factor 2 of replacing a loss (the print adds up to
-sqrt(6) times too little noise); a grid of fewer bits is allowed, its discretisation error being in the
-bound; noise enters Hedge's regret once, through its last variance; sets other than boxes are played through the
-projection from the cube around them. Coefficients are clipped to G times their distance,
-so privacy never rests on the losses being Lipschitz.
-
-First differences (`Differences`) hide Lipschitz losses on an interval with least noise. Grid points are t/2^k for
-t = 0, ..., 2^k. M l = l(t) - l(t - 1) is at most G D/2^k in each of 2^k coordinates, so
-|M l|^2 <= G^2 D^2/2^k; a value is the sum of at most 2^k of them, relative to l(0). Noise of variance v in every
-coefficient has variance at most 2^k v in a value: at the sensitivity above, exactly as much as if the single number
-l(D) - l(0) were hidden, which every way to hide the losses must. (Multiscale differences have 3k/2 times that variance;
-the paper has only those.)
-
-Multiscale differences (`Multiscale`), those of the paper: grid points are t/2^k for t = 0, ..., 2^k in each
-coordinate. The parent p(t) clears the lowest set bit of t (in two
-dimensions the lowest set bit of t1 | t2, in both), so M l = l - l(p(.)) measures a G-Lipschitz function at distances
-that shrink with the bit, and M^+ m = m + m(p(.)) + m(p(p(.))) + ... takes it back, relative to l(0).
-
-|M l(x)| <= G |x - p(x)|, hence |M l|^2 <= G^2 D^2 C with C the sum of |x - p(x)|^2/D^2 over the grid:
-C_1 = 3/2 - 2^{-k-1}, reached by l(x) = G x, and C_2 = k + 5 - 2^{-k}. The print has C_1 = 1, which is too small: it
-leaves out the point t = 2^k, the right end of the interval.
+What differs from the print: the constants C_1 = 3/2 - 2^{-k-1} and C_2 = k + 5 - 2^{-k} and the factor 2 of replacing a
+loss (the print adds up to sqrt(6) times too little noise); first differences, which hide losses on an interval with
+3k/2 times less variance; a grid of fewer bits is allowed, its discretisation error being in the bound; noise enters
+Hedge's regret once, through its last variance; sets other than boxes are played through the projection from the cube
+around them. Coefficients are clipped to G times their distance, so privacy never rests on the losses being Lipschitz.
+Proofs: docs/algorithms/lipschitz-grid.md.
 """
 
 from __future__ import annotations

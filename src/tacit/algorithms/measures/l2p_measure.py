@@ -4,17 +4,8 @@ What one brings is an `OwnMeasure`: a measure over decisions, its sampler, and h
 "Private Online Learning via Lazy Algorithms" is all that is asked of it: each round multiplies the measure by a factor
 that is a function of that round's feedback and the decision alone, and the factor varies by at most e^limit over the
 decisions. Decisions may be numbers, points, words or rankings, the measure discrete or not, its sampler any. The
-switching rule and its accounting are those of `tacit.runtime.two_chains`.
-
-Privacy. Coins: a round's log ratio is clipped at `limit`, so one replaced round moves the logarithm of one keep
-probability by at most 2 limit (zeroed out: limit), whatever the measure does. Draws: replacing a round multiplies
-the measure by a ratio of two factors, whose logarithm has range at most 2 limit, and so has that of the normalised
-densities: bounded range, unless the measure states a better curve.
-
-Law. With C = batch limit a coin is at most 1 - p and never cut off: given the reference y and the losses, a draw x of
-nu_s is kept at x with probability proportional to nu_{s+1}(x)/nu_s(x), and is otherwise drawn from nu_{s+1}: its
-law is nu_{s+1}, for every y, so that x stays independent of the reference. A decision has the law of a fresh draw, and
-expected regret against losses fixed in advance is that of fresh draws.
+switching rule and its accounting are those of `tacit.runtime.two_chains`; a round's log ratio is clipped at `limit`.
+Proofs: docs/algorithms/l2p-measure.md.
 """
 
 from __future__ import annotations

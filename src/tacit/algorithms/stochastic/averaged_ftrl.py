@@ -18,15 +18,14 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from tacit.accounting.curves import Curve
-from tacit.algorithms.convex.convex_plan import ConvexLearner
 from tacit.algorithms.convex.private_ftrl import PrivateFTRL
 from tacit.domains.convex_set import read_only
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import RunningSum
 from tacit.problems import Convex, Problem, Stochastic
+from tacit.runtime.learner import Learner
 from tacit.runtime.on_sums import separated
-from tacit.runtime.one_pass import OnePassLearner, OnePassPlan
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance, clipped_losses
 from tacit.runtime.target import RegretBound, Target
@@ -34,7 +33,7 @@ from tacit.validation import FloatArray
 
 
 @dataclass(frozen=True)
-class AveragedFTRL(OnePassPlan, PrivatePlan):
+class AveragedFTRL(PrivatePlan):
     """The average of the decisions of private FTRL over one pass.
 
     Privacy contract: every noisy sum of gradients, hence every average: that of `PrivateFTRL`. Adaptive adversaries.
@@ -92,6 +91,11 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
         )
 
     @property
+    def certified_against(self) -> tuple[str, ...]:
+        """Independent records."""
+        return ("stochastic", "oblivious")
+
+    @property
     def curve(self) -> Curve:
         """That of the learner."""
         return self.online.curve
@@ -104,7 +108,9 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
     @property
     def regret_bound(self) -> RegretBound:
         """The excess risk: certified regret over the number of records."""
-        return self._excess_risk(*self.online.regret_bound.assumptions[1:])
+        bound = self.online.regret_bound
+        assumptions = ("independent records", *bound.assumptions[1:])
+        return RegretBound(bound.value / self.problem.records, f"({bound.formula})/T", assumptions)
 
     @property
     def trivial_regret(self) -> float:
@@ -130,23 +136,50 @@ class AveragedFTRL(OnePassPlan, PrivatePlan):
         return AveragedFTRLLearner(self, randomness)
 
 
-class AveragedFTRLLearner(OnePassLearner):
+class AveragedFTRLLearner(Learner):
     """Plays the average of the learner's decisions so far, the one in hand included."""
 
     plan: AveragedFTRL
-    _inner: ConvexLearner
+    _state = ("_inner", "_total")
     _reacts = True
+
+    def __init__(self, plan: AveragedFTRL, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._inner = plan.online._learner(randomness)
+        self._total: FloatArray = self._inner._decision()
+        self._action = read_only(self._total.copy())
+
+    @property
+    def model(self) -> FloatArray:
+        """The newest model; after the last record, the final one."""
+        with self._looking("model"):
+            return np.array(self._action)
+
+    def release(self) -> FloatArray:
+        """The newest model: every model of the pass is released already."""
+        return self.model
 
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the decisions."""
         return self._inner._shows
 
+    def _check(self, record: Any) -> Any:
+        return self._inner._check(record)
+
+    def _check_many(self, records: Any) -> Any:
+        return self._inner._check_many(records)
+
+    def _nothing(self) -> Any:
+        return self._inner._nothing()
+
     def _absorb(self, checked: Any) -> None:
         self._inner._finish(checked)
         if self._round + 1 < self.plan.rounds:  # nothing is decided after the last record
             self._total = self._total + self._inner._action
-            self._show(self._total / (self._round + 2))
+            average = self._total / (self._round + 2)
+            self._switches += not np.array_equal(average, self._action)
+            self._action = read_only(average)
 
     def _run(self, rows: Any) -> FloatArray:
         first = self._inner._run(rows)
@@ -166,7 +199,7 @@ class AveragedFTRLLearner(OnePassLearner):
     def _consistent(self) -> bool:
         counted = min(self._round + 1, self.plan.rounds)
         same = np.array_equal(self._action, self._total / counted)
-        return same and super()._consistent()
+        return same and self._inner.rounds == self._round and self._inner._consistent()
 
 
 def _online(problem: Stochastic) -> Convex:

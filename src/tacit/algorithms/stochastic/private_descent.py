@@ -8,35 +8,14 @@ The model is y_T of an accelerated scheme (AC-SA; Lan, 2012) with a_t = t and A_
 from y_0 = w_1 = 0. All losses are of linear scores: two classes have one score and the logistic loss, more of them
 have one score each and the softmax. The divisor n is the declared number of records.
 
-**Outer products on integers.** Rows are integers x_i, made once in steps of 1/M_x towards zero. Residuals are integers
-r_i, one for each score, made in every pass in steps of 1/M_r towards zero after clipping, with r_i.r_i <=
-floor(U^2/(x_i.x_i)) checked in int64. So the record r_i (x) x_i has integer entries and the norm |r_i||x_i| <= U,
-exactly: one person moves the sum by at most sides U. The sum X'R is computed by float64 products without an error if
-n U < 2^53, in any order, dense or sparse: all partial sums are integers of modulus at most n U. Before the squares the
-check looks at sizes: a residual that is not finite, or larger than U, would have a square that int64 does not hold. A
-record that fails it contributes nothing.
-
-**Privacy.** Given what was released, pass t is the Gaussian mechanism on a sum that one person moves by at most
-sides U steps, and the noise of a step has the deviation sigma' = `GAUSSIAN_SIGMA`: T adaptive passes are mu-Gaussian
-with mu = sqrt(T) sides U/sigma', up to the slack of T D draws. Every iterate is post-processing.
-
-**Certificate** (two classes). F is the mean of the records' losses with slopes cut at C/|x_i|: a slope that does not
-fall stays so when it is cut, so each is convex (a Huberised logistic loss) and L-smooth, L = 1/4. Residuals are off by
-q = 1/M_r towards zero, which again never falls along the score: they are slopes of convex losses whose gradients
-differ from those of F by at most q in norm. For every u and eta < 1/(2L), with s = sqrt(D) sigma/n + q,
+Rows and clipped residuals are integers, so that a record r_i (x) x_i has the norm |r_i||x_i| <= U, exactly, and sums
+are exact if n U < 2^53: T adaptive passes are mu-Gaussian with mu = sqrt(T) sides U/sigma', up to sampler errors.
+Two classes have a certificate of the training loss, with s = sqrt(D) sigma/n + q and eta < 1/(2L):
 
     E F(y_T) - F(u) <= |u|^2/(eta T(T+1)) + eta (2T+1) s^2/(6 (1 - 2 eta L)) + 4 q (1 + ln(1/q)).
 
-Proof: docs/algorithms/private-descent.md. It speaks of the records themselves and not of fresh ones: no excess risk is
-certified. With more than two classes the clipped field is no gradient, and nothing is certified.
-
-**The rule** (`calibrate`), from n, mu, the number of features and the relation alone. With rho = n mu/sides:
-C = c (rho/1000)^{1/8}, at least c and at most the largest residual; T = 4 sqrt(rho) steps; eta the smaller of 1/(4L)
-and the rate at which tau = eta sum_s a_s (1 - A_{s-1}/A_T) is rho/C. Of two classes with d features, C is times
-sqrt(rho/(10 d)) and tau times sqrt(rho/d), both within 1/2 and 1. In directions without curvature the model is minus
-tau times the mean gradient and noise, whose part in the score of a row of norm 1 has the deviation tau C sides/(n mu),
-at most about 1 unit of log-odds, whatever the number of features. scripts/tune_descent.py and scripts/compare_models.py
-measure the constants, on data sets that no page reports.
+Clip, steps and rate follow a rule from n, mu, the number of features and the relation alone (`calibrate`), whose
+constants scripts/tune_descent.py measures. Proofs and rule: docs/algorithms/private-descent.md.
 """
 
 from __future__ import annotations

@@ -10,20 +10,11 @@ could end now are covered by log T recursions,
 
 since margin + slope sqrt(w) is close to the smallest of margin + slope (w/(2a) + a/2): O(N log T) time and
 memory instead of O(N T). The printed thresholds cannot be reached before T of order 1e4 to 1e5; ours come
-from `tacit.algorithms.tracking.thresholds`. All of it is integer: losses, slopes and levels are rounded down to whole
-steps, and one round moves the statistics by whole steps within the width.
+from `tacit.algorithms.tracking.thresholds`.
 
-`AboveThreshold` (sparse vector) is one-sided, in its width form, on integers. If, for each neighbouring pair and
-transcript, one interval of `width` steps that contains 0 holds the shifts of all queries of the instance, then
-two-sided geometric noise of rate eps1/width on the threshold and fresh noise of rate eps2/width on each query cost
-eps1 + eps2 in all, until the first "above". (The generic form, for queries that move by up to w in either direction,
-has width 2w.) After "above" the instance is spent.
-
-Proof. Let hi be the interval's upper end, an integer. Compare the data set at the threshold rho with its neighbour at
-rho + hi: each "below" of the one implies "below" of the other with the same query noise, since no query moved by more
-than hi. The final "above" needs its noise to make up hi minus that query's own move, between 0 and width: a factor of
-at most e^eps2. Shifting rho by hi costs at most e^eps1. Queries, threshold and noise are integers and the rates are
-exact, so no rounding enters.
+`AboveThreshold` (sparse vector) is one-sided, in its width form, on integers: if one interval of `width` steps that
+contains 0 holds the shifts of all queries of the instance, noise of rates eps1/width and eps2/width costs eps1 + eps2
+in all, until the first "above". Proof: docs/algorithms/restart-on-shift.md.
 """
 
 from __future__ import annotations

@@ -8,19 +8,8 @@ restart costs privacy here, since all of them look at released sums. Three parts
                     that no shorter one refutes
     insurance       exponential weights on the two, by their released losses: 1/10 on the base before any data
 
-so that regret is at most the base's and a little more, and on most streams that of the window leader.
-
-Certified regret of learners that track on released block sums: n blocks of B rounds, one noise each.
-
-Independent losses whose means shift at most S times cost less than any losses. Let X(j) in [0, B] be what expert j
-loses in a block, in expectation, beyond the best expert of each of its rounds. Then
-
-    -(1/eta) ln <w, e^{-eta X}> >= (1 - eta B/2) <w, X>      (e^{-x} <= 1 - x + x^2/2, and X^2 <= B X)
-
-and Hoeffding's lemma holds round by round, eta^2/8 each, instead of once for the block, eta^2 B^2/8. So regret on the
-means is at most [what mirror descent pays without curvature + eta T/8]/(1 - eta B/2), if eta B < 2. The comparator of
-regret is the best sequence in hindsight, which may be lucky by sqrt(T ln C/2). Proofs:
-docs/algorithms/tracking-on-sums.md.
+so that regret is at most the base's and a little more, and on most streams that of the window leader. Independent
+losses whose means shift at most S times cost less than any losses. Proofs: docs/algorithms/tracking-on-sums.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from tacit.noise.running_sums.accumulators import Accumulator
 from tacit.noise.running_sums.running_sum import NoiseSource, RunningSum, check_participation
 from tacit.noise.running_sums.search import best_buffers
-from tacit.noise.running_sums.toeplitz import Buffered, SquareRoot
+from tacit.noise.running_sums.toeplitz import Buffered
 from tacit.noise.running_sums.tree import CubeTree, LaplaceTree, Tree
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "LaplaceTree",
     "NoiseSource",
     "RunningSum",
-    "SquareRoot",
     "Tree",
     "best_cube",
     "best_gaussian",

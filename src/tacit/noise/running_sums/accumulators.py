@@ -5,22 +5,14 @@ floats before them, are what privacy rests on: one person moves their sum by at 
 `l1_shift(units)` or, in each coordinate, `largest_shift(units)` steps, exactly.
 
 An `Accumulator` adds a record and fresh noise at every step, and corrects the noise by what it drew before. Toeplitz
-mechanisms correct by a filter of past noise: `BufferedAccumulator` in constant memory, `SquareRootAccumulator` with all
-of it. `TreeAccumulator` keeps the noise of one prefix a level. Without a lattice, for simulation, noise is drawn and
-added in float64 as if floats were real numbers. Both are the same code: float64 holds the integers exactly.
+mechanisms correct by a filter of past noise in constant memory (`BufferedAccumulator`). `TreeAccumulator` keeps the
+noise of one prefix a level. Without a lattice, for simulation, noise is drawn and added in float64 as if floats were
+real numbers. Both are the same code: float64 holds the integers exactly. Steps of a buffered sum on a lattice run in C
+where there is a compiler: the operations of numpy, in the same order.
 
-Steps of a buffered sum on a lattice run in C where there is a compiler: the same integers as step by step, bit for bit.
-Every operation is the one that numpy makes, in the same order: products with the weights added from the first buffer
-to the last, one rounding, and one addition and one product a buffer. The compiler contracts none of them.
-
-On a lattice the records of a tree may grow. A node then adds records of several steps, each a whole number n_j of steps
-of its own length gamma k_j, where the k_j are public integers that never fall. In units of the node's own step it is
-
-    floor(sum_j k_j n_j / k_t) + z.
-
-One person moves sum_j k_j n_j / k_t by no more than the records themselves, because k_j <= k_t, and the floor by at
-most one unit a coordinate more: sqrt(d) in l2, d in l1, in each of the nodes that hold the step. Draws are never
-multiplied by an integer while the data stay: that would release the data modulo the integer.
+On a lattice the records of a tree may grow: a node is floor(sum_j k_j n_j / k_t) + z in units of its own step, the k_j
+public integers that never fall (docs/numerics.md). Draws are never multiplied by an integer while the data stay: that
+would release the data modulo the integer.
 """
 
 from __future__ import annotations
@@ -56,7 +48,7 @@ from tacit.validation import (
 
 if TYPE_CHECKING:
     from tacit.noise.running_sums.running_sum import Grid
-    from tacit.noise.running_sums.toeplitz import Buffered, SquareRoot
+    from tacit.noise.running_sums.toeplitz import Buffered
 
 # Draws `count` independent unit noises, or whole numbers on a lattice.
 Draws = Callable[[int], FloatArray | IntArray]
@@ -623,36 +615,6 @@ def _record_in_c(records: Records, units: int) -> tuple[str, tuple[float, ...]] 
     if type(records) is LossRecords:
         return "add_loss_record", (float(units),)
     return ("add_vector_record", (records.norm, float(units))) if type(records) is VectorRecords else None
-
-
-class SquareRootAccumulator(Accumulator):
-    """v_t = z_t - sum_{k >= 1} c_k v_{t-k}. Keeps every v; the memory grows by doubling up to steps times dimension."""
-
-    def __init__(
-        self, mechanism: SquareRoot, dimension: int, scale: float, noise: Draws, grid: Grid | None = None
-    ) -> None:
-        super().__init__(mechanism.steps, dimension, scale, noise, grid)
-        self._newest_last = np.ascontiguousarray(mechanism.coefficients[:0:-1])  # c_{steps-1}, ..., c_1
-        self._added = np.empty((0, self.dimension))
-
-    def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
-        step = self._step
-        if step > len(self._added):
-            grown = np.empty((min(2 * step, self._steps), self.dimension))
-            grown[: step - 1] = self._added[: step - 1]
-            self._added = grown
-        correction: FloatArray = self._newest_last[self._steps - step :] @ self._added[: step - 1]
-        if stretch != 1.0:
-            correction /= stretch
-        added: FloatArray = fresh - self._rounded(correction)
-        np.multiply(added, stretch, out=self._added[step - 1])
-        return added
-
-    def _noise_state(self) -> dict[str, Any]:
-        return {"added": self._added[: self._step].copy()}
-
-    def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
-        self._added = self._fitting(state, "added", step)
 
 
 class TreeAccumulator(Accumulator):

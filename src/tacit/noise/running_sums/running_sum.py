@@ -8,24 +8,16 @@ The sum of rows is written A = decoder @ encoder: the encoder's rows times the d
 is released; everything after it is post-processing. A row that moves by at most s (in l2 for Gaussian noise, in l1 for
 Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times the encoder's largest column
 norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or
-pure DP with privacy = epsilon. A person with m rounds moves m columns together: m times as far as one at most, and
-less where the columns point in different directions, the more so the farther they are apart (`crowding`).
-Sensitivities may grow along the stream as long as they are predictable (they depend on what was released) and never
-fall: the noise of a step has the scale of its own sensitivity, and nothing already drawn is rescaled.
+pure DP with privacy = epsilon. A person with m rounds moves m columns together, less far the farther they are apart
+(`crowding`). Sensitivities may grow along the stream as long as they are predictable and never fall.
 
-On a lattice (`Grid`) records and noise are integers, the correction that correlates the noise is rounded to one, and
-every sum is a function of the integers that were released. These are w_t = n_t + v_t at step t, record plus noise. With
-the transcript fixed, a neighbour that changes record s by D changes v_s by -D and no other v, so the fresh draw
-z_t = v_t + round(p_t) moves by c_{t-s} D plus a rounding of at most 1 + 2e in each coordinate: two roundings of 1/2,
-and e for the float64 error of p on each side. The draws of all steps together move in l2 by at most the root of
+On a lattice (`Grid`) records and noise are integers, and the correction that correlates the noise is rounded to one.
+The draws of all steps together move in l2 by at most the root of
 
     (shift(units) column_norm)^2 + 2 (1 + 2e) sqrt(d) (c_0 + c_1 + ...) shift(units) + (1 + 2e)^2 (T-1) d,
 
-the inner product of both being at most that of their moduli, and by the adaptive composition of Gaussian steps that
-divided by sigma' is mu. (With several changed records shift(units) is that of all of them, times `crowding` in the
-first term; p still moves once a step.) The lattice is the finest one for which this is at most the mu that was asked
-for. Trees round nothing and have only the first term. Laplace noise costs its rate times the l1 shift, exactly, in each
-node that holds a step; cube noise its rate times the largest shift of a coordinate. Proofs: docs/numerics.md.
+e the float64 error of the correction; divided by sigma' that is mu. The lattice is the finest one for which this is at
+most the mu that was asked for. Trees round nothing and have only the first term. Proofs: docs/numerics.md.
 """
 
 from __future__ import annotations

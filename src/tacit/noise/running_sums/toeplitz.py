@@ -1,42 +1,28 @@
-"""Toeplitz running sums: the square root of the all-ones lower triangle, dense or in constant memory.
+"""Toeplitz running sums in constant memory.
 
-`SquareRoot`: Fichtenberger, Henzinger and Upadhyay (2023). The power series (1 - x)^(-1/2) has the coefficients
-c_0 = 1, c_k = c_{k-1} (1 - 1/(2k)); its square is 1/(1 - x), the running sum. Encoder and decoder are the same matrix,
-and no Toeplitz factorisation has less noise at the last step. The noise of a sum needs every past draw, O(t d) a step:
-this dense form is for tests and short streams, `Buffered` is its streaming form.
+The power series (1 - x)^(-1/2) has the square 1/(1 - x), the running sum, and no Toeplitz factorisation has less noise
+at the last step than c_0 = 1, c_k = c_{k-1} (1 - 1/(2k)), its coefficients (Fichtenberger, Henzinger and Upadhyay,
+2023).
 
 `Buffered`, the default for Gaussian noise: Dvijotham, McMahan, Pillutla, Steinke and Thakurta (2024), "Efficient and
 near-optimal noise generation for streaming differential privacy". The encoder C is lower-triangular Toeplitz with
 c_0 = 1 and, for k >= 1, a sum of a few decaying exponentials c_k = sum_i omega_i theta_i^k (here `weights` and
-`decays`). Multiplying the noise by C^-1 then needs one buffer per exponential, O(B d) time and memory a step, whatever
-the number of steps. Privacy is exact for any weights and decays, because the column norm is that of this very C. How
-close the noise is to the square root's depends on how well they are chosen: `buffered.json` holds values that minimise
-the noise of the last step for horizons that are powers of two (made by scripts/optimise_buffers.py).
+`decays`), so that one buffer per exponential is enough. Privacy is exact for any weights and decays, because the
+column norm is that of this very C. `buffered.json` holds values that minimise the noise of the last step for horizons
+that are powers of two (made by scripts/optimise_buffers.py).
 
 The decoder in closed form: in w = 1/x the series C is 1 + sum_i omega_i theta_i / (w - theta_i). Its zeros
 lambda_i are the eigenvalues of diag(theta) - u u', u_i = sqrt(omega_i theta_i); they interlace with the thetas and lie
 in (0, 1) if the weights sum to less than 1. Partial fractions of 1 / ((1 - x) C(x)) give the decoder's coefficients
 b_k = r_0 + sum_i r_i lambda_i^k, all positive: nothing cancels.
 
-**Of the m rounds of one person, at least b apart, the worst are 1, 1+b, ..., 1+(m-1)b, moved alike**, if the encoder's
-coefficients fall, c_0 >= c_1 >= ... >= 0. Columns have non-negative inner products, so equal directions are the worst.
-For i < j, <C_i, C_j> = sum_{l <= T-j} c_l c_{l+j-i} falls in j and in j - i. In any sorted choice of rounds the p-th
-and the q-th have i_q >= 1 + (q-1) b and i_q - i_p >= (q-p) b, so every inner product is at most that of the stated
-columns, and so is the norm of the sum. No choice has more than ceil(T/b) members. The bound holds for every choice of
-rounds and moves, hence for choices that depend on what was released. If sensitivities grow, entries c_{t-s} are
-multiplied by the sensitivity of s over that of t, at most 1: non-negative columns with smaller entries. All of
-this is about rounds in different steps. Where a step adds up a batch, all of a person's rounds may be in it, and they
-are charged m times one column (`Records.apart`).
-
-Coefficients that do not fall are charged as their falling majorant, max_{j >= l} |c_j|: its inner products are at least
-as large. Without it the formula is wrong: c = (1, 0, 1, 0) moves by 2 in its first two columns, by sqrt(5) in columns 1
-and 3.
+Of the m rounds of one person, at least b apart, the worst are 1, 1+b, ..., 1+(m-1)b, moved alike, if the encoder's
+coefficients fall. Proof: docs/algorithms/running-sums.md.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -47,10 +33,10 @@ import numpy as np
 
 from tacit.accounting.curves import ROUND_UP
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.noise.running_sums.accumulators import BufferedAccumulator, Draws, SquareRootAccumulator
+from tacit.noise.running_sums.accumulators import BufferedAccumulator, Draws
 from tacit.noise.running_sums.running_sum import Grid, Rounding, RunningSum, check_participation, tail_probability
 from tacit.noise.sampler_bounds import SIGMA_ABOVE
-from tacit.validation import LARGEST_DIMENSION, FloatArray, check_integer, real_array
+from tacit.validation import FloatArray, real_array
 
 _BLOCK = 1 << 16
 # Persons with more rounds than this are charged as if their columns were parallel.
@@ -105,7 +91,11 @@ class Buffered(RunningSum):
 
     def crowding(self, people: int, separation: int = 1) -> float:
         """The first columns at this spacing: 1 > c_1 > c_2 > ... > 0 since the weights sum to less than 1."""
-        return falling_crowding(self._spaced_columns, people, separation, self)
+        check_participation(type(self).__name__, people, separation)
+        count = min(people, -(-self.steps // separation))
+        if people == 1 or count == 0 or count > _MOST:
+            return 1.0
+        return min(1.0, self._spaced_columns(count, separation) / (people * self.column_norm) * _ROUND_UP)
 
     def _spaced_columns(self, count: int, spacing: int) -> float:
         """The norm of the sum of columns 1, 1 + b, ..., 1 + (count - 1) b, b the spacing, in closed form.
@@ -200,109 +190,10 @@ class Buffered(RunningSum):
         return Rounding(error, failure, exact=False, total=(1 + float(np.array(self.weights) @ series)) * ROUND_UP)
 
 
-@dataclass(frozen=True)
-class SquareRoot(RunningSum):
-    """The best Toeplitz factorisation, in dense form.
-
-    >>> SquareRoot(steps=3).coefficients
-    array([1.   , 0.5  , 0.375])
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # All coefficients and all draws are kept; `Buffered` needs neither.
-        check_integer("SquareRoot", "steps", self.steps, at_least=0, at_most=LARGEST_DIMENSION)
-
-    @cached_property
-    def coefficients(self) -> FloatArray:
-        """c_0, ..., c_{steps - 1}: the first column of the encoder and of the decoder."""
-        ratios = np.ones(self.steps)
-        ratios[1:] -= 0.5 / np.arange(1, self.steps)
-        coefficients = np.cumprod(ratios, out=ratios)
-        coefficients.flags.writeable = False
-        return coefficients
-
-    @property
-    def column_norm(self) -> float:
-        """The norm of all coefficients, rounded up."""
-        return float(np.sqrt(np.sum(self.coefficients**2))) * ROUND_UP if self.steps else 1.0
-
-    def crowding(self, people: int, separation: int = 1) -> float:
-        """The first columns at this spacing: for falling coefficients they are the worst."""
-        return falling_crowding(
-            lambda count, spacing: spaced_columns(self.coefficients, count, spacing), people, separation, self
-        )
-
-    def row_norm(self, step: int) -> float:
-        """The norm of the first `step` coefficients."""
-        return float(np.sqrt(np.sum(self.coefficients[: self._check_step(step)] ** 2)))
-
-    def row_norms(self) -> FloatArray:
-        """The norms of the first t coefficients."""
-        return np.sqrt(np.cumsum(self.coefficients**2))
-
-    def matrices(self) -> tuple[FloatArray, FloatArray]:
-        """Dense (decoder, encoder): the same matrix twice."""
-        root = lower_toeplitz(self.coefficients)
-        return root, root.copy()
-
-    def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> SquareRootAccumulator:
-        return SquareRootAccumulator(self, dimension, scale, noise, grid)
-
-    @property
-    def response(self) -> float:
-        return float(np.sum(self.coefficients)) * ROUND_UP
-
-    def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
-        """No |v| exceeds 13 sqrt(2) sigma and a step or two but with the given probability, for sum p_k^2 <= 1."""
-        reach = (19.0 + (0.3 if growing else 0.0)) * SIGMA_ABOVE + budget / self.column_norm
-        total = float(np.sum(self.coefficients)) * ROUND_UP
-        error = 2.0**-53 * (self.steps + 2) * 1.01 * reach * total
-        return Rounding(error, tail_probability(1, self.steps, dimension, growing=growing), exact=False, total=total)
-
-
-def falling_crowding(
-    columns: Callable[[int, int], float], people: int, separation: int, mechanism: RunningSum
-) -> float:
-    """Norm of the sum of a person's worst columns over `people` times that of one, rounded up.
-
-    Args:
-        columns: the norm of the sum of the first columns, as many as asked for, at the spacing asked for.
-        people: rounds in which one person may stand.
-        separation: by how many steps these are apart at least.
-        mechanism: whose coefficients fall.
-    """
-    check_participation(type(mechanism).__name__, people, separation)
-    count = min(people, -(-mechanism.steps // separation))
-    if people == 1 or count == 0 or count > _MOST:
-        return 1.0
-    return min(1.0, columns(count, separation) / (people * mechanism.column_norm) * _ROUND_UP)
-
-
 def lower_toeplitz(coefficients: FloatArray) -> FloatArray:
     """The dense lower-triangular Toeplitz matrix with this first column."""
     index = np.arange(coefficients.size)
     return np.tril(coefficients[np.abs(index[:, None] - index)])
-
-
-def spaced_columns(coefficients: FloatArray, count: int, spacing: int) -> float:
-    """The norm of the sum of columns 1, 1 + b, ..., 1 + (count - 1) b of the falling majorant of the coefficients."""
-    falling = falling_majorant(coefficients)
-    if spacing == 1:
-        sums = np.cumsum(falling)
-        sums[count:] -= sums[:-count].copy()
-    else:
-        sums = np.zeros(falling.size)
-        for first in range(0, count * spacing, spacing):
-            sums[first:] += falling[: falling.size - first]
-    return float(np.sqrt(np.sum(sums**2)))
-
-
-def falling_majorant(coefficients: FloatArray) -> FloatArray:
-    """max_{j >= l} |c_j| for each l: the coefficients themselves if they fall and are not negative."""
-    if not (coefficients.size and coefficients[0] == 1.0 and np.isfinite(coefficients).all()):
-        raise PrivacyError("The coefficients of a running sum must be finite, and the first of them 1.")
-    return np.asarray(np.maximum.accumulate(np.abs(coefficients[::-1]))[::-1])
 
 
 def _geometric_sums(gaps: FloatArray, count: int) -> FloatArray:

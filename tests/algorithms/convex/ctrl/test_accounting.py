@@ -12,9 +12,7 @@ from tacit.algorithms.convex.ctrl.certificate import (
     PerturbedMinimiser,
     coin_range,
     ctrl_chain,
-    directions,
     log_excess_moment,
-    log_growth,
 )
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
@@ -181,64 +179,6 @@ def worst_drift(linear_model, instances):
         share = abs(ratios[0] - ratios[1]) / bound
         worst = max(worst, share)
     return worst
-
-
-def several_links(generator, d, terms):
-    """The Hessian and the gradient of a round of `terms` links, in units of beta and G = sqrt(terms)."""
-    features = generator.standard_normal((terms, d))
-    if generator.random() < 0.3:
-        features = np.tile(features[0], (terms, 1))
-    elif terms <= d and generator.random() < 0.5:
-        features = np.linalg.qr(generator.standard_normal((d, terms)))[0].T
-    features *= generator.choice([1.0, generator.random()]) / np.linalg.norm(features)
-    curvatures, slopes = generator.choice([0.0, 1.0, 1.0], terms), generator.choice([-1.0, 1.0], terms)
-    return features.T @ (curvatures[:, None] * features), slopes @ features / np.sqrt(terms)
-
-
-def test_several_links_move_determinants_and_later_coins_within_their_bounds():
-    generator = Randomness.replayable(6).stream("links")
-    growths, drifts, one_link = [], [], []
-    for _ in range(1_500):
-        d, terms = int(generator.integers(1, 5)), int(generator.integers(1, 6))
-        eta, sigma, beta, g = np.exp(generator.uniform(-3, 2, 4))
-        root = generator.standard_normal((d, d)) * generator.choice([0.0, 1.0])
-        hessian = np.eye(d) / eta + root @ root.T
-        changed = [several_links(generator, d, terms) for _ in range(3)]
-        bends, gradients = [beta * bend for bend, _ in changed], [g * gradient for _, gradient in changed]
-        assert max(np.linalg.norm(gradient) for gradient in gradients) <= g * (1 + 1e-12)
-        common = generator.standard_normal(d) * sigma
-        ratios = []
-        for version in (1, 2):
-            before, u = hessian + bends[version], gradients[0]
-            growth = np.linalg.slogdet(before + bends[0])[1] - np.linalg.slogdet(before)[1]
-            ratios.append(-(2 * (common + gradients[version]) @ u + u @ u) / (2 * sigma**2) + growth)
-        chain = ctrl_chain(
-            rounds=10, dimension=d, linear_model=True, lipschitz=g, smoothness=beta, eta=eta, sigma=sigma, force=0.1,
-            log_phi=1e9, shift=0.0, relation=REPLACE, rounds_per_person=1, terms=terms,
-        )  # fmt: skip
-        grown = np.linalg.slogdet(np.eye(d) + np.linalg.solve(hessian, bends[0]))[1]
-        growths.append(grown / log_growth(eta * beta, directions(d, terms)))
-        one_link.append(grown / np.log1p(eta * beta))
-        drifts.append(abs(ratios[0] - ratios[1]) / chain.drift)
-        assert chain.draw.degrees == 1
-        assert chain.draw.offset >= grown + 2 * (g / sigma) ** 2 - 1e-9
-    assert 0.99 < max(growths) <= 1 + 1e-9
-    assert 0.7 < max(drifts) <= 1 + 1e-9
-    assert max(one_link) > 1.2  # what one link may do is not enough
-
-
-@pytest.mark.parametrize(("eta", "sigma"), [(0.5, 5.0), (2.0, 20.0)])
-def test_one_degree_of_freedom_bounds_the_draw_of_two_links(eta, sigma):
-    # Two links along two axes: everything is a product of two worlds of one dimension, and divergences add. Slopes of
-    # 1/2 each make G = sqrt(2) B sup|f'| = 1 with |v_1|^2 + |v_2|^2 = B^2, and curvatures of 1/2 make beta = 1.
-    world = OneDimension(eta, sigma)
-    move = 2 / sigma
-    bound = PerturbedMinimiser(1, log_growth(eta, 2) + move**2 / 2, move)
-    pairs = [(linear(0.5), linear(-0.5)), (squared(1.0, 0.0, 0.5), linear(0.5)), (squared(1.0, 0.0, 0.5), linear(0.0))]
-    for (one, other), order in product(pairs, (1.1, 4.0, 32.0)):
-        p, q = world.logarithm([squared(0.7, 0.4), one]), world.logarithm([squared(0.7, 0.4), other])
-        exact = 2 * np.log(np.sum(np.exp(order * p + (1 - order) * q) * world.width)) / (order - 1)
-        assert exact <= bound.renyi(np.array([order]))[0] * (1 + 1e-6)
 
 
 def test_zero_out_and_people_scale_as_they_should():

@@ -73,17 +73,7 @@ def log_ratio(loss, losses, domain, x, rows, sigma, following=None):
 
 def rounds_of(loss, vectors, generator):
     """Data of the loss made of these vectors."""
-    count, n = vectors.shape
-    if isinstance(loss, tacit.losses.SeveralLinks):
-        return generator.standard_normal((count, loss.count, n)), np.sign(
-            generator.standard_normal((count, loss.count))
-        )
-    if isinstance(loss, tacit.losses.QuadraticFormLoss):
-        return 2 * generator.standard_normal((count, n, n)), vectors
-    return (vectors, np.sign(generator.standard_normal(count))) if loss.family == "glm" else vectors
-
-
-OWN = [tacit.losses.SeveralLinks(tacit.losses.LogisticLoss(), 2), tacit.losses.QuadraticFormLoss(0.8), "log cosh"]
+    return (vectors, np.sign(generator.standard_normal(len(vectors)))) if loss.family == "glm" else vectors
 
 
 @pytest.mark.parametrize("domain", [Ball(1), Ball(2), Simplex(3)], ids=repr)
@@ -94,7 +84,7 @@ OWN = [tacit.losses.SeveralLinks(tacit.losses.LogisticLoss(), 2), tacit.losses.Q
         tacit.losses.SquaredLoss(),
         tacit.losses.LinearLoss(),
         tacit.losses.QuadraticLoss(0.5),
-        *OWN,
+        "log cosh",
     ],
     ids=repr,
 )
@@ -117,11 +107,12 @@ def test_coins_know_the_density_ratio(loss, domain):
 
 
 @pytest.mark.parametrize(
-    "loss", [tacit.losses.LogisticLoss(), tacit.losses.LinearLoss(), tacit.losses.QuadraticLoss(), *OWN[:2]], ids=repr
+    "loss", [tacit.losses.LogisticLoss(), tacit.losses.LinearLoss(), tacit.losses.QuadraticLoss(), "log cosh"], ids=repr
 )
 def test_blocks_equal_single_rounds_to_the_bit(loss):
     generator = Randomness.replayable(4).stream("blocks")
     domain, d = Ball(7), 7
+    loss = log_cosh(d) if loss == "log cosh" else loss
     vectors = generator.standard_normal((200, d))
     rows = hull_rows(loss, domain, loss.pack(rounds_of(loss, vectors, generator), d, many=True))
     losses = loss_sum(loss, d, domain)

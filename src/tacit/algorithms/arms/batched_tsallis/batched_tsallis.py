@@ -11,8 +11,7 @@ Tsallis-INF (Zimmert and Seldin, 2021) with any power q of the entropy, on batch
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -26,12 +25,9 @@ from tacit.algorithms.arms.batched_tsallis.certificate import (
     POWERS,
     BatchLoss,
     best_batches,
-    best_decreasing,
     best_parameters,
     copies_needed,
-    decreasing_rates,
-    decreasing_regret,
-    fixed_regret,
+    tsallis_regret,
 )
 from tacit.algorithms.arms.batched_tsallis.leader import Rule, advance
 from tacit.algorithms.arms.clipped_geometric import LARGEST_BATCH, ClippedGeometric
@@ -40,9 +36,7 @@ from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, check_choice, check_number, check_positive, check_table, invalid
-
-RATES = ("fixed", "decreasing")
+from tacit.validation import FloatArray, check_number, check_positive, check_table, invalid
 
 
 @dataclass(frozen=True)
@@ -64,11 +58,9 @@ class BatchedTsallis(ArmPlan):
         epsilon: pure epsilon of all releases together.
         batch: rounds B of a batch.
         power: q of the Tsallis entropy (0.5: Tsallis-INF; towards 1: EXP3).
-        eta: learning rate, the first one if rates decrease.
+        eta: learning rate.
         kappa: how far the baseline of an unlikely arm may rise.
         lowering: how much of the skewness of a release the baseline makes up for, from 0 to 1.
-        rates: "fixed", or "decreasing": eta/sqrt(s) in batch s, with a larger certificate, and far smaller regret
-            when the losses are stochastic.
 
     >>> plan = BatchedTsallis.calibrate(Arms(n=20, horizon=100_000), epsilon=1.0, delta=0.0)
     >>> plan.batch, plan.power, round(float(plan.regret_bound), -1)
@@ -81,16 +73,14 @@ class BatchedTsallis(ArmPlan):
     eta: float
     kappa: float
     lowering: float = 0.0
-    rates: str = "fixed"
 
     def _check_parameters(self) -> None:
         _check_power(self.power)
         _check_kappa(self.kappa)
         _check_lowering(self.lowering)
         check_positive("BatchedTsallis", "eta", self.eta)
-        check_choice("BatchedTsallis", "rates", self.rates, RATES)
         loss = self.loss  # refuses a batch that cannot be released
-        if self.rates == "fixed" and not loss.admissible(self.eta):
+        if not loss.admissible(self.eta):
             raise invalid(
                 "BatchedTsallis", "eta", "small enough for its regret to be certified at this kappa", self.eta
             )
@@ -106,13 +96,6 @@ class BatchedTsallis(ArmPlan):
         """How many batches are begun."""
         return -(-self.rounds // self.batch)
 
-    @cached_property
-    def stretches(self) -> tuple[tuple[int, float], ...]:
-        """(how many batches, their learning rate), in order."""
-        if self.rates == "fixed":
-            return ((self.batches, self.eta),)
-        return tuple(decreasing_rates(self.loss, self.rounds, self.eta, self.problem.delay))
-
     @property
     def copies(self) -> int:
         """How many learners take turns, batch by batch: one, if feedback is never late."""
@@ -121,9 +104,8 @@ class BatchedTsallis(ArmPlan):
     @cached_property
     def regret_bound(self) -> RegretBound:
         """The certified regret, by the number itself rather than its leading term."""
-        certified = fixed_regret if self.rates == "fixed" else decreasing_regret
         return RegretBound(
-            self.problem.width * certified(self.loss, self.rounds, self.eta, self.problem.delay),
+            self.problem.width * tsallis_regret(self.loss, self.rounds, self.eta, self.problem.delay),
             f"B ({'C ' if self.copies > 1 else ''}(K^(1-q) - 1)/(eta (1-q)) + "
             "sum over batches of (l + K sup_p (phi(p) - l p)))"
             + (f", C = ceil(D/B) + 1 = {self.copies} copies" if self.copies > 1 else ""),
@@ -146,16 +128,12 @@ class BatchedTsallis(ArmPlan):
         eta: float | None = None,
         kappa: float | None = None,
         lowering: float | None = None,
-        rates: str = "fixed",
         missing: float | str = WORST,
     ) -> BatchedTsallis:
-        check_choice("BatchedTsallis.calibrate", "rates", rates, RATES)
         if target.adversary == "adaptive":
             raise PrivacyError("BatchedTsallis has no certified regret against losses that react to its decisions.")
         rounds = problem.horizon or 1
-        powers = (0.5,) if rates == "decreasing" else POWERS
-        if power is not None:
-            powers = (_check_power(power),)
+        powers = POWERS if power is None else (_check_power(power),)
         if kappa is not None:
             _check_kappa(kappa)
         lowerings = LOWERINGS if lowering is None else (_check_lowering(lowering),)
@@ -165,16 +143,13 @@ class BatchedTsallis(ArmPlan):
 
         releases = _releases(problem, target, missing, batch)
         loss, best = best_parameters(problem.n, rounds, releases, powers, kappas, lowerings, problem.delay)
-        if rates == "decreasing":
-            loss = loss if kappa is not None else replace(loss, kappa=0.7 * (1 - loss.power))
-            best = best_decreasing(loss, rounds, problem.delay)
         rate = best if eta is None else check_positive("calibrate", "eta", eta)
-        parameters = (loss.release.batch, loss.power, rate, loss.kappa, loss.lowering, rates)
+        parameters = (loss.release.batch, loss.power, rate, loss.kappa, loss.lowering)
         return cls(problem, target.epsilon, *parameters, missing=missing, **pure(target))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Two arms and batches of one round; the release of its own batches has no bias."""
-        own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "lowering": 0.0, "rates": "fixed"}
+        own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "lowering": 0.0}
         loud = {**own, "epsilon": 1.0, "eta": 0.3, "kappa": 0.2}
         biased = SmallInstance("unbiased release", f"batches of {self.batch}", self)
         return (*self._enumerable(loud, own), biased)
@@ -197,14 +172,12 @@ class BatchedTsallisLearner(ArmLearner):
         super().__init__(plan, randomness)
         self._mean = plan.loss.release
         self._size = plan.batch
-        counts, rates = zip(*plan.stretches, strict=True)
-        self._ends = np.cumsum(counts).tolist()
-        self._scales: list[float] = [plan.power / (eta * (1 - plan.power)) for eta in rates]
+        self._scale = plan.power / (plan.eta * (1 - plan.power))  # A
         self._batch = 0  # how many are released
         self._copies = plan.copies
         self._scores = np.zeros((self._copies, self._n))
         # That of equal scores.
-        self._levels = np.full(self._copies, -self._scales[0] * float(self._n) ** (1 - plan.power))
+        self._levels = np.full(self._copies, -self._scale * float(self._n) ** (1 - plan.power))
         self._weights = np.full((self._copies, self._n), 1 / self._n)
         self._arms = [self._draws.arm(weights) for weights in self._weights]
         self._action = self._arms[0]
@@ -228,13 +201,12 @@ class BatchedTsallisLearner(ArmLearner):
         gaps = self._scores - self._levels[:, None]
         if not (super()._consistent() and counted and arms and bool(np.all(gaps > 0))):
             return False
-        turns = (-(-(self._batch - copy) // self._copies) for copy in range(self._copies))
-        law = (np.array([[self._scale(turn)] for turn in turns]) / gaps) ** self._rule.exponent
+        law = (self._scale / gaps) ** self._rule.exponent
         near = np.allclose(law, self._weights, rtol=1e-6, atol=1e-12)
         return bool(near and np.all(abs(self._weights.sum(axis=1) - 1) < 1e-9))
 
     def _release(self, total: int) -> None:
-        copy, turn = self._batch % self._copies, self._batch // self._copies
+        copy = self._batch % self._copies
         mean = self._mean.value(self._draws.noisy(total))
         self._batch += 1
         weights = self._weights[copy]
@@ -244,15 +216,11 @@ class BatchedTsallisLearner(ArmLearner):
             weights,
             float(self._levels[copy]),
             (self._arms[copy], mean),
-            (self._scale(turn), self._scale(turn + 1)),
+            self._scale,
         )
         self._arms[copy] = self._draws.arm(weights)
         if not self._opens:
             self._move(self._arms[copy])
-
-    def _scale(self, turn: int) -> float:
-        """A = q/(eta (1-q)) of this batch of a copy."""
-        return self._scales[min(bisect_right(self._ends, turn), len(self._scales) - 1)]
 
 
 def _check_power(power: object) -> float:

@@ -21,9 +21,9 @@ from math import ceil, inf, sqrt
 
 import numpy as np
 
-from tacit.accounting.calibration import descend, largest, minimise
+from tacit.accounting.calibration import descend, largest
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
-from tacit.algorithms.arms.step_cost import ROUND_UP, SMALL_STEP, STRETCH_EXCESS, TOLERANCE_COST, StepCost
+from tacit.algorithms.arms.step_cost import ROUND_UP, SMALL_STEP, TOLERANCE_COST, StepCost
 from tacit.validation import FloatArray
 
 POWERS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99)
@@ -116,7 +116,7 @@ def copies_needed(delay: int, batch: int) -> int:
     return -(-delay // batch) + 1
 
 
-def fixed_regret(loss: BatchLoss, rounds: int, eta: float, delay: int = 0, rough: bool = False) -> float:
+def tsallis_regret(loss: BatchLoss, rounds: int, eta: float, delay: int = 0, rough: bool = False) -> float:
     """Certify the regret of one learning rate: the copies' bounds add up, each over its own batches.
 
     `rough` is for searches: the value is then an estimate.
@@ -127,34 +127,6 @@ def fixed_regret(loss: BatchLoss, rounds: int, eta: float, delay: int = 0, rough
     copies = min(batches, copies_needed(delay, loss.release.batch))
     stability = loss.rough_stability(eta) if rough else loss.stability(eta)
     return loss.release.batch * (copies * loss.range(eta) + batches * (stability + TOLERANCE_COST))
-
-
-def decreasing_regret(loss: BatchLoss, rounds: int, eta: float, delay: int = 0, rough: bool = False) -> float:
-    """Certify the regret of the rates of `decreasing_rates`: a sum over the stretches of equal rates."""
-    if loss.arms == 1:
-        return 0.0
-    counts, rates = map(np.array, zip(*decreasing_rates(loss, rounds, eta, delay), strict=True))
-    if rough:
-        knots = np.geomspace(rates[-1], rates[0], 12)
-        costs = np.interp(rates, knots, [loss.rough_stability(rate) for rate in knots])
-    else:
-        costs = np.array([loss.stability(rate, STRETCH_EXCESS) for rate in rates.tolist()])
-    total = float(counts @ (costs + TOLERANCE_COST)) * ROUND_UP
-    return copies_needed(delay, loss.release.batch) * loss.release.batch * (loss.range(float(rates[-1])) + total)
-
-
-def decreasing_rates(loss: BatchLoss, rounds: int, eta: float, delay: int = 0) -> Iterator[tuple[int, float]]:
-    """Give (how many batches, their rate) of a copy: eta/sqrt(s) for its batch s, over stretches that grow by 1/20.
-
-    While eta/sqrt(s) is not admissible, the rate is the largest one that is.
-    """
-    batches, first = -(-rounds // loss.release.batch), 1
-    batches = -(-batches // copies_needed(delay, loss.release.batch))
-    most = largest_rate(loss, eta)
-    while first <= batches:
-        after = min(first + max(1, first // 20), batches + 1)
-        yield after - first, min(most, eta / sqrt((first + after - 1) / 2))
-        first = after
 
 
 def largest_rate(loss: BatchLoss, most: float) -> float:
@@ -181,7 +153,7 @@ def best_parameters(
     """
 
     def tuned(loss: BatchLoss) -> float:
-        return fixed_regret(loss, rounds, best_rate(loss, rounds, 0.02, delay), delay, rough=True)
+        return tsallis_regret(loss, rounds, best_rate(loss, rounds, 0.02, delay), delay, rough=True)
 
     def starts() -> Iterator[BatchLoss]:
         for power in powers:
@@ -198,12 +170,6 @@ def best_parameters(
     return found, best_rate(found, rounds, 0.002, delay)
 
 
-def best_decreasing(loss: BatchLoss, rounds: int, delay: int = 0) -> float:
-    """Search the first rate of the smallest certified regret with rates that decrease."""
-    unit = 1 / sqrt(loss.release.variance)
-    return minimise(lambda eta: decreasing_regret(loss, rounds, eta, delay, rough=True), 0.3 * unit, 1.5 * unit, 0.03)
-
-
 def best_rate(loss: BatchLoss, rounds: int, tolerance: float, delay: int = 0) -> float:
     """Search the rate of the smallest certified regret: phi is about eta p^{1-q} (1-p) V/(2q) for small rates."""
     arms = max(2, loss.arms)
@@ -212,7 +178,7 @@ def best_rate(loss: BatchLoss, rounds: int, tolerance: float, delay: int = 0) ->
     guess = sqrt((arms ** (1 - loss.power) - 1) / (1 - loss.power) / slope)
     most = largest_rate(loss, 2 * guess)
     return descend(
-        lambda eta: fixed_regret(loss, rounds, eta, delay, rough=True), guess, most / 1e3, most, 0.1, tolerance
+        lambda eta: tsallis_regret(loss, rounds, eta, delay, rough=True), guess, most / 1e3, most, 0.1, tolerance
     )
 
 

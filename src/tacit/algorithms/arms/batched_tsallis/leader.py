@@ -46,7 +46,7 @@ def advance(
     weights: FloatArray,
     level: float,
     played: tuple[int, float],
-    scales: tuple[float, float],
+    scale: float,
 ) -> float:
     """Credit the (arm, released mean) that was `played`; scores and weights become those of the next batch.
 
@@ -56,19 +56,19 @@ def advance(
         weights: p, changed in place.
         level: nu.
         played: the arm of the batch, and its release.
-        scales: A = q/(eta (1-q)) of this batch and of the next one.
+        scale: A = q/(eta (1-q)).
 
     Returns:
         nu of the next batch.
     """
     if scores.size > FEW_ARMS:
-        return _advance_many(rule, scores, weights, level, *played, scales)
+        return _advance_many(rule, scores, weights, level, *played, scale)
     if kernels.compiled is not None:
-        given = (*played, *scales, *rule, SMALLEST_SCALE, TOLERANCE, MOST_STEPS)
+        given = (*played, scale, *rule, SMALLEST_SCALE, TOLERANCE, MOST_STEPS)
         found: float = kernels.compiled.tsallis(scores, weights, level, *given)
         return found
     listed, law = scores.tolist(), weights.tolist()
-    level = _advance_few(listed, law, level, *played, *scales, *rule)
+    level = _advance_few(listed, law, level, *played, scale, *rule)
     scores[:], weights[:] = listed, law
     return level
 
@@ -80,7 +80,6 @@ def _advance_few(
     arm: int,
     mean: float,
     scale: float,
-    following: float,
     exponent: float,
     kappa: float,
     overshoot: float,
@@ -99,27 +98,27 @@ def _advance_few(
             scores[i] += (mean - baseline) / chance
         if scores[i] < least:
             least = scores[i]
-    bottom, top = least - following * float(len(scores)) ** (1.0 / exponent), least - following
+    bottom, top = least - scale * float(len(scores)) ** (1.0 / exponent), least - scale
     # Nearly all that has changed is the weight of the arm: a first step without a sum over all of them.
-    ratio = following / (scores[arm] - level)
+    ratio = scale / (scores[arm] - level)
     weight = ratio**exponent
     total = 1.0 - chance + weight
     slope += weight * ratio
     if total > 0.0 and slope > 0.0:
-        level += (1.0 - total ** (1.0 / exponent)) * total * following / slope
+        level += (1.0 - total ** (1.0 / exponent)) * total * scale / slope
     for _ in range(MOST_STEPS):
         level = max(min(level, top), bottom)
         total = 0.0
         slope = 0.0
         for i in range(len(scores)):
-            ratio = following / (scores[i] - level)
+            ratio = scale / (scores[i] - level)
             weight = ratio**exponent
             weights[i] = weight
             total += weight
             slope += weight * ratio
         if abs(total - 1.0) <= TOLERANCE:
             break
-        level += (1.0 - total ** (1.0 / exponent)) * total * following / slope
+        level += (1.0 - total ** (1.0 / exponent)) * total * scale / slope
     for i in range(len(scores)):
         weights[i] /= total
     return level
@@ -132,14 +131,14 @@ def _advance_many(
     level: float,
     arm: int,
     mean: float,
-    scales: tuple[float, float],
+    scale: float,
 ) -> float:
     size = np.maximum(weights * (scores - level), SMALLEST_SCALE)
     baseline = np.minimum(0.5 - rule.lowered / size, rule.kappa * size - rule.overshoot)
     baseline = np.maximum(baseline, -rule.overshoot)
     scores += baseline - 0.5
     scores[arm] += (mean - baseline[arm]) / weights[arm]
-    weights[:], level = leader(scores, scales[1], rule.exponent, level)
+    weights[:], level = leader(scores, scale, rule.exponent, level)
     return level
 
 

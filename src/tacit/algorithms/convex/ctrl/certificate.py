@@ -1,39 +1,16 @@
 """Everything CTRL certifies, as numbers: functions of public facts and of eta, sigma, the force and log Phi.
 
-The plan shows them and the search minimises over them; the proofs are on the algorithm's page. Coins are exact up to
-two errors, which the accountant adds to what a later coin may drift. With tau the certified distance of minimisers,
-m the strong convexity, w the barrier's weight and u the unit roundoff:
+The plan shows them and the search minimises over them; the proofs are in docs/algorithms/ctrl.md. Coins are exact up to
+two errors, which the accountant adds to what a later coin may drift: nu_1, because the barrier's Hessian stands at the
+minimiser that was found, and nu_2, rounding. Redraws are at most a sum of independent coins in law (Lemma 5), so their
+tail is binomial, and a limit on them is post-processing, which costs no privacy. A draw has a log ratio z of
 
-- the barrier's Hessian stands at the minimiser that was found. In the barrier's local norm that is within
-  rho = 2.5 tau sqrt(m/w) of the exact one (2 from the certificate, the rest for rounding), so it is wrong by factors
-  of at most (1-rho)^-2, and a coin by nu_1 = 2 |ln(1-rho)| k eta beta/(1 + eta beta);
-- rounding: nu_2 = u [(d + T + 2 + j)(sigma q + G T) G/sigma^2
-  + k eta beta (8 d^2 eta H + 8 d^2 N j (1 + eta beta N)^3 + (200 + T/N)(1 + eta beta T))], where inverses are computed
-  anew after N held rounds, H bounds the Hessian, q sigma the noise, and a round has j links (1 in most losses).
+    |z| <= M = offset + slope * chi,    offset = ld + k^2 G^2/(2 sigma^2),    slope = k G/sigma,
 
-Switches (Lemma 5). A coin is clipped inside the algorithm, so it redraws with probability at most q_t whatever happened
-before and whatever the data are. The redraws are then at most a sum of independent coins in law, and by Hoeffding
-(1956, Theorem 4) no sum of independent coins with mean m is more often above a whole number c >= m than the binomial
-law of that mean.
+where chi is the norm of a standard Gaussian vector (generalised linear losses: of a standard Gaussian number), ld
+bounds the log determinants, and k = 2m if m rounds are replaced, m if they are zeroed out. Since E[e^z] = 1, for a > 1
 
-A chain with a limit c tosses no coin after its c-th redraw and holds what it has. Its transcript is that of the chain
-without a limit, cut off at a time that the transcript itself shows: post-processing, against adaptive adversaries too
-(one who sees the cut transcript sees a function of the whole one). So the limit costs no privacy. Both chains play the
-same until the first redraw that is refused, and from there on a round costs at most G D more.
-
-Privacy: the curve of one draw, and the chain of coins and draws. The draw releases x = argmin J + <Z, x>, Z ~ N(0,
-sigma^2 I). By the change of variables its density is N(-grad J(x); 0, sigma^2) det(hess J(x)), so between neighbours
-the log ratio z satisfies |z| <= M with
-
-    M = offset + slope * chi,    offset = ld + k^2 G^2/(2 sigma^2),    slope = k G/sigma,
-
-where chi is the norm of a standard Gaussian vector (generalised linear losses: of a standard Gaussian number,
-by convexity over the feature vectors, however many a round has), ld bounds the log determinants, and k G is how far
-one person moves the gradient: k = 2m if m rounds are replaced, m if they are zeroed out. Since E[e^z] = 1, for a > 1
-
-    E[e^{az}] = 1 + E[phi(z)],   phi(z) = e^{az} - 1 - a(e^z - 1) >= 0,
-
-phi grows with |z|, and phi(M) >= phi(-M); hence E[e^{az}] <= 1 + E[phi(M)]: no event, no tail, no quantile.
+    E[e^{az}] <= 1 + E[phi(M)],   phi(z) = e^{az} - 1 - a(e^z - 1) >= 0.
 """
 
 from __future__ import annotations
@@ -50,7 +27,7 @@ from tacit.accounting.guarantee import Relation
 from tacit.accounting.lazy import LazyChain
 from tacit.algorithms.convex.ctrl.coupled import RENEWAL, barrier_domain, barrier_weight
 from tacit.domains.convex_set import BarrierSet
-from tacit.losses.loss import LinkLoss, SeveralLinks
+from tacit.losses.loss import LinkLoss
 from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
 from tacit.solvers.loss_sums import UNIT
@@ -142,21 +119,19 @@ def ctrl_chain(
     relation: Relation,
     rounds_per_person: int,
     coin_error: float = 0.0,
-    terms: int = 1,
 ) -> LazyChain:
     """The chain of CTRL: coins in (1-p)[Phi^-2, 1]; later coins drift by the second-order bound.
 
     The coin of a changed round may move over its whole range, 2 log Phi. Later coins see the change only in
     grad J and hess J: by at most m s2 = m (k/m)(G/sigma)^2 + m eta^2 beta^2 d (d = 1 for linear models), and by
-    what is wrong with the two coins themselves, `coin_error` each. Linear models may sum several `terms` a round, whose
-    Hessians have a trace of at most beta together.
+    what is wrong with the two coins themselves, `coin_error` each.
     """
     m = rounds_per_person
     sides = relation.sides
     move = sides * m * lipschitz / sigma
     if linear_model:
         degrees = 1
-        growth = m * log_growth(eta * smoothness, directions(dimension, terms))
+        growth = m * log_growth(eta * smoothness, 1)
     else:
         degrees = dimension
         growth = dimension * float(np.log1p(m * eta * smoothness))
@@ -171,11 +146,6 @@ def ctrl_chain(
         rounds_per_person=m,
         drift=min(drift + 2 * coin_error, 2 * log_phi),
     )
-
-
-def directions(dimension: int, terms: int) -> int:
-    """The rank of what one round of a linear model with so many terms adds to the Hessian."""
-    return min(dimension, terms)
 
 
 def log_growth(trace: float, rank: int) -> float:
@@ -195,13 +165,11 @@ def coin_range(
     linear_model: bool,
     lipschitz: float,
     smoothness: float,
-    terms: int = 1,
 ) -> float:
     """A log Phi that the log ratio of consecutive laws exceeds with probability at most `miss`."""
-    rank = directions(dimension, terms) if linear_model else dimension
-    quantile = chi_quantile(rank, miss) if rank > 1 or not linear_model else -float(ndtri(miss / 2))
+    quantile = -float(ndtri(miss / 2)) if linear_model else chi_quantile(dimension, miss)
     if linear_model:
-        growth = log_growth(eta * smoothness, rank)
+        growth = log_growth(eta * smoothness, 1)
     else:
         growth = dimension * float(np.log1p(eta * smoothness))
     ratio = lipschitz / sigma
@@ -276,15 +244,10 @@ class Facts:
         """Whether a loss bends along one direction only."""
         return self.problem.loss.family != "general"
 
-    @property
-    def terms(self) -> int:
-        """How many links one round sums."""
-        return self.problem.loss.terms
-
     @cached_property
     def degrees(self) -> int:
         """Along how many directions a loss bends: k."""
-        return directions(self.dimension, self.terms) if self.linear_model else self.dimension
+        return 1 if self.linear_model else self.dimension
 
     def log_growth(self, eta: float) -> float:
         """The most by which one round moves the log determinant."""
@@ -305,13 +268,13 @@ class Facts:
     def features(self) -> float:
         """A bound on the norm of features."""
         loss = self.problem.loss
-        return loss.data_norm if isinstance(loss, LinkLoss | SeveralLinks) else 1.0
+        return loss.data_norm if isinstance(loss, LinkLoss) else 1.0
 
     def log_range(self, eta: float, sigma: float, miss: float) -> float:
         """The log Phi that consecutive laws leave with probability at most `miss`."""
         return coin_range(
             dimension=self.dimension, linear_model=self.linear_model, lipschitz=self.lipschitz,
-            smoothness=self.smoothness, eta=eta, sigma=sigma, miss=miss, terms=self.terms,
+            smoothness=self.smoothness, eta=eta, sigma=sigma, miss=miss,
         )  # fmt: skip
 
 
@@ -348,7 +311,6 @@ class Certificate:
             noise=self.sigma * facts.longest_noise,
             domain=facts.domain,
             weight=facts.weight,
-            gradient_rounding=facts.problem.loss.gradient_rounding(facts.domain.dimension),
         )
 
     @property
@@ -403,10 +365,10 @@ class Certificate:
         """nu_1 + nu_2: how far the logarithm of a keep probability is from that of exact arithmetic."""
         facts, growth = self.facts, self.eta * self.facts.smoothness
         d, t, g, n = facts.dimension, facts.rounds, facts.lipschitz, min(facts.rounds, RENEWAL)
-        rounding = (d + t + 2 + facts.terms) * (self.sigma * facts.longest_noise + g * t) * g / self.sigma**2
+        rounding = (d + t + 3) * (self.sigma * facts.longest_noise + g * t) * g / self.sigma**2
         if growth == 0:
             return UNIT * rounding
-        inverse = 8 * d**2 * (self.eta * self.largest_curvature + n * facts.terms * (1 + growth * n) ** 3)
+        inverse = 8 * d**2 * (self.eta * self.largest_curvature + n * (1 + growth * n) ** 3)
         rounding += facts.degrees * growth * (inverse + (200 + t / n) * (1 + growth * t))
         barrier = -2 * log1p(-min(self.local_distance, 0.5)) * facts.degrees * growth / (1 + growth)
         return barrier + UNIT * rounding
@@ -419,7 +381,7 @@ class Certificate:
             rounds=facts.rounds, dimension=facts.dimension, linear_model=facts.linear_model,
             lipschitz=facts.lipschitz, smoothness=facts.smoothness, eta=self.eta, sigma=self.sigma, force=self.force,
             log_phi=self.log_phi, shift=self.shift, relation=facts.relation,
-            rounds_per_person=facts.rounds_per_person, coin_error=self.coin_error, terms=facts.terms,
+            rounds_per_person=facts.rounds_per_person, coin_error=self.coin_error,
         )  # fmt: skip
 
     @property

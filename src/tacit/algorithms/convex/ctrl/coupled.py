@@ -28,7 +28,7 @@ import scipy
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
 from tacit.domains.convex_set import BarrierSet, ConvexSet
 from tacit.errors import PrivacyError
-from tacit.losses.bent import BentLoss, refuse_unchecked
+from tacit.losses.bent import DeclaredLoss, refuse_unchecked
 from tacit.losses.loss import CONSTRUCTED, LinkLoss, Loss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
@@ -307,12 +307,11 @@ class HeldQuadratic(Held):
 
 
 class HeldLink(Held):
-    """Generalised linear losses: one rank-one update of the inverse Hessian for each of a round's links, O(d^2)."""
+    """Generalised linear losses: one rank-one update of the inverse Hessian a round, O(d^2)."""
 
-    def __init__(self, dimension: int, loss: LinkLoss, terms: int = 1) -> None:
+    def __init__(self, dimension: int, loss: LinkLoss) -> None:
         super().__init__(dimension)
         self._loss = loss
-        self._terms = terms
         self._inverse = np.asfortranarray(np.eye(dimension))
 
     def renew(self, curvature: FloatArray) -> None:
@@ -327,27 +326,21 @@ class HeldLink(Held):
 
     def scan(self, rows: FloatArray, coins: Coins) -> int:
         """Slopes and gradients of the block at once; the inverse round by round."""
-        terms, single = self._terms, rows.reshape(len(rows) * self._terms, rows.shape[1] // self._terms)
-        features, labels = np.ascontiguousarray(single[:, :-2]), single[:, -1]
-        margins = np.add.reduce(features * self.x, axis=1) + single[:, -2]
+        features, labels = np.ascontiguousarray(rows[:, :-2]), rows[:, -1]
+        margins = np.add.reduce(features * self.x, axis=1) + rows[:, -2]
         gradients = self._loss.slope(margins, labels)[:, None] * features
-        if terms > 1:
-            gradients = np.add.reduce(gradients.reshape(len(rows), terms, self.x.size), axis=1)
         log_ratios, path = self._gaussian_part(gradients, coins)
         curvatures = self._loss.curvature(margins, labels).tolist()
         starts, ranges, clocks = log_ratios.tolist(), coins.log_phi.tolist(), (coins.clocks - coins.hazard).tolist()
         inverse, kept = self._inverse, len(rows)
         for index in range(len(rows)):
-            grown = 0.0
-            for place in range(index * terms, (index + 1) * terms):
-                image = scipy.linalg.blas.dsymv(1.0, inverse, features[place], lower=1)
-                growth = curvatures[place] * float(features[place].dot(image))
-                grown += log1p(growth)
-                if curvatures[place]:
-                    share = -curvatures[place] / (1.0 + growth)
-                    inverse = scipy.linalg.blas.dsyr(share, image, lower=1, a=inverse, overwrite_a=1)
+            image = scipy.linalg.blas.dsymv(1.0, inverse, features[index], lower=1)
+            growth = curvatures[index] * float(features[index].dot(image))
+            if curvatures[index]:
+                share = -curvatures[index] / (1.0 + growth)
+                inverse = scipy.linalg.blas.dsyr(share, image, lower=1, a=inverse, overwrite_a=1)
             log_phi = ranges[index]
-            gap = log_phi - starts[index] - grown
+            gap = log_phi - starts[index] - log1p(growth)
             if clocks[index] <= min(max(gap, 0.0), 2 * log_phi):
                 kept = index  # a draw follows, and with it another Hessian
                 break
@@ -359,7 +352,7 @@ class HeldLink(Held):
 class HeldBent(Held):
     """Losses with whole Hessians: one factorisation a round, O(d^3)."""
 
-    def __init__(self, loss: BentLoss, domain: ConvexSet) -> None:
+    def __init__(self, loss: DeclaredLoss, domain: ConvexSet) -> None:
         super().__init__(domain.hull_dimension)
         self._loss = loss
         self._domain = domain

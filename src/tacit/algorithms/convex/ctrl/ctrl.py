@@ -52,7 +52,7 @@ class CTRL(ConvexPlan, PrivatePlan):
     Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
     curve `PerturbedMinimiser`; adaptive adversaries; delta pays for noise that is cut off, 1e-30 a round, and for no
     other event. A limit on switches looks at nothing but what was released, and costs no privacy. Enforced: convexity,
-    G and beta by construction (losses of tacit's own, or a `TabulatedLoss`; of a `DeclaredLoss` they are assumed, and
+    G and beta by construction (losses of tacit's own; of a `DeclaredLoss` they are assumed, and
     the contract says so), features clipped, minimisation certified for all data, its residue covered by release noise,
     errors of coins paid for.
     Numerics: idealized. Inexact minimisers are covered by noise and charged; the last digits of that noise, and of the

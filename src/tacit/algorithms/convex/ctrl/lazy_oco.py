@@ -315,7 +315,6 @@ class LazyOCOLearner(CoupledLearner):
             noise=plan.sigma * (sqrt(rounds) if plan.grows else 1.0) * truncated_norm(d),
             domain=domain,
             weight=weight,
-            gradient_rounding=problem.loss.gradient_rounding(domain.dimension),
         )
         super().__init__(
             plan,

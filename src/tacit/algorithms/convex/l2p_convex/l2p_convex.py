@@ -2,25 +2,16 @@
 
 Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), Section 3.2. The measure is
 nu_s ~ exp(-beta (sum of losses + lambda |x|^2)) on the domain, the switching rule is `tacit.runtime.two_chains`.
-A draw from it is mu-Gaussian DP, mu = L sqrt(2 beta/lambda): one replaced loss adds a 2 beta L-Lipschitz function
-to a 2 beta lambda-strongly convex potential. No delta is spent on draws that are exact.
+A draw from it is mu-Gaussian DP, mu = L sqrt(2 beta/lambda).
 
 What differs from the print. Each round's log ratio is clipped at h, so one replaced loss moves the log of the keep
 probability by at most 2h whatever the data, and clipping costs utility only. The reference need not be a second
-chain: any point that is independent of x leaves the law exact, and the centre of the domain (`reference_force=0`)
-costs no draws and, with h = beta L R, never clips. With `force=1` there is no coin at all, only a fresh draw after
-each batch, composed exactly as Gaussian DP: the better choice on short streams and in several dimensions (at
-epsilon = 1 it won at T = 1e3 for d = 1, at 1e3 and 1e4 for d = 2, at 1e5 for d = 5). The batching term is
-T B L^2/(4 lambda), not the print's (its Proposition 3.3 is false). The sampler comes with a certificate and its
-total variation error is inside delta; in one dimension draws are exact.
+chain: the centre of the domain (`reference_force=0`) costs no draws and, with h = beta L R, never clips. With `force=1`
+there is no coin at all, only a fresh draw after each batch. The batching term is T B L^2/(4 lambda), not the print's
+(its Proposition 3.3 is false). The sampler's certified error is inside delta; in one dimension draws are exact.
 
-Regret, explicit: lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda), by telescoping log partition
-functions: a copy of the domain shrunk by gamma around the comparator gives the entropy term, and an
-L-Lipschitz function of a 2 beta lambda-strongly log-concave variable is sub-Gaussian, which gives the last.
-
-Losses with a kink: an interval's draws take them as they are. In two and more dimensions a sampler's work grows with
-the curvature, so draws are by the loss with its kink rounded off over a width w (`RoundedKink`): privacy sees the same
-Lipschitz constant, and regret grows by at most w a^2/2 a round, a the steepest slope of the link.
+Regret: lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda). In two and more dimensions kinks are
+rounded off over a width w (`RoundedKink`), for at most w a^2/2 a round. Proofs: docs/algorithms/l2p-convex.md.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Regularised multiplicative weights: the measure exp(-rate (sum of losses + lambda |x - centre|^2)) on a convex set.
 
-Two ways to draw from it: on an interval exactly (`IntervalMeasure`), on balls and boxes by the
-certified proximal sampler (`tacit.algorithms.convex.l2p_convex.proximal`). Both fill in `two_chains.Measure`.
-
-On an interval the potential is known at the nodes of a fixed public grid and can be evaluated anywhere. In each cell a
-convex function lies above the continued chords of both neighbouring cells (at the ends: above a line as steep as it can
-be) and below its own chord. The piecewise exponential law of the continued chords is drawn from by exact inversion of
-its cumulative law and accepted with probability exp(bound - potential): a quadrature whose error is removed by
-rejection, so nothing is left to charge. The chord itself decides almost every acceptance without a look at the history
-(the squeeze of adaptive rejection sampling; Gilks and Wild, 1992).
+Two ways to draw from it: on an interval exactly (`IntervalMeasure`), on balls and boxes by the certified proximal
+sampler (`tacit.algorithms.convex.l2p_convex.proximal`). Both fill in `two_chains.Measure`. On an interval the piecewise
+exponential law of continued chords is an envelope: draws from it are accepted with probability exp(bound - potential),
+and the chord itself decides almost every acceptance (the squeeze of adaptive rejection sampling; Gilks and Wild, 1992).
+Details: docs/algorithms/l2p-convex.md.
 """
 
 from __future__ import annotations

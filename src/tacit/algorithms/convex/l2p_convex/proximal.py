@@ -2,18 +2,12 @@
 
 The law is exp(-g(x) - (m/2)|x - centre|^2) on K, with g convex and Lipschitz, smooth or not. Each step (Lee,
 Shen and Tian, 2021; Chen, Chewi, Salim and Wibisono, 2022) adds noise, y = x + sqrt(h) z, and then draws x exactly
-from exp(-g(x) - (m/2)|x - centre|^2 - |x - y|^2/(2h)) on K. Under an m-strongly convex potential (the indicator of
-K included) every step divides the Kullback-Leibler divergence by (1 + m h)^2, so the number of steps for a total
-variation error follows from public quantities: no diagnostic of convergence, nothing that depends on data.
+from exp(-g(x) - (m/2)|x - centre|^2 - |x - y|^2/(2h)) on K. It divides the Kullback-Leibler divergence by (1 + m h)^2,
+so the number of steps for a total variation error follows from public quantities.
 
-The exact step is a rejection. By convexity g lies above its linearisation at any point u, so the Gaussian of
-the linearised problem, truncated to K, is an envelope, and x is accepted with probability
-exp(-(g(x) - g(u) - <g'(u), x - u>)). The mean square distance of that Gaussian from its mode is at most s^2 d
-(s^2 = 1/(m + 1/h)), whatever K is, so by Jensen the acceptance probability is at least exp(-b), with
-b = min((Lambda/2) w^2, 2 G w), w = s sqrt(d) + |mode - u|. A few projected-gradient steps, a contraction by
-s^2 Lambda, bring u near the mode. Truncation to a box is exact coordinate by coordinate; to a ball it is a
-truncated normal along the axis of the mean and a rejection of the rest, whose probability is bounded for the
-farthest mean there can be. The cap on rejections is an error in total variation and is counted as such.
+The exact step is a rejection from the Gaussian of the problem linearised at a point u, truncated to K. It accepts with
+probability at least exp(-b), b = min((Lambda/2) w^2, 2 G w), w = s sqrt(d) + |mode - u|, s^2 = 1/(m + 1/h). The cap on
+rejections is an error in total variation and is counted as such. Proofs: docs/algorithms/l2p-convex.md.
 """
 
 from __future__ import annotations

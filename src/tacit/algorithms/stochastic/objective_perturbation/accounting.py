@@ -1,56 +1,22 @@
 """What one perturbed minimiser of generalised linear losses leaks: Gaussian curves, not tail quantiles.
 
-*The logistic loss* (`LinkedReleases`): where it is steep it is flat, and the accounting knows. It has slope f' = -a and
-curvature f'' = a (1 - a), a in [0, 1] (times the label, and in units of G and 4 beta). `GaussianAlternatives` charges
-the largest slope and the largest curvature together, ln(1+c) + max(0, s^2/2 + s n) with s = G/sigma, c = beta/lambda, n
-standard normal. They never meet: removing a record with u = a G v/|v| has log ratio at most
+The release is x = argmin J + <Z, x>, Z ~ N(0, sigma^2 I), with slopes of at most G and curvatures of at most beta. With
+s = G/sigma, c = beta/lambda and l = ln(1 + c), delta_s the curve of the Gaussian mechanism with mu = s (proofs:
+docs/algorithms/objective-perturbation.md):
 
-    Lam(n) = max over a in [0, 1] of  ln(1 + 4 a (1-a) c) + a^2 s^2/2 + a s n        n = -<g, v>/(sigma |v|)
+*All generalised linear losses* (`GaussianAlternatives`). Zero-out: delta_s(eps - l) if slopes have one sign,
+2 delta_s(eps - l) if both. Replacement: delta_{2s} + 2 delta_s, or 2 delta_{2s} + 2 delta_{sqrt 2 s}. Over several
+releases offsets add, alternatives multiply and squared shifts add.
 
-(shorter rows, |v| = rho: with b = a rho the curvature 4 b^2 (1/a - 1) c is largest at a = b, so rho = 1 is the worst
-for every n). Adding a record: the determinant helps. Hence
+*The logistic loss* (`LinkedReleases`), flat where it is steep, n standard normal:
 
+    Lam(n) = max over a in [0, 1] of  ln(1 + 4 a (1-a) c) + a^2 s^2/2 + a s n
     zero-out  delta(eps) = E(1 - e^{eps - Lam(n)})_+
     replace   delta(eps) = E(1 - e^{eps - Lam(n)})_+ + E(1 - e^{eps - s^2/2 - s n - Lam(n+s)})_+
 
-Replacing u_1 by u_2 = a_2 G w_2: the log ratio is convex in a_2, so a_2 is 0 (the first term) or 1. Then it is A(n')
-+ Lam(tau (n'+s) + sqrt(1-tau^2) n''), A(n') = s^2/2 + s n', tau = -<w_1, w_2>, and by Gaussian integration by parts
-d/dtau E(1 - e^{eps - .})_+ = s E[Lam' on the boundary {log ratio = eps}] >= 0: tau = 1 is the worst; in the same way
-it grows with |w_2|.
-
-Several releases: of each the survival function min(1, sum of the two) is a privacy loss whose profile lies above
-(below the crossing it is the chord in e^eps from (0, 1), above every convex profile); these compose adaptively,
-convolved. The noise that covers inexact minimisation is one more Gaussian.
-
-Numerics: Lam is convex and increasing in n. It is computed on a grid of a, where the grid misses at most
-(8c + 16c^2 + s^2) h^2/8, and of n, with chords between (above a convex function). Losses are rounded up to a grid.
-
-*All generalised linear losses* (`GaussianAlternatives`). The release is x = argmin J + <Z, x>, J = sum of f_i(<v_i, x>)
-+ (lambda/2)|x|^2, Z ~ N(0, sigma^2 I), with |f_i' v_i| <= G and f_i'' |v_i|^2 <= beta. Write g = grad J(x); under the
-data at hand g = -Z is N(0, sigma^2 I), and by the change of variables the density of x is N(g; 0, sigma^2 I) det(hess
-J(x)).
-
-Zero-out. Take the record u = f'(<v, x>) v away: grad becomes g - u, and the determinant, a rank-one update, moves
-its logarithm by l in [0, ln(1 + beta/lambda)]. The log ratio is l + (|u|^2 - 2<g, u>)/(2 sigma^2). With
-u = a G v/|v|, a = a(x), it is convex in a, so the ends decide. Losses that only fall or only rise along the margin
-(logistic, hinge: the label fixes the sign) have a in [0, 1] or [-1, 0]: at most l + max(0, A), where
-A = s^2/2 + s N, s = G/sigma, N standard normal, is the log ratio of the Gaussian mechanism with mu = s. Hence
-
-    delta(eps) <= E(1 - e^{eps - l - max(0, A)})_+ = delta_s(eps - l)     for eps >= l:
-
-exactly the Gaussian curve, shifted by l = ln(1 + beta/lambda). In the other direction (the record is added) the
-determinant helps, and the same bound holds without l. With both signs, a in [-1, 1], the two ends +-s add:
-2 delta_s(eps - l), the tight form of Redberg, Koskela and Wang (2023).
-
-Replacement of u_1 by u_2. The log ratio is l_1 - l_2 + (|u_2 - u_1|^2 + 2<g, u_2 - u_1>)/(2 sigma^2), convex in
-(a_1, a_2); its largest value is at a vertex of the square, each a Gaussian mechanism with mu = |difference|/sigma.
-One sign: vertices 0, s, s and |v_1 - v_2| s <= 2s, so delta_{2s} + 2 delta_s. Both signs: +-(v_1 + v_2) and
-+-(v_1 - v_2) with squared lengths that sum to at most 4: 2 delta_{2s} + 2 delta_{sqrt 2 s}. Each term grows with mu.
-
-Composition. A release whose log ratio is at most l + max of alternatives A_i, followed by one with l' and A'_j, has
-at most l + l' + max(A_i + A'_j): offsets add, alternatives multiply, squared shifts add. That is adaptive, since
-each A'_j is conditionally Gaussian whatever came before. The noise that covers inexact minimisation is one more
-Gaussian mechanism, {m} with m = 2 accuracy/scale.
+Several releases compose by convolution. Lam is convex and increasing in n. It is computed on a grid of a, where the
+grid misses at most (8c + 16c^2 + s^2) h^2/8, and of n, with chords between. Losses are rounded up to a grid. The noise
+that covers inexact minimisation is one more Gaussian mechanism, m = 2 accuracy/scale.
 """
 
 from __future__ import annotations

@@ -2,26 +2,19 @@
 
 Chaudhuri, Monteleoni and Sarwate (2011); Kifer, Smith and Thakurta (2012); the law is that of one draw of CTRL. For
 generalised linear losses with clipped features the price is the Gaussian mechanism's own curve, moved by
-ln(1 + beta/lambda) (`accounting` has the proof), and no dimension enters. Only the final model is released,
-so on small data this is far stronger than any pass that releases its iterates.
+ln(1 + beta/lambda) (`accounting`), and no dimension enters. Only the final model is released, so on small data this is
+far stronger than any pass that releases its iterates.
 
 Minimisers are private only if they are minimisers. The solver certifies its distance to the exact one, for every data
 set and every noise (`tacit.solvers.minimum`); noise of a scale far above that distance and far below what matters
 covers the rest, and is charged. Both noises are integers times public steps (`model_noise`). Gaussian Z longer than
-sigma times a public norm, which happens with probability 1e-30, is drawn anew: (1 + e^epsilon) 1e-30 of delta.
-
-With delta = 0 the linear term has the density proportional to exp(-|Z|/sigma): pure
-ln(1 + beta/lambda) + G/sigma (zero-out) or + 2 G/sigma (replacement). That noise is float64, and the contract says
-"idealized": a coupling of lattice noise to it would have to be charged as a delta.
-
-Excess risk, for any u of norm at most R and lambda on the scale of the sum of n losses. Strong convexity and
-E[Z] = 0 give E[J(x)] <= J(u) + E|Z|^2/lambda; replacing a record moves x by at most 2G/lambda, so fresh records cost
-at most 2 G^2/lambda more than old ones:
+sigma times a public norm, which happens with probability 1e-30, is drawn anew: (1 + e^epsilon) 1e-30 of delta. With
+delta = 0 the density of Z is proportional to exp(-|Z|/sigma), and the contract says "idealized".
 
     E[F(x)] - F(u) <= (lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda.
 
-The model minimises over the whole space, so that it may leave the domain, and losses need one link a record and bounded
-slope and curvature everywhere.
+The model minimises over the whole space, so that it may leave the domain. Proofs:
+docs/algorithms/objective-perturbation.md.
 """
 
 from __future__ import annotations
@@ -46,7 +39,7 @@ from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
 )
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses.bent import QuadraticFormLoss, refuse_unchecked
+from tacit.losses.bent import refuse_unchecked
 from tacit.losses.loss import LinkLoss, LogisticLoss, LossFamily, SmoothedHingeLoss, largest_norm
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GaussianSlack
@@ -369,22 +362,12 @@ def practical_reach(n: int, size: float, noise: float) -> float:
 
 
 def check_loss(loss: LossFamily) -> None:
-    """Refuse losses without a bounded slope and curvature on the whole space, or with several links a record."""
+    """Refuse losses without a bounded slope and curvature on the whole space."""
     constants = loss.constants(None)
-    if isinstance(loss, QuadraticFormLoss):
-        raise PrivacyError(
-            "ObjectivePerturbation minimises over the whole space, without a domain, and there the slope of a "
-            "QuadraticFormLoss has no bound: use OnlineToBatch or AveragedFTRL on a bounded domain."
-        )
     if loss.family != "glm" or not np.isfinite([constants.lipschitz, constants.smoothness]).all():
         raise PrivacyError(
             "ObjectivePerturbation needs a generalised linear loss of bounded slope and curvature by construction "
-            f"(LogisticLoss, SmoothedHingeLoss, HuberLoss, TabulatedLoss). Got {loss!r} instead."
-        )
-    if loss.terms > 1:
-        raise PrivacyError(
-            f"ObjectivePerturbation is proved for one link a record, not for {loss.terms}: use OnlineToBatch or "
-            "AveragedFTRL."
+            f"(LogisticLoss, SmoothedHingeLoss, HuberLoss). Got {loss!r} instead."
         )
     refuse_unchecked(loss, "ObjectivePerturbation")
 
@@ -428,7 +411,6 @@ def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) 
         noise=largest_noise(problem, sigma, pure),
         domain=None,
         reach=largest_model(problem, ridge, sigma, pure),
-        gradient_rounding=problem.loss.gradient_rounding(problem.domain.dimension),
     )
 
 

@@ -1,32 +1,21 @@
 """Coin betting: bet a fraction of the wealth won so far; no learning rate at all.
 
 The magnitude of `BettingGrid` is the wealth of a uniform mixture of constant bettors, fractions +-2^-j/(2G), j < K; its
-direction is adaptive descent on the unit ball (Cutkosky and Orabona 2018). Each bettor has ln(1 - l s) >= -l s -
-l^2 s^2, and the best fraction is within a factor that costs 8/9 of the exponent, so wealth >= (w/2K) exp(psi(|S|)),
-psi(S) = min(2 S^2/(9 V), S/(4 G)), V = sum s_t^2, unless |S| <= G T/2^(K-1). Hence for every u (wealth above
-w + |u| G T contradicts |u||S| <= |u| G T)
+direction is adaptive descent on the unit ball (Cutkosky and Orabona 2018). With V = sum s_t^2 and |u| the distance from
+the first point, on the whole space
 
-    regret <= w + |u| max(sqrt(4.5 V Y), 4 G Y, G T/2^(K-1)) + |u| sqrt(8 sum |g_t|^2),  Y = ln(1 + 2K |u| G T/w).
+    regret <= w + |u| max(sqrt(4.5 V Y), 4 G Y, G T/2^(K-1)) + |u| sqrt(8 sum |g_t|^2),  Y = ln(1 + 2K |u| G T/w),
 
-That is for the whole space. On a domain the point is projected and the surrogate (g + |g| n)/2 is fed, n the outward
-direction, at twice the regret. Gradients longer than the declared bound are scaled down to it: the regret is then that
-of the scaled gradients. |u| is the distance from the first point. (The fraction of Krichevsky and Trofimov, which the
-literature often takes, hardly moves under the noise of a private pass: excess risk .168 where doing nothing has .171.)
+and twice that on a domain. Gradients longer than the declared bound are scaled down to it. (The fraction of Krichevsky
+and Trofimov, which the literature often takes, hardly moves under the noise of a private pass.)
 
 `ConfidentBetting` penalises gradients by their largest error, so that excess risk holds in a single run: Theorems 10
-and 11 of the paper, with explicit constants in place of its regularisers xi, nu, whose universal constant it does not
-give. Let c_t bound |error_t| for all t at once, except with probability f (`Conversion.largest_errors`), and let
-r_t = (w_t - x_1)/|w_t - x_1|. The bettor sees g_t + c_t r_t, whose norm is at most beta_t G + 2 c_t. Since
-<r_t, w_t - u> >= |w_t - x_1| - |u - x_1|,
+and 11 of the paper, with explicit constants in place of its regularisers, whose universal constant it does not give.
+The bettor sees g_t + c_t (w_t - x_1)/|w_t - x_1|, c_t a bound on |error_t| for all t at once (`largest_errors`):
 
-    sum <beta_t grad L(x_t), w_t - u> <= sum <g_t, w_t - u> + c_t (|w_t - x_1| + |u - x_1|)
-                                      <= sum <g_t + c_t r_t, w_t - u> + 2 c_t |u - x_1|,
+    L(x) - L(u) <= (Regret of the bettor at |u - x_1| + 2 |u - x_1| sum c_t)/beta_{1:T+1}   with probability 1 - f.
 
-hence for every u, with probability 1 - f,
-
-    L(x) - L(u) <= (Regret of the bettor at |u - x_1| + 2 |u - x_1| sum c_t)/beta_{1:T+1}.
-
-It shrinks with |u - x_1|: a certificate for good first points. On a whole domain its constants are large.
+Proofs: docs/algorithms/online-to-batch.md.
 """
 
 from __future__ import annotations

@@ -1,25 +1,14 @@
 """What separates the noisy gradients of the private conversion from the true ones: in expectation, or in every step.
 
-At iterate t of T+1 (T steps) the error is a martingale of sampling errors, noise, and what a lattice moves.
-
-*In expectation.* A sampling error of step i is (beta_i - beta_{i-1}) a + beta_{i-1} b with E|a|^2 <= sG^2 and
-E|b|^2 <= sH^2 |x_i - x_{i-1}|^2, averaged over a batch; martingale differences are uncorrelated (Lemma 13 of the paper
-in other norms). Without declared deviations sG = G and sH = H serve: a variance is at most the second moment.
-
-*In every step at once*, except with probability f (l_2, Gaussian noise). Pinelis (1994): a martingale in a Hilbert
-space whose differences are at most a_i, fixed in advance, has P[|M_t| >= r] <= 2 exp(-r^2/(2 sum a_i^2)); here
-a_i = 2 C_i/b for each record, at the largest possible C_i. Gaussian noise of known deviation s_t has s_t times a chi
-variable with d degrees of freedom. Where its scales follow past noise, or the noise is a discrete Gaussian, that is not
-so. But both are sub-Gaussian, E e^{<v, noise>} <= e^{|v|^2 s_t^2/2}, one draw after the other, and then
-P[|noise|^2 > s_t^2 (d + 2 sqrt(d l) + 2 l)] <= e^-l (Hsu, Kakade and Zhang 2012). Half of f for each of the two,
-divided among T+1 iterates:
+At iterate t of T+1 (T steps) the error is a martingale of sampling errors, noise, and what a lattice moves. In
+expectation, variances add (Lemma 13 of the paper in other norms). In every step at once, except with probability f
+(l_2, Gaussian noise), by the inequalities of Pinelis (1994) and of Hsu, Kakade and Zhang (2012):
 
     |error_t| <= 2 sqrt(2 ln(4(T+1)/f) sum_{i<=t} C_i^2/b) + s_t q + (what a lattice moves).
 
-*Sensitivities*, known before any data (Section 2 of the paper). With beta_t = t^k and iterates x_t = sum beta_i
-w_i/beta_{1:t}, the gradient differences delta_t = (beta_t - beta_{t-1}) grad l(x_t) + beta_{t-1} (grad l(x_t) - grad
-l(x_{t-1})) have norm at most C_t = (beta_t - beta_{t-1}) G + beta_{t-1} H |x_t - x_{t-1}|, and |x_t - x_{t-1}| <=
-(beta_t/beta_{1:t}) D.
+Sensitivities are known before any data (Section 2 of the paper): with beta_t = t^k, gradient differences have norm at
+most C_t = (beta_t - beta_{t-1}) G + beta_{t-1} H |x_t - x_{t-1}|, and |x_t - x_{t-1}| <= (beta_t/beta_{1:t}) D. Proofs:
+docs/algorithms/online-to-batch.md.
 """
 
 from __future__ import annotations

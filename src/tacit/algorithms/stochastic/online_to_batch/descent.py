@@ -2,53 +2,26 @@
 
 Each can be used alone, and has two bounds: `regret_bound` for the gradients it saw, and `expected_regret` from
 bounds on the gradients to come. `OnlineToBatch` shows it noisy gradients only, which makes every iterate private.
+Proofs: docs/algorithms/online-to-batch.md.
 
-`Subgradient`. Projected subgradient descent whose step adapts to the gradients: w <- P(w - D/sqrt(2 sum |g|^2) g).
+`Subgradient`: w <- P(w - D/sqrt(2 sum |g|^2) g), the scale-free version of Zinkevich's method (Duchi, Hazan and Singer
+2011; Orabona and Pal 2018). Regret at most sqrt(2) D sqrt(sum |g_t|^2).
 
-The scale-free version of Zinkevich's method (Duchi, Hazan and Singer 2011; Orabona and Pal 2018): no Lipschitz
-constant is asked for, and the regret is at most sqrt(2) D sqrt(sum |g_t|^2) for every sequence.
-
-`Optimistic`. Optimistic mirror descent: guess that the next gradient is like the last one, and pay only for the
-surprise.
-
-Chiang et al. 2012, Rakhlin and Sridharan 2013; the paper, Section 3, with the noisy gradient of the round before
-as the hint. Its equation (8) leaves the constant open; here it is 2.1:
+`Optimistic`: guess that the next gradient is like the last one, h_t, and pay only for the surprise (Chiang et al. 2012,
+Rakhlin and Sridharan 2013; the paper, Section 3, whose equation (8) leaves open the constant, 2.1 here at a = 0.8):
 
     w_t = P(y_t - h_t/l_t),  y_{t+1} = P(y_t - g_t/l_t),  d_t = min(D|g_t - h_t|, |g_t - h_t|^2/(2 l_t)),
     l_{t+1} = l_t + a d_t/D^2.
 
-Proof. The three-point inequality for both projections gives
-<g_t, w_t - u> <= <g_t - h_t, w_t - y_{t+1}> - (l_t/2)|w_t - y_{t+1}|^2 + (l_t/2)(|u - y_t|^2 - |u - y_{t+1}|^2),
-whose first two terms are at most d_t; the rates grow, so regret <= l_T D^2/2 + S <= (1 + a/2) S with S = sum d_t.
-And S^2 <= sum (d_t^2 + 2 d_t S_{t-1}) <= D^2 (1 + 1/a) sum |g_t - h_t|^2, because S_{t-1} = l_t D^2/a.
-At a = 0.8 the product (1 + a/2) sqrt(1 + 1/a) is 2.1.
+`StronglyConvex`: step 1/(sum of the curvatures so far) (Hazan, Agarwal and Kale 2007). The paper, Section 4: inside the
+conversion the learner sees <g_t, w> + (beta_t mu/4)|w - x_t|^2, and the other half of the curvature pays for the errors
+of the gradients. Weights have power 2 or more: at power 1 the bound has a logarithm that the print does not show.
 
-`StronglyConvex`. Gradient descent for strongly convex losses: step 1/(sum of the curvatures so far).
-
-Hazan, Agarwal and Kale 2007: regret <= (1/2) sum |g_t|^2/(m_1 + ... + m_t) for losses of curvatures m_t.
-The paper, Section 4: inside the conversion the learner sees <g_t, w> + (beta_t mu/4)|w - x_t|^2, half of the
-curvature that the loss really has; the other half pays for the errors of the gradients:
-
-    beta_{1:T}(L(x_T) - L(u)) <= Regret + sum <error_t, w_t - u> - (beta_t mu/4)(|w_t - x_t|^2 + |u - x_t|^2)
-                              <= Regret + sum 2|error_t|^2/(beta_t mu),
-
-since |a|^2 + |b|^2 >= |a + b|^2/2 and <e, v> - (c/2)|v|^2 <= |e|^2/(2c). Use weights of power 2 or more: at
-power 1 the bound has an extra logarithm, which the printed theorem does not show.
-
-`MirrorDescent`. Follow the regularised leader with |w|_p^2/2: for the l1 ball and the simplex, where gradients are
-small in l_q.
-
-The online-to-batch paper allows every norm whose square is strongly convex; |w|_p^2/2 is (p-1)-strongly convex in l_p
-(Shalev-Shwartz 2011), and p = 1 + 1/ln d is within a constant of l_1. The regularisation l_t adapts:
+`MirrorDescent`: follow the regularised leader with |w|_p^2/2, p = 1 + 1/ln d (Shalev-Shwartz 2011), for the l1 ball and
+the simplex, where gradients are small in l_q:
 
     w_t = argmin <g_1 + ... + g_{t-1}, w> + l_t psi(w),   psi = (|w|_p^2 - min |w|_p^2)/2 <= Psi,
     d_t = min(D|g_t|_q, |g_t|_q^2/(2 (p-1) l_t)),   l_{t+1} = l_t + a d_t/Psi.
-
-While l_t = 0 every point is a minimiser, so the first one may be any.
-Regret <= l_T Psi + S <= (1 + a) S, S = sum d_t, and S^2 <= (D^2 + Psi/((p-1) a)) sum |g_t|_q^2, as in `optimistic`.
-
-The minimiser. Stationarity reads l_t grad(|w|_p^2/2) = (|theta_j| - nu)_+ with opposite signs, inverted by
-w_j = a_j^(q-1) |a|_q^(2-q); nu >= 0 is found by bisection so that |w|_1 keeps the radius (the simplex: sum 1).
 """
 
 from __future__ import annotations

@@ -13,17 +13,9 @@ running sum of them is all the learner sees. Different from the print:
 - The running sum is `Buffered` by default: with both changes 5 to 6 times less noise than equation (6).
 - Pure privacy needs node scales linear in the number of levels; its noise is two-sided geometric.
 
-*Calibration* takes the learner and the number of records a step with the smallest certified excess risk. Noise is the
-same for every batch, but not the bound: a larger one makes fewer and larger steps. The sizes tried are powers of two
-that make at most `STEPS` steps, a limit on work. Where no certificate says anything, batches are small ones that make
-at most `UNCERTIFIED_STEPS`.
-
-*Sums.* A record's difference is at most C_t long in the dual norm, hence gaussian_factor times C_t in l2; C_t is a
-public function of released iterates. On a lattice its steps grow with the largest C_t so far, and each record becomes
-integers by itself, before the batch is added up and, after the release, divided by its size. A node of a tree holds
-records of steps of several lengths, which are whole multiples of C_1/1000. Under pure privacy the coordinates have
-independent two-sided geometric noise for the l1 norm, at most sqrt(d) times the l2 norm; in float64 the noise has the
-density of the dual norm, which has no exact sampler here and is smaller by a factor of sqrt(2) in l2.
+*Calibration* takes the learner and the number of records a step with the smallest certified excess risk. The sizes
+tried are powers of two that make at most `STEPS` steps; where no certificate says anything, `UNCERTIFIED_STEPS`. On a
+lattice each record becomes integers by itself, before the batch is added up: docs/algorithms/online-to-batch.md.
 """
 
 from __future__ import annotations
@@ -62,7 +54,7 @@ from tacit.losses.custom import CustomLoss
 from tacit.losses.loss import LinkLoss, Loss, RowLoss, asks_user, clip_rows, largest_norm
 from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, SquareRoot, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Accumulator, SummedRecords
 from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, admissible, check_mechanism, lattice_grid
 from tacit.noise.source import Streams
@@ -270,7 +262,7 @@ class OnlineToBatch(RunningSumPlan):
                 "certified" takes the one with the smallest bound on the excess risk.
             power: k of the weights t^k (1; strongly convex learners 2, bettors 3).
             batch: records per step (default: the power of two with the smallest bound, see `conversion_search`).
-            mechanism: "buffered", "square-root" or "tree"; with delta = 0 a tree with two-sided geometric noise.
+            mechanism: "buffered" or "tree"; with delta = 0 a tree with two-sided geometric noise.
             lipschitz: the norm to which gradients are clipped (default: the loss's constant).
             smoothness: how fast gradients may change (default: the loss's constant).
             norm: the norm of the models (default: the learner's, else l_2); another than the learner's: not certified.
@@ -433,11 +425,7 @@ class OnlineToBatchLearner(Learner):
         self._step = t
 
 
-MECHANISMS: dict[str, type[Buffered] | type[SquareRoot] | type[Tree]] = {
-    "buffered": Buffered,
-    "square-root": SquareRoot,
-    "tree": Tree,
-}
+MECHANISMS: dict[str, type[Buffered] | type[Tree]] = {"buffered": Buffered, "tree": Tree}
 STEPS = 100_000
 UNCERTIFIED_STEPS = 2000
 
