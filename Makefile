@@ -8,6 +8,9 @@ SPARK := .venv-spark
 # Builds of torch differ by platform: a version and no hash, in an environment of its own.
 TORCH := .venv-torch
 
+# Tests start many processes: each would compile the package anew where no bytecode is kept.
+test test-numpy test-all: export PYTHONDONTWRITEBYTECODE :=
+
 UV := $(BIN)/uv
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
@@ -109,6 +112,7 @@ attacks: $(READY)
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -m scripts.docs.search
 
 wheel: $(READY)
 	$(BIN)/python scripts/check_wheel.py

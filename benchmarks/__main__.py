@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.writing.tables import tables
-from benchmarks.writing.targets import in_ten_numbers, summary
+from benchmarks.writing.targets import behind, in_ten_numbers, summary
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "benchmarks.md"
@@ -89,6 +89,7 @@ def page(latest: dict, peers: dict) -> str:
             "turns, on the same data. `make bench-peers` measures them again and rewrites this page from "
             "`benchmarks/peers.json`.",
             "",
+            *behind(peers),
         ]
     for name, entry in peers.items():
         machine = entry["machine"]

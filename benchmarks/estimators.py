@@ -27,7 +27,7 @@ SETS = {"breast cancer": SEEDS, "digits": SEEDS, "synthetic": 2}
 
 @cache
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels 0, 1 (wine and digits, 10 classes: more)."""
+    """Features and labels 0, 1 (of wine and ten-class digits more)."""
     if name == "breast cancer":
         return load_breast_cancer(return_X_y=True)
     if name == "digits":
@@ -39,7 +39,7 @@ def data(name: str) -> tuple[np.ndarray, np.ndarray]:
         return make_classification(100_000, 50, flip_y=0.1, random_state=42)
     if name.endswith("% positives"):
         return few_positives(float(name.split("%")[0]) / 100)
-    if name == "digits, 10 classes":
+    if name == "ten-class digits":
         return load_digits(return_X_y=True)
     if name in MADE:
         return MADE[name](np.random.default_rng(42))

@@ -14,7 +14,7 @@ import numpy as np
 
 import tacit
 from tacit import Randomness
-from tacit.cli.demo import digits_models
+from tacit.data import digits_models
 from tacit.validation import FloatArray
 
 RATES = (1.5, 4.0, float("inf"))

@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 import tacit
-from tacit.cli.demo import digits_models
+from tacit.data import digits_models
 from tacit.report.plots import plot_regret
 
 

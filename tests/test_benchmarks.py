@@ -12,7 +12,7 @@ from benchmarks.growth import PAGE as PROMISES
 from benchmarks.growth import measure as grow
 from benchmarks.growth import read_formulas
 from benchmarks.writing.tables import shown, tables
-from benchmarks.writing.targets import TARGETS, summary
+from benchmarks.writing.targets import TARGETS, behind, summary
 
 from tacit.planning.catalogue import CATALOGUE
 
@@ -90,6 +90,27 @@ def test_the_page_has_a_section_for_each_benchmark_and_peer():
     assert "Measured on 2026-01-03, 2 cores, 8 GB, Python 3.11, other 1.5. How it was measured." in text
     assert text.count("Measured on 2026-01-01.") == 1, "of one section alone"
     assert "## Against peers" not in page(latest, {})
+
+
+def test_the_page_says_where_a_private_peer_is_ahead():
+    found = {
+        "test accuracy on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure": 0.8,
+        "test accuracy on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure, deviation": 0.9,
+        "test accuracy on wine, epsilon=1, tacit logistic (replace), pure": 0.7,
+        "test accuracy on wine, epsilon=1, tacit svc (replace), pure": 0.81,
+        "test accuracy on wine, epsilon=1, tacit svc (replace)": 0.99,
+        "log-loss on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure": 0.3,
+        "log-loss on wine, epsilon=1, tacit logistic (replace), pure": 0.4,
+    }
+    other = {
+        "test accuracy on wine, epsilon=1, Opacus (add or remove)": 0.909,
+        "test accuracy on wine, epsilon=1, tacit logistic (zero-out)": 0.9,
+    }
+    lines = behind({"diffprivlib": {"results": found}, "opacus": {"results": other}})
+    assert "diffprivlib: tacit is level or ahead in 1 of 2 cells." in lines
+    assert "| log-loss | wine | 1 | 0.300 | 0.400 |" in lines
+    assert "opacus: tacit is not more than 0.01 behind in 1 of 1 cells." in lines
+    assert not behind({})
 
 
 def test_every_peer_has_requirements_and_a_module():

@@ -1,7 +1,8 @@
 """Measure tacit beside its peers; write benchmarks/peers.json and, from it, docs/benchmarks.md.
 
 `python -m benchmarks.peers [name ...]` makes the environments that are missing under build/peers, measures all peers,
-or those that are named, and keeps the earlier results of the others. A peer that cannot be installed or measured is
+or those that are named, and keeps the earlier results of the others. `name:part,part` measures these parts alone, where
+a peer has some (`PARTS` of benchmarks/peers/classifiers.py). A peer that cannot be installed or measured is
 reported in one line and does not stop the rest.
 """
 
@@ -13,6 +14,7 @@ import venv
 from datetime import date
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from benchmarks.__main__ import PEERS, write_page
 
@@ -24,29 +26,29 @@ NAMES = ("jax_privacy", "arms", "river", "mabwiser", "vowpal_wabbit", "scikit_le
 
 def main() -> None:
     wanted = sys.argv[1:] or NAMES
-    unknown = sorted(set(wanted) - set(NAMES))
+    unknown = sorted({name.partition(":")[0] for name in wanted} - set(NAMES))
     if unknown:
         sys.exit(f"No such peer: {', '.join(unknown)}. There are {', '.join(NAMES)}.")
     for number, name in enumerate(wanted, 1):
         start = perf_counter()
         print(f"[{number}/{len(wanted)}] {name} ...", flush=True)
         try:
-            entry = measured(name)
+            entry = measured(*name.partition(":")[::2])
         except subprocess.CalledProcessError as error:
             output = (error.stderr or error.stdout or "").strip().splitlines()
             print(f"[{number}/{len(wanted)}] {name} left out: {output[-1] if output else error}", flush=True)
             continue
-        merge(name, entry)
+        merge(*name.partition(":")[::2], entry)
         print(f"[{number}/{len(wanted)}] {name}: {perf_counter() - start:.0f} s", flush=True)
     write_page()
 
 
-def measured(name: str) -> dict[str, object]:
-    """The results of one peer, from a process of its own environment."""
+def measured(name: str, parts: str) -> dict[str, Any]:
+    """The results of one peer, or of some of its parts, from a process of its own environment."""
     python = environment(name)
     output = ENVIRONMENTS / f"{name}.json"
     output.parent.mkdir(parents=True, exist_ok=True)
-    run(python, "-m", "benchmarks.peers.child", name, str(output))
+    run(python, "-m", "benchmarks.peers.child", name, str(output), *filter(None, parts.split(",")))
     return {"date": date.today().isoformat(), "machine": machine(), **json.loads(output.read_text())}
 
 
@@ -78,9 +80,11 @@ def machine() -> dict[str, float]:
     return {"cores": os.cpu_count() or 1, "memory in GB": round(memory)}
 
 
-def merge(name: str, entry: dict[str, object]) -> None:
-    """Put one peer's results in their place; the file is whole after every peer."""
+def merge(name: str, parts: str, entry: dict[str, Any]) -> None:
+    """Put one peer's results, or those of its parts, in their place; the file is whole after every peer."""
     content = json.loads(PEERS.read_text()) if PEERS.exists() else {}
+    if parts and name in content:
+        entry["results"] = content[name]["results"] | entry["results"]
     content[name] = entry
     ordered = {known: content[known] for known in NAMES if known in content}
     PEERS.write_text(json.dumps(ordered, indent=2) + "\n")

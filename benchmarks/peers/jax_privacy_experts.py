@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 import tacit
 from benchmarks.peers.jax_privacy_noise import BinaryTree, JaxBuffered
 from tacit.accounting.calibration import gaussian_mu
-from tacit.cli.demo import digits_models
+from tacit.data import digits_models
 from tacit.simulation.loop import simulate_run
 
 EPSILONS, DELTA = (0.3, 1.0, 3.0), 1e-6

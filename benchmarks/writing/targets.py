@@ -86,9 +86,11 @@ TARGETS = (
     Target("service", r"processor microseconds of a request beyond the store", 150),
     Target("tracking", r"(?!.*rounds per second).*", 5.0, about="time over plain fixed share, "),
     Target("sdk", r"decisions a second .*", 200_000.0, most=False),
-    Target("experiments", r"ratio, replies in batches of 100 / bare upserts", 0.5, most=False),
-    Target("experiments", r"ratio, closing a million rows / one GROUP BY", 10.0),
-    Target("experiments", r"ratio, 99% of batches while closing and deleting / before", 3.0),
+    Target("experiments", r"ratio, replies in batches of 100 / bare upserts, .*", 0.5, most=False),
+    Target("experiments", r"ratio, replies to four services / to one, PostgreSQL", 1.0, most=False),
+    Target("experiments", r"ratio, closing a million rows / one GROUP BY, .*", 10.0),
+    Target("experiments", r"ratio, 99% of batches while closing and deleting / before, .*", 3.0),
+    Target("experiments", r"guesses by time .*, in deviations above chance, .*", 3.0),
     Target("store", r"ratio, store with 8 clients / bare database", 0.5, most=False),
     Target("store", r"99% of decisions with 8 clients, .*", 5.0),
     Target("store", r"ratio, opening one of 1,000 learners / one of ten", 2.0),
@@ -200,3 +202,36 @@ def grown(results: dict[str, float]) -> list[str]:
     kept = f"{count - len(above)} of {count} fitted exponents of time, memory and state are at most {LEEWAY:g} above"
     rest = f" Above: {'; '.join(above)}." if above else ""
     return [f"{kept} what [What grows with what](growth.md) promises.{rest}", ""]
+
+
+CELL = re.compile(r"(?P<measure>[^,]+) on (?P<data>[^,]+), epsilon=(?P<epsilon>[\d.]+), (?P<model>.+)")
+RIVALS = {"diffprivlib": ("diffprivlib", ", pure", 0.0), "opacus": ("Opacus", "(zero-out)", 0.01)}
+"""For each private peer: how its models' names begin, what tacit's have at the same contract, and the room it has."""
+
+
+def behind(peers: dict[str, Any]) -> list[str]:
+    """In how many cells the better of tacit's models is level with a private peer at its contract, and where not."""
+    lines: list[str] = []
+    for name, (theirs, contract, room) in RIVALS.items():
+        best: dict[tuple[str, str, str], dict[bool, float]] = {}
+        for key, value in peers.get(name, {}).get("results", {}).items():
+            found = CELL.fullmatch(key)
+            if found is None or key.endswith("deviation") or found["measure"].startswith("seconds"):
+                continue
+            model, sign = found["model"], -1 if found["measure"] == "log-loss" else 1
+            mine = model.startswith("tacit") and model.endswith(contract)
+            if mine or model.startswith(theirs):
+                cell = best.setdefault((found["measure"], found["data"], found["epsilon"]), {})
+                cell[mine] = max(cell.get(mine, -float("inf")), sign * value)
+        cells = {place: cell for place, cell in best.items() if len(cell) == 2}
+        lost = {place: cell for place, cell in cells.items() if cell[False] - cell[True] > room}
+        if cells:
+            level = f"not more than {room:g} behind" if room else "level or ahead"
+            lines += [f"{name}: tacit is {level} in {len(cells) - len(lost)} of {len(cells)} cells.", ""]
+        if lost:
+            rows = [(*place, f"{abs(cell[False]):.3f}", f"{abs(cell[True]):.3f}") for place, cell in lost.items()]
+            lines += table([("measure", "set", "epsilon", theirs, "tacit"), *rows])
+    head = (
+        "The better of tacit's classifiers, or its ridge regression, against each private peer at the peer's contract:"
+    )
+    return [head, "", *lines] if lines else []

@@ -10,7 +10,7 @@ from PIL import Image
 
 import tacit
 from tacit.accounting.calibration import gaussian_mu
-from tacit.cli.demo import digits_models
+from tacit.data import digits_models
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.report.plots import (
     LINES,

@@ -16,6 +16,14 @@ from tacit.accounting.lazy import CappedChain, LazyChain
 EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0)
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_remembered():
+    """Tests that compute otherwise would find what others computed, or leave theirs behind."""
+    ChainProfile.epsilon.cache_clear()
+    yield
+    ChainProfile.epsilon.cache_clear()
+
+
 def chain(eta, force, batch, rounds, people=1, reference=0.0):
     return LazyChain.of_hazards(
         least=-log1p(-force),
@@ -331,3 +339,14 @@ def test_walks_are_the_same_the_other_way_round():
     steep = SmoothedWalk(0.3, Draws([(50, 0.3)], sure=2), 3.0, 2.0)
     np.testing.assert_allclose(steep(epsilons), walk(epsilons), rtol=1e-9)
     np.testing.assert_array_equal(steep(np.array([-inf, -800.0])), [1.0, 1.0])
+
+
+def test_an_end_that_is_above_delta_among_others_does_not_make_epsilon_zero(monkeypatch):
+    """A pure plan of LipschitzOnePass (three rounds per person, epsilon 10, 50 rounds) stated 0 at delta=.001."""
+
+    def profile(epsilons):  # delta at the end of the range alone, and one unit in the last place above it among others
+        above = 1e-3 * (1 + 4e-16 * (len(epsilons) > 1))
+        return above * np.exp(4.6 - np.minimum(epsilons, 4.6))
+
+    monkeypatch.setattr(ChainProfile, "_best", lambda *given: profile)
+    assert ChainProfile(width=0.76, decisions=16, chance=0.4)._epsilon_near(4.6, 1e-3, 4.6) == 4.6

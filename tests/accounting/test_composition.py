@@ -89,7 +89,6 @@ def test_any_division_of_delta_is_no_dearer():
     "steps", [(0.3,) * 5, (1.0, 1.0), (0.1, 0.7, 1.3), (2.0, 0.01), (0.2, 0.2, 0.5, 0.5, 0.5, 3.0)], ids=str
 )
 def test_responses_are_the_listed_walk(steps):
-    mpmath.mp.dps = 40
     whole = compose([curves.Pure(step) for step in steps])
     for epsilon in (0.0, 0.05, 0.3, 1.0, 0.9 * sum(steps)):
         exact = walk_delta(steps, epsilon)
@@ -103,7 +102,6 @@ def test_responses_are_the_listed_walk(steps):
 
 @pytest.mark.parametrize(("value", "count"), [(0.1, 100), (0.01, 500), (1e-4, 300)])
 def test_equal_responses_are_binomial(value, count):
-    mpmath.mp.dps = 40
     curve = joint([curves.Repeated(curves.Pure(value), count)])
     for delta in (1e-12, 1e-6, 1e-2):
         epsilon = curve.epsilon(delta)

@@ -33,14 +33,13 @@ def grid_moment(order, low, high, shift, log_draw, points=301):
 @pytest.mark.parametrize(
     ("low", "high"), [(0.5, 0.7), (0.1, 0.95), (0.65, 0.7), (0.7, 0.7), (0.001, 0.999), (0.9, 0.9999)]
 )
-@pytest.mark.parametrize("shift", [0.0, 0.01, 0.3, 2.0])
-@pytest.mark.parametrize("width", [0.0, 0.02, 0.6])
-def test_vertices_attain_the_maximum(low, high, shift, width):
-    log_draw = (ORDERS - 1) * BoundedRange(width).renyi(ORDERS)
-    vertices = log_step_moment(ORDERS, *hazards_of(low, high), shift, log_draw)
-    grid = np.array([grid_moment(o, low, high, shift, d) for o, d in zip(ORDERS, log_draw, strict=True)])
-    assert np.all(vertices >= grid - 1e-13 * (1 + ORDERS))
-    np.testing.assert_allclose(vertices, grid, rtol=1e-9, atol=1e-12)
+def test_vertices_attain_the_maximum(low, high):
+    for shift, width in product((0.0, 0.01, 0.3, 2.0), (0.0, 0.02, 0.6)):
+        log_draw = (ORDERS - 1) * BoundedRange(width).renyi(ORDERS)
+        vertices = log_step_moment(ORDERS, *hazards_of(low, high), shift, log_draw)
+        grid = np.array([grid_moment(o, low, high, shift, d) for o, d in zip(ORDERS, log_draw, strict=True)])
+        assert np.all(vertices >= grid - 1e-13 * (1 + ORDERS))
+        np.testing.assert_allclose(vertices, grid, rtol=1e-9, atol=1e-12)
 
 
 def test_keeping_for_sure_under_one_neighbour_only_costs_everything():
@@ -132,15 +131,14 @@ def brute_partition(extra, rounds, parts):
 @pytest.mark.parametrize(
     "values", [[1.0], [1.0, 1.5], [1.0, 3.0], [1.0, 1.9, 3.5], [0.5, 2.0, 2.2], [-1.0, 0.3], [-0.2, -0.1, -0.3]]
 )
-@pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("parts", [1, 2, 5])
-def test_worst_partition_covers_brute_force(values, rounds, parts):
-    extra = [np.array([v]) for v in values[: min(rounds, len(values))]]
-    got = float(worst_partition(extra, rounds, parts)[0])
-    exact = brute_partition(extra, rounds, parts)
-    assert got >= exact - 1e-12
-    if parts >= rounds:
-        assert got == pytest.approx(exact, abs=1e-12)
+def test_worst_partition_covers_brute_force(values):
+    for rounds, parts in product((1, 2, 3, 4, 5), (1, 2, 5)):
+        extra = [np.array([v]) for v in values[: min(rounds, len(values))]]
+        got = float(worst_partition(extra, rounds, parts)[0])
+        exact = brute_partition(extra, rounds, parts)
+        assert got >= exact - 1e-12
+        if parts >= rounds:
+            assert got == pytest.approx(exact, abs=1e-12)
 
 
 def test_closed_form_for_many_rounds_is_safe():

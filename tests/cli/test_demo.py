@@ -1,19 +1,39 @@
+import json
+
 import pytest
 
 from cli.command import refused, run_command
-from tacit.cli.demo import digits_models
+from tacit.cli import demo
+from tacit.data import digits_models
 
 
-def test_demo_ends_with_a_picture_and_the_contract(tmp_path, capsys):
+def test_demo_is_an_experiment_that_ends_with_a_picture_and_the_contract(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "DAYS", 4)
     picture = tmp_path / "demo.png"
-    assert run_command("demo", "--runs", "3", "--output", str(picture)) == 0
+    assert run_command("demo", "--output", str(picture)) == 0
     shown = capsys.readouterr().out
-    assert "certified regret" in shown
-    assert "neighbours: replace" in shown
+    assert "What is protected. Everything reported about one person" in shown
+    assert "Recomputed by the second accountant: yes" in shown
     assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    page = (tmp_path / "demo.html").read_text()
-    assert "HedgeOnSums" in page
-    assert "tacit demo" in page
+    assert list(tmp_path.iterdir()) == [picture]
+    assert run_command("demo", "--json", "--output", str(picture)) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["contract"]["unit"] == "person-month"
+    assert told["visits"] == 80_000
+    assert 0.02 < told["clicks"] / told["visits"] < 0.05
+    assert sum(told["shares"].values()) == pytest.approx(1.0)
+
+
+def test_traffic_moves_while_the_month_goes_on(tmp_path):
+    """Noise hardly counts at this epsilon."""
+    design = demo.Design("homepage", tuple(demo.RATES), 20.0, ledger="people", people_per_day=demo.VISITORS, days=1)
+    with demo.Store(tmp_path / "decisions.db") as store:
+        store.ledger("people", epsilon=20.0, delta=1e-6, renews="monthly")
+        clicked, found = demo.run(store, design)
+    assert len(found["shares"]["short"]) == demo.DAYS + 1
+    assert found["shares"]["short"][0] == pytest.approx(0.25)
+    assert found["shares"]["short"][-1] > 0.9
+    assert clicked > demo.DAYS * demo.VISITORS * sum(demo.RATES.values()) / 4
 
 
 def test_bundled_stream_is_zero_one():
@@ -45,7 +65,7 @@ def test_simulate_writes_json_and_a_picture(tmp_path, capsys):
     assert run_command("simulate", "experts", "--n", "4", "--horizon", "9", "--epsilon", "1", "--environment", "x") == 2
 
 
-@pytest.mark.parametrize(("name", "value"), [("runs", "0"), ("epsilon", "inf"), ("delta", "2"), ("output", "demo.foo")])
+@pytest.mark.parametrize(("name", "value"), [("epsilon", "inf"), ("delta", "2"), ("output", "demo.foo")])
 def test_demo_says_nothing_before_its_options_are_checked(name, value, tmp_path, monkeypatch, capsys):
     words = f"'{value}'" if name == "output" else f"'{name}'"
     monkeypatch.chdir(tmp_path)

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
@@ -28,6 +29,7 @@ from tacit.estimators import (
     PrivateQuantile,
     PrivateRidge,
     PrivateScore,
+    PrivateStandardScaler,
     PublicTable,
     private_pipeline,
     statistics,
@@ -59,6 +61,10 @@ class Fixed:
 
     def decision_function(self, X):
         return np.asarray(X)[:, 0] * 10
+
+
+def repr_short(value):
+    return repr(value)[:9]
 
 
 STATISTICS = {
@@ -210,6 +216,20 @@ def test_scores_of_a_model():
         PrivateScore(model, **options).fit(X[:0], y[:0])
 
 
+@pytest.mark.attack(rows.STATISTICS)
+@pytest.mark.parametrize("label", ["a text", b"1", None, [1], 10**400], ids=repr_short)
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "neg_brier_score", "roc_auc"])
+def test_a_label_of_another_kind_moves_a_score_by_one_record(scoring, label):
+    """In an array of one kind a text made texts of all numbers: accuracy fell from .996 to .001."""
+    X, y = two_classes(400)
+    options = {"scoring": scoring, "random_state": SOURCE, "ledger": Ledger()}
+    honest, other = (PrivateScore(Fixed(), 30.0, **options).fit(X, [first, *y[1:].tolist()]) for first in (y[0], label))
+    most = {"neg_log_loss": np.log(100), "neg_brier_score": 2.0, "roc_auc": 5.0}.get(
+        scoring, 1.0
+    )  # n^2/(P N) for areas
+    assert abs(honest.score_ - other.score_) <= most / 400 + 1e-9
+
+
 def test_statistics_of_a_public_table():
     frame = pd.DataFrame({"age": [30, 50, None, "x", 70] * 200, "country": ["AT", "BE", None, "ZZ", "AT"] * 200})
     table = PublicTable({"age": Bounds(0, 100), "country": Categories(["AT", "BE"])})
@@ -227,6 +247,11 @@ def test_statistics_of_a_public_table():
         (lambda: PrivateHistogram().fit([[1.0]]), "'edges' or 'categories'"),
         (lambda: PrivateHistogram(edges=[0, 0]).fit([[1.0]]), "each above the last"),
         (lambda: PrivateHistogram(edges=[0, 1]).fit([[1.0, 2.0]]), "one column"),
+        (lambda: PrivateHistogram(categories=[0, 1]).fit(np.ones((5, 2))), "one column"),
+        (lambda: PrivateHistogram(categories=[0, 1]).fit(pd.DataFrame({"a": [0], "b": [1]})), "one column"),
+        (lambda: PrivateHistogram(categories=[0, 1]).fit(sparse.csr_array(np.eye(2))), "one column"),
+        (lambda: PrivateHistogram(categories=[0, 1]).fit([]), "at least one row"),
+        (lambda: PrivateStandardScaler(delta=0.0, bounds=(0, 1)).fit([[1.0]]), "needs delta > 0"),
         (lambda: PrivateQuantile(bounds=(0, 1), quantiles=[1.5]).fit([[1.0]]), "quantiles"),
         (lambda: PrivateQuantile(bounds=(0, 1), quantiles=0.5).fit([[1.0]]), "a list of numbers"),
         (lambda: PrivateQuantile(bounds=(0, 1), steps=0).fit([[1.0]]), "steps"),
@@ -238,8 +263,16 @@ def test_statistics_of_a_public_table():
     ],
 )
 def test_bad_arguments_are_refused(make, message):
-    with pytest.raises(InvalidInput, match=message):
+    with pytest.raises((InvalidInput, PrivacyError), match=message):
         make()
+
+
+def test_one_column_in_many_forms():
+    cells, told = ["a", "b", ["a"], None], []
+    for given in (cells, pd.Series(cells), pd.DataFrame({"c": cells}), [[cell] for cell in cells],
+                  np.array(cells, dtype=object)):  # fmt: skip
+        told.append(PrivateHistogram(categories=["a", "b"], random_state=SOURCE, ledger=Ledger()).fit(given).counts_)
+    assert all(np.array_equal(told[0], other) for other in told)
 
 
 def test_every_search_step_has_noise_of_its_own():

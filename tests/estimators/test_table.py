@@ -135,6 +135,9 @@ def test_what_cells_become():
     assert list(table.get_feature_names_out()) == ["0", "0=missing", "2=a", "2=7", "2=other", "2=missing"]
     masked = np.ma.masked_array([[3.0, 1.0], [2.0, 7.0]], mask=[[True, False], [False, False]])
     assert PublicTable({"x": Bounds(0, 4), "y": Bounds(0, 4)}).transform(masked).tolist() == [[0, -0.5], [0, 1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # matrices are on their way out
+        assert PublicTable({0: Bounds(0, 4)}).transform(np.matrix([[3.0], [2.0]])).tolist() == [[0.5], [0]]
     again = clone(table).set_output(transform="pandas").fit(pd.DataFrame(cells, columns=list("xyz")))
     assert again.transform(pd.DataFrame(cells, columns=list("xyz"))).to_numpy().tolist() == expected
 
@@ -158,6 +161,8 @@ def test_what_cells_become():
         (lambda: PublicTable({"a": Bounds(0, 1)}).fit([[1, 2]]), "in their order. Got 2"),
         (lambda: PublicTable({"a": Bounds(0, 1)}).fit([[1], [2, 3]]), "of one length"),
         (lambda: PublicTable({"a": Bounds(0, 1)}).fit(np.zeros(3)), "two axes"),
+        (lambda: PublicTable({"a": Bounds(0, 1)}).fit([{"a": 1}]), "two axes"),
+        (lambda: PublicTable({"a": Bounds(0, 1)}).fit([b"1"]), "two axes"),
         (lambda: PublicTable({"a": Bounds(0, 1)}).fit(sparse.csr_array((3, 1))), "no sparse"),
         (lambda: PublicTable({"a": Bounds(0, 1)}).fit(pd.DataFrame({"b": [1]})), "'a' exactly once"),
     ],

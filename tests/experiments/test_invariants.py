@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -576,3 +577,112 @@ def test_rows_of_two_versions_cannot_be_linked(world):
     made = Replies.person
     assert made(world.experiments._replies, "ab" * 16, pid(1)) != made(world.experiments._replies, "cd" * 16, pid(1))
     assert pid(1) not in repr(key)
+
+
+@pytest.mark.attack(rows.LATE)
+def test_a_clock_that_was_ahead_is_confirmed(world):
+    """After a clock was a month ahead for a moment nothing of it counts or is kept, and the experiment goes on."""
+    first = world.started()
+    world.experiments.reply("home", replies(first, range(20)))
+    world.time += 31 * DAY
+    world.experiments.tick()
+    ahead = world.experiments.policy("home")
+    assert ahead["counting"]
+    world.time -= 31 * DAY - 7200
+    world.experiments.reply("home", replies(ahead, range(20)))
+    with pytest.raises(StoreError, match="`tacit experiments confirm`"):
+        world.experiments.tick()
+    assert world.experiments.confirm("ada") == 1
+    assert world.experiments._replies.windows() == {}
+    assert world.experiments.reply("home", replies(ahead, range(20))).closed == list(range(20))
+    assert not world.experiments.policy("home")["counting"]
+    world.move(0.001)
+    now = world.experiments.policy("home")
+    assert (now["counting"], now["version"], seconds(now["serve_from"])) == (True, 4, world.time)
+    world.experiments.reply("home", replies(now, range(20)))
+    world.move(2.1)
+    assert [v["state"] for v in world.experiments.describe("home")["versions"]][:4] == [
+        "released", "void", "not counted", "released",
+    ]  # fmt: skip
+    with world.store.database.reading() as transaction:
+        owner = experiments.records.experiment(transaction, "home")
+        versions = experiments.records.versions(transaction, owner.number)
+    assert list(results.served_part(owner, versions).values())[::-1][:2] == [pytest.approx(1 / 12, rel=0.01), 0.0]
+    runs = [entry.run for entry in world.store.ledger("people").entries]
+    assert runs == ["experiment 1 1 2026-11", "experiment 1 1 2026-12"]
+
+
+def test_a_clock_that_jumps_ahead_while_the_service_runs_stops_it(world, monkeypatch):
+    private = world.experiments._replies
+    private._clock = None
+    private.time()
+    with monkeypatch.context() as ahead:
+        ahead.setattr(time, "time", lambda right=time.time: right() + 5 * DAY)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="went forward by 432000 seconds"):
+                private.time()
+    private.time()  # right again
+    with monkeypatch.context() as slept:
+        slept.setattr(time, "time", lambda right=time.time: right() + 5 * DAY)
+        slept.setattr(time, "clock_gettime", lambda kind, right=time.clock_gettime: right(kind) + 5 * DAY)
+        private.time()
+
+
+@pytest.mark.attack(rows.RELEASED)
+def test_a_lost_key_has_a_way_back(world, tmp_path):
+    """Rows under the old key are void: a person whose rows stood under two hashes would count twice."""
+    policy = world.started(epsilon=0.4)
+    world.experiments.reply("home", replies(policy, range(20)))
+    world.experiments.close()
+    (tmp_path / "decisions.db.key").unlink()
+    with pytest.raises(InvalidInput, match="restore --new-key"):
+        world.opened()
+    with world.opened(new_key=True) as restoring:
+        assert restoring.restore("ada") == 1
+    world.experiments = world.opened()
+    assert world.experiments._replies.windows() == {}
+    assert world.experiments.describe("home")["state"] == "frozen"
+    world.experiments.start("home")
+    assert [entry.run for entry in world.store.ledger("people").entries] == [
+        "experiment 1 1 2026-11", "experiment 1 2 2026-11",
+    ]  # fmt: skip
+    world.experiments.reply("home", replies(world.experiments.policy("home"), range(5)))
+    assert world.move(2.1)["released"] == 1
+
+
+@pytest.mark.attack(rows.FLOODED)
+def test_invented_versions_cost_one_question(world, monkeypatch):
+    """However many versions a batch names, the store is asked once, and rows of versions that are there are taken."""
+    policy = world.started()
+    with world.opened() as worker:
+        asked, reading = [], worker._database.reading
+        monkeypatch.setattr(worker._database, "reading", lambda: asked.append(1) or reading())
+        invented = [[f"{number:032x}", pid(number), 1.0] for number in range(500)]
+        answer = worker.reply("home", [*invented[:250], *replies(policy, range(5)), *invented[250:]])
+        assert answer.closed == [*range(250), *range(255, 505)]
+        assert len(asked) == 1
+        assert len(world.rows(policy["salt"])) == 5
+
+
+def test_the_witness_reads_what_is_new_and_notices_another_file(tmp_path, monkeypatch):
+    witness, spent = Witness(tmp_path / "witness"), Spent("home", 1, "2026-11")
+    assert witness.digests() == {}
+    for number in range(3):
+        witness.add(f"{number}" * 32, f"digest {number}", spent)
+    older = (tmp_path / "witness").read_bytes()
+    assert len(witness.digests()) == 3
+    parsed, loads = [], json.loads
+    monkeypatch.setattr(json, "loads", lambda line: parsed.append(line) or loads(line))
+    assert len(witness.digests()) == 3
+    assert parsed == []
+    other = Witness(tmp_path / "witness")
+    other.add("a" * 32, "another's", spent)
+    parsed.clear()
+    assert len(witness.digests()) == 4
+    assert len(parsed) == 1
+    (tmp_path / "witness").write_bytes(older)  # an older file in its place
+    assert len(witness.digests()) == 3
+    (tmp_path / "witness").write_bytes(older.replace(b"digest 2", b"digest 9") + b'{"salt": "b", "digest": "c"}\n')
+    assert witness.digests()["2" * 32] == "digest 9"
+    (tmp_path / "witness").unlink()
+    assert witness.digests() == {}

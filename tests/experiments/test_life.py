@@ -1,12 +1,16 @@
 """The life of an experiment: draft, running, frozen, ended; versions, months, arms and kills."""
 
+import gzip
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+import tacit
 from experiments.world import ARMS, DAY, arm, pid, replies
 from tacit.errors import Conflict, InvalidInput, PrivacyError
 from tacit.experiments.design import Design
+from tacit.experiments.experiments import Experiments
 from tacit.experiments.policy import seconds
 
 
@@ -184,7 +188,13 @@ def test_a_sample_ratio_that_does_not_fit_keeps_the_shares(world):
         )
         world.move(1)
     assert world.experiments.policy("home")["upto"] == policy["upto"]
-    for wrong in ({"no": [1]}, {policy["salt"]: [1]}, {policy["salt"]: [1, 2, -1]}, {pid(1): [1, 2, 3]}):
+    for wrong in (
+        {"no": [1]},
+        {policy["salt"]: [1]},
+        {policy["salt"]: [1, 2, -1]},
+        {policy["salt"]: [1, 2, True]},
+        {pid(1): [1, 2, 3]},
+    ):
         with pytest.raises(InvalidInput, match="Persons are counted"):
             world.experiments.expose("home", wrong)
 
@@ -193,3 +203,44 @@ def test_the_charge_of_an_experiment_is_not_voided(world):
     world.started()
     with pytest.raises(InvalidInput, match="cannot be void"):
         world.store.ledger("people").void(0, "a mistake")
+
+
+def test_a_learner_of_arms_that_0_2_wrote_becomes_a_draft(tmp_path):
+    """The second of three arms had all of the later half of 300 rounds; nothing but decisions is read."""
+    old = Path(__file__).with_name("arms-0.2.db.gz")
+    path = tmp_path / "decisions.db"
+    path.write_bytes(gzip.decompress(old.read_bytes()))
+    path.with_name("decisions.db.mark").write_bytes(old.with_suffix("").with_suffix(".db.mark").read_bytes())
+    asked = {"epsilon": 1.0, "ledger": "everyone", "days": 1}
+    with tacit.Store(path) as store, Experiments(store) as experiments:
+        store.ledger("everyone", epsilon=1.0, renews="monthly")
+        before = store.export("page")
+        draft = experiments.import_arms("page", Design("page", ARMS, **asked))
+        assert (draft["state"], store.export("page")) == ("draft", before)
+        assert draft["design"]["shares"] == pytest.approx([0.2, 1 - 0.2 - 0.01 / 3, 0.01 / 3])
+        experiments.start("page")
+        assert experiments.policy("page")["upto"] == [
+            int(2**32 * end + 0.5) for end in (0.2, 1 - 0.01 / 3, 1)
+        ]  # fmt: skip
+        best = experiments.import_arms("page", Design("best", ARMS, goal="optimise", min_share=0.1, **asked))
+        assert best["design"]["shares"] == pytest.approx([0.1, 0.8, 0.1])
+        for wrong, arms in (("page", ("a", "b")), ("nobody", ARMS)):
+            with pytest.raises(InvalidInput, match="learner"):
+                experiments.import_arms(wrong, Design("other", arms, **asked))
+        with pytest.raises(Conflict, match="another contract"):  # this version would plan it otherwise
+            store.open("page")
+        with pytest.warns(DeprecationWarning, match="tacit experiments import"):
+            store.open("new", tacit.Arms(n=3, horizon=50), epsilon=1.0, delta=0.0)
+        idle = experiments.import_arms("new", Design("idle", ARMS, **asked))
+        assert idle["design"]["shares"] is None
+
+
+def test_first_shares_are_kept_until_there_is_a_release(world):
+    policy = world.started(shares=(0.9, 0.1, 0.0))
+    assert policy["upto"] == [int(2**32 * 0.9 + 0.5), 2**32, 2**32]
+    world.experiments.change_arms("home", add=["big"], remove=["short"])
+    world.move(1)
+    assert world.experiments.policy("home")["upto"] == pytest.approx([2**32 * 0.9 / (0.9 + 1 / 3)] * 3 + [2**32], abs=2)
+    for shares in ((0.5, 0.5), (0.5, 0.6, 0.1), (1.5, -0.5, 0.0), (float("nan"), 0.5, 0.5), "abc"):
+        with pytest.raises(InvalidInput, match="shares"):
+            Design("other", ARMS, epsilon=1.0, ledger="people", shares=shares)

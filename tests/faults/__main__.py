@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from faults import experiments as live
 from faults.command import killed_runs
 from faults.experiments import Places, killed_experiments
 from faults.kills import kill_often, two_writers
@@ -50,12 +51,17 @@ def main(kills=300, postgres=50, services=40, halves=12, experiments=150):
             "kill -9, experiments",
             lambda: killed_experiments(Places(files / "e.db", files / "replies.db", *beside), experiments),
         )
+        report("full disk, experiments", lambda: live.full_disk(files, 10))
+        report("kill -9, restore of experiments", lambda: live.killed_restores(files))
         with server() as address:
             report("kill -9, PostgreSQL", lambda: kill_often(address("killed"), postgres))
             report("two writers, PostgreSQL", lambda: two_writers(address("two"), ROUNDS_EACH))
             report("kill -9, four services, PostgreSQL", lambda: killed_services(address("served"), halves, several=4))
             places = Places(address("experiments"), address("replies"), files / "key2", files / "witness2")
-            report("kill -9, experiments, PostgreSQL", lambda: killed_experiments(places, experiments, several=4))
+            report(
+                "kill -9 of services and of the database, experiments, PostgreSQL",
+                lambda: killed_experiments(places, experiments, several=4, interrupt=address.restart),
+            )
     print("BROKEN" if broken else "every promise was kept")
     return broken
 

@@ -8,6 +8,8 @@ exact sums, so a release is right if and only if it is that of the acknowledged 
 import http.client
 import json
 import os
+import resource
+import select
 import signal
 import threading
 import time
@@ -32,10 +34,16 @@ from tacit.experiments.witness import Witness
 from tacit.server import experiments as routes
 from tacit.server.server import listening
 from tacit.server.tokens import SCOPES, Tokens
+from tacit.store.ledgers import StoredLedger
 
 NAME, LEDGER, CLIENTS, CLOSERS = "home", "people", 4, 2
 SECONDS, WINDOW = 1.5, 1.0
+PAUSE = 4.0  # seconds between two failures of the database
 MOST_UNSURE = 12  # batches of one version that nobody acknowledged: more are not tried in all ways
+RESTORING = (
+    *((records, "set_state"), (records, "change"), (records, "add_version"), (records, "act")),
+    *((StoredLedger, "charge"), (Witness, "restored"), (Replies, "purge")),
+)
 STEPS = ((Replies, "close"), (Replies, "sums"), (Witness, "add"), (records, "add_release"), (Replies, "purge"))
 
 
@@ -48,10 +56,10 @@ class Places:
     key: Path
     witness: Path
 
-    def opened(self):
+    def opened(self, **options):
         """The store and its experiments."""
         store = tacit.Store(self.store)
-        return store, Experiments(store, replies=self.replies, key=self.key, witness=self.witness)
+        return store, Experiments(store, replies=self.replies, key=self.key, witness=self.witness, **options)
 
     def served(self):
         """The same for a service, which looks often at what is due."""
@@ -76,10 +84,14 @@ class Sent:
     batches: list = field(default_factory=list)
     replayed: int = 0
     late: int = 0
+    interrupted: int = 0
 
 
-def killed_experiments(places, kills, several=1, seed=7, longest=0.4):
-    """Kill services so many times, and closers whenever they are in the middle of something; what was wrong."""
+def killed_experiments(places, kills, several=1, seed=7, longest=0.4, interrupt=None):
+    """Kill services so many times, and closers whenever they are in the middle of something; what was wrong.
+
+    `interrupt` stops the database and starts it again, as often as there is time for it.
+    """
     store, experiments = places.opened()
     store.ledger(LEDGER, epsilon=20.0, delta=1e-6)
     hours = {"hours": SECONDS / 3600, "window": WINDOW / 3600, "versions": 20_000}
@@ -93,8 +105,15 @@ def killed_experiments(places, kills, several=1, seed=7, longest=0.4):
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/experiments/{NAME}/"
         with supervised(partial(supervise, places, listener, kills, several, moments(seed), longest)) as told:
             clients = [threading.Thread(target=send, args=(address, token, n, sent, stop)) for n in range(CLIENTS)]
+            clients.append(threading.Thread(target=interrupt_often, args=(interrupt, sent, stop)))
             closers = int(working(clients, told, stop) or b"0")
     return verdict(places, sent) | {"kills": kills, "closers killed": closers}
+
+
+def interrupt_often(interrupt, sent, stop):
+    while interrupt is not None and not stop.wait(PAUSE):
+        interrupt()
+        sent.interrupted += 1
 
 
 def send(address, token, name, sent, stop):
@@ -152,14 +171,24 @@ def supervise(places, listener, kills, several, random, longest, tell, ending):
             if os.waitpid(closer, os.WNOHANG)[0]:
                 killed += 1
                 closers[place] = begin_closer(places, int(random.integers(2**32)))
+        revive(places, listener, services)
     os.write(tell, str(killed).encode())
-    os.read(ending, 1)
+    while not select.select([ending], [], [], 0.2)[0]:  # clients ask until they are answered
+        revive(places, listener, services)
     for child in closers:
         os.kill(child, signal.SIGKILL)
     for child, _ in services:
         os.kill(child, signal.SIGTERM)
     for child in (*closers, *(child for child, _ in services)):
         os.waitpid(child, 0)
+
+
+def revive(places, listener, services):
+    """Start those again that ended by themselves: the database was away when they opened it."""
+    for place, (child, ready) in enumerate(services):
+        if os.waitpid(child, os.WNOHANG)[0]:
+            os.close(ready)
+            services[place] = begin(listener, places.served)
 
 
 def begin_closer(places, seed):
@@ -225,6 +254,7 @@ def verdict(places, sent):
         "acknowledged": sum(len(batch.rows) for batch in sent.batches if batch.taken),
         "replayed": sent.replayed,
         "late": sent.late,
+        "database stopped": sent.interrupted,
         "unlike the twin": wrong,
         "lost": sum(version.salt not in chain for version in counted),
         "doubled": (charges != 1)
@@ -262,3 +292,141 @@ def sums(version, batches):
             pair[0] += score
             pair[1] += LATTICE - score
     return found
+
+
+class Days:
+    """An experiment of one day a version whose clock is moved by hand, and everything that it took."""
+
+    def __init__(self, places):
+        self.places, self.time, self.batches = places, time.time(), []
+        self.store, self.experiments = places.opened(clock=lambda: self.time)
+        self.store.ledger(LEDGER, epsilon=20.0, delta=1e-6)
+        self.experiments.make(Design(NAME, ("control", "short", "video"), epsilon=1.0, ledger=LEDGER, days=1))
+        self.experiments.start(NAME)
+
+    def send(self, people):
+        """Reply for these people; what is not acknowledged is not kept here."""
+        salt = self.experiments.policy(NAME)["salt"]
+        rows = [[salt, f"{person:032x}", person % 5 / 4] for person in people]
+        answer = self.experiments.reply(NAME, rows)
+        self.batches.append(Batch(salt, rows, 1, not answer.closed))
+
+    def verdict(self):
+        """How many releases are not those of what was acknowledged, and how many rows are left behind."""
+        with self.store.database.reading() as transaction:
+            owner = records.experiment(transaction, NAME)
+            chain = {release.salt: release.content for release in records.releases(transaction, owner.number)}
+            versions = records.versions(transaction, owner.number)
+        wrong = sum(
+            not right(
+                self.experiments._key, owner, version, [b for b in self.batches if b.salt == version.salt], content
+            )
+            for version in versions
+            if (content := chain.get(version.salt)) is not None
+        )
+        open_salts = {version.salt for version in versions if version.state == "open"}
+        return {
+            "releases": len(chain),
+            "unlike the twin": wrong,
+            "lost": sum(version.counting and version.state == "void" for version in versions),
+            "left behind": len(self.experiments._replies.windows().keys() - open_salts),
+        }
+
+    def close(self):
+        self.experiments.close()
+        self.store.close()
+
+
+def full_disk(folder, times):
+    """Let no file grow while replies come, while a version closes and while the witness writes; what was wrong."""
+    world, refused, person = (
+        Days(Places(*(folder / name for name in ("f.db", "f.replies", "f.key", "f.witness")))),
+        0,
+        0,
+    )
+    heard = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        for turn in range(times):
+            allow(world.places.replies.with_name("f.replies-wal").stat().st_size + 30_000)
+            while True:
+                people = range(person, person + 20)
+                try:
+                    world.send(people)
+                    person += 20
+                except TacitError:
+                    refused += 1
+                    break
+            allow(resource.RLIM_INFINITY)
+            world.send(people)  # again, now that there is room
+            person += 20
+            world.time += 86_400 * 2.1
+            allow(world.places.witness.stat().st_size + 3 if turn else 3)  # the witness is the smallest file
+            with suppress(TacitError):
+                world.experiments.tick()
+                refused -= 1
+            refused += 1
+            allow(resource.RLIM_INFINITY)
+            world.experiments.tick()
+        return world.verdict() | {"refused": refused}
+    finally:
+        allow(resource.RLIM_INFINITY)
+        signal.signal(signal.SIGXFSZ, heard)
+        world.close()
+
+
+def allow(size):
+    """How large a file of this process may become."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def killed_restores(folder):
+    """Kill a restore before each of its steps, one after the other, until one comes through; what was wrong."""
+    world = Days(Places(*(folder / name for name in ("r.db", "r.replies", "r.key", "r.witness"))))
+    world.send(range(40))
+    world.time += 86_400 * 2.1
+    world.experiments.tick()
+    world.send(range(100, 140))
+    world.close()
+    kills = 0
+    while True:
+        child = os.fork()
+        if not child:
+            try:
+                left = [kills]
+                for owner, name in RESTORING:
+                    setattr(owner, name, fatal(getattr(owner, name), left))
+                world.places.opened(clock=lambda: world.time)[1].restore()
+            finally:
+                os._exit(0)
+        if not os.WIFSIGNALED(os.waitpid(child, 0)[1]):
+            break
+        kills += 1
+    world.store, world.experiments = world.places.opened(clock=lambda: world.time)
+    try:
+        found = world.experiments.describe(NAME)
+        world.experiments.tick()
+        world.experiments.start(NAME)
+        world.send(range(200, 240))
+        world.time += 86_400 * 2.1
+        world.experiments.tick()
+        states = [version["state"] for version in found["versions"] if version["counting"]]
+        charges = len(world.store.ledger(LEDGER))
+        return world.verdict() | {
+            "kills": kills,
+            "lost": states != ["released", "void"],
+            "doubled": (charges != 2) + (found["state"] != "frozen"),
+        }
+    finally:
+        world.close()
+
+
+def fatal(step, left):
+    """The same step, which the call that is reached when none are left does not survive."""
+
+    def taken(*arguments, **options):
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left[0] -= 1
+        return step(*arguments, **options)
+
+    return taken

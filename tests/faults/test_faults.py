@@ -85,6 +85,20 @@ def test_killed_experiments(tmp_path):
     assert found["acknowledged"] > 100
 
 
+@pytest.mark.slow
+def test_experiments_on_a_full_disk_and_killed_restores(tmp_path):
+    from faults import experiments
+
+    found = experiments.full_disk(tmp_path, 2)
+    assert {word: found[word] for word in ("lost", "unlike the twin", "left behind")} == dict.fromkeys(
+        ("lost", "unlike the twin", "left behind"), 0
+    )
+    assert (found["releases"], found["refused"]) == (2, 4)
+    found = experiments.killed_restores(tmp_path)
+    assert {word: found[word] for word in EXPERIMENTS} == EXPERIMENTS
+    assert found["kills"] > 5
+
+
 def use(path, rounds):
     """A process that ends without a word right after its last feedback was acknowledged."""
     _, live = world.opened(path)

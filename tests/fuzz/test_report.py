@@ -37,6 +37,7 @@ PICTURES = {
         lambda value, rows: (value, None),
     ],
     plots.plot_switches: [lambda value, rows: ({"a": (rows, rows)}, None), lambda value, rows: (value, None)],
+    plots.plot_shares: [lambda value, rows: ({"a": rows}, None), lambda value, rows: (value, None)],
     plots.plot_held: [lambda value, rows: (rows, rows, None), lambda value, rows: (value, rows, None)],
     plots.plot_regret_by_epsilon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],
     plots.plot_regret_by_horizon: [lambda value, rows: (value, None), lambda value, rows: ([value], None)],

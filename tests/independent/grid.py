@@ -50,7 +50,7 @@ class Entry:
         options: of its calibration.
         refuses: what a refusal must say, one of these (none: every cell has a plan).
         slow: whether fifty rounds of a person take seconds to account for (see `the_rest`).
-        slowest: whether they take more than ten seconds (see `a_few`).
+        slowest: whether they take still longer, or as long as for LazyExperts, whose account it shares (see `a_few`).
         longest: the longest horizon that is compared (what is summed up step by step takes long).
     """
 
@@ -110,7 +110,7 @@ COUNTED = "The 'horizon' parameter of Stochastic"
 LOGISTIC = _records(tacit.losses.LogisticLoss())
 ENTRIES = (
     Entry(tacit.algorithms.LazyExperts, _experts, slow=True),
-    Entry(tacit.algorithms.L2P, _experts, refuses=(NO_PURE_FORM,), slow=True),
+    Entry(tacit.algorithms.L2P, _experts, refuses=(NO_PURE_FORM,), slow=True, slowest=True),
     Entry(tacit.algorithms.ScheduledExperts, _experts),
     Entry(tacit.algorithms.HedgeOnSums, _experts),
     Entry(tacit.algorithms.TrackingOnSums, _tracking("stochastic")),
@@ -124,7 +124,7 @@ ENTRIES = (
     Entry(tacit.algorithms.CTRL, _convex(tacit.losses.QuadraticLoss(), 2), refuses=(GAUSSIAN, "finds no parameters")),
     Entry(tacit.algorithms.L2PConvex, _convex(tacit.losses.HingeLoss(), 1), refuses=(NO_PURE_FORM,)),
     Entry(tacit.algorithms.LipschitzGrid, _line, refuses=(GAUSSIAN, "is too coarse")),
-    Entry(tacit.algorithms.LipschitzNet, _line, slow=True),
+    Entry(tacit.algorithms.LipschitzNet, _line, slow=True, slowest=True),
     Entry(tacit.algorithms.BanditFW, _disc, refuses=("rounds to learn anything", "needs a smoothing radius")),
     Entry(tacit.algorithms.PhasedArms, _arms("stochastic"), refuses=("plays each of its 3 arms once",)),
     Entry(tacit.algorithms.LiveArms, _arms("stochastic"), refuses=("plays each of its 3 arms once",)),
@@ -191,7 +191,7 @@ def covering() -> list[Cell]:
 
 
 def a_few(entry: Entry) -> list[Cell]:
-    """What every change is held to: the same cells for all, without the one that alone takes a quarter of a minute."""
+    """What every change is held to: the same cells for all, without fifty rounds of a person where they take long."""
     return [cell for cell in FEW if not (entry.slowest and cell.people == 50)]
 
 
@@ -246,8 +246,8 @@ def checked(entry: Entry, cell: Cell) -> Checked | None:
     least = min(made["epsilon"], verdict.epsilon if known else made["epsilon"])
     if least > 0:
         less = {"epsilon": least * 0.99}
-        # Without a horizon the parameters state the same epsilon: a contract that contradicts itself has no answer.
-        told = {"parameters": {**made["parameters"], **less}} if cell.horizon is None else {}
+        # Of epochs the parameters state the same epsilon: a contract that contradicts itself has no answer.
+        told = {"parameters": {**made["parameters"], **less}} if "epochs" in made else {}
         forged = tacit.verify({**made, **less, **told})
         assert forged.answer != "yes", (cell, verdict, forged)
     if verdict.answer != "yes" or not verdict.epsilon:

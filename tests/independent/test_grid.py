@@ -2,7 +2,6 @@
 
 import pytest
 
-import tacit
 from independent.grid import (
     ENTRIES,
     EPSILONS,
@@ -54,6 +53,4 @@ def test_both_accountants(entry, cells):
 def test_first_epochs_of_plans_without_a_horizon(entry):
     cells = [Cell(relation, 1, 1.0, delta, None) for relation in ("replace", "zero-out") for delta in (0.0, 1e-6)]
     found = [result for result in (checked(entry, cell) for cell in cells) if result]
-    # One learner of LiveArms goes on without epochs: that has no second accountant yet, and says so.
-    expected = "not verifiable yet" if entry.algorithm is tacit.algorithms.LiveArms else "yes"
-    assert all(result.answer == expected for result in found), found
+    assert all(result.answer == "yes" for result in found), found

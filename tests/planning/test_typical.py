@@ -134,10 +134,10 @@ def test_certificates_never_rise_with_what_is_allowed(kind, adversary):
         choice = tacit.plan(problem, epsilon=epsilon, delta=0.0, rank="certified", **target)
         return float(choice.regret_bound)
 
-    by_epsilon = [certified(problem, epsilon) for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0)]
+    by_epsilon = [certified(problem, epsilon) for epsilon in (0.3, 1.0, 10.0)]
     assert by_epsilon == sorted(by_epsilon, reverse=True)
-    assert certified(problem, rounds_per_person=3) >= certified(problem) * (1 - 1e-9)
-    assert certified(problem, relation="zero-out") <= certified(problem) * (1 + 1e-9)
+    assert certified(problem, rounds_per_person=3) >= by_epsilon[1] * (1 - 1e-9)
+    assert certified(problem, relation="zero-out") <= by_epsilon[1] * (1 + 1e-9)
 
 
 def test_late_arms_certify_no_more_at_a_larger_epsilon():

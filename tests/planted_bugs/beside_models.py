@@ -84,6 +84,14 @@ def wide_record() -> Finding:
     return _finding("one wide record", max(sqrt(fsum((SHRUNK * entries) ** 2)) for entries in clipped), 1.0)
 
 
+def repeated_entries() -> Finding:
+    """The norm of a clipped sparse row of one place that is there many times."""
+    table = sparse.csr_array((np.full(2000, 0.9), np.zeros(2000, dtype=int), np.array([0, 2000])), shape=(1, 3))
+    table.has_canonical_format = True  # as whoever wants to mislead would say
+    row = sparse_rows.clipped_rows(sparse_rows.canonical(table), 1.0).toarray()[0]
+    return _finding("one record with repeated entries", float(np.linalg.norm(SHRUNK * row)), 1.0)
+
+
 def counts_released() -> Finding:
     """What all counts of a fit cost, mu of each added up in squares, against what the contract has for them."""
     spent, honest = [], NoisyCounts.release
@@ -92,12 +100,16 @@ def counts_released() -> Finding:
         spent.append(self.privacy**2)
         return honest(self, *given)
 
-    model = _model(class_weight="balanced", threshold="zero")
-    plan = model._fit_plan("objective", 1.0, 60, 4, 2)
-    assert plan.counts is not None
-    with mock.patch.object(NoisyCounts, "release", noted):
+    model = _model(algorithm="objective", class_weight="balanced", threshold="zero")
+    plans, planned = [], type(model)._fit_plan
+
+    def kept(self: Any, *given: Any) -> Any:
+        plans.append(planned(self, *given))
+        return plans[-1]
+
+    with mock.patch.object(type(model), "_fit_plan", kept), mock.patch.object(NoisyCounts, "release", noted):
         model.fit(_ROWS, _LABELS)
-    return _finding("counts of one fit", sum(spent), plan.counts.privacy**2 * (1 + 1e-9))
+    return _finding("counts of one fit", sum(spent), plans[-1].counts.privacy ** 2 * (1 + 1e-9))
 
 
 def statistics_noise() -> Finding:
@@ -191,6 +203,13 @@ CONTROLS = (
         _moved_by("covariance"), row=rows.STATISTICS,
     ),
     Control(
+        "labels of a score become an array of one kind", "estimators",
+        swap(statistics, "_labels_of", lambda honest: np.array),
+        by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
+                "accuracy", "a text"),
+        row=rows.STATISTICS,
+    ),
+    Control(
         "weights above their bound are not clipped", "estimators",
         both(
             swap(weights, "clipped_weights", lambda honest: lambda given, bound: given / bound),
@@ -209,6 +228,10 @@ CONTROLS = (
     Control(
         "sparse rows are not clipped", "estimators",
         swap(base, "clipped_rows", lambda honest: lambda rows, norm: rows), long_sparse_record,
+    ),
+    Control(
+        "entries that a sparse row has twice count as two", "estimators",
+        swap(sparse_rows, "canonical", lambda honest: lambda rows: rows), repeated_entries,
     ),
     Control(
         "squares of sparse rows are added up one after the other", "estimators",

@@ -42,9 +42,9 @@ def moved_along_one_path(plan: PrivateDescent) -> float:
         other[0] = 0.0
 
     def recording(honest: Any) -> Any:
-        def summed(made: PrivateDescent, table: Any, beside: Any, squares: Any, point: Any) -> Any:
-            found = honest(made, table, beside, squares, point)
-            neighbour = honest(made, other, others, descent.squared_norms(other), point)
+        def summed(made: PrivateDescent, table: Any, beside: Any, limits: Any, point: Any) -> Any:
+            found = honest(made, table, beside, limits, point)
+            neighbour = honest(made, other, others, descent.residual_limits(plan, other), point)
             seen.append(float(np.sum((found - neighbour) ** 2)))
             return found
 
@@ -90,9 +90,9 @@ def independent() -> Finding:
     plan, seen = _plan(steps=4), []
 
     def recording(honest: Any) -> Any:
-        def summed(made: Any, table: Any, beside: Any, squares: Any, point: Any) -> Any:
+        def summed(made: Any, table: Any, beside: Any, limits: Any, point: Any) -> Any:
             seen.append(point.ravel().copy())
-            return honest(made, table, beside, squares, point)
+            return honest(made, table, beside, limits, point)
 
         return summed
 
@@ -103,7 +103,7 @@ def independent() -> Finding:
 
 
 def _unclipped(honest: Any) -> Any:
-    def residuals(plan: PrivateDescent, scores: Any, columns: Any, squares: Any) -> Any:
+    def residuals(plan: PrivateDescent, scores: Any, columns: Any, limits: Any) -> Any:
         slopes = MultinomialLoss.slopes(scores, columns[:, 0].astype(np.int64), columns[:, 1])
         return np.trunc(slopes * plan.residual_units)
 

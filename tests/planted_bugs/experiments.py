@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from attacks import rows
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.tested import by_test, folder
@@ -41,6 +43,16 @@ def with_folder(name: str) -> Any:
     return attack
 
 
+def with_patches(name: str) -> Any:
+    """Attack by a test that takes the world and patches."""
+
+    def attack() -> Any:
+        with world() as made, pytest.MonkeyPatch.context() as patches:
+            return by_test(TESTS, name, made, patches)()
+
+    return attack
+
+
 def _without_gate(honest: Any) -> Any:
     """Replies are taken as long as there is a table."""
     return lambda self, transaction, salt: transaction.row(replies._WINDOW, salt=salt) is not None
@@ -50,13 +62,12 @@ def _stale(honest: Any) -> Any:
     """Remember that a version was not known, and all versions that were there by then."""
     missing: set[str] = set()
 
-    def version(self: Experiments, salt: str) -> Any:
-        found = None if missing and salt not in self._known else honest(self, salt)
-        if found is None:
-            missing.add(salt)
+    def versions(self: Experiments, salts: set[str]) -> Any:
+        found = self._known if missing else honest(self, salts)
+        missing.update(salts - found.keys())
         return found
 
-    return version
+    return versions
 
 
 def _by_version_alone(honest: Any) -> Any:
@@ -76,6 +87,38 @@ def _mean_of_arrived(honest: Any) -> Any:
     return collected
 
 
+def _asked_for_each(honest: Any) -> Any:
+    """Ask the store for every version that is not known."""
+
+    def versions(self: Experiments, salts: set[str]) -> Any:
+        for salt in salts:
+            honest(self, {salt})
+        return self._known
+
+    return versions
+
+
+def _kept_ahead(honest: Any) -> Any:
+    """Versions that began in the future of a clock stay open."""
+
+    def confirm(self: Experiments, who: str = "") -> int:
+        self._replies.confirm()
+        return 1
+
+    return confirm
+
+
+def _key_alone(honest: Any) -> Any:
+    """Take a new key and go on with what is open."""
+
+    def restore(self: Experiments, who: str = "") -> int:
+        with self._database.writing() as transaction:
+            transaction.run("UPDATE tacit_store SET experiments_key = :mark", mark=self._key.fingerprint)
+        return 1
+
+    return restore
+
+
 CONTROLS = (
     Control(
         "replies are taken whatever gate and clock say", "experiments", swap(Replies, "_is_open", _without_gate),
@@ -83,7 +126,7 @@ CONTROLS = (
         row=rows.LATE,
     ),
     Control(
-        "a worker remembers which versions there were", "experiments", swap(Experiments, "_version", _stale),
+        "a worker remembers which versions there were", "experiments", swap(Experiments, "_versions", _stale),
         by_test(TESTS, "test_another_worker_knows_new_versions", fixtures=(world,)), row=rows.LATE,
     ),
     Control(
@@ -129,5 +172,18 @@ CONTROLS = (
         "the clock decides whether overdue rows are deleted", "experiments",
         swap(Replies, "purge_until", lambda honest: lambda *_: None),
         by_test(TESTS, "test_rows_are_deleted_in_time_although_the_clock_is_wrong", fixtures=(world,)), row=rows.LATE,
+    ),
+    Control(
+        "the store is asked for every version that a row names", "experiments",
+        swap(Experiments, "_versions", _asked_for_each),
+        with_patches("test_invented_versions_cost_one_question"), row=rows.FLOODED,
+    ),
+    Control(
+        "a clock is confirmed and its future is kept", "experiments", swap(Experiments, "confirm", _kept_ahead),
+        by_test(TESTS, "test_a_clock_that_was_ahead_is_confirmed", fixtures=(world,)), row=rows.LATE,
+    ),
+    Control(
+        "a new key goes on with rows under the old one", "experiments", swap(Experiments, "restore", _key_alone),
+        with_folder("test_a_lost_key_has_a_way_back"), row=rows.RELEASED,
     ),
 )  # fmt: skip

@@ -73,7 +73,7 @@ def released_by_threads() -> Finding:
 
     def meet(self: Any) -> None:
         with suppress(BrokenBarrierError):  # the other one waits for its turn
-            meeting.wait(1.0)
+            meeting.wait(5.0)
 
     def made(self: Any) -> Any:
         drawn.append("a model")

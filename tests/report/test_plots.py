@@ -12,6 +12,7 @@ from tacit.report.plots import (
     plot_regret,
     plot_regret_by_epsilon,
     plot_regret_by_horizon,
+    plot_shares,
     plot_switches,
     shared_contract,
     split_floor,
@@ -95,6 +96,17 @@ def test_switches_and_curves(drawn):
     assert drawn[0][1] == "contract"
     labels = [text.get_text() for text in drawn[1][0].legends[0].get_texts()]
     assert labels == ["A", "B (certified 9)", "thin: certified bounds"]  # in the legend, where they cover nothing
+
+
+def test_shares_are_stacked_from_the_arm_that_ends_largest(drawn):
+    plot_shares({"a": [0.5, 0.2], "b": [0.5, 0.8]}, BytesIO(), caption="contract")
+    [(figure, caption)] = drawn
+    assert caption == "contract"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "a"]
+    tops = [band.get_paths()[0].vertices[:, 1].max() for band in figure.axes[0].collections]
+    assert tops == [0.8, 1.0]
+    with pytest.raises(InvalidInput, match="as many shares"):
+        plot_shares({"a": [0.5, 0.2], "b": [0.5]}, BytesIO())
 
 
 def test_regret_needs_a_simulation(tmp_path):

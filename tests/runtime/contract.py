@@ -12,6 +12,8 @@ from tacit.testing import CHECKS
 from tacit.testing.rounds import Case
 
 ROUNDS = 40
+# What blocks, batches and epochs may break, which short streams do not reach.
+LONG = ("run_is_the_loop", "parts_and_loops_mix", "replayable_states_continue")
 
 
 def numbers(*shape, name="feedback"):
@@ -37,17 +39,6 @@ def pairs(dimension, rounds=ROUNDS):
     return [(row, float(label)) for row, label in zip(vectors(dimension, rounds), labels, strict=True)]
 
 
-def same_in_rounds(plan, rows, cut):
-    """Two learners with the same noise: one ran two arrays, the other decided as it did round by round."""
-    whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
-    decisions = np.concatenate([whole.run(rows[:cut]), whole.run(rows[cut:])])
-    for row, decision in zip(rows, decisions, strict=True):
-        assert loop.play() == decision
-        loop.observe(row)
-    assert whole.switches == loop.switches
-    return whole, loop
-
-
 @cache
 def made(suite, name):
     """Plans are calibrated once."""
@@ -55,13 +46,25 @@ def made(suite, name):
 
 
 class LearnerContract:
-    """Subclasses list in `cases`, by name, functions that make (plan, feedback)."""
+    """Subclasses list in `cases` and `long`, by name, functions that make (plan, feedback)."""
 
     cases: ClassVar = {}
+    long: ClassVar = {}
+    long_checks: ClassVar = LONG
+
+    def __init_subclass__(cls):
+        if not cls.cases:
+            cls.test_contract = None
+        if not cls.long:
+            cls.test_long_streams = None
 
     @pytest.fixture
     def case(self, request):
         return made(type(self), request.param)
+
+    @pytest.fixture
+    def long_case(self, request):
+        return Case(*self.long[request.param]())
 
     def test_contract(self, case, check, record_property):
         record_property("attacked", case.plan.algorithm)
@@ -69,12 +72,19 @@ class LearnerContract:
             record_property("idle", True)
         CHECKS[check](case)
 
+    def test_long_streams(self, long_case, check):
+        CHECKS[check](long_case)
+
 
 def pytest_generate_tests(metafunc):
     """Every case with every check; modules that inherit the suite import this function."""
-    if metafunc.function.__name__ == "test_contract" and issubclass(metafunc.cls, LearnerContract):
+    name = metafunc.function.__name__
+    if name == "test_contract" and issubclass(metafunc.cls, LearnerContract):
         metafunc.parametrize("case", list(metafunc.cls.cases), indirect=True)
         metafunc.parametrize("check", [attacking(name) for name in CHECKS])
+    if name == "test_long_streams":
+        metafunc.parametrize("long_case", list(metafunc.cls.long), indirect=True)
+        metafunc.parametrize("check", metafunc.cls.long_checks)
 
 
 def attacking(check):

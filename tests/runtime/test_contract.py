@@ -38,6 +38,13 @@ class TestBandit(LearnerContract):
         "gaussian": lambda: (tacit.algorithms.BanditFW.calibrate(BANDIT, **TARGET), (2 * numbers(40) - 1).tolist()),
         "pure": lambda: (tacit.algorithms.BanditFW.calibrate(BANDIT, **PURE), (2 * numbers(40) - 1).tolist()),
     }
+    long: ClassVar = {
+        type(domain).__name__: lambda domain=domain: (
+            tacit.algorithms.BanditFW.calibrate(tacit.Bandit(domain=domain, horizon=1000), **TARGET),
+            numbers(1000).tolist(),
+        )
+        for domain in (tacit.domains.Ball(2, 0.5), tacit.domains.Birkhoff(3))
+    }
 
 
 class TestLipschitz(LearnerContract):
@@ -73,6 +80,10 @@ class TestOnePass(LearnerContract):
         "averages, logistic, pure": lambda: (tacit.algorithms.AveragedFTRL.calibrate(LOGISTIC, **PURE), pairs(2)),
         "objective": lambda: (tacit.algorithms.ObjectivePerturbation.calibrate(LOGISTIC, **TARGET), pairs(2)),
         "objective, pure": lambda: (tacit.algorithms.ObjectivePerturbation.calibrate(LOGISTIC, **PURE), pairs(2)),
+    }
+    long: ClassVar = {
+        "optimistic": lambda: one_pass(batch=7, learner="optimistic"),
+        "scheduled": lambda: one_pass(scheduled=True, relation="zero-out"),
     }
 
 

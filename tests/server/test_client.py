@@ -219,7 +219,7 @@ def test_on_the_path_of_a_request_nobody_waits_longer_than_the_deadline():
         assert (decision.action, decision.default) == (2, True)
         with pytest.raises(ServiceError, match=r"did not answer .* for 0\.2 seconds"):
             client.decide("home", deadline=0.2)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 30
         assert client.decide("home", deadline=0.01, default=None) == (-1, None)
         with pytest.raises(InvalidInput, match="belongs to no round"):
             client.settle("home", decision.round, LOSSES)

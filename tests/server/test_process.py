@@ -1,5 +1,6 @@
 """`tacit serve` as a process: how it begins, how it ends, and that there is one of it."""
 
+import http.client
 import json
 import os
 import signal
@@ -9,8 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
@@ -84,20 +84,26 @@ def test_several_processes_ask_one_service_and_a_second_one_is_refused(place):
 
 def test_sigterm_in_mid_request_answers_what_is_in_hand(place):
     path, token = place
-    with served(path) as (child, url):
+    with served(path) as (child, url), ExitStack() as stack:
         client = tacit.Client(url, token)
         client.settle("home", client.decide("home", "first").round, [0.0, 0.5, 1.0])
         # The database is locked by another program, so that requests are in hand when the signal comes.
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with ThreadPoolExecutor(4) as threads:
-            asked = [threads.submit(client.decide, "home", f"last {number}") for number in range(4)]
-            time.sleep(0.5)
-            child.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
-            other.execute("ROLLBACK")
-            other.close()
-            rounds = sorted(answer.result(60).round for answer in asked)
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        *asked, last = (stack.enter_context(closing(http.client.HTTPConnection(url[7:], timeout=60))) for _ in range(5))
+        for number, connection in enumerate(asked):
+            connection.request(
+                "POST", "/v1/learners/home/decisions", json.dumps({"key": f"last {number}"}).encode(), headers
+            )
+        for _ in range(3):  # whoever answers this has read what was sent before
+            last.request("GET", "/nowhere")
+            last.getresponse().read()
+        child.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        other.execute("ROLLBACK")
+        other.close()
+        rounds = sorted(json.load(connection.getresponse())["round"] for connection in asked)
         said = child.communicate(timeout=60)[1].decode()
         assert (child.returncode, rounds) == (0, [1, 2, 3, 4])
         assert "POST /v1/learners/{name}/decisions 200" in said

@@ -119,12 +119,21 @@ def test_feedback_of_any_depth_is_refused_and_not_a_defect(service, caplog, deep
     assert not [record for record in caplog.records if record.name == "tacit.server"]
 
 
-def test_the_feedback_of_arms_is_a_number(service):
+def test_the_feedback_of_arms_is_a_number_and_arms_are_deprecated(service):
     service.made(name="arms", problem={"kind": "arms", "n": 2, "horizon": 50}, delta=0.0)
     number = service.post("/v1/learners/arms/decisions", {"key": "a"})[1]["round"]
     path = f"/v1/learners/arms/rounds/{number}/feedback"
     assert service.post(path, {"feedback": [0.5]})[0] == 422
-    assert service.post(path, {"feedback": 0.5}) == (204, None)
+    for method, asked, body in (
+        ("POST", path, {"feedback": 0.5}),
+        ("POST", "/v1/learners/arms/decisions", {"key": "b"}),
+        ("GET", "/v1/learners/arms", None),
+    ):
+        status, headers, _ = service.ask(method, asked, body)
+        assert status in (200, 204)
+        assert (headers["deprecation"], "/v1/experiments" in headers["link"]) == ("@1794960000", True)
+    service.made(name="experts")
+    assert "deprecation" not in service.ask("POST", "/v1/learners/experts/decisions", {"key": "a"})[1]
 
 
 def test_a_horizon_that_is_used_up(service):

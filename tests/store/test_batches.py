@@ -116,8 +116,8 @@ def test_an_interrupt_where_no_error_can_be_left_is_nobodys_answer(place, monkey
 
 def test_whoever_was_there_a_moment_ago_is_waited_for(monkeypatch):
     """Clients that ask again at once stay together: else two groups take turns, and everybody waits for both."""
-    monkeypatch.setattr(module, "LONGEST", 0.3)
-    monkeypatch.setattr(module, "PART", 100.0)
+    monkeypatch.setattr(module, "LONGEST", 2.0)  # longer than a busy machine keeps a thread waiting
+    monkeypatch.setattr(module, "PART", 1000.0)
     sizes = []
 
     def handled(batch):

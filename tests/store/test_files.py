@@ -105,6 +105,7 @@ def test_a_name_that_is_too_long_is_refused(path):
         tacit.Store(path.with_name("x" * 300))
 
 
+@pytest.mark.filterwarnings("ignore:Arms in a store")
 @pytest.mark.parametrize("loss", [np.longdouble(0.5), [np.longdouble(0.5)]])
 def test_numbers_that_no_text_holds_are_refused(path, loss):
     with tacit.Store(path) as store:

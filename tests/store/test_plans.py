@@ -112,6 +112,7 @@ def unplanned(monkeypatch):
     monkeypatch.setattr(Plan, "calibrate_for", refuse)
 
 
+@pytest.mark.filterwarnings("ignore:Arms in a store")
 @pytest.mark.parametrize("problem", PROBLEMS, ids=named)
 def test_a_learner_is_opened_again_without_planning(path, problem, monkeypatch):
     with tacit.Store(path) as store:

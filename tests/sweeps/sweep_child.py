@@ -1,4 +1,7 @@
-"""A sweep in a process of its own, for tests that kill it: `python sweep_child.py folder runs jobs`."""
+"""A sweep in a process of its own, for tests that kill it: `python sweep_child.py folder runs jobs most`.
+
+Once it has stored `most` parts it waits to be killed, so that it never ends before.
+"""
 
 import sys
 import time
@@ -10,6 +13,7 @@ from tacit.environments.experts import BernoulliGap
 from tacit.planning.planner import CATALOGUE
 from tacit.problems import Experts
 from tacit.sweeps import sweep as module
+from tacit.sweeps.records import Store
 
 
 @dataclass(frozen=True)
@@ -34,4 +38,12 @@ def run(path, runs, jobs=1):
 if __name__ == "__main__":
     module.FLUSH_SECONDS = 0.0
     module.FLUSH_SHARE = 0.0
+    append = Store.append
+
+    def and_wait(self, *content):
+        append(self, *content)
+        while len(list(self.path.glob("part-*.parquet"))) >= float(sys.argv[4]):
+            time.sleep(1)
+
+    Store.append = and_wait
     run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

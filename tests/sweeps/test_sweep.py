@@ -66,13 +66,13 @@ def kill_and_continue(folder, runs, kills):
     step = max(1, 2 * runs // (kills + 2))
     for _ in range(kills):
         before = stored(folder)
-        child = subprocess.Popen(command, start_new_session=True)
+        child = subprocess.Popen([*command, str(min(before + step + 5, 2 * runs - 1))], start_new_session=True)
         while child.poll() is None and stored(folder) < before + step:
             time.sleep(0.002)
         assert child.poll() is None, "it ended before it could be killed"
         os.killpg(child.pid, signal.SIGKILL)
         assert child.wait(60) == -signal.SIGKILL
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run([*command, "inf"], check=True, timeout=300)
 
 
 def check_kills(tmp_path, runs, kills):

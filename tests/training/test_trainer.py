@@ -1,6 +1,7 @@
 """Private training of PyTorch models: what a row moves, what is replayed, what is refused."""
 
 import copy
+import json
 import pickle
 import shutil
 from itertools import combinations, pairwise
@@ -15,6 +16,9 @@ from tacit.accounting.ledger import Ledger
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError, StoreError
 from tacit.noise.randomness import Randomness
 from tacit.torch import EpochPlan, PrivateTrainer
+from tacit.verification.facts import Facts
+from tacit.verification.leaks import GaussianLeak
+from tacit.verification.sums import Shift, sum_leak
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6, "relation": "zero-out"}
 
@@ -102,6 +106,26 @@ def test_a_plan_charges_for_every_choice_of_steps():
     several = planned(network(), epochs=4, batches=3, rows_per_person=5)
     assert several.scale / plan.scale == pytest.approx(5, rel=1e-3)
     assert several.guarantee.epsilon() <= 1.0
+
+
+@pytest.mark.parametrize("relation", ["replace", "zero-out"])
+@pytest.mark.parametrize(("epochs", "batches", "rows"), [(40, 1, 1), (20, 5, 1), (4, 100, 3)])
+def test_a_second_accountant_agrees(relation, epochs, batches, rows):
+    """From the encoder's numbers and the lattice alone, by the accountant that shares no code with the first."""
+    plan = planned(network(), 1000, epochs, batches, relation=relation, rows_per_person=rows)
+    grid, mechanism = plan.grid, plan.mechanism
+    noise = {"law": "discrete gaussian", "rounding_error": grid.rounding.error, "failure": grid.rounding.failure}
+    encoder = {"kind": "Buffered", "steps": plan.steps, "decays": mechanism.decays, "weights": mechanism.weights}
+    shift = Shift(
+        losses=False, units=grid.units, dimension=plan.parameters, sides=2 if relation == "replace" else 1,
+        people=epochs, separation=batches,
+    )  # fmt: skip
+    facts = [Facts(json.loads(json.dumps(part, default=list)), "contract") for part in (noise, encoder)]
+    found = sum_leak(*facts, shift, 1)
+    several = GaussianLeak(rows * found.mu, rows * found.distance, rows * found.extra, rows * found.exponent)
+    stated = plan.guarantee.epsilon()
+    assert several.delta(stated) <= 1e-6 < several.delta(0.999 * stated)
+    assert 0.999 <= stated <= 1.0
 
 
 def test_a_full_batch_needs_independent_noise():
@@ -291,6 +315,32 @@ def test_what_it_refuses(tmp_path):
         PrivateTrainer(model, object(), None, table(), planned(model), folder=tmp_path / "g", ledger=Ledger())
     with pytest.raises(InvalidInput, match="parameters"):
         trainer(tmp_path / "h", plan=planned(torch.nn.Linear(3, 2)))
+
+
+def test_a_person_stands_in_one_batch_wherever_the_rows_are(tmp_path):
+    rows, labels = table()
+    people = [f"person {number % 5}" for number in range(12)]
+    plan = planned(network(), batches=3, hashed=True, rows_per_person=3)
+    assert "places" not in plan.guarantee.assumed
+    assert "places" in planned(network(), batches=3).guarantee.assumed
+    made = trainer(tmp_path / "a", data=(rows, labels), plan=plan, persons=people)
+    assert len({(person, int(batch)) for person, batch in zip(people, made._batch, strict=True)}) == 5
+    order = np.random.default_rng(0).permutation(12)  # sorted tables, or any other: the same sums
+    other = trainer(
+        tmp_path / "b", data=(rows[order], labels[order]), plan=plan, persons=[people[place] for place in order]
+    )
+    for step in range(3):
+        assert np.abs(made._gradient_sum(step) - other._gradient_sum(step)).max() * plan.grid.step < 1e-5
+    assert plan.grid.records.batch == 12  # a hash may name one batch for all of them
+    for bad in (None, people[:-1], [1.5] * 12):
+        with pytest.raises(InvalidInput, match="persons"):
+            trainer(tmp_path / "c", data=(rows, labels), plan=plan, persons=bad)
+    with pytest.raises(InvalidInput, match="hashed=True"):
+        trainer(tmp_path / "d", persons=people)
+    made.step()
+    made.close()
+    with pytest.raises(ProtocolError, match="begun on other data"):
+        trainer(tmp_path / "a", data=(rows, labels), plan=plan, persons=people[1:] + people[:1])
 
 
 def test_frozen_parameters_cost_nothing_and_stay(tmp_path):

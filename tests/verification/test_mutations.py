@@ -45,8 +45,16 @@ def test_many_mutations_of_quick_contracts(algorithm):
     assert strays(made_by(algorithm), 150, 3) == []
 
 
-def test_mutations_of_plans_without_a_horizon():
-    plan = tacit.algorithms.HedgeOnSums.calibrate(tacit.Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6)
+@pytest.mark.parametrize(
+    ("algorithm", "problem", "delta"),
+    [
+        (tacit.algorithms.HedgeOnSums, tacit.Experts(n=3, horizon=None), 1e-6),
+        (tacit.algorithms.LiveArms, tacit.Arms(n=3, horizon=None, adversary="stochastic"), 0.0),
+    ],
+    ids=["epochs", "endless"],
+)
+def test_mutations_of_plans_without_a_horizon(algorithm, problem, delta):
+    plan = algorithm.calibrate(problem, epsilon=1.0, delta=delta)
     made = json.loads(json.dumps(tacit.contract(plan)))
     fields = (*free(made), *(f"epochs.{name}" for name in free(made)))
     found = [each.place for each in mutations(made, 150, 4) if accepted(each.contract)]

@@ -532,6 +532,8 @@ class ChainProfile:
             tried = np.linspace(low, high, _TRIED)
             deltas = profile(tried)
             first = int(np.argmax(deltas <= delta))
+            if not deltas[first] <= delta:  # the end of the range is at most delta alone, and above it among others
+                return high
             if first == 0:
                 return low
             low, high = float(tried[first - 1]), float(tried[first])

@@ -1,80 +1,97 @@
-"""`tacit demo`: a private run over a bundled real stream, ending with a picture and the contract."""
+"""`tacit demo`: a private experiment on a month of clicks, ending with a picture and the contract."""
 
 from __future__ import annotations
 
-from importlib.resources import files
+import tempfile
+from datetime import UTC, datetime
+from math import pi, sin
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import tacit
 from tacit.cli import options
-from tacit.environments import Replay
-from tacit.problems import Problem
-from tacit.report.html import write_report
-from tacit.report.plots import plot_regret
-from tacit.validation import check_integer
+from tacit.experiments.design import Design
+from tacit.experiments.experiments import Experiments
+from tacit.experiments.simulated import clicks
+from tacit.noise.randomness import Randomness
+from tacit.report.plots import plot_shares
+from tacit.store.store import Store
+
+RATES = {"control": 0.030, "short": 0.038, "video": 0.026, "carousel": 0.033}
+"""The arms, and their click rates on an average day."""
+DAYS, VISITORS, POPULATION, SWING, SEED = 27, 20_000, 60_000, 0.2, 7
+DAY = 86_400.0
+NAME, PEOPLE = "homepage", "people"
 
 
 def demo(
     output: options.Output,
     epsilon: options.Epsilon = 1.0,
     delta: options.Delta = 1e-6,
-    runs: Annotated[int, typer.Option(help="How many runs the picture averages.")] = 20,
-    picture: Annotated[
-        Path, typer.Option("--output", help="Where the picture goes; a report page goes beside it.")
-    ] = Path("tacit-demo.png"),
+    picture: Annotated[Path, typer.Option("--output", help="Where the picture goes.")] = Path("tacit-demo.png"),
 ) -> None:
-    """Choose among eight digit classifiers, privately, on a bundled stream; draws a picture, writes a page."""
+    """Run an experiment with four home pages on a month of simulated clicks, and draw which share each page got."""
     options.check_picture(picture)
-    check_integer("demo", "runs", runs)
-    names, losses = digits_models()
-    rounds, n = losses.shape
-    plan = tacit.plan(tacit.Experts(n=n, horizon=rounds), epsilon=epsilon, delta=delta)
+    design = Design(
+        NAME, tuple(RATES), epsilon, delta, PEOPLE, people_per_day=VISITORS, score=0.03, days=1, min_share=0.02
+    )
+    rates = ", ".join(f"{arm} {rate:.1%}" for arm, rate in RATES.items())
     output.say(
-        f"The stream: {rounds:,} handwritten digits (UCI, as shipped in scikit-learn). Each round one of {n}\n"
-        "classifiers answers; whether it was right is the private feedback of the person who wrote the digit.\n"
+        f"Four home pages, {VISITORS:,} visits a day by {POPULATION:,} people, {DAYS} days. The clicks are simulated.\n"
+        f"Nobody told the experiment the click rates: {rates}.\n"
+        "Each day the clicks of each page are added up and released once, with noise. Later shares follow from that.\n"
     )
-    output.say(plan.explain())
-    learner = plan.start()
-    actions = learner.run(losses)
-    held = np.bincount(actions, minlength=n)
-    output.say("One private run, secret randomness. How often each classifier answered:")
-    for name, count in zip(names, held, strict=True):
-        output.say(f"  {name:20s} {count:5d}  {'#' * round(40 * count / rounds)}")
-    environment = Replay(losses)
-    private = tacit.simulate(plan, environment, runs=runs)
-    # The same problem at an enormous epsilon: what the loop would pay with no privacy at all.
-    floor = tacit.simulate(
-        tacit.plan(plan.problem, epsilon=options.WITHOUT_PRIVACY, delta=delta), environment, runs=runs
-    )
-    plot_regret([private], picture, title=f"Choosing among {n} digit classifiers, epsilon = {epsilon:g}", floor=floor)
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "decisions.db") as store:
+        store.ledger(PEOPLE, epsilon=epsilon, delta=delta, renews="monthly")
+        clicked, found = run(store, design)
+    output.say("Page       Share of traffic now                   Effect against control, all looks together 95%")
+    for arm in found["arms"]:
+        effect = arm["effect"]
+        words = f"{effect['low']:+.2%} to {effect['high']:+.2%}: {arm['verdict']}" if effect else ""
+        output.say(f"{arm['arm']:10s} {arm['share']:5.0%} {'#' * round(30 * arm['share']):30s}  {words}")
+    visits, equal, best = DAYS * VISITORS, sum(RATES.values()) / len(RATES), max(RATES.values())
+    contract = found["contract"]
+    verdict = tacit.verify(contract["contract"])
     output.say(
-        f"\nOver {runs} replayable runs: mean regret {private.mean[-1]:.1f} (certified regret {private.bound:.1f}), "
-        f"without privacy {floor.mean[-1]:.1f}.\n\nThe contract of the private run:\n{learner.guarantee}\n\n"
-        f"Picture: {picture}"
+        f"\n{visits:,} visits, {clicked:,} clicks. Expected: {equal * visits:,.0f} with equal shares, "
+        f"{best * visits:,.0f} if the best page had been known.\n\n"
+        f"The contract:\n\n{contract['text']}\n"
+        f"Recomputed by the second accountant: {verdict.answer}, epsilon={verdict.epsilon:.6g} at delta={delta:g}.\n"
     )
-    # Every algorithm at three privacies, as one page that opens offline.
-    privacies = [(epsilon / 3, delta), (epsilon, delta), (options.WITHOUT_PRIVACY, delta)]
-    page = write_report(
-        tacit.sweep(plan.problem, privacies, digits_stream, runs=runs, algorithms="all", command="tacit demo"),
-        picture.with_suffix(".html"),
-        command="tacit demo",
-        title="Choosing among digit classifiers, privately",
-        secret=learner.guarantee,
+    promised = f"epsilon={contract['contract']['epsilon']:.4g} at delta={delta:g}"
+    plot_shares(
+        found["shares"],
+        picture,
+        title=f"Four home pages, a month of clicks, epsilon = {epsilon:g}",
+        caption=f"{promised} for {contract['contract']['protected']}\n{visits:,} simulated visits, {clicked:,} clicks",
     )
-    record = {"regret": float(private.mean[-1]), "certified_bound": private.bound, "floor": float(floor.mean[-1])}
-    output.answer(f"Report:  {page}", record | {"picture": str(picture), "page": str(page)})
+    shares = {arm["arm"]: arm["share"] for arm in found["arms"]}
+    record = {"visits": visits, "clicks": clicked, "shares": shares, "contract": contract["contract"]}
+    output.answer(f"Picture: {picture}", record | {"picture": str(picture)})
 
 
-def digits_stream(problem: Problem) -> Replay:
-    """The bundled stream as an environment."""
-    return Replay(digits_models()[1])
-
-
-def digits_models() -> tuple[list[str], np.ndarray]:
-    """The bundled stream: classifier names, and 0/1 losses of shape (rounds, classifiers)."""
-    text = files("tacit.data").joinpath("digits_models.csv").read_text(encoding="utf-8").splitlines()
-    return text[0].split(","), np.array([line.split(",") for line in text[1:]], dtype=np.float64)
+def run(store: Store, design: Design) -> tuple[int, dict[str, Any]]:
+    """Run the experiment on a clock of its own; give how many clicked, and everything that may be shown."""
+    start = datetime.now(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0).timestamp()
+    day, clicked = 0, 0
+    coins = Randomness.replayable(SEED).stream("people")
+    with Experiments(store, clock=lambda: start + DAY * day) as experiments:
+        experiments.make(design)
+        experiments.start(NAME)
+        for day in range(1, DAYS + 1):  # by the clock: the visits of a day come before it turns
+            level = 1 + SWING * sin(2 * pi * day / 7)
+            people = coins.integers(POPULATION, size=VISITORS).tolist()
+            rows = clicks(
+                experiments.policy(NAME),
+                {arm: level * rate for arm, rate in RATES.items()},
+                people,
+                coins.random(VISITORS),
+            )
+            experiments.reply(NAME, rows)
+            clicked += len(rows)
+            experiments.tick()
+        versions = [version["shares"] for version in experiments.describe(NAME)["versions"]]
+        shares = {arm: [version[arm] for version in versions] for arm in RATES}
+        return clicked, {**experiments.results(NAME), "shares": shares, "contract": experiments.contract(NAME)}

@@ -21,6 +21,21 @@ from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
 
 Named = Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")]
+ArmNames = Annotated[
+    str, typer.Option("--arms", help="The names of the arms, with commas between them; the first is the default.")
+]
+Charged = Annotated[
+    str, typer.Option("--ledger", help="The ledger that is charged; made with this epsilon a month if needed.")
+]
+Epsilon = Annotated[float, typer.Option("--epsilon", help="Privacy budget of a person and calendar month.")]
+Delta = Annotated[float, typer.Option("--delta", help="Failure probability of the privacy.")]
+People = Annotated[float, typer.Option("--people-per-day", help="Expected persons a day.")]
+Score = Annotated[float, typer.Option("--score", help="The expected score of a person, from 0 to 1.")]
+Days = Annotated[int, typer.Option("--days", help="Of a version: 1, 2, 3 or 7 (0: as the noise asks for).")]
+Further = Annotated[
+    Path | None,
+    typer.Option("--design", help="A JSON file with further fields of the design, such as min_share and goal."),
+]
 Pid = Annotated[str, typer.Argument(metavar="PID", help="The person's pid, 32 hex digits, as SDKs compute it.")]
 LISTED = "{name:30} {state:8} version {version:<6} {what:14} {arms}"
 
@@ -38,6 +53,24 @@ class Here(NamedTuple):
 def here(path: Place, replies: Replies = None, key: Key = None, witness: Remembered = None) -> Iterator[Here]:
     """The options of all commands here: where a store is, and what its experiments keep beside it."""
     with opened(path) as store, Experiments(store, replies=replies, key=key, witness=witness) as found:
+        yield Here(store, found)
+
+
+@contextmanager
+def here_anew(
+    path: Place,
+    replies: Replies = None,
+    key: Key = None,
+    witness: Remembered = None,
+    new_key: Annotated[
+        bool, typer.Option("--new-key", help="Go on with another key, because the one of this store is lost.")
+    ] = False,
+) -> Iterator[Here]:
+    """The same options for who restores, and whether the key may be another one."""
+    with (
+        opened(path) as store,
+        Experiments(store, replies=replies, key=key, witness=witness, new_key=new_key) as found,
+    ):
         yield Here(store, found)
 
 
@@ -74,29 +107,54 @@ def make(
     output: options.Output,
     at: Here,
     name: Named,
-    arms: Annotated[
-        str, typer.Option(help="The names of the arms, with commas between them; the first is the default.")
-    ],
-    ledger: Annotated[str, typer.Option(help="The ledger that is charged; made with this epsilon a month if needed.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of a person and calendar month.")],
-    delta: Annotated[float, typer.Option(help="Failure probability of the privacy.")] = 1e-6,
-    people: Annotated[float, typer.Option("--people-per-day", help="Expected persons a day.")] = 10_000.0,
-    score: Annotated[float, typer.Option(help="The expected score of a person, from 0 to 1.")] = 0.1,
-    days: Annotated[int, typer.Option(help="Of a version: 1, 2, 3 or 7 (0: as the noise asks for).")] = 0,
-    design: Annotated[
-        Path | None, typer.Option(help="A JSON file with further fields of the design, such as min_share and goal.")
-    ] = None,
+    arms: ArmNames,
+    ledger: Charged,
+    epsilon: Epsilon,
+    delta: Delta = 1e-6,
+    people: People = 10_000.0,
+    score: Score = 0.1,
+    days: Days = 0,
+    design: Further = None,
 ) -> None:
     """Make a draft: contract, noise and what can be found in a month are shown, and nothing is charged."""
-    more = {} if design is None else _fields(design)
     given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
-    made = Design.from_dict({"name": name, "arms": arms.split(","), "days": days, **given, **more})
-    if ledger not in at.store.ledgers:
-        at.store.ledger(ledger, epsilon=epsilon, delta=delta, renews="monthly")
-    shown = at.experiments.make(made, who())
+    _draft(output, at, _design(design, name=name, arms=arms.split(","), days=days, **given))
+
+
+def import_arms(
+    output: options.Output,
+    at: Here,
+    learner: Annotated[str, typer.Argument(metavar="LEARNER", help="A learner of arms in the same store.")],
+    name: Named,
+    arms: ArmNames,
+    ledger: Charged,
+    epsilon: Epsilon,
+    delta: Delta = 1e-6,
+    people: People = 10_000.0,
+    score: Score = 0.1,
+    days: Days = 0,
+    design: Further = None,
+) -> None:
+    """Make a draft that begins where a learner of arms is: its first shares are those with which arms were decided.
+
+    Decisions are public, so this costs nothing. The learner stays as it is: end it when the experiment runs.
+    """
+    given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
+    _draft(output, at, _design(design, name=name, arms=arms.split(","), days=days, **given), learner)
+
+
+def _design(file: Path | None, **given: Any) -> Design:
+    return Design.from_dict({**given, **({} if file is None else _fields(file))})
+
+
+def _draft(output: options.Output, at: Here, made: Design, learner: str | None = None) -> None:
+    if made.ledger not in at.store.ledgers:
+        at.store.ledger(made.ledger, epsilon=made.epsilon, delta=made.delta, renews="monthly")
+    found = at.experiments
+    shown = found.make(made, who()) if learner is None else found.import_arms(learner, made, who())
     plan = shown["plan"]
     lines = [
-        f"The experiment {name!r} is a draft: nothing is charged until it starts.",
+        f"The experiment {made.name!r} is a draft: nothing is charged until it starts.",
         f"A version is served for {plan['hours_of_a_version']:g} hours, {plan['versions_a_month']} begin in a month.",
         f"The noise in each sum has a standard deviation of {plan['noise']['deviation_in_persons']:.3g} persons.",
         f"In a month a lift of {plan['detects_in_a_month']['lift']:.1%} can be found. {plan['advice']}".rstrip(),
@@ -193,6 +251,14 @@ def restore(output: options.Output, at: Here) -> None:
     output.answer(f"{count} open versions are void; start each experiment to go on.", {"void": count})
 
 
-for action in (make, start, stop, kill, results, contract, erase, held, restore):
+def confirm(output: options.Output, at: Here) -> None:
+    """Say that the clock is right after it was wrong: versions that began in its future are void."""
+    count = at.experiments.confirm(who())
+    output.answer(f"The clock is right; {count} versions of its future are void.", {"void": count})
+
+
+for action in (make, start, stop, kill, results, contract, erase, held, confirm):
     add_command(app, action, at=here)
+add_command(app, restore, at=here_anew)
 app.command("list")(joined(listed, at=here))
+app.command("import")(joined(import_arms, at=here))

@@ -119,8 +119,12 @@ class Source:
         randomness = None if self.seed is None else Randomness.replayable(self.seed)
         if self.store is None or self.name is None:
             return InMemory(tacit.plan(problem, **privacy), randomness)
+        if isinstance(problem, tacit.Arms):
+            from tacit.store.store import ARMS_DEPRECATED  # with the store itself, which few runs have
+
+            typer.echo(ARMS_DEPRECATED, err=True)
         store = tacit.Store(self.store)
-        return InStore(store, store.open(self.name, problem, randomness=randomness, **privacy))
+        return InStore(store, store.make(self.name, problem, randomness=randomness, **privacy)[0])
 
 
 def source_of(seed: options.Seed = None, store: options.Kept = None, name: options.Name = None) -> Source:

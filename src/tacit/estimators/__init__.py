@@ -13,13 +13,13 @@ from tacit.estimators.linear_model import PrivacyWarning  # noqa: E402
 from tacit.estimators.pipeline import PrivatePipeline, private_pipeline  # noqa: E402
 from tacit.estimators.published import ModelCard  # noqa: E402
 from tacit.estimators.ridge import PrivateRidge  # noqa: E402
-from tacit.estimators.scaling import PrivateStandardScaler  # noqa: E402
 from tacit.estimators.statistics import (  # noqa: E402
     PrivateCovariance,
     PrivateHistogram,
     PrivateMean,
     PrivateQuantile,
     PrivateScore,
+    PrivateStandardScaler,
 )
 from tacit.estimators.table import Bounds, Categories, Hashed, PublicTable  # noqa: E402
 

@@ -9,6 +9,7 @@ same lattice is added once: discrete Gaussian, or two-sided geometric if delta =
 | histogram | M in one bin | sqrt(2) M, 2 M | M, M |
 | quantile: K counts "at most m" | M or 0 | M in each count | M in each count |
 | covariance | (v v', alpha v), |v| <= 1 | `joint_shift` | `joint_shift` |
+| scaler of d features | (z, z^2 - 1/2), z in [-1, 1] | 2 sqrt(d) M | sqrt(5 d/4) M |
 | score | an error in [0, 1] (`scoring`) | M | M |
 
 A quantile is a binary search between its bounds: each step counts the records at or below the middle, with fresh noise,
@@ -18,14 +19,17 @@ epsilon/K. The number of records is public.
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import sqrt
+from sys import float_info
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.curves import ROUND_UP, Pure
@@ -33,20 +37,28 @@ from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.accounting.rounding import EXACT
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators.budget import NoisyCounts, class_counts, statistics_guarantee
-from tacit.estimators.ledger import Ledger, spend
+from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
 from tacit.estimators.linear_model import randomness_of
 from tacit.estimators.noisy_statistics import NoisyStatistics
 from tacit.estimators.pipeline import without_words
-from tacit.estimators.published import Published
+from tacit.estimators.published import Exported, Published
 from tacit.estimators.records import checked_data
 from tacit.estimators.ridge import integer_sums
-from tacit.estimators.scaling import public_limits
 from tacit.estimators.scoring import check_scoring, error_scale, error_sum, record_errors
-from tacit.estimators.table import Categories
+from tacit.estimators.table import Categories, column_of
 from tacit.losses.loss import clip_rows
-from tacit.noise.lattice import cross_ratio, joint_shift, symmetric_matrix
+from tacit.noise.lattice import cross_ratio, joint_shift, moments_shift, quantise_moments, symmetric_matrix
 from tacit.noise.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive, check_privacy
+from tacit.validation import (
+    LARGEST,
+    SMALLEST,
+    FloatArray,
+    check_choice,
+    check_integer,
+    check_number,
+    check_positive,
+    check_privacy,
+)
 
 # Below the epsilon or mu that is asked for by more than the last digits of their parts.
 _ROUNDED = 1 - 1e-9
@@ -98,6 +110,10 @@ class PrivateStatistic(Published, BaseEstimator, ABC):
         owner = type(self).__name__
         check_privacy(owner, self.epsilon, self.delta)
         check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
+
+    def _refuse_pure(self) -> None:
+        if self.delta == 0:
+            raise PrivacyError(f"{type(self).__name__} uses Gaussian noise, which needs delta > 0.")
 
     @property
     def _replaced(self) -> bool:
@@ -237,9 +253,7 @@ class PrivateHistogram(PrivateStatistic):
             raise InvalidInput("PrivateHistogram needs 'edges' or 'categories', and not both.")
         if self.categories is not None:
             known = Categories(self.categories)
-            column = X.iloc[:, 0] if hasattr(X, "iloc") and np.ndim(X) == 2 else X
-            cells = np.fromiter((_only(cell) for cell in column), dtype=object)
-            codes, missing = known.codes(cells)
+            codes, missing = known.codes(column_of("PrivateHistogram", X))
             return np.where(missing, len(known.values), codes), len(known.values) + 1
         edges = self._edges()
         values = checked_data(self, X)
@@ -409,8 +423,7 @@ class PrivateCovariance(PrivateStatistic):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive("PrivateCovariance", "data_norm", self.data_norm)
-        if self.delta == 0:
-            raise PrivacyError("PrivateCovariance uses Gaussian noise, which needs delta > 0.")
+        self._refuse_pure()
 
     def _centre(self, width: int) -> FloatArray:
         centre = np.zeros(width) if self.centre is None else np.asarray(self.centre, dtype=np.float64)
@@ -427,11 +440,100 @@ class PrivateCovariance(PrivateStatistic):
 
 
 @dataclass(eq=False, repr=False)
+class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, PrivateStatistic):
+    """Centre and scale each feature by private estimates of its mean and standard deviation.
+
+    Features are clipped to `bounds` and mapped to z in [-1, 1]; a record contributes (z, z^2 - 1/2) for each feature,
+    of squared norm z^4 + 1/4 <= 5/4, and two records differ by at most (a-b)^2 (1 + (a+b)^2) <= 4.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        delta: failure probability, above 0.
+        bounds: public (low, high), numbers or one for each feature; values outside are clipped.
+        relation: "replace" or "zero-out".
+        random_state: only for tests: makes the noise replayable, with a warning.
+        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+
+    >>> import numpy as np
+    >>> X = np.linspace(0, 10, 2000)[:, None]
+    >>> scaler = PrivateStandardScaler(epsilon=1.0, bounds=(0, 10)).fit(X)
+    >>> bool(abs(scaler.mean_[0] - 5) < 0.5)
+    True
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    bounds: Any = None
+    relation: str = "replace"
+    random_state: Any = None
+    ledger: Ledger | None = None
+
+    def fit(self, X: Any, y: Any = None) -> PrivateStandardScaler:
+        """Estimate means and deviations privately.
+
+        Args:
+            X: rows of features.
+            y: ignored.
+        """
+        self._check_parameters()
+        rows = checked_data(self, X)
+        low, high = self._limits(rows)
+        mu, width = gaussian_mu(self.epsilon, self.delta), rows.shape[1]
+        lattice = NoisyStatistics.finest(mu, partial(moments_shift, features=width, replace=self._replaced))
+        source = self._spend(len(rows), width)
+        middle, half = (low + high) / 2, (high - low) / 2
+        with np.errstate(all="ignore"):  # whether something underflows depends on the data
+            # Clipped again: between bounds that are neighbouring floats the middle is one of them.
+            z = np.clip((np.clip(rows, low, high) - middle) / half, -1.0, 1.0)
+        moments = np.array([np.sum(part, axis=0) for part in quantise_moments(z, lattice.units)])
+        first, second = lattice.release(moments, source, "moments") / len(z)
+        first, second = np.clip(first, -1.0, 1.0), second + 0.5
+        # A deviation below the noise cannot be told from it.
+        least = max(lattice.deviation / len(z), 1e-6)
+        self.mean_ = middle + half * first
+        self.scale_ = half * np.sqrt(np.clip(second - first**2, min(least, 1.0), 1.0))
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._refuse_pure()
+
+    def _draws(self, n_features: int) -> int:
+        return 2 * n_features
+
+    @property
+    def _released(self) -> str:
+        return "noisy first and second moments, hence means and deviations"
+
+    def transform(self, X: Any) -> FloatArray:
+        """Rows minus the means, over the deviations; what is too large for a float is the largest one.
+
+        The next step of a pipeline would refuse an infinity, for some people's rows and not for others'.
+        """
+        check_is_fitted(self)
+        with np.errstate(all="ignore"):
+            scaled = (checked_data(self, X, reset=False) - self.mean_) / self.scale_
+        return np.asarray(np.clip(scaled, -float_info.max, float_info.max))
+
+    def _limits(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if self.bounds is None:
+            warnings.warn(
+                "bounds were read off the data, which the guarantee does not cover: declare them.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+            low, high = np.min(rows, axis=0), np.max(rows, axis=0)
+            return low, np.where(high > low, high, low + 1.0)
+        return public_limits("PrivateStandardScaler", self.bounds, rows.shape[1])
+
+
+@dataclass(eq=False, repr=False)
 class PrivateScore(PrivateStatistic):
     """The score of a public model on private records.
 
-    Privacy contract: `guarantee_`, about one record of those that are scored. The model itself is public: released
-    privately before, or trained on other data.
+    Privacy contract: `guarantee_`, about one record of those that are scored. Assumed: the model is public (released
+    privately before, or trained on other data), and predicts each row by itself.
 
     Args:
         estimator: a fitted model, or pipeline.
@@ -473,7 +575,7 @@ class PrivateScore(PrivateStatistic):
         name = check_scoring("PrivateScore", self.scoring, self.estimator)
         if name.endswith("_error") and self.label_bound is None:
             raise InvalidInput(f"The score {name} of PrivateScore needs label_bound, a public bound on targets.")
-        rows, labels = X.copy() if hasattr(X, "copy") else X, np.array(y)
+        rows, labels = X.copy() if hasattr(X, "copy") else X, _labels_of(y)
         count = labels.size
         if not count:
             raise InvalidInput("PrivateScore needs at least one record.")
@@ -521,6 +623,23 @@ class PrivateScore(PrivateStatistic):
         return "a noisy score of a public model"
 
 
-def _only(cell: Any) -> Any:
-    """The cell of a row that has one."""
-    return cell[0] if isinstance(cell, list | tuple | np.ndarray) and len(cell) == 1 else cell
+def public_limits(owner: str, bounds: Any, width: int) -> tuple[FloatArray, FloatArray]:
+    """Declared bounds (low, high) of each column, checked."""
+    try:
+        low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (width,)) for end in bounds)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"The 'bounds' parameter of {owner} must be a pair (low, high). Got {bounds!r} instead."
+        ) from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = high - low
+    if not ((apart >= SMALLEST) & (apart <= LARGEST)).all():  # written so that NaN fails
+        raise InvalidInput(
+            f"The 'bounds' of {owner} must be finite with low below high, {SMALLEST:g} to {LARGEST:g} apart."
+        )
+    return low, high
+
+
+def _labels_of(y: Any) -> Any:
+    """Labels one by one: as an array of its own kind, one text would make texts of everybody's numbers."""
+    return np.array(y) if hasattr(y, "dtype") else np.fromiter(y, dtype=object)

@@ -324,13 +324,33 @@ def _is_place(name: Any, width: int) -> bool:
     return isinstance(name, int) and not isinstance(name, bool) and 0 <= name < width
 
 
+def column_of(owner: str, X: Any) -> Any:
+    """The cells of a table of one column, of a Series, or of a plain list or array."""
+    refused = InvalidInput(f"The data of {owner} must be one column of at least one row.")
+    if is_sparse(X) or not isinstance(X, Iterable) or isinstance(X, str | bytes | Mapping):
+        raise refused
+    table: Any = X if hasattr(X, "dtype") or hasattr(X, "columns") else list(X)
+    if hasattr(table, "columns"):
+        table = table[table.columns[0]] if len(table.columns) == 1 else ()
+    elif np.ndim(table) == 2 if hasattr(table, "dtype") else table and all(map(_is_row, table)):
+        table = _rectangle(table)
+        table = table[:, 0] if table.shape[1] == 1 else ()
+    if not len(table) or (hasattr(table, "ndim") and table.ndim != 1):
+        raise refused
+    return _cells(table)
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, Iterable) and not isinstance(row, str | bytes | Mapping)
+
+
 def _rectangle(X: Any) -> Any:
     """Rows as an array of two axes."""
     if isinstance(X, np.ndarray):
-        table = X
+        table = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)  # of a matrix even a column has two axes
     else:
         given = list(X) if isinstance(X, Iterable) else []
-        rows = [list(row) for row in given if isinstance(row, Iterable) and not isinstance(row, str)]
+        rows = [list(row) for row in given if _is_row(row)]
         widths = {len(row) for row in rows} if len(rows) == len(given) else set()
         if len(widths) != 1:
             raise InvalidInput("The rows of a PublicTable must be a table of two axes, all rows of one length.")

@@ -204,9 +204,9 @@ class Promise:
             "One person is one identifier given by the operator; somebody with two identifiers is two persons.",
             "What may be seen": f"{RELEASED[0].upper()}{RELEASED[1:]}. All of it may be published.",
             "Promise": f"For every {who}: whoever sees all of that, and knows everything about everybody else, finds "
-            f"any conclusion at most e^{rounded_up(epsilon)} = {rounded_up(exp(epsilon))} times more or less likely"
-            f"{chance} than if {unit} had never been sent. Between two ways to reply the factor is the square: "
-            f"{rounded_up(exp(2 * epsilon))}.",
+            f"any conclusion at most e^{rounded_up(epsilon)} = {_power(epsilon)} times more or less likely"
+            f"{chance} than if {unit} had never been sent. Between two different replies of one person the factor is "
+            f"at most the square: {_power(2 * epsilon)}.",
             "How it is kept": f"In each version a person counts once, {kept}, and at most {self.versions} versions "
             "begin in a month. The program enforces both. Noise is added to the sums of each version once, with a "
             f"standard deviation of {rounded_up(self.deviation)} persons.",
@@ -225,3 +225,7 @@ class Promise:
             )
         )
         return events + "\n\n".join(f"{title}. {text}" for title, text in paragraphs.items())
+
+
+def _power(exponent: float) -> str:
+    return rounded_up(exp(exponent)) if exponent < 700 else "more than 1e304"

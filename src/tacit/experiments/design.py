@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
+import numpy as np
+
 from tacit.algorithms.arms.versions import LENGTHS, version_length
 from tacit.errors import InvalidInput
 from tacit.validation import (
@@ -21,6 +23,7 @@ from tacit.validation import (
     check_privacy,
     invalid,
     plain_fields,
+    real_array,
 )
 
 DAYS_OF_MONTH = 31
@@ -57,6 +60,7 @@ class Design:
         goal: "compare" holds the default arm's share until it is beaten; "optimise" does not.
         changing: whether arms may become better or worse over time.
         identified: whether replies name persons; if not, the contract protects single replies only.
+        shares: of the first versions, one for each arm, until there is a release (None: equal ones).
     """
 
     name: str
@@ -78,6 +82,7 @@ class Design:
     goal: str = "compare"
     changing: bool = False
     identified: bool = True
+    shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.arms, tuple | list):
@@ -114,6 +119,13 @@ class Design:
         check_choice("Design", "goal", self.goal, GOALS)
         check_flag("Design", "changing", self.changing)
         check_flag("Design", "identified", self.identified)
+        if self.shares is not None:
+            shares = real_array("Design", "shares", self.shares, (len(self.arms),))
+            if not (np.all(shares >= 0) and abs(float(shares.sum()) - 1) < 1e-9):
+                raise invalid(
+                    "Design", "shares", "one number for each arm, none negative, with a sum of 1", self.shares
+                )
+            object.__setattr__(self, "shares", tuple(shares.tolist()))
 
     @property
     def spacing(self) -> float:
@@ -144,7 +156,7 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON-ready description."""
-        return {**asdict(self), "arms": list(self.arms)}
+        return {**asdict(self), "arms": list(self.arms), "shares": None if self.shares is None else list(self.shares)}
 
     @staticmethod
     def from_dict(content: dict[str, Any]) -> Design:

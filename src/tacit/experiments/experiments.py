@@ -19,6 +19,7 @@ import numpy as np
 
 from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import now as calendar
+from tacit.algorithms.arms.versions import FLOOR, HOLD
 from tacit.algorithms.arms.versions import policy as cumulative
 from tacit.errors import Conflict, InvalidInput, PrivacyError, StoreError
 from tacit.experiments import closing, records, results
@@ -46,7 +47,10 @@ LOST = (
     "The witness does not know what this store released: it was lost, or is another one. Nothing is opened or closed "
     "until it is put back; `tacit experiments restore` goes on without it."
 )
-
+OTHER_KEY = (
+    "The key is not the one with which this store's experiments were begun: put that one back. If it is lost, "
+    "`tacit experiments restore --new-key` voids what was open, and charges again."
+)
 
 Figure = tuple[str, str, dict[str, str], float]
 
@@ -93,6 +97,8 @@ class Experiments:
         witness: the file that remembers releases, best on another disk (default: beside the store's file).
         timeout: how many seconds to wait for another writer.
         clock: gives the time in seconds, for simulations (None: the database's clock).
+        new_key: whether the key may be another one than the store's experiments were begun with, which is lost:
+            only `restore` can be called then.
 
     >>> import tacit, tempfile
     >>> from tacit.experiments.design import Design
@@ -118,6 +124,7 @@ class Experiments:
         witness: str | os.PathLike[str] | None = None,
         timeout: float = 30.0,
         clock: Callable[[], float] | None = None,
+        new_key: bool = False,
     ) -> None:
         self._store, self._database = store, store.database
         file = self._database.file
@@ -141,8 +148,8 @@ class Experiments:
                 kept = transaction.row("SELECT experiments_key FROM tacit_store")[0]
                 if kept is None:
                     transaction.run("UPDATE tacit_store SET experiments_key = :mark", mark=self._key.fingerprint)
-                elif kept != self._key.fingerprint:
-                    raise InvalidInput("The key is not the one with which this store's experiments were begun.")
+                elif kept != self._key.fingerprint and not new_key:
+                    raise InvalidInput(OTHER_KEY)
         except BaseException:
             self.close()
             raise
@@ -176,6 +183,29 @@ class Experiments:
             owner = records.make(transaction, design, ledger.number, now, max(lost, default=0) + 1)
             records.act(transaction, owner.number, now, who, "made")
         return self.describe(design.name)
+
+    def import_arms(self, learner: str, design: Design, who: str = "") -> dict[str, Any]:
+        """Make a draft whose first shares are those with which a learner of arms of this store decided last.
+
+        Only its decisions are read, which are public. Arms keep their order. They have the shares of the later half of
+        the rounds, and at least what the design holds them at.
+        """
+        history, k = self._store.history, len(design.arms)
+        row = history.about(learner)
+        problem = row.request["problem"] or {}
+        if problem.get("kind") != "arms" or problem["n"] != k:
+            raise InvalidInput(f"A draft of {k} arms is made of a learner of as many arms: {learner!r} is another one.")
+        played = np.zeros(k)
+        for count in history.counts(row.number, row.rounds // 2, row.rounds, max(1, row.rounds)):
+            played[count.action] += count.times
+        if row.rounds:
+            least = np.full(k, FLOOR / k if design.min_share is None else design.min_share)
+            default = design.arms.index(design.default)
+            if design.goal == "compare":
+                least[default] = max(least[default], min(HOLD, 1 / k))
+            shares = least + max(0.0, 1 - float(least.sum())) * played / played.sum()
+            design = replace(design, shares=tuple((shares / shares.sum()).tolist()))
+        return self.make(design, who)
 
     def start(self, name: str, who: str = "") -> None:
         """Start a draft, or go on with an experiment that is frozen: the month is charged unless it was before."""
@@ -283,7 +313,8 @@ class Experiments:
         """Go on with a restored copy: what was open is void, every experiment is frozen until it is started again.
 
         What the witness knows to be released this month, and the copy's ledgers do not, is charged, and starting
-        charges the month once more. Give how many versions became void.
+        charges the month once more. A new key becomes the store's in the same transaction: a person whose replies were
+        kept under two hashes would count twice. Give how many versions became void.
         """
         now = self._now()
         with self._database.reading() as transaction:
@@ -292,6 +323,7 @@ class Experiments:
             self._owe(name, period_of(now))
         with self._database.writing() as transaction:
             transaction.alone()
+            transaction.run("UPDATE tacit_store SET experiments_key = :mark", mark=self._key.fingerprint)
             lost = records.unreleased(transaction)
             for version in lost:
                 records.set_state(transaction, version.salt, VOID)
@@ -309,6 +341,39 @@ class Experiments:
         return len(lost)
 
     # Time
+
+    def confirm(self, who: str = "") -> int:
+        """Go on by a clock that is right again: versions that began in its future are void, or are over.
+
+        Their rows are deleted, and running experiments open a version now. What was charged stays charged, and the
+        ledgers go on by the same clock (`Ledger.confirm`). Give how many versions became void.
+        """
+        self.check_witness()
+        now = round(self._replies.confirm(), 3)
+        with self._database.reading() as transaction:
+            names = {owner.design.ledger for owner in records.experiments(transaction)}
+        for ledger in map(self._store.ledger, sorted(names)):
+            with self._database.reading() as transaction:
+                running = ledger.running(transaction)
+            if running != ledger.budget.period_at(calendar()):
+                ledger.confirm()
+        with self._database.writing() as transaction:
+            transaction.alone()
+            lost = [version for version in records.unreleased(transaction) if version.policy.serve_from > now]
+            for version in lost:
+                records.set_state(transaction, version.salt, VOID)
+            for owner in records.experiments(transaction):
+                last = records.newest(transaction, owner.number)
+                if last is not None and last.policy.serve_from > now:
+                    # Nothing counts until the next tick, which opens a version that is paid for.
+                    until = now + 1.0 if owner.state == RUNNING else None
+                    self._open(transaction, owner, now, counting=False, until=until, begin=now)
+            records.act(
+                transaction, None, now, who, f"confirmed the clock; {len(lost)} versions of its future are void"
+            )
+        for version in lost:
+            self._replies.purge(version.salt)
+        return len(lost)
 
     def tick(self) -> dict[str, int]:
         """Do what is due: close versions, open the next ones, delete what may not be kept. Any process may do it.
@@ -391,18 +456,15 @@ class Experiments:
     def check_witness(self) -> None:
         """Refuse a store that is older than its releases, and a witness that does not know them."""
         with self._database.reading() as transaction:
-            released, restores = records.current(transaction), records.restores(transaction)
+            digests, restores = records.digests(transaction), records.restores(transaction)
+            current = records.current(transaction)
         known, restored = self._witness.digests(), self._witness.last_restore()
         if restored is not None and restored not in map(iso, restores):
             raise StoreError(OLDER)
-        if not known.keys() >= set(released):
+        if not known.keys() >= set(current):
             raise StoreError(LOST)
-        with self._database.reading() as transaction:
-            for salt, own in known.items():
-                version = records.version(transaction, salt)
-                found = transaction.row("SELECT digest FROM tacit_releases WHERE salt = :salt", salt=salt)
-                if version is None or (found is not None and found[0] != own):
-                    raise StoreError(OLDER)
+        if any(digests.get(salt, "") not in (None, own) for salt, own in known.items()):
+            raise StoreError(OLDER)
 
     def _open(
         self,
@@ -413,6 +475,7 @@ class Experiments:
         counting: bool,
         shares: Sequence[float] | None = None,
         until: float | None = None,
+        begin: float | None = None,
     ) -> None:
         """Open a version now; where it counts, its window is there before anybody knows its salt."""
         design, versions = owner.design, records.versions(transaction, owner.number)
@@ -421,7 +484,8 @@ class Experiments:
         served = np.asarray(
             self._shares(transaction, owner, versions, chain, now, counting) if shares is None else shares
         )
-        begin = now if last is None else max(now, last.serve_from)
+        if begin is None:
+            begin = now if last is None else max(now, last.serve_from)
         if counting and period_of(begin) != period_of(now):
             raise StoreError("The version that is served began in a later month by the clock: nothing was opened.")
         end = until or (begin + design.serving if owner.state == RUNNING else FOREVER)
@@ -528,13 +592,17 @@ class Experiments:
         """
         closed, malformed = [], []
         taken: list[tuple[int, str, bool, Reply]] = []
+        written = [
+            isinstance(row, list | tuple) and len(row) == 3 and is_pid(row[0]) and is_pid(row[1]) for row in rows
+        ]
+        versions = self._versions({row[0] for row, well in zip(rows, written, strict=True) if well})
         for place, row in enumerate(rows):
-            if not (isinstance(row, list | tuple) and len(row) == 3 and is_pid(row[0]) and is_pid(row[1])):
+            if not written[place]:
                 malformed.append(place)
                 continue
             salt, pid, value = row
-            known = self._version(salt)
-            if known is None or known.name != name or not known.counting:
+            known = versions.get(salt)
+            if known is None or known.name != name:
                 closed.append(place)
                 continue
             score = known.score(value)
@@ -555,26 +623,30 @@ class Experiments:
                 version = records.version(transaction, salt) if is_pid(salt) else None
                 if version is None or version.experiment != owner.number:
                     raise InvalidInput("Persons are counted for versions of this experiment.")
-                whole = all(isinstance(count, int) and 0 <= count < 2**40 for count in persons)
+                whole = all(type(count) is int and 0 <= count < 2**40 for count in persons)
                 if len(persons) != len(version.policy.arms) or not whole:
                     raise InvalidInput("Persons are counted by whole numbers, one for each arm of the policy.")
                 records.expose(transaction, salt, persons)
 
-    def _version(self, salt: str) -> Known | None:
-        """Find what never changes of a version; one that is not known yet is looked for every time."""
-        found = self._known.get(salt)
-        if found is None:
+    def _versions(self, salts: set[str]) -> dict[str, Known]:
+        """Find what never changes of these versions; those that are not known yet are looked for every time.
+
+        However many salts are invented, the database is asked once: which versions are open is a short list.
+        """
+        known = self._known
+        if not salts <= known.keys():
             with self._database.reading() as transaction:
-                version = records.version(transaction, salt)
-                if version is None:
-                    return None
-                owner = records.experiment(transaction, version.policy.experiment)
-            policy = version.policy
-            found = Known(owner.name, policy.counting, policy.upto, policy.low, policy.high, owner.design.adds)
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[salt] = found
-        return found
+                new = (records.open_salts(transaction) & salts) - known.keys()
+                found = {salt: self._read(transaction, salt) for salt in new}
+            known = self._known = found if len(known) + len(found) > MOST_KNOWN else known | found
+        return known
+
+    @staticmethod
+    def _read(transaction: Transaction, salt: str) -> Known:
+        version = records.version(transaction, salt)
+        assert version is not None
+        policy, owner = version.policy, records.experiment(transaction, version.policy.experiment)
+        return Known(owner.name, policy.upto, policy.low, policy.high, owner.design.adds)
 
     # What may be shown
 
@@ -726,11 +798,10 @@ class Experiments:
 
 
 class Known(NamedTuple):
-    """What never changes of a version, for those who reply.
+    """What never changes of a version that counts, for those who reply.
 
     Attributes:
         name: of the experiment.
-        counting: whether replies count.
         upto: the shares.
         low: the value of no reply.
         high: the largest value.
@@ -738,7 +809,6 @@ class Known(NamedTuple):
     """
 
     name: str
-    counting: bool
     upto: tuple[int, ...]
     low: float
     high: float

@@ -223,6 +223,23 @@ def unreleased(transaction: Transaction) -> list[Version]:
     return [_version(row) for row in rows]
 
 
+def open_salts(transaction: Transaction) -> set[str]:
+    """Find the salts of all versions whose replies may count."""
+    return {
+        str(salt)
+        for (salt,) in transaction.rows(f"SELECT salt FROM tacit_versions WHERE state = '{OPEN}' AND counting = 1")
+    }
+
+
+def digests(transaction: Transaction) -> dict[str, str | None]:
+    """Find the digest of what was released of each version that counts, by salt (None: nothing)."""
+    rows = transaction.rows(
+        """SELECT v.salt, r.digest FROM tacit_versions v LEFT JOIN tacit_releases r ON r.salt = v.salt
+            WHERE v.counting = 1"""
+    )
+    return {str(salt): None if own is None else str(own) for salt, own in rows}
+
+
 def _version(row: Any) -> Version:
     salt, owner, number, incarnation, period, counting, close_at, state, policy = row
     return Version(

@@ -27,6 +27,7 @@ from tacit.store.engines import Database, Transaction
 ERASED = -1
 MOST_APART = 600.0  # seconds by which clocks may disagree
 _CHUNK, _REST = 1_000, 0.002  # rows that are deleted at a time, and seconds in which others have their turn
+_PASSED = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # also while the machine slept
 _NOW = "SELECT extract(epoch FROM clock_timestamp())"
 _WINDOW = "SELECT close_at, state FROM tacit_windows WHERE salt = :salt"
 _BEAT = "1 - kept.beat"  # changes with every reply: a row that is met is always written
@@ -71,6 +72,7 @@ class Replies:
         # Sums take a while: on SQLite they have a connection of their own, and replies do not wait for it.
         self._reader = Database(where, timeout)
         self._key, self._clock = key, clock
+        self._seen: tuple[float, float] | None = None  # the clock and the time since the machine was started, at once
         self.postgres = self._database.postgres
         with self._database.writing() as transaction:
             transaction.alone()
@@ -101,22 +103,40 @@ class Replies:
         return self.clock() if self._clock is not None else min(self.clock(), time.time())
 
     def time(self) -> float:
-        """Read the clock, and move the newest time that was ever seen; a clock that went back stops whoever asks."""
+        """Read the clock, and move the newest time that was ever seen; a clock that is wrong stops whoever asks."""
         with self._database.writing() as transaction:
             now = self.now(transaction)
             found = transaction.row("SELECT newest FROM tacit_clock")
             newest = now if found is None else float(found[0])
+            self._check_clock(now, newest)
             if found is None:
                 transaction.run("INSERT INTO tacit_clock VALUES (:now)", now=now)
             elif now > newest:
                 transaction.run("UPDATE tacit_clock SET newest = :now", now=now)
-        if newest - now > MOST_APART:
-            raise StoreError(
-                f"The clock went back by {newest - now:.0f} seconds: nothing is opened or closed until it is right."
-            )
-        if self._clock is None and abs(time.time() - now) > MOST_APART:
-            raise StoreError("The clocks of the service and of its database disagree: nothing is opened or closed.")
         return max(now, newest)
+
+    def confirm(self) -> float:
+        """Take the clock for right although it went back or forward; give the time."""
+        with self._database.writing() as transaction:
+            now = self.now(transaction)
+            transaction.run("UPDATE tacit_clock SET newest = :now", now=now)
+        self._seen = None
+        return now
+
+    def _check_clock(self, now: float, newest: float) -> None:
+        """Refuse a clock that went back, or forward by more than has passed, and two that disagree."""
+        wrong = "nothing is opened or closed until it is right. If it is right now: `tacit experiments confirm`."
+        if newest - now > MOST_APART:
+            raise StoreError(f"The clock went back by {newest - now:.0f} seconds: {wrong}")
+        if self._clock is not None:
+            return
+        if abs(time.time() - now) > MOST_APART:
+            raise StoreError("The clocks of the service and of its database disagree: nothing is opened or closed.")
+        passed = time.clock_gettime(_PASSED)
+        seen, since = self._seen or (now, passed)
+        if min(now - newest, (now - seen) - (passed - since)) > MOST_APART:  # others may have taken it for right
+            raise StoreError(f"The clock went forward by {now - seen:.0f} seconds in {passed - since:.0f}: {wrong}")
+        self._seen = now, passed
 
     def open(self, salt: str, close_at: float) -> None:
         """Begin to take replies to a version."""
@@ -240,9 +260,12 @@ class Replies:
         """Give what is held of a person: by version, the place of the arm and the score."""
         _check_pid(pid)
         found = {}
-        with self._database.reading() as transaction:
-            for salt, _, state in self._windows(transaction):
-                if state == "gone":
+        reading = self._database.writing if self.postgres else self._database.reading
+        with reading() as transaction:
+            for salt, _, _ in self._windows(transaction):
+                self._lock(transaction, salt, shared=True)  # nobody drops the table meanwhile
+                window = transaction.row(_WINDOW, salt=salt)
+                if window is None or window[1] == "gone":
                     continue
                 row = transaction.row(
                     f"SELECT arm, score FROM {_table(salt)} WHERE person = :person AND score >= 0",

@@ -41,12 +41,16 @@ def public_set(versions: Sequence[Version], begin: float) -> list[Version]:
 
 
 def served_part(owner: Experiment, versions: Sequence[Version]) -> dict[str, float]:
-    """Compute which part of its time each version was served, by salt: one that was stopped had fewer people."""
-    ends = [version.policy.serve_from for version in versions[1:]] + [inf]
-    return {
-        version.salt: min(1.0, (end - version.policy.serve_from) / owner.design.serving)
-        for version, end in zip(versions, ends, strict=False)  # where nothing was served, nothing ends
-    }
+    """Compute which part of its time each version was served, by salt: one that was stopped had fewer people.
+
+    One that began in the future of a clock that was set right since had none.
+    """
+    part, end = {}, inf
+    for version in reversed(versions):
+        begin = version.policy.serve_from
+        part[version.salt] = min(1.0, max(0.0, end - begin) / owner.design.serving)
+        end = min(end, begin)
+    return part
 
 
 def collected(
@@ -105,7 +109,7 @@ def shares(
         return stay(owner, versions)
     found = collected(owner, versions, releases, begin)
     if found is None:
-        return np.where(active, 1 / active.sum(), 0.0)
+        return first_shares(owner, active)
     return np.asarray(
         next_shares(
             found,
@@ -118,6 +122,16 @@ def shares(
             least_share=owner.design.min_share,
         )
     )
+
+
+def first_shares(owner: Experiment, active: Any) -> FloatArray:
+    """Give the shares before there is a release: equal ones, or those of the design; an arm that came later has 1/K."""
+    equal = np.where(active, 1 / active.sum(), 0.0)
+    if owner.design.shares is None:
+        return equal
+    given = np.array(owner.design.shares)
+    wanted = np.concatenate([given, equal[len(given) :]]) * active
+    return wanted / wanted.sum() if wanted.sum() > 0 else equal
 
 
 def stay(owner: Experiment, versions: Sequence[Version]) -> FloatArray:

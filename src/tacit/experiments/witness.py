@@ -33,6 +33,22 @@ class Spent(NamedTuple):
     period: str
 
 
+class Read(NamedTuple):
+    """How far the file was read.
+
+    Attributes:
+        inode: of the file; another one has another.
+        size: how many bytes, up to the end of a line.
+        last: the last line of them: a file that was put back has another one there, or ends before.
+        entries: what these lines say.
+    """
+
+    inode: int
+    size: int
+    last: bytes
+    entries: tuple[dict[str, Any], ...]
+
+
 class Witness:
     """A file that is only ever appended to, best on another disk than the databases.
 
@@ -42,6 +58,7 @@ class Witness:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._read = Read(0, 0, b"", ())
 
     def digests(self) -> dict[str, str]:
         """Read the digest of each version that was released since the last restore, by salt."""
@@ -78,18 +95,32 @@ class Witness:
             fcntl.flock(handle, fcntl.LOCK_EX)
             self._append(handle.fileno(), {RESTORED: when})
 
-    def _entries(self) -> list[dict[str, Any]]:
+    def _entries(self) -> tuple[dict[str, Any], ...]:
+        """Read what was appended since the last look, or all of it if this is not the file that was read then."""
+        read = self._read
         try:
-            lines = self.path.read_text(encoding="utf-8").split("\n")
+            with self.path.open("rb") as file:
+                inode = os.fstat(file.fileno()).st_ino
+                file.seek(read.size - len(read.last))
+                if inode != read.inode or file.read(len(read.last)) != read.last:
+                    read = Read(inode, 0, b"", ())
+                    file.seek(0)
+                content = file.read()
         except FileNotFoundError:
-            return []
+            return ()
         except OSError as error:
             raise self._failed(error) from None
+        # What follows the last line's end was cut off by a crash, and never acknowledged.
+        whole = content[: content.rfind(b"\n") + 1]
         try:
-            # What follows the last line's end was cut off by a crash, and never acknowledged.
-            return [json.loads(line) for line in lines[:-1] if line]
+            new = tuple(json.loads(line) for line in whole.split(b"\n") if line)
         except ValueError:
             raise StoreError(f"The witness {self.path.name} holds what cannot be read: nothing was released.") from None
+        if whole:
+            last = whole[:-1].rpartition(b"\n")[2] + b"\n"
+            read = Read(read.inode, read.size + len(whole), last, read.entries + new)
+        self._read = read
+        return read.entries
 
     def _open(self) -> Any:
         try:

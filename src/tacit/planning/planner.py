@@ -115,7 +115,7 @@ def plan(
     with Progress("calibrating", progress) as shown:
         for index, algorithm in enumerate(compared, 1):
             shown.say(f"{algorithm.__name__} ({index} of {len(compared)})")
-            candidates.append(_candidate(algorithm, problem, target, options))
+            candidates.append(_candidate(algorithm, problem, target, options, by_rule=rank == "typical"))
         if environment is not None:
             candidates, ranked_by = _believed(candidates, environment, runs, seed, shown)
         else:
@@ -209,10 +209,12 @@ def _believed(
     return measured, believed
 
 
-def _candidate(algorithm: type[Plan], problem: Problem, target: Target, options: dict[str, Any]) -> Candidate:
+def _candidate(
+    algorithm: type[Plan], problem: Problem, target: Target, options: dict[str, Any], *, by_rule: bool
+) -> Candidate:
     """The algorithm calibrated to the target, or the reason why it cannot be."""
     try:
-        made = algorithm.calibrate_for(problem, target, **options)
+        made = algorithm.calibrate_for(problem, target, by_rule=by_rule, **options)
         reason = _refusal(made, target)
     except TacitError as error:
         return Candidate(algorithm.__name__, None, str(error), algorithm.private)

@@ -6,6 +6,7 @@ from tacit.report.plots import (
     plot_regret,
     plot_regret_by_epsilon,
     plot_regret_by_horizon,
+    plot_shares,
     plot_switches,
 )
 
@@ -14,6 +15,7 @@ __all__ = [
     "plot_regret",
     "plot_regret_by_epsilon",
     "plot_regret_by_horizon",
+    "plot_shares",
     "plot_switches",
     "write_report",
 ]

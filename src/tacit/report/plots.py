@@ -33,6 +33,7 @@ from tacit.validation import (
 LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "x")
 SHADES = ("0.0", "0.35", "0.15", "0.5", "0.25", "0.6")
+LEADING = "#0b7a57"
 HATCHES = ("", "///", "...", "xx", "\\\\\\", "ooo", "++", "--")
 CAPTION = {"fontsize": 7.5, "color": "0.25", "ha": "left", "va": "top", "family": "monospace"}
 CAPTION_COLUMNS = 108
@@ -249,6 +250,46 @@ def plot_switches(
     axes.set_title(title)
     axes.set_ylim(bottom=0.0)
     legend_below(figure, axes.get_legend_handles_labels()[0], 2)
+    return save_figure(figure, path, caption)
+
+
+def plot_shares(
+    shares: Mapping[str, ArrayLike], path: Target, *, title: str = "Share of traffic", caption: str = ""
+) -> Target:
+    """Draw the share of each arm by day as stacked bands, the arm of the largest last share at the bottom.
+
+    Args:
+        shares: arm -> its share on each day.
+        path: where the picture goes, a file's name (its ending is the format) or an open file (PNG).
+        title: the title.
+        caption: the text below.
+    """
+    if not isinstance(shares, Mapping):
+        raise invalid("plot_shares", "shares", "a mapping from arms to vectors", shares)
+    lines = checked_lines("plot_shares", {arm: (share,) for arm, share in shares.items()}, 1)
+    if not lines or len({len(share) for (share,) in lines.values()}) != 1:
+        raise InvalidInput("plot_shares needs at least one arm, and as many shares for each arm.")
+    arms = sorted(lines, key=lambda arm: -lines[arm][0][-1])
+    bands = np.array([lines[arm][0] for arm in arms])
+    bands = np.column_stack([bands, bands[:, -1]])  # the last day has an end
+    figure, axes = start_figure(legend_lines(len(arms), 4))
+    axes.grid(False)
+    axes.stackplot(
+        np.arange(bands.shape[1]) + 1,
+        bands,
+        labels=arms,
+        colors=[LEADING, *np.linspace(0.6, 0.88, max(1, len(arms) - 1)).astype(str)],
+        edgecolor="white",
+        linewidth=0.8,
+        step="post",
+    )
+    axes.set_xlim(1, bands.shape[1])
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"])
+    axes.set_xlabel("day")
+    axes.set_ylabel("share of traffic")
+    axes.set_title(title)
+    legend_below(figure, axes.get_legend_handles_labels()[0], 4)
     return save_figure(figure, path, caption)
 
 

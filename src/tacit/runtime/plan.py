@@ -272,14 +272,23 @@ class Plan(ABC):
 
     @classmethod
     @np.errstate(under="ignore")  # accounting rounds up: what underflows is no error, whatever numpy was told
-    def calibrate_for(cls, problem: Problem, target: Target, **options: Any) -> Plan:
-        """As `calibrate`, for a target that was packed already."""
+    def calibrate_for(cls, problem: Problem, target: Target, *, by_rule: bool = True, **options: Any) -> Plan:
+        """As `calibrate`, for a target that was packed already.
+
+        Args:
+            problem: what is to be decided.
+            target: the privacy that is asked for.
+            by_rule: whether parameters may follow a rule for what happens; False: the smallest certificate is searched
+                for, whatever the algorithm.
+            **options: of the algorithm's own.
+        """
         cls._check_problem(problem)
         if cls.private and not target.private:
             raise InvalidInput(f"{cls.__name__} is private: the 'epsilon' of its target must be finite.")
         check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
         if problem.horizon is not None or cls._any_horizon:
-            return _learning(_calibrated(cls, target, options, problem), cls, target, options)
+            made = _calibrated(cls, target, options, problem, by_rule=by_rule and cls._by_rule)
+            return _learning(made, cls, target, options)
         # A person's rounds may stand in different epochs: each epoch is planned for one of them.
         return Plan._restarted(problem, target, partial(_calibrated, cls, target.for_each_round, options))
 
@@ -498,15 +507,17 @@ def _capped(proved: Callable[[Any], RegretBound]) -> Callable[[Any], RegretBound
     return regret_bound
 
 
-def _calibrated(cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem) -> Plan:
+def _calibrated(
+    cls: type[Plan], target: Target, options: dict[str, Any], problem: Problem, *, by_rule: bool = False
+) -> Plan:
     """Calibrate to the target and to stricter ones, and take the smallest certificate.
 
     A plan that meets a stricter target meets this one, and searches are not monotone by themselves. The stricter
     targets are a few powers of two below epsilon, one after the other until a certificate is clearly worse or says
-    nothing. With options of its own an algorithm may look for something else than a small certificate, and is
-    calibrated to the target alone.
+    nothing. By a rule, or with options of its own, an algorithm looks for something else than a small certificate, and
+    is calibrated to the target alone.
     """
-    if options or not cls.private or cls._by_rule:
+    if options or not cls.private or by_rule:
         return _met(cls, target, options, problem)
     top = ceil(log2(target.epsilon))
     rungs = [2.0**power for power in range(top - 1, top - 1 - RUNGS, -1)]

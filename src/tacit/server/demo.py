@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +24,10 @@ from tacit.client import Client
 from tacit.errors import TacitError
 from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
-from tacit.experiments.policy import assign, period_of, pseudonym
+from tacit.experiments.policy import period_of
+from tacit.experiments.simulated import clicks
 from tacit.noise.randomness import Randomness
-from tacit.problems import Arms, Experts, Problem, Tracking
+from tacit.problems import Experts, Problem, Tracking
 from tacit.server.server import serve
 from tacit.server.tokens import Tokens
 from tacit.store.store import Store
@@ -83,7 +83,7 @@ class Scene:
 
 SCENES = (
     Scene("homepage-banner", Experts(n=4, horizon=20_000, delay=20), 1.5, (0.6, 0.15, 0.65, 0.7)),
-    Scene("model-router", Arms(n=3, horizon=20_000, delay=20), 1.5, (0.7, 0.15, 0.65)),
+    Scene("model-router", Experts(n=3, horizon=20_000, delay=20), 1.5, (0.7, 0.15, 0.65)),
     Scene("seasonal-offers", Tracking(n=3, horizon=20_000, switches=24, delay=20), 2.0, (0.15, 0.7, 0.8), shift=800),
 )
 
@@ -130,22 +130,11 @@ def simulate_past(store: Store, now: float) -> None:
             experiments.tick()
 
 
-@cache
-def known(person: int) -> str:
-    """Compute the pid of a simulated person."""
-    return pseudonym(b"a secret of the operator's own", f"person {person}")
-
-
 def convert(experiments: Experiments, persons: range) -> None:
     """Let persons of the version that is served see their arms, and report who converted."""
     policy = experiments.policy(HOMEPAGE.name)
     coins = Randomness.replayable(int(policy["salt"][:8], 16) + persons.start).stream("people").random(len(persons))
-    rows = []
-    for person, coin in zip(persons, coins, strict=True):
-        pid = known(person)
-        if coin < ARMS[policy["arms"][assign(policy["salt"], policy["upto"], pid)]]:
-            rows.append([policy["salt"], pid, 1])
-    experiments.reply(HOMEPAGE.name, rows)
+    experiments.reply(HOMEPAGE.name, clicks(policy, ARMS, persons, coins))
 
 
 def come(experiments: Experiments, stop: threading.Event) -> None:
@@ -184,14 +173,13 @@ def visitors(token: str, experiments: Experiments) -> Iterator[Callable[[str], N
 def visit(scene: Scene, address: str, token: str, stop: threading.Event) -> None:
     """Visitors of one learner, one after the other, until it is told to stop or the learner's horizon ends."""
     coins = Randomness.replayable(sum(map(ord, scene.name))).stream("visitors")  # simulated people have no privacy
-    waiting: deque[tuple[int, float | list[float]]] = deque()
+    waiting: deque[tuple[int, list[float]]] = deque()
     with Client(address, token, patience=1.0) as client, suppress(TacitError):
         while not stop.is_set():
             decision = client.decide(scene.name)
             losses = scene.losses(decision.round, coins.random(len(scene.means)))
-            seen = float(losses[decision.action]) if isinstance(scene.problem, Arms) else losses.tolist()
             if coins.random() > MISSING:
-                waiting.append((decision.round, seen))
+                waiting.append((decision.round, losses.tolist()))
             while waiting and (len(waiting) > LATE or coins.random() < 0.5):
                 client.settle(scene.name, *waiting.popleft())
             if decision.round > HURRY:

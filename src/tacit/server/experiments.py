@@ -78,6 +78,9 @@ class NewExperiment(BaseModel):
     goal: Literal["compare", "optimise"] = Field(default="compare", description="Whether the default arm is held.")
     changing: bool = Field(default=False, description="Whether arms become better or worse over time.")
     identified: bool = Field(default=True, description="Whether replies name persons.")
+    shares: list[float] | None = Field(
+        default=None, description="Of the first versions, one for each arm (null: equal ones)."
+    )
 
 
 class Stop(BaseModel):

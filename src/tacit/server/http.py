@@ -63,7 +63,7 @@ FIELDS = (
     *("confidence", "key", "feedback", "round", "first", "limit", "body", "path", "query"),
     *("arms", "default", "people_per_day", "score", "days", "hours", "window", "versions", "low", "high", "adds"),
     *("min_share", "goal", "changing", "identified", "end", "promote", "arm", "add", "remove", "replies", "exposures"),
-    *("person", "renews"),
+    *("person", "renews", "shares"),
 )
 """The parts of a request that an answer may name; whatever else stands there was chosen by the sender."""
 HEADERS = {

@@ -113,7 +113,7 @@ class Learners:
 
     def _opened(self, name: str) -> Live:
         try:
-            live = self._store.open(name)
+            live, _ = self._store.make(name)
         except ProtocolError:
             raise Problem(409, "This learner was ended: its contract, decisions and charges are kept.") from None
         except InvalidInput:  # a loss or a set is known only to the program that made it

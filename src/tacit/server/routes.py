@@ -24,6 +24,7 @@ from tacit.store.store import LONGEST_NAME, Store
 REACHED = r"^([^/\\.][^/\\]*|\.[^/\\.][^/\\]*|\.\.[^/\\]+)$"  # . and .. are no part of an address for those who ask
 OTHER = "A learner of this name has another contract, or another ledger: GET /v1/learners/{name} shows which."
 MOST_SHOWN = 10_000
+ARMS_DEPRECATED_SINCE = 1794960000  # 18 November 2026
 REFUSED = answers(400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
 PROBLEM = {
     "type": "object",
@@ -247,7 +248,7 @@ def learners(parts: Parts) -> list[APIRouter]:
         parts.learners.keep(live)
         if new:
             parts.metrics.learners.inc()
-        return JSONResponse(described(live), 201 if new else 200)
+        return JSONResponse(described(live), 201 if new else 200, deprecation(live))
 
     @made.post("/learners", status_code=201, response_model=Made, responses={200: {"model": Made}})
     async def create(body: NewLearner) -> Response:
@@ -261,7 +262,8 @@ def learners(parts: Parts) -> list[APIRouter]:
         return Response(status_code=204)
 
     def read(live: Live, switches: int, first: int | None, limit: int) -> Response:
-        return JSONResponse({**public(live, switches), "decisions": live.decisions(first, limit)})
+        shown = {**public(live, switches), "decisions": live.decisions(first, limit)}
+        return JSONResponse(shown, headers=deprecation(live))
 
     @shown.get("/learners/{name}", response_model=Learner)
     async def learner(
@@ -297,7 +299,8 @@ def rounds(parts: Parts) -> list[APIRouter]:
             raise Problem(422, f"A key is a printable text of 1 to {LONGEST_KEY} characters.") from None
         parts.metrics.decisions.inc()
         action = decision.action
-        return JSONResponse({"round": decision.round, "action": getattr(action, "tolist", lambda: action)()})
+        answer = {"round": decision.round, "action": getattr(action, "tolist", lambda: action)()}
+        return JSONResponse(answer, headers=deprecation(live))
 
     @feedback.post("/learners/{name}/rounds/{round}/feedback", status_code=204, response_class=Response)
     async def settle(name: Called, round: Round, body: Told) -> Response:
@@ -310,7 +313,7 @@ def rounds(parts: Parts) -> list[APIRouter]:
             raise Problem(
                 422, f"The feedback must be {wanted(live)}, or null, and name {named}: nothing was changed."
             ) from None
-        return Response(status_code=204)
+        return Response(status_code=204, headers=deprecation(live))
 
     return [decisions, feedback]
 
@@ -382,6 +385,13 @@ def wanted(live: Live) -> str:
     if isinstance(problem, problems.Experts | problems.Tracking):
         return "a list of {} numbers from {:g} to {:g}, one for each expert".format(problem.n, *problem.loss_range)
     return "a list of numbers that fits the problem"
+
+
+def deprecation(live: Live) -> dict[str, str]:
+    """Give the headers of answers about learners of arms, whose successors are experiments (RFC 9745)."""
+    if not isinstance(live.plan.problem, problems.Arms):
+        return {}
+    return {"Deprecation": f"@{ARMS_DEPRECATED_SINCE}", "Link": '</v1/experiments>; rel="successor-version"'}
 
 
 def described(live: Live) -> dict[str, Any]:

@@ -174,6 +174,10 @@ MIGRATIONS: tuple[tuple[str | Callable[[Transaction], None], ...], ...] = (
         # Which key made the noise: releases under another one would not be the same again.
         "ALTER TABLE tacit_store ADD COLUMN experiments_key TEXT",
     ),
+    (
+        # Which versions are open is asked at every tick, and for replies to versions that nobody knows.
+        "CREATE INDEX tacit_open_versions ON tacit_versions (state, close_at)",
+    ),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -13,7 +14,7 @@ from tacit.errors import Conflict, InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
 from tacit.planning.planner import plan as planned
-from tacit.problems import ContextualArms, Policies, Problem
+from tacit.problems import Arms, ContextualArms, Policies, Problem
 from tacit.store import rows
 from tacit.store.engines import Database, Transaction
 from tacit.store.history import History
@@ -25,6 +26,10 @@ from tacit.store.schema import fresh_identity, prepare
 from tacit.validation import invalid
 
 LONGEST_NAME = 200
+ARMS_DEPRECATED = (
+    "Arms in a store are deprecated, and gone in the next release: experiments decide without a write and protect "
+    "persons. `tacit experiments import` makes a draft of a learner of arms."
+)
 MOST_PLANS = 4096  # that are kept although nobody may use them any more
 
 
@@ -94,7 +99,10 @@ class Store:
                 a new learner).
             **target: epsilon, delta and the other arguments of `tacit.plan`.
         """
-        return self.make(name, problem, ledger=ledger, randomness=randomness, persons=persons, **target)[0]
+        live, _ = self.make(name, problem, ledger=ledger, randomness=randomness, persons=persons, **target)
+        if isinstance(live.plan.problem, Arms):
+            warnings.warn(ARMS_DEPRECATED, DeprecationWarning, stacklevel=2)
+        return live
 
     def make(
         self,

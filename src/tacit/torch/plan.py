@@ -1,9 +1,10 @@
 """Epochs over fixed batches, each step a noisy sum of clipped row gradients: what is public before any data.
 
-Row i of the data is in batch i mod b of every epoch, so that it stands in k steps that are b apart. The sums of clipped
-gradients are a private running sum for such rows (docs/algorithms/running-sums.md): its differences are the noisy
-gradients. With b = 1 every step is a full pass, and the noise is independent. A person with r rows moves the sums by at
-most r times as much, wherever the rows stand, by the triangle inequality.
+Row i of the data is in batch i mod b of every epoch, or in the batch that a public hash of its person's id names. So it
+stands in k steps that are b apart. The sums of clipped gradients are a private running sum for such rows
+(docs/algorithms/running-sums.md): its differences are the noisy gradients. With b = 1 every step is a full pass, and
+the noise is independent. A person with r rows moves the sums by at most r times as much, wherever they stand, by the
+triangle inequality. The same inequality covers a record that is replaced by one of another person, in another batch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tacit.noise.running_sums import Buffered, best_gaussian
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.runtime.target import Target
-from tacit.validation import FloatArray, check_integer, check_positive, plain_fields, without_caches
+from tacit.validation import FloatArray, check_flag, check_integer, check_positive, plain_fields, without_caches
 
 ONE_ROW = "model, loss and preprocessing of a row look at that row and at public numbers"
 PLACES = "rows have their places without a look at the data"
@@ -47,7 +48,8 @@ class EpochPlan:
     Privacy contract: every noisy gradient, hence every parameter of every step. Enforced by the trainer: the order of
     the rows, clipping, integers, the divisor, and that every step is released once. Assumed: model, loss and
     preprocessing look at one row and at public numbers; with several batches, rows have their places without a look at
-    the data. Numerics: exact up to an extra epsilon that is stated. No loss is certified.
+    the data, unless a hash of their person's id names them. Numerics: exact up to an extra epsilon that is stated. No
+    loss is certified.
 
     Page: docs/torch.md.
 
@@ -59,6 +61,7 @@ class EpochPlan:
         clip: the norm to which the gradient of a row is clipped, over all parameters.
         mu: Gaussian privacy of the whole run.
         rows_per_person: how many rows one person may have.
+        hashed: whether a public hash of a person's id says in which batch a row is; else its position does.
 
     >>> plan = EpochPlan.calibrate(
     ...     records=1257, parameters=2410, epsilon=3, delta=1e-6, epochs=20, batches=5, clip=0.5, relation="zero-out"
@@ -76,6 +79,7 @@ class EpochPlan:
     relation: Relation = REPLACE
     delta: float = 1e-6
     rows_per_person: int = 1
+    hashed: bool = False
 
     def __post_init__(self) -> None:
         plain_fields(self)
@@ -83,7 +87,10 @@ class EpochPlan:
             check_integer("EpochPlan", name, getattr(self, name))
         check_integer("EpochPlan", "parameters", self.parameters, at_most=LARGEST_LATTICE_DIMENSION)
         check_integer("EpochPlan", "batches", self.batches, at_most=self.records)
-        check_integer("EpochPlan", "records", self.records, at_most=LARGEST_SUMMED * self.batches)
+        check_integer(
+            "EpochPlan", "records", self.records, at_most=LARGEST_SUMMED * (1 if self.hashed else self.batches)
+        )
+        check_flag("EpochPlan", "hashed", self.hashed)
         check_positive("EpochPlan", "clip", self.clip)
         check_positive("EpochPlan", "mu", self.mu)
         object.__setattr__(self, "relation", as_relation("EpochPlan", self.relation))
@@ -102,9 +109,10 @@ class EpochPlan:
         delta: float,
         epochs: int = 40,
         batches: int = 1,
-        clip: float = 0.5,
+        clip: float = 1.0,
         relation: Relation | str = REPLACE,
         rows_per_person: int = 1,
+        hashed: bool = False,
     ) -> EpochPlan:
         """Return the plan that meets (epsilon, delta); everything in it is public."""
         related = as_relation("EpochPlan", relation)
@@ -113,7 +121,7 @@ class EpochPlan:
             raise PrivacyError("EpochPlan needs delta > 0: its noise is Gaussian.")
         mu = gaussian_mu(target.epsilon, target.delta)
         for share in (1.0, 1 - 1e-9, 1 - 1e-6):
-            plan = cls(records, parameters, epochs, batches, clip, mu * share, related, delta, rows_per_person)
+            plan = cls(records, parameters, epochs, batches, clip, mu * share, related, delta, rows_per_person, hashed)
             if target.met_by(plan.guarantee):
                 return plan
         raise PrivacyError(f"EpochPlan does not meet epsilon={epsilon:g}, delta={delta:g}: take a larger delta.")
@@ -131,7 +139,7 @@ class EpochPlan:
     @cached_property
     def grid(self) -> Grid:
         """The lattice of the sums."""
-        size = -(-self.records // self.batches)
+        size = self.records if self.hashed else -(-self.records // self.batches)  # a hash may name one batch for all
         sides, rows = self.relation.sides, {"batch": size, "separation": self.batches}
         facts = StepRecords(self.parameters, sides, self.epochs, float(self.clip), **rows)
         return self.mechanism.grid(self.mu / self.rows_per_person, facts)
@@ -157,8 +165,8 @@ class EpochPlan:
         return self.records / self.batches
 
     def learning_rate(self, momentum: float = 0.0) -> float:
-        """Return the rate of a public rule: n mu/(3 sides clip) over the steps, times 1 - momentum."""
-        reach = self.records * self.mu / (3 * self.relation.sides * self.clip)
+        """Return the rate of a public rule: n mu/(4 sides clip) over the steps, times 1 - momentum."""
+        reach = self.records * self.mu / (4 * self.relation.sides * self.clip)
         return reach * (1 - momentum) / self.steps
 
     @cached_property
@@ -176,5 +184,5 @@ class EpochPlan:
             unit="one record",
             rounds_per_person=self.rows_per_person,
             numerics=self.grid.numerics,
-            assumed=f"{ONE_ROW}; {PLACES}" if self.batches > 1 else ONE_ROW,
+            assumed=f"{ONE_ROW}; {PLACES}" if self.batches > 1 and not self.hashed else ONE_ROW,
         )

@@ -8,7 +8,7 @@ own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from inspect import Parameter, signature
 from threading import RLock
@@ -46,6 +46,7 @@ class PrivateTrainer:
         plan: what is public.
         folder: where the run is kept; a folder that holds a run continues it by replaying its releases.
         ledger: where a new run is charged, before anything of the data is used.
+        persons: for a hashed plan: the id of the person of each row, texts or whole numbers.
         microbatch: rows whose gradients are held at a time; the sums are integers and do not depend on it.
         randomness: secret (the default), or replayable for tests.
     """
@@ -60,6 +61,7 @@ class PrivateTrainer:
         *,
         folder: str | os.PathLike[str],
         ledger: Ledger,
+        persons: Iterable[str | int] | None = None,
         microbatch: int = 256,
         randomness: Randomness | None = None,
     ) -> None:
@@ -78,7 +80,8 @@ class PrivateTrainer:
             )
         _check_optimizer(optimizer, trained)
         self._data = _copied(data, plan.records)
-        self._digest = _digest(self._data)
+        self._batch = _batches(plan, len(self._data[0]), persons)
+        self._digest = _digest(self._data, self._batch)
         self.model, self.optimizer, self.plan = model, optimizer, plan
         self._loss, self._trained = loss, trained
         self._check_buffers()
@@ -201,7 +204,8 @@ class PrivateTrainer:
 
         per_row = torch.func.vmap(torch.func.grad(row_loss), in_dims=(None, 0, 0), randomness="error")
         total = np.zeros(self.plan.parameters, dtype=np.int64)
-        rows = [part[number % self.plan.batches :: self.plan.batches] for part in self._data]
+        chosen = torch.from_numpy(np.flatnonzero(self._batch == number % self.plan.batches))
+        rows = [part[chosen.to(part.device)] for part in self._data]
         for first in range(0, len(rows[0]), self._microbatch):
             part = [value[first : first + self._microbatch] for value in rows]
             found = per_row(free, *part)
@@ -284,9 +288,22 @@ def _copied(data: Any, records: int) -> tuple[Any, Any]:
     return data[0].detach().clone(), data[1].detach().clone()
 
 
-def _digest(data: tuple[Any, Any]) -> Any:
-    """A digest of the rows in their order. PRIVATE: whoever knows all but one of them can try the last one."""
-    made = sha256()
+def _batches(plan: EpochPlan, count: int, persons: Iterable[str | int] | None) -> Any:
+    """The batch of each row: by its position, or by a hash of its person's id."""
+    if (persons is not None) != plan.hashed:
+        raise InvalidInput("PrivateTrainer takes 'persons' if its plan says hashed=True, and only then.")
+    if persons is None:
+        return np.arange(count) % plan.batches
+    named = list(persons)
+    if len(named) != count or not all(isinstance(person, str | int | np.integer) for person in named):
+        raise InvalidInput("The 'persons' of PrivateTrainer must be one id for each row, texts or whole numbers.")
+    digests = (sha256(f"tacit batch {person}".encode("utf-8", "replace")).digest() for person in named)
+    return np.fromiter((int.from_bytes(digest) % plan.batches for digest in digests), dtype=np.int64, count=count)
+
+
+def _digest(data: tuple[Any, Any], batch: Any) -> Any:
+    """A digest of the rows and their batches. PRIVATE: whoever knows all but one of them can try the last one."""
+    made = sha256(batch.astype("<i8").tobytes())
     for part in data:
         made.update(f"{part.dtype} {tuple(part.shape)}".encode())
         made.update(part.cpu().contiguous().reshape(-1).view(_torch().uint8).numpy().tobytes())

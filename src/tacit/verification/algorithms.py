@@ -20,6 +20,7 @@ from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
 
 _FLOATS = "Its noise is drawn in float64: only integers are recomputed."
+_LEARNERS_OF_ARMS = ("BatchedTsallis", "PhasedArms", "LiveArms")
 _ROUNDED = 1e-6  # by as much a rate may be below what its epsilon allows
 _LAST_DIGITS = 1e-4  # by as much what follows from the noise may be below what it was made for
 _COARSER = 0.01  # by as much noise on whole steps may exceed its scale
@@ -223,6 +224,8 @@ def arms(contract: Facts) -> Leak:
     rate, parameters = mp.mpf(noise.number("rate")), contract.part("parameters")
     if parameters.has("noise") and parameters.text("noise") != "geometric":
         raise contradiction("law", "parameters")
+    if parameters.has("learner") and parameters.text("learner") not in _LEARNERS_OF_ARMS:
+        raise contradiction("learner", "algorithm")
     # With a second sum, of missing replies, any two of (2, 0), (0, 0) and (1, 1) are two steps apart.
     moved = 2 if parameters.has("count_missing") and parameters.flag("count_missing") else 1
     made = rate * moved * parameters.integer("rounds_per_person") / mp.mpf(parameters.positive("epsilon"))
@@ -265,7 +268,10 @@ def explore_linear(contract: Facts) -> Leak:
         moved = noise.integer("factor", at_least=1) * mp.mpf(2 if replaced else 1)
     else:
         first = noise.integer("factor", at_least=1) * (3 / mp.sqrt(2) if replaced else mp.sqrt(2))
-        moved = max(first, later * (mp.sqrt(2) if replaced else mp.mpf(1)))
+        second = later * (mp.sqrt(2) if replaced else mp.mpf(1))
+        if abs(first - second) > _COARSER * max(first, second):  # each is as large as the noise allows
+            raise contradiction("factor", "later_factor")
+        moved = max(first, second)
     mu = moved * units**2 * people(contract) / mp.sqrt(_WIDE_SIGMA_SQUARED)
     check_noise(contract, mu, "mu", people(contract), _COARSER)
     known, releases = parameters.integer("explore", at_least=1), 0

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, fsum, log, sqrt
 
 import mpmath as mp
 import numpy as np
@@ -132,6 +132,8 @@ class Walk:
         places, chances, lost = _places(counts, self.up, tail)
         self._places, self._chances = places, chances
         self._lost = lost + counts.lost
+        # A chance is a sum of so many products, each of a few roundings; the profile is summed exactly.
+        self._rounding = (len(counts.chances) + 16) * 2.3e-16
 
     def __call__(self, epsilon: Floats) -> Floats:
         """A bound on the profile at each of these epsilons."""
@@ -140,8 +142,8 @@ class Walk:
         kappa, left = self._kappa, np.minimum(apart, 0.0)
         right = np.exp(-(kappa - 0.5) * np.maximum(apart, 0.0)) / (2 * kappa)
         values = np.where(apart >= 0, right, -np.expm1(left) + np.exp((kappa + 0.5) * left) / (2 * kappa))
-        found: Floats = values @ self._chances
-        return np.minimum(found * (1 + 1e-12) + self._lost, 1.0)
+        found = np.array([fsum(row) for row in values * self._chances])
+        return np.minimum(found * (1 + self._rounding) + self._lost, 1.0)
 
     def drawn(self, epsilon: Floats) -> Floats:
         """The same with one draw more: D W."""
@@ -316,7 +318,8 @@ class FewLeak:
 _MOST_ROUNDS, _FEW = 12, 12
 _WIDEST = 4.0
 _STEEPEST = 300.0
-_TAIL = 1e-12  # of delta, which each table leaves out: plans are rounded up by 1e-11, and more would refuse true ones
+_TAIL = 1e-15  # of delta, which each table leaves out: more would refuse true contracts
+_MOST_KAPPA = 1e12  # more than one over the smallest range of a draw that float64 can tell from none
 _NEARLY = 0.9  # a walk that was made where delta is so much of what it may be is not made again
 Logs = tuple[Real, Real, Real, Real]
 
@@ -489,10 +492,10 @@ class _WalkLeak:
                 tried[kappa] = float(self._deltas(at)[0])
             return tried[kappa]
 
-        best = min(max(0.7, 1 + 4 / (chain.width * sqrt(mean)) / 2), 5e5)
+        best = min(max(0.7, 1 + 4 / (chain.width * sqrt(mean)) / 2), _MOST_KAPPA / 2)
         for ratio in (1.6, 1.2, 1.06, 1.02, 1.005):
             while True:
-                near = [kappa for kappa in (best / ratio, best * ratio) if 0.55 < kappa < 1e6]
+                near = [kappa for kappa in (best / ratio, best * ratio) if 0.55 < kappa < _MOST_KAPPA]
                 better = min(near, key=cost)
                 if cost(better) >= cost(best):
                     break
@@ -535,7 +538,7 @@ class _WalkLeak:
             keep, lose = _shift(q, other), _shift(1 - q, 1 - other)
             value = float(q) * kept(epsilon - keep) + float(1 - q) * drawn.drawn(epsilon - lose)
             worst = np.maximum(worst, value)
-        return worst * (1 + 1e-12)
+        return worst * (1 + 1e-14)
 
     def _several(self, parts: tuple[int, ...], epsilon: Floats) -> Floats:
         """Every toss with rounds of the person's is one dominating pair of its own, and a sure draw."""

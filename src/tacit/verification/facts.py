@@ -168,9 +168,9 @@ def contradiction(name: str, part: str) -> InvalidInput:
 
 def people(contract: Facts) -> int:
     """How many rounds one person may stand in: no more than there are."""
-    rounds = min(
-        contract.integer("rounds_per_person", at_least=1), contract.part("problem").integer("horizon", at_least=1)
-    )
+    rounds, problem = contract.integer("rounds_per_person", at_least=1), contract.part("problem")
+    if problem.has("horizon"):
+        rounds = min(rounds, problem.integer("horizon", at_least=1))
     if rounds > MOST_ROUNDS:
         raise NotVerifiable(f"More than {MOST_ROUNDS:,} rounds per person are not recomputed.")
     return rounds

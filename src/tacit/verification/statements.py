@@ -65,6 +65,7 @@ class Statement:
         faint: fields that a proof reads, of which many values give the same epsilon, or nearly so.
         assumed: what the proof rests on that nobody can check.
         separates: whether the proof knows rounds of a person that are apart.
+        endless: whether the proof holds for any number of rounds, so that a plan without a horizon is one plan.
     """
 
     problem: str
@@ -81,6 +82,7 @@ class Statement:
     faint: str = ""
     assumed: str = ""
     separates: bool = False
+    endless: bool = False
 
 
 def statement_of(contract: Facts) -> Statement:

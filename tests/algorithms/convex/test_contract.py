@@ -58,6 +58,16 @@ MAKERS = {
     "CTRL limited": lambda: CTRL(LOGISTIC, eta=0.1, sigma=10.0, force=0.05, log_phi=0.3, max_switches=3),
     "lazy logistic": lambda: LazyOCO.for_budget(LOGISTIC, switches=40),
     "lazy strongly convex": lambda: LazyOCO(QUADRATIC, sigma=5.0, eta=float("inf"), switches=150.0),
+    **{
+        f"Gibbs, {name}": lambda options=options: L2PConvex(
+            Convex(domain=Ball(1), loss=tacit.losses.LogisticLoss(), horizon=ROUNDS),
+            rate=0.5,
+            regularisation=4.0,
+            clip=0.5,
+            **options,
+        )
+        for name, options in (("reference", {"force": 0.5, "reference_force": 0.3}), ("fresh", {"force": 1.0}))
+    },
 }
 made = cache(lambda name: MAKERS[name]())
 every = pytest.mark.parametrize("name", MAKERS)
@@ -116,6 +126,7 @@ class TestContract(LearnerContract):
             pairs(2, 12),
         ),
     }
+    long: ClassVar = {name: lambda name=name: (made(name), rounds_of(made(name).problem)) for name in MAKERS}
 
 
 def feedback(problem, rounds=ROUNDS):
@@ -126,12 +137,9 @@ def feedback(problem, rounds=ROUNDS):
     return vectors
 
 
-def single(data, t):
-    return (data[0][t], data[1][t]) if isinstance(data, tuple) else data[t]
-
-
-def part(data, rounds):
-    return (data[0][rounds], data[1][rounds]) if isinstance(data, tuple) else data[rounds]
+def rounds_of(problem):
+    data = feedback(problem)
+    return list(zip(*data, strict=True)) if isinstance(data, tuple) else list(data)
 
 
 def start(plan):
@@ -139,33 +147,13 @@ def start(plan):
 
 
 @every
-def test_arrays_equal_single_rounds_to_the_bit(name):
+def test_actions_are_feasible_and_switches_are_counted(name):
     plan = made(name)
-    data = feedback(plan.problem)
-    whole = start(plan).run(data)
-    assert whole.shape == (ROUNDS, plan.problem.domain.dimension)
-    learner, actions = start(plan), []
-    for t in range(ROUNDS):
-        actions.append(learner.play())
-        learner.observe(single(data, t))
-    np.testing.assert_array_equal(whole, actions)
-    pieces = start(plan)
-    parts = [pieces.run(part(data, slice(a, b))) for a, b in ((0, 1), (1, 70), (70, 70), (70, ROUNDS))]
-    np.testing.assert_array_equal(whole, np.concatenate(parts))
-    assert pieces.switches == learner.switches == np.any(np.diff(whole, axis=0), axis=1).sum()
-
-
-@every
-def test_actions_are_feasible_and_play_is_idempotent(name):
-    plan = made(name)
-    data = feedback(plan.problem)
     learner = start(plan)
-    first = learner.play()
-    first += 100.0  # a copy: nothing inside moves
-    again = learner.play()
-    assert np.abs(again).max() < 50
-    for action in learner.run(data):
-        assert plan.problem.domain.contains(action, 1e-9)
+    whole = learner.run(feedback(plan.problem))
+    assert whole.shape == (ROUNDS, plan.problem.domain.dimension)
+    assert all(plan.problem.domain.contains(action, 1e-9) for action in whole)
+    assert learner.switches == np.any(np.diff(whole, axis=0), axis=1).sum()
 
 
 def test_one_round_and_two_rounds():

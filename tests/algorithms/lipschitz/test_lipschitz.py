@@ -7,7 +7,7 @@ from tacit.algorithms.experts import LazyExperts
 from tacit.algorithms.lipschitz.lipschitz_grid import LipschitzGrid
 from tacit.algorithms.lipschitz.lipschitz_net import LipschitzNet, net_experts
 from tacit.environments.lipschitz import PricingCurve
-from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Tree, best_gaussian
 from tacit.problems import Experts, Lipschitz
@@ -113,40 +113,16 @@ def test_mean_regret_on_a_pricing_curve_is_below_the_bound(kind):
 
 @both
 @pytest.mark.parametrize("dimension", [1, 2])
-def test_functions_arrays_and_single_rounds_give_the_same_decisions(kind, dimension):
-    problem = Lipschitz(dimension=dimension, low=0.0, high=1.0, horizon=60)
-    plan = make(kind, problem)
-    learners = [plan.start(Randomness.replayable(7)) for _ in range(3)]
-    losses = stream(learners[0], 60)
-    array = np.array([loss(learners[0].points) for loss in losses])
-    one = learners[0].run(losses)
-    two = learners[1].run(array)
-    three = []
-    for row in array:
-        assert np.array_equal(learners[2].play(), learners[2].play())
-        three.append(learners[2].play())
-        learners[2].observe(row)
-    np.testing.assert_array_equal(one, two)
-    np.testing.assert_array_equal(one, three)
-    assert learners[0].switches == learners[1].switches == learners[2].switches > 0
-    assert one.shape == (60, dimension)
-    assert one.min() >= 0.0
-    assert one.max() <= 1.0
-
-
-@both
-def test_the_state_goes_round_in_mid_stream(kind):
-    problem = Lipschitz(horizon=50)
-    plan = make(kind, problem)
-    learner = plan.start(Randomness.replayable(4))
-    losses = stream(learner, 50)
-    learner.run(losses[:20])
-    learner.play()
-    copy = plan.restore(learner.state_dict())
-    np.testing.assert_array_equal(learner.run(losses[20:]), copy.run(losses[20:]))
-    assert learner.rounds == copy.rounds == 50
-    with pytest.raises(ProtocolError, match="planned for 50 rounds"):
-        learner.play()
+def test_functions_and_arrays_give_the_same_decisions(kind, dimension):
+    plan = make(kind, Lipschitz(dimension=dimension, low=0.0, high=1.0, horizon=60))
+    one, other = (plan.start(Randomness.replayable(7)) for _ in range(2))
+    losses = stream(one, 60)
+    decisions = one.run(losses)
+    np.testing.assert_array_equal(decisions, other.run(np.array([loss(one.points) for loss in losses])))
+    assert one.switches == other.switches > 0
+    assert decisions.shape == (60, dimension)
+    assert decisions.min() >= 0.0
+    assert decisions.max() <= 1.0
 
 
 @both

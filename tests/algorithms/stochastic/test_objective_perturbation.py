@@ -167,23 +167,6 @@ def test_plans_whose_steps_would_not_fit_are_refused():
         ObjectivePerturbation(**{**plan.parameters, "problem": plan.problem, "protection": 1e-12})
 
 
-def test_run_is_play_and_observe_and_states_continue():
-    X, y = records(50, 3)
-    plan = calibrated(50)
-    one, many = plan.start(Randomness.replayable(4)), plan.start(Randomness.replayable(4))
-    for row, label in zip(X, y, strict=True):
-        assert not np.any(one.play())
-        one.observe((row, label))
-    many.run((X[:20], y[:20]))
-    again = plan.restore(many.state_dict())
-    again.run((X[20:], y[20:]))
-    many.run((X[20:], y[20:]))
-    assert np.array_equal(one.release(), many.release())
-    assert np.array_equal(one.model, again.release())
-    with pytest.raises(ProtocolError, match="released"):
-        again.run((X[:1], y[:1]))
-
-
 def test_excess_risk_is_below_the_certified_bound():
     X, y = records(30_000, 5)
 
@@ -258,15 +241,6 @@ def test_a_state_with_something_else_than_a_model_is_refused(bad):
     with pytest.raises(InvalidInput, match="not the state"):
         learner.load_state_dict(resealed(state, _released=bad))
     assert learner.state_dict() == state
-
-
-def test_bad_records_raise_and_change_nothing():
-    learner = calibrated(5).start(Randomness.replayable(0))
-    learner.play()
-    for bad in (([np.nan] * D, 1.0), ([1.0], 1.0), 5):
-        with pytest.raises(InvalidInput):
-            learner.observe(bad)
-    assert learner.rounds == 0
 
 
 def test_a_model_that_may_leave_the_domain_is_chosen_only_where_it_may():

@@ -15,7 +15,7 @@ from tacit.algorithms.stochastic.online_to_batch.online_to_batch import LEARNERS
 from tacit.auditing import attacks
 from tacit.auditing.tapes import moved_draws
 from tacit.domains import Ball, KSubsets, L1Ball
-from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import ConvexFamily, CustomLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
@@ -81,44 +81,6 @@ def test_noise_has_the_scale_of_its_own_step():
     # The learner never moves, so C_t = G, and the noise of sum t is the number of its nodes: popcount(t).
     nodes = [bin(t).count("1") for t in range(1, 9)]
     assert [g[0] for g in seen] == pytest.approx(plan.unit_scale * plan.lipschitz * np.array(nodes))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"batch": 7},
-        {"batch": 7, "learner": "optimistic"},
-        {"delta": 0.0},
-        {"scheduled": True, "relation": "zero-out"},
-    ],
-)
-def test_run_is_play_and_observe_bit_for_bit(options):
-    X, y = records(60, 2)
-    plan = calibrated(60, **options)
-    one, many = plan.start(Randomness.replayable(3)), plan.start(Randomness.replayable(3))
-    loop = []
-    for row, label in zip(X, y, strict=True):
-        loop.append(one.play().copy())
-        one.observe((row, label))
-    parts = [many.run((X[a:b], y[a:b])) for a, b in ((0, 10), (10, 11), (11, 44), (44, 60))]
-    assert np.array_equal(np.array(loop), np.concatenate(parts))
-    assert np.array_equal(one.model, many.model)
-    with pytest.raises(ProtocolError):
-        one.play()
-    with pytest.raises(ProtocolError):
-        many.run((X[:1], y[:1]))
-
-
-def test_state_continues_bit_for_bit():
-    X, y = records(60, 4)
-    plan = calibrated(60, batch=7, learner="optimistic")
-    whole, first = plan.start(Randomness.replayable(5)), plan.start(Randomness.replayable(5))
-    whole.run((X, y))
-    first.run((X[:25], y[:25]))
-    second = plan.restore(first.state_dict())
-    second.run((X[25:], y[25:]))
-    assert np.array_equal(whole.model, second.model)
 
 
 @pytest.mark.parametrize("power", [1, 3])

@@ -90,21 +90,6 @@ def test_pure_curve_bounds_every_transcript():
     assert plan.guarantee.epsilon() < uncapped.guarantee.epsilon(0.0)
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-def test_run_equals_play_and_observe_bit_for_bit(batch):
-    rounds, n = 4000, 7
-    losses = Randomness.replayable(5).stream("losses").random((rounds, n))
-    plan = LazyFixedShare(tracking(n, rounds, 40), eta=0.05, force=0.01, batch=batch)
-    whole, loop = plan.start(Randomness.replayable(2)), plan.start(Randomness.replayable(2))
-    actions = whole.run(losses[:3500])
-    for row, action in zip(losses[:3500], actions, strict=True):
-        assert loop.play() == action
-        loop.observe(row)
-    assert whole.switches == loop.switches > 50
-    np.testing.assert_array_equal(whole.run(losses[3500:]), loop.run(losses[3500:]))
-    assert whole.state_dict() == loop.state_dict()  # the same coins were used up
-
-
 @pytest.mark.parametrize("switches", [0, 3])
 def test_decisions_looked_at_more_closely_are_the_same(monkeypatch, switches):
     losses = Randomness.replayable(5).stream("losses").random((200, 4))

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from runtime.contract import same_in_rounds
 from tacit.algorithms.tracking import NoisyMirrorDescent
 from tacit.algorithms.tracking.noisy_batches import BatchNoise, clip_to_floor, log_sequences
 from tacit.environments.tracking import ShiftingBernoulli
@@ -217,15 +216,6 @@ def test_draws_are_fresh_every_round_of_a_batch():
     actions = learner.run(np.zeros((1000, 4)))
     assert 650 < learner.switches < 850
     assert learner.switches == np.count_nonzero(np.diff(actions)), "behind the last round nothing is drawn"
-
-
-@pytest.mark.parametrize("noise", ["cube", "laplace", "gaussian"])
-@pytest.mark.parametrize("batch", [1, 7, 3000])
-def test_run_equals_play_and_observe_bit_for_bit(noise, batch):
-    losses = Randomness.replayable(5).stream("losses").random((2000, 7))
-    plan = NoisyMirrorDescent(tracking(7, 2000, 3), eta=0.1, scale=1.5, noise=noise, batch=batch)
-    whole, loop = same_in_rounds(plan, losses, 777)
-    np.testing.assert_array_equal(whole._weights, loop._weights)
 
 
 class _Follower:

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from exact.tracking_law import first_above_probability
-from runtime.contract import same_in_rounds
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT
 from tacit.algorithms.tracking import LimitedUpdates, RestartOnShift
 from tacit.algorithms.tracking.limited_updates import noise_mean, selection_rate
@@ -225,18 +224,6 @@ def test_a_restart_forgets_everything(monkeypatch):
     learner.run(losses[20:60])
     np.testing.assert_array_equal(sums[0], quantise_losses(losses[20]))
     np.testing.assert_array_equal(sums[1], quantise_losses(losses[21:23]).sum(axis=0))
-
-
-@pytest.mark.parametrize("make", [LimitedUpdates, RestartOnShift])
-def test_run_equals_play_and_observe_bit_for_bit(make):
-    rounds, n = 3000, 6
-    plan = make.calibrate(stochastic(n, rounds, 2), epsilon=3.0, delta=0.0)
-    environment = ShiftingBernoulli(n=n, horizon=rounds, changes=(1000, 2000), gap=0.6)
-    losses = environment.losses(Randomness.replayable(1).stream("losses"))
-    whole, loop = same_in_rounds(plan, losses, 1777)
-    if make is RestartOnShift:
-        assert whole.restarts == loop.restarts
-        assert len(whole.restarts) >= 2
 
 
 # Regret --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from scripts.errata import bandit
 
 import tacit
 from docs.sources.statement import CELL, ROOT, TARGET, Stated
-from tacit.cli.demo import digits_models
+from tacit.data import digits_models
 from tacit.noise.randomness import Randomness
 from tacit.simulation.comparators import best_switching_sequence
 

@@ -28,9 +28,13 @@ class Stated:
     agree: Callable[[str, float], bool] | None = None
     slow: bool = False
 
+    def places(self, text: str) -> list[str | tuple[str, ...]]:
+        """Find the numbers, also where they are typeset."""
+        return re.findall(self.pattern, text) or re.findall(self.pattern, in_words(text))
+
     def problems(self, text: str | None = None) -> list[str]:
         """What is wrong on the page (or in this text instead of it)."""
-        found = re.findall(self.pattern, (ROOT / self.page).read_text() if text is None else text)
+        found = self.places((ROOT / self.page).read_text() if text is None else text)
         if len(found) != 1:
             return [f"{self.page} has {len(found)} places like {self.pattern!r} instead of one"]
         numbers = found[0] if isinstance(found[0], tuple) else (found[0],)
@@ -43,6 +47,17 @@ class Stated:
             for shown, value in zip(numbers, values, strict=True)
             if not agree(shown, float(value))
         ]
+
+
+def in_words(text: str) -> str:
+    """Write the formulas of a page without LaTeX, so that patterns need not know how a number is typeset."""
+
+    def plain(found: re.Match[str]) -> str:
+        formula = re.sub(r"10\^\{?(-?\d+)\}?", r"1e\1", found[1].replace("{,}", ","))
+        formula = re.sub(r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)", formula.replace("\\varepsilon", "epsilon"))
+        return re.sub(r"(?<![\d.])0(?=\.\d)", "", formula.replace("\\pm", "+-").replace("\\", ""))
+
+    return re.sub(r"\$([^$\n]+)\$", plain, text)
 
 
 def number(shown: str) -> float:

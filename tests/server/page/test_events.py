@@ -56,10 +56,9 @@ def test_a_decision_is_told_within_seconds_and_the_service_ends_all_the_same(tmp
 
 def test_viewers_share_one_look_and_leave_nothing_behind(store):
     fill(store, 2, 20)
-    watch, looks = Watch(store), []
-    look = watch.look
-    watch.look = lambda *args, **options: looks.append(args) or look(*args, **options)
-    stream = Events(watch, 9, tick=0.01)
+    stream, begun = Events(Watch(store), 9, tick=0.01), []
+    look = stream._look
+    stream._look = lambda: begun.append(None) or look()
 
     async def view():
         told = [text async for text in _first(stream.stream("", 1, closing, allowed), 3)]
@@ -67,16 +66,16 @@ def test_viewers_share_one_look_and_leave_nothing_behind(store):
 
     async def main():
         both = await asyncio.gather(view(), view())
-        await asyncio.sleep(0.2)
         assert not stream._viewers
         assert stream._task is not None
-        assert stream._task.done()
+        async with asyncio.timeout(60):
+            await stream._task  # it ends because nobody looks
         return both
 
     closing = threading.Event()
     first, second = asyncio.run(main())
     assert first.count("event: made") == second.count("event: made") == 2
-    assert len(looks) < 12
+    assert len(begun) == 1
 
 
 async def _first(stream, parts):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import io
+import socket
+from functools import partial
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 PIECE = 2**16
@@ -78,6 +81,9 @@ class Connection:
         most: int,
     ) -> Answer:
         end = monotonic() + self._timeout
+        connection.response_class = partial(Response, end=end)  # type: ignore[assignment]
+        if connection.sock is not None:
+            connection.sock.settimeout(self._timeout)  # the last answer has left it less
         where = urlsplit(self._url)
         target = (where.path.rstrip("/") + path) or "/"
         connection.request(method, f"{target}?{where.query}" if where.query else target, body, headers)
@@ -87,12 +93,46 @@ class Connection:
             content += piece
             if len(content) > most:
                 raise http.client.HTTPException("The answer is too long.")
-            if monotonic() > end:
-                raise TimeoutError("The answer takes too long.")
         response.close()  # an empty answer does not end by itself, and would stand before the next one
         if response.will_close:
             self.close()
         return Answer(response.status, response.headers.get("ETag"), content)
+
+
+class Response(http.client.HTTPResponse):
+    """An answer that is there by a certain time, headers included, however slowly its bytes come."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, end: float, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self.fp = io.BufferedReader(Timed(self.fp, sock, end))
+
+
+class Timed(io.RawIOBase):
+    """Reads from a socket until a certain time.
+
+    Args:
+        file: of the socket.
+        sock: the socket.
+        end: by the monotonic clock.
+    """
+
+    def __init__(self, file: Any, sock: socket.socket, end: float) -> None:
+        self._file, self._sock, self._end = file, sock, end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._end - monotonic()
+        if left <= 0:
+            raise TimeoutError("The answer takes too long.")
+        self._sock.settimeout(left)
+        count: int | None = self._file.raw.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def check_url(url: str, kinds: tuple[str, ...] = ("http", "https")) -> str:

@@ -49,6 +49,8 @@ CLIP, STEPS, FEWEST_STEPS, MOST_STEPS = 0.5, 4.0, 12, 20_000
 MANY = 10.0
 # Room for the roundings of clipping in float64, so that the check in integers never acts.
 _INSIDE = 1 - 2.0**-30
+# Numbers of a part of the rows, so that a part and what is made of it stay in the processor's memory.
+_PART = 2**18
 # Integers up to here are exact in float64.
 _LARGEST_PRODUCT = 2**53
 
@@ -295,13 +297,13 @@ def descend(plan: PrivateDescent, rows: Any, columns: FloatArray, noise: Discret
     records, shape = plan.problem.records, (plan.width, plan.scores)
     if rows.shape[0] > records:
         raise PrivacyError(f"PrivateDescent was planned for {records} records: no more can be used.")
-    squares = squared_norms(rows)
+    limits = residual_limits(plan, rows)
     worth = step_worth(plan, rows)
     point, average, weight = np.zeros(shape), np.zeros(shape), 0.0
     for t in range(1, plan.steps + 1):
         after = weight + t
         look = (weight * average + t * point) / after
-        summed = gradient_sum(plan, rows, columns, squares, look)
+        summed = gradient_sum(plan, rows, columns, limits, look)
         released = summed + noise.draw(summed.size).reshape(shape)  # integers below 2^53: exact in float64
         point = point - plan.eta * t * worth * released
         average = (weight * average + t * point) / after
@@ -310,10 +312,16 @@ def descend(plan: PrivateDescent, rows: Any, columns: FloatArray, noise: Discret
 
 
 def gradient_sum(
-    plan: PrivateDescent, rows: Any, columns: FloatArray, squares: IntArray, point: FloatArray
+    plan: PrivateDescent, rows: Any, columns: FloatArray, limits: IntArray, point: FloatArray
 ) -> FloatArray:
     """The sum of the records' clipped gradients at a point, in whole steps: PRIVATE."""
-    return np.asarray(rows.T @ whole_residuals(plan, (rows @ point) / plan.row_units, columns, squares))
+    total = np.zeros((plan.width, plan.scores))
+    size = rows.shape[0] if is_sparse(rows) else max(1, _PART // max(plan.width, plan.scores))
+    for first in range(0, rows.shape[0], max(1, size)):
+        place = slice(first, first + size)
+        part = rows if is_sparse(rows) else rows[place]
+        total += part.T @ whole_residuals(plan, (part @ point) / plan.row_units, columns[place], limits[place])
+    return total
 
 
 def step_worth(plan: PrivateDescent, rows: Any) -> float:
@@ -322,7 +330,7 @@ def step_worth(plan: PrivateDescent, rows: Any) -> float:
 
 
 @np.errstate(all="ignore")
-def whole_residuals(plan: PrivateDescent, scores: FloatArray, columns: FloatArray, squares: IntArray) -> FloatArray:
+def whole_residuals(plan: PrivateDescent, scores: FloatArray, columns: FloatArray, limits: IntArray) -> FloatArray:
     """Clipped residuals as whole numbers r with r.r x.x <= U^2, checked in integers: what is too large is left out."""
     if plan.scores == 1:
         loss = plan.problem.loss
@@ -330,18 +338,20 @@ def whole_residuals(plan: PrivateDescent, scores: FloatArray, columns: FloatArra
         residuals = loss.slope(scores[:, 0], columns[:, 0])[:, None]
     else:
         residuals = MultinomialLoss.slopes(scores, columns[:, 0].astype(np.int64), columns[:, 1])
-    lengths = np.sqrt(squares) / plan.row_units * np.sqrt(np.sum(residuals**2, axis=1))
-    cut = np.minimum(1.0, plan.clip / np.maximum(lengths, 1e-300)) * (plan.residual_units * _INSIDE)
+    residuals *= plan.residual_units
+    lengths = np.sqrt(np.einsum("ij,ij->i", residuals, residuals))
+    cut = np.minimum(1.0, np.sqrt(limits) / np.maximum(lengths, 1e-300)) * _INSIDE
     whole = np.trunc(residuals * cut[:, None])
     # Sizes first: what is not finite, or too large, has a square that int64 does not hold.
-    held = np.abs(whole).max(axis=1) <= plan.units  # False for NaN
-    whole[~held] = 0.0
-    held = np.sum(whole**2, axis=1) <= 2.0 * plan.units**2
-    whole[~held] = 0.0
+    whole[~(np.einsum("ij,ij->i", whole, whole) <= 2.0 * plan.units**2)] = 0.0  # also NaN
     integers = whole.astype(np.int64)
-    limits = plan.units**2 // np.maximum(squares, 1)
-    whole[np.sum(integers * integers, axis=1) > limits] = 0.0
+    whole[np.einsum("ij,ij->i", integers, integers) > limits] = 0.0
     return np.asarray(whole)
+
+
+def residual_limits(plan: PrivateDescent, rows: Any) -> IntArray:
+    """floor(U^2/x.x), the largest r.r that a row may have."""
+    return np.asarray(plan.units**2 // np.maximum(squared_norms(rows), 1))
 
 
 def squared_norms(rows: Any) -> IntArray:

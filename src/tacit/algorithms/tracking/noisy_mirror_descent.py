@@ -139,14 +139,14 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         return (*fixed, "adaptive") if self.problem.adversary == "adaptive" else fixed
 
     @classmethod
-    def calibrate_for(cls, problem: Problem, target: Target, **options: Any) -> Plan:
+    def calibrate_for(cls, problem: Problem, target: Target, *, by_rule: bool = True, **options: Any) -> Plan:
         """As `calibrate`; for an unknown horizon all epochs have the kind of noise that a long run would have."""
         if isinstance(problem, Tracking) and problem.horizon is None and options.get("noise") is None:
             # Which kind is the better one depends on the horizon, and epochs of two kinds would share no guarantee.
             check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
             long = cls._calibrate(replace(problem, horizon=REFERENCE_ROUNDS), target, **options)
             options = {**options, "noise": long.noise}
-        return super().calibrate_for(problem, target, **options)
+        return super().calibrate_for(problem, target, by_rule=by_rule, **options)
 
     @classmethod
     def _calibrate(

@@ -286,13 +286,13 @@ def test_the_bound_holds_in_a_thin_box_for_long():
     assert flipping_regret(plan, 300, 8) < float(plan.regret_bound) < 280
 
 
+LOSSES = (tacit.losses.LinearLoss(), tacit.losses.LogisticLoss(data_norm=4.0))
+
+
 @pytest.mark.parametrize(
-    "domain",
-    [Box([-1.0, -1e-6], [1.0, 1e-6]), Simplex(3), L1Ball(3), Box.cube(2, 1e-3)],
-    ids=lambda d: type(d).__name__,
-)
-@pytest.mark.parametrize(
-    "loss", [tacit.losses.LinearLoss(), tacit.losses.LogisticLoss(data_norm=4.0)], ids=["linear", "logistic"]
+    ("domain", "loss"),
+    [*zip((Box([-1.0, -1e-6], [1.0, 1e-6]), Simplex(3), L1Ball(3), Box.cube(2, 1e-3)), 2 * LOSSES, strict=True)],
+    ids=lambda value: type(value).__name__,
 )
 def test_the_bound_holds_at_corners(domain, loss):
     """Losses that push into a corner for half of the time, and into another one after that."""

@@ -9,7 +9,7 @@ import pytest
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex, clip_errors, gibbs_regret
 from tacit.algorithms.convex.l2p_convex.measure import History, IntervalMeasure, rounded_count
 from tacit.domains import Ball, Box, Simplex
-from tacit.errors import InvalidInput, PrivacyError, ProtocolError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import AbsoluteLoss, ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
@@ -237,39 +237,6 @@ def test_other_losses_and_domains():
     linear = Convex(domain=Ball(3), loss=LinearLoss(), horizon=12)
     assert lazy(linear, clip=0.2).work < 12 * 60  # an exact draw in a few steps
     assert lazy(linear, clip=0.2).start(Randomness.replayable(1)).run(np.ones((12, 3))).shape == (12, 3)
-
-
-@pytest.mark.parametrize("dimension", [1, 2])
-@pytest.mark.parametrize("changes", [{}, {"reference_force": 0.3}, {"force": 1.0}])
-def test_single_rounds_arrays_and_saved_states_agree(dimension, changes):
-    made = problem(dimension, 24)
-    plan = lazy(made, clip=0.4 * made.lipschitz, **changes)
-    features, labels = data(dimension, 24)
-    learners = [plan.start(Randomness.replayable(5)) for _ in range(2)]
-    whole = learners[0].run((features, labels))
-    for index in range(24):
-        point = learners[1].play()
-        np.testing.assert_array_equal(point, whole[index])
-        point[:] = 7.0  # the caller's own array
-        np.testing.assert_array_equal(learners[1].play(), whole[index])
-        if index == 13:
-            learners[1] = plan.restore(learners[1].state_dict())
-        learners[1].observe((features[index], labels[index]))
-    assert learners[0].switches == learners[1].switches > 0
-    with pytest.raises(ProtocolError, match="planned for 24 rounds"):
-        learners[0].play()
-
-
-def test_bad_data_raise_and_change_nothing():
-    learner = lazy(problem(2, 5)).start(Randomness.replayable(1))
-    learner.play()
-    before = repr(learner.state_dict())
-    for bad in (([1.0], 1.0), ([np.nan, 0.0], 1.0), ([1.0, 0.0], np.inf), [1.0, 2.0, 3.0]):
-        with pytest.raises(InvalidInput, match="LogisticLoss"):
-            learner.observe(bad)
-    with pytest.raises(InvalidInput, match="those of round 1 are not"):
-        learner.run((np.array([[0.0, 1.0], [0.0, np.nan]]), np.ones(2)))
-    assert repr(learner.state_dict()) == before
 
 
 def test_clip_errors_follow_the_geometric_age():

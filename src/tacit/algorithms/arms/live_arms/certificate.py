@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import ceil, pi, sqrt
+from math import asin, ceil, pi, sin, sqrt
 
 import numpy as np
 from scipy.special import ndtr
@@ -30,9 +30,11 @@ Cell = tuple[float, float]
 SHARES = np.array([0.25, 0.32, 0.38, 0.44, 0.5, 0.57, 0.65, 0.74, 0.82])  # c
 STEP, PRICES = 1.04, 4  # from one gap of the grid to the next; every fourth one is tried as l
 SMALLEST = 1e-5  # the smallest gap of the grid, in units of the range
-CELLS = (0.0, 0.02, 0.04, 0.065, 0.1, 0.14, 0.19, 0.25, 0.34, 0.5, 0.72, 0.82, 0.89, 0.94, 0.97, 1.0)  # of best means
-HALVINGS = 6  # of the worst cell
-KNOTS = np.linspace(0.0, 1.0, 65)  # means at which the exponents of draws are known
+CELLS = (0.0, 0.02, 0.065, 0.14, 0.25, 0.5, 0.72, 0.89, 0.97, 1.0)  # of best means
+HALVINGS = 20  # of the worst cell
+# Means at which the exponents of draws are known: close to 0 and 1, where the variance of a bit vanishes, dense.
+_NEAR_AN_END = np.append(0.0, np.geomspace(1e-4, 0.5, 41))
+KNOTS = np.append(_NEAR_AN_END, 1 - _NEAR_AN_END[-2::-1])
 MEANS = (0.0, 0.02, 0.06, 0.15, 0.3, 0.42, 0.5, 0.58, 0.7, 0.85, 0.94, 0.98, 1.0)  # cells of other arms' means
 # In units of the estimate's deviation: distances of draws, deviations of the best arm, offsets u; deviations of others
 # and distances d.
@@ -85,7 +87,7 @@ class Certificate:
         found = {cell: self._within(cell, rounds, gap) for cell in pairwise(edges)}
         for _ in range(HALVINGS):
             worst = max(found, key=lambda cell: found[cell])
-            before, middle = found.pop(worst), sum(worst) / 2
+            before, middle = found.pop(worst), _middle(*worst)
             for half in ((worst[0], middle), (middle, worst[1])):
                 found[half] = min(before, self._within(half, rounds, gap))
         shared = self.least * rounds * (self.arms - 1) * self.largest
@@ -123,6 +125,11 @@ class Certificate:
     @cached_property
     def _known(self) -> list[Exponents]:
         return []
+
+
+def _middle(low: float, high: float) -> float:
+    """Between two means, half of the way of a bit's standardised mean: arcsin(sqrt(mean))."""
+    return sin((asin(sqrt(low)) + asin(sqrt(min(high, 1.0)))) / 2) ** 2
 
 
 def _at(grid: FloatArray, values: FloatArray, points: FloatArray) -> FloatArray:
@@ -205,9 +212,9 @@ class Exponents:
         place, share = _OFFSET_PLACES, _OFFSET_SHARES
         found = np.zeros(place.shape)
         for end in (cell[0],) if cell[1] <= 0.5 else cell:  # up to 1/2 it falls with y
-            y = np.maximum(end - self.deviation * OFFSETS, 0.0) * (len(KNOTS) - 1)
-            knot = np.minimum(y.astype(int), len(KNOTS) - 2)
-            between = (y - knot)[:, None]
+            y = np.maximum(end - self.deviation * OFFSETS, 0.0)
+            knot = np.minimum(np.searchsorted(KNOTS, y, side="right") - 1, len(KNOTS) - 2)
+            between = ((y - KNOTS[knot]) / np.diff(KNOTS)[knot])[:, None]
             rows = (1 - between) * self._draws[knot] + between * self._draws[knot + 1]
             low, high = np.take_along_axis(rows, place, 1), np.take_along_axis(rows, place + 1, 1)
             found = np.maximum(found, (1 - share) * low + share * high)
