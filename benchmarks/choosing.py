@@ -23,7 +23,7 @@ from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 from tacit.problems import Options
 from tacit.simulation.loop import simulate
 
-RUNS = 6
+RUNS = {700: 120, 3000: 24}  # by horizon: the mean of few runs in a world of few switches is mostly luck
 LEAST = 0.002  # regret a round below which candidates count as equal
 
 
@@ -65,7 +65,8 @@ def ratio(problem: Options, world: Environment, epsilon: float, delta: float) ->
     """Mean regret of the choice over that of the best candidate."""
     choice = tacit.plan(problem, epsilon=epsilon, delta=delta)
     plans = [candidate.plan for candidate in choice.candidates if candidate.plan]
-    regret = [float(simulate(plan, world, runs=RUNS, seed=99, progress=False).mean[-1]) for plan in plans]
+    runs = RUNS[world.horizon]
+    regret = [float(simulate(plan, world, runs=runs, seed=2_099, progress=False).mean[-1]) for plan in plans]
     least = LEAST * world.horizon
     return max(least, regret[0]) / max(least, min(regret))
 

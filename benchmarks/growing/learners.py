@@ -11,7 +11,7 @@ import numpy as np
 import tacit
 from benchmarks.growing.case import TIMED_ROWS, Case, Work
 from tacit import Learner, Plan
-from tacit.algorithms import BatchedTsallis, PhasedArms
+from tacit.algorithms import BatchedTsallis, ExploreLinear, LiveArms, PhasedArms
 from tacit.planning.catalogue import CATALOGUE
 from tacit.problems import Problem
 
@@ -30,7 +30,7 @@ Rows = Callable[[int], Any]  # so many rows of feedback
 
 def cases() -> list[Case]:
     """All of them."""
-    return [*experts(), *tracking(), *arms(), *policies(), *convex(), *points(), *one_pass()]
+    return [*experts(), *tracking(), *arms(), *contexts(), *policies(), *convex(), *points(), *one_pass()]
 
 
 def learning(plan: Plan, rows: Rows, rounds: int, release: bool = False, contexts: Rows | None = None) -> Work:
@@ -117,9 +117,29 @@ def arms() -> Iterator[Case]:
     def problem(n: int, horizon: int) -> Problem:
         return tacit.Arms(n=n, horizon=horizon, adversary="stochastic")
 
-    for kind, long in ((PhasedArms, LONG), (BatchedTsallis, MIDDLING)):  # LiveArms is not measured yet
+    for kind, long in ((PhasedArms, LONG), (BatchedTsallis, MIDDLING), (LiveArms, LONG)):
         yield over_rounds(kind, partial(problem, FEW), partial(_table, FEW), long)
-        yield over_options(kind, lambda n: problem(n, 3 * MANY[-1]))
+        if kind is not LiveArms:
+            yield over_options(kind, lambda n: problem(n, 3 * MANY[-1]))
+
+    def sharing(n: int) -> Work:
+        """First blocks of one round: all else is played by shares, which are computed anew at each release."""
+        plan = LiveArms.calibrate(problem(n, 3 * MANY[-1]), **TARGET, first=1)
+        return learning(plan, partial(_table, n), PLAYED)
+
+    yield Case("LiveArms", "N", (3, 10, 30, 100), sharing)
+
+
+def contexts() -> Iterator[Case]:
+    """Of five actions, or five features."""
+
+    def work(n: int, dimension: int, horizon: int, played: int) -> Work:
+        plan = ExploreLinear.calibrate(tacit.ContextualArms(n=n, dimension=dimension, horizon=horizon), **TARGET)
+        return learning(plan, partial(_table, n), played, contexts=lambda count: labelled(dimension, count)[0])
+
+    yield Case("ExploreLinear", "T", MIDDLING, lambda size: work(FIVE, FIVE, size, size))
+    yield Case("ExploreLinear", "N", (2, 10, 30, 100), lambda n: work(n, FIVE, ROUNDS, ROUNDS))
+    yield Case("ExploreLinear", "d", (2, 10, 30, 100), lambda d: work(FIVE, d, ROUNDS, ROUNDS))
 
 
 def policies() -> Iterator[Case]:

@@ -14,7 +14,7 @@ from benchmarks.peers.private_arms import decisions
 from benchmarks.peers.timing import in_turns
 
 PACKAGES = ("river", "mabwiser", "numpy", "tacit")
-ARMS, ROUNDS, RUNS, FEWER = 20, 100_000, 12, 4
+ARMS, ROUNDS, RUNS, FEWER = 20, 100_000, 6, 2
 SINGLE_ROUNDS = 2_000
 EPSILONS = (0.1, 1.0)
 STREAMS = ((0.3, 0.5), (0.45, 0.5), (0.05, 0.1))

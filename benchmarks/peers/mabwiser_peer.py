@@ -1,16 +1,36 @@
-"""MABWiser's bandits without context: rounds per second."""
+"""MABWiser's bandits: rounds per second without context, and the regret of its LinUCB with features."""
 
 import numpy as np
 from mabwiser.mab import MAB, LearningPolicy
 
-from benchmarks.peers.rounds import ABOUT, Policy, rates
+from benchmarks.peers import features
+from benchmarks.peers.rounds import ABOUT as SPEED
+from benchmarks.peers.rounds import Policy, rates
+from tacit.environments.environment import InContext
 
 PACKAGES = ("mabwiser", "numpy", "tacit")
-__all__ = ["ABOUT", "PACKAGES", "measure"]
+BATCH = 64  # rounds after which LinUCB is told of them
+ABOUT = f"""{SPEED} {features.ABOUT} LinUCB has alpha=0.5 and learns {BATCH} rounds at once."""
 
 
 def measure() -> dict[str, float]:
-    return rates(policies, {10: 1_500, 1000: 60})
+    return rates(policies, {10: 1_500, 1000: 60}) | features.regrets({"mabwiser LinUCB": linear})
+
+
+def linear(drawn: InContext, seed: int) -> np.ndarray:
+    contexts, losses, _ = drawn
+    n = losses.shape[1]
+    machine, first = MAB(list(range(n)), LearningPolicy.LinUCB(alpha=0.5), seed=seed), np.arange(n)
+    machine.fit(first.tolist(), (1 - losses[first, first]).tolist(), contexts[:n])
+    played = first.tolist()
+    for start in range(n, len(losses), BATCH):
+        part = contexts[start : start + BATCH]
+        chosen = machine.predict(part)
+        chosen = chosen if isinstance(chosen, list) else [chosen]
+        rows = np.arange(start, start + len(chosen))
+        machine.partial_fit(chosen, (1 - losses[rows, chosen]).tolist(), part)
+        played += chosen
+    return np.array(played)
 
 
 def policies(k: int) -> dict[str, Policy]:

@@ -51,9 +51,9 @@ class InMemory:
         """The contract."""
         return self._learner.guarantee
 
-    def play(self) -> Any:
-        """The decision of the round in hand."""
-        return self._learner.play()
+    def play(self, context: Any = None) -> Any:
+        """The decision of the round in hand, in its context if it has one."""
+        return self._learner.play(context)
 
     def observe(self, feedback: Any) -> None:
         """End the round in hand."""
@@ -83,8 +83,8 @@ class InStore:
         """How often the decision has changed."""
         return self._live.switches
 
-    def play(self) -> Any:
-        """The decision of the round in hand, which is durable."""
+    def play(self, context: None = None) -> Any:
+        """The decision of the round in hand, which is durable; a store keeps no contexts."""
         if self._decision is None:
             self._decision = self._live.decide()
         return self._decision.action
@@ -132,8 +132,13 @@ def source_of(seed: options.Seed = None, store: options.Kept = None, name: optio
     return Source(seed, store, name)
 
 
+def seeded(seed: options.Seed = None) -> Source:
+    """Decisions of a learner in memory: a store keeps every decision, and shows it to operators."""
+    return Source(seed)
+
+
 Feedback = Callable[[list[float], str], Any]
-"""What the learner observes of a row; the text names the row in errors."""
+"""What the learner observes of a row, or takes as a context; the text names the row in errors."""
 Show = Callable[[Any], tuple[str, dict[str, Any]]]
 """A decision as a line of text, and as entries of a JSON record."""
 
@@ -188,13 +193,14 @@ def decide(
     show: Show,
     source: Source,
     output: Output,
+    context: Feedback | None = None,
 ) -> None:
-    """Plan, then one decision a row, then the contract."""
+    """Plan, then one decision a row (or two: its context, then its feedback), then the contract."""
     if problem.horizon is not None and (stream.length or 0) > problem.horizon:
         raise _too_long(stream, problem)
     learner = source.start(problem, privacy)
     with closing(learner), stopping() as stop:
-        talk = Conversation(learner, stream, feedback, show, output, stop)
+        talk = Conversation(learner, stream, feedback, show, output, stop, context)
         with talk.told():
             more = talk.decide(problem.horizon)
         summary(learner, output)
@@ -212,6 +218,7 @@ class Conversation:
     show: Show
     output: Output
     stop: Stop
+    context: Feedback | None = None
     shown: int = 0
 
     def decide(self, horizon: int | None) -> bool:
@@ -221,7 +228,13 @@ class Conversation:
             deque(islice(stream.rows, learner.rounds), maxlen=0)
         try:
             while learner.rounds != horizon and not stop.asked:
-                line = self._line(learner.play())
+                known = None
+                if self.context:
+                    row = stop.next_row(stream.rows)
+                    if row is None:
+                        break
+                    known = self.context(row, f"Row {2 * learner.rounds + 1} of {stream.name}")
+                line = self._line(learner.play(known))
                 if stream.waits:  # someone at the other end needs the decision before the feedback exists
                     self._write(line)
                 row = stop.next_row(stream.rows)
@@ -229,8 +242,9 @@ class Conversation:
                     break
                 if not stream.waits:
                     self._write(line)
+                number = (learner.rounds + 1) * (2 if self.context else 1)
                 # A row without numbers is a round without feedback.
-                learner.observe(self.feedback(row, f"Row {learner.rounds + 1} of {stream.name}") if row else None)
+                learner.observe(self.feedback(row, f"Row {number} of {stream.name}") if row else None)
             else:
                 return stop.next_row(stream.rows) is not None
             sys.stdout.flush()
@@ -434,10 +448,38 @@ def arms(
 ) -> None:
     """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0.
 
-    An empty line, or null, is a reply that never came: the round counts with a loss in the middle of the range, and
-    that it was missing is as private as a loss.
+    An empty line, or null, is a reply that never came: the round counts with the largest loss, and that it was missing
+    is as private as a loss.
+    """
+    decide(problem, privacy, open_replies(format), reply_within(problem), show_arm, source, output)
+
+
+def contexts(
+    problem: tacit.ContextualArms | tacit.Policies,
+    privacy: dict[str, Any],
+    output: options.Output,
+    source: Source,
+    format: options.Replies = None,
+) -> None:
+    """A conversation: the context of a round in, an action out, its loss in, line by line, until standard input ends.
+
+    A context is one line: the features of the round, or the action that each policy recommends. Actions count from 0.
+    An empty line, or null, in place of a loss is a reply that never came. Nothing is kept in a store.
     """
 
+    def context(row: list[float], name: str) -> list[float] | list[int]:
+        if isinstance(problem, tacit.ContextualArms):
+            return row
+        if not all(action.is_integer() and 0 <= action < problem.actions for action in row):
+            raise InvalidInput(f"{name} must have an action from 0 to {problem.actions - 1} for each policy.")
+        return [int(action) for action in row]
+
+    size = problem.dimension if isinstance(problem, tacit.ContextualArms) else problem.n
+    decide(problem, privacy, open_replies(format, size), reply_within(problem), show_arm, source, output, context)
+
+
+def reply_within(problem: tacit.Arms | tacit.ContextualArms | tacit.Policies) -> Feedback:
+    """One loss in the problem's range, or none."""
     low, high = problem.loss_range
 
     def feedback(row: list[float], name: str) -> float | None:
@@ -447,7 +489,7 @@ def arms(
             raise InvalidInput(f"{name} has a loss outside [{low:g}, {high:g}]; an empty line, or null, is none.")
         return row[0]
 
-    decide(problem, privacy, open_replies(format), feedback, show_arm, source, output)
+    return feedback
 
 
 def show_arm(arm: Any) -> tuple[str, dict[str, Any]]:
@@ -459,3 +501,4 @@ add_commands(app, experts, [streamed(problems.experts), streamed(problems.tracki
 add_commands(app, convex, [streamed(problems.convex)], source=source_of)
 add_commands(app, bandit, [problems.bandit], source=source_of)
 add_commands(app, arms, [problems.arms], source=source_of)
+add_commands(app, contexts, [problems.contextual_arms, problems.policies], source=seeded)

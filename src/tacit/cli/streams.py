@@ -72,10 +72,11 @@ def open_stream(source: str, format: str | None, columns: int | None = None) -> 
     return stream
 
 
-def open_replies(format: str | None) -> Stream:
+def open_replies(format: str | None, context: int = 0) -> Stream:
     """Standard input with one number a line, or in NDJSON a list or object of one.
 
-    An empty line, or null, is a reply that never came; it becomes NaN, which cannot be written otherwise.
+    An empty line, or null, is a reply that never came; it becomes NaN, which cannot be written otherwise. With a
+    context of so many numbers their line comes first, then that of the reply, in turns.
     """
     if format not in (None, "csv", "ndjson"):
         raise InvalidInput(
@@ -84,7 +85,10 @@ def open_replies(format: str | None) -> Stream:
     name, columns = "standard input", ["loss"]
     lines = _lines("-", name, blank=True)
     parse = _json_reply if format == "ndjson" else _csv_reply
-    return Stream(name, columns, _rows(lines, name, columns, parse, missing=True), None)
+    if not context:
+        return Stream(name, columns, _rows(lines, name, columns, parse, missing=True), None)
+    before = _numbered(context), _json_values if format == "ndjson" else _csv_values
+    return Stream(name, columns, _turns(lines, name, before, (columns, parse)), None)
 
 
 Parse = Callable[[str, str, Sequence[str]], Sequence[object]]
@@ -120,10 +124,23 @@ def _rows(
         if _silent(line):
             yield []
             continue
-        values = parse(line, row, columns)
-        if len(values) != len(columns):
-            raise InvalidInput(f"{row} has {len(values)} values; expected {len(columns)}.")
-        yield _finite(values, row, columns, missing)
+        yield _row(line, row, columns, parse, missing)
+
+
+def _turns(
+    lines: Iterator[str], name: str, context: tuple[Sequence[str], Parse], reply: tuple[Sequence[str], Parse]
+) -> Iterator[list[float]]:
+    """Lines of a context, all of which must be numbers, and of a reply, which may be missing, in turns."""
+    for number, line in enumerate(lines, start=1):
+        columns, parse = context if number % 2 else reply
+        yield _row(line, f"Row {number} of {name}", columns, parse, missing=number % 2 == 0)
+
+
+def _row(line: str, row: str, columns: Sequence[str], parse: Parse, missing: bool) -> list[float]:
+    values = parse(line, row, columns)
+    if len(values) != len(columns):
+        raise InvalidInput(f"{row} has {len(values)} values; expected {len(columns)}.")
+    return _finite(values, row, columns, missing)
 
 
 def _silent(line: str) -> bool:

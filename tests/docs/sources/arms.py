@@ -1,10 +1,9 @@
 """Certified regret, floors and measured ratios of arms."""
 
-import json
 from functools import cache, partial
 
 import tacit
-from docs.sources.statement import CELL, ROOT, Stated, just_above
+from docs.sources.statement import CELL, Stated, just_above
 from tacit.planning.lower_bounds import arms_floor
 from tacit.runtime.target import Target
 
@@ -70,14 +69,6 @@ def late_bounds() -> list[float]:
 def floors() -> list[float]:
     """What no learner of 20 arms escapes in 100,000 rounds."""
     return [arms_floor(20, 100_000, Target(epsilon, 0.0)) for epsilon in (1.0, 0.1, 0.01)]
-
-
-def measured_ratios() -> list[float]:
-    """The regret of BatchedTsallis over that of PhasedArms: least and largest of the streams of `make bench-peers`."""
-    results = json.loads((ROOT / "benchmarks" / "peers.json").read_text())["arms"]["results"]
-    phased = {key: value for key, value in results.items() if key.endswith("tacit PhasedArms") and "regret" in key}
-    ratios = [results[key.replace("PhasedArms", "BatchedTsallis")] / value for key, value in phased.items()]
-    return [min(ratios), max(ratios)]
 
 
 def arm_bounds() -> list[Stated]:

@@ -31,6 +31,7 @@ CAUTIOUS, BOLD = 1.15, 2.0  # heat: while noise rules, and after
 SETTLED = 6  # noise rules until the rewards of an arm have so many times its variance
 SLOPE_RATIO, SPACING = 1.12, 1.06
 NODES = 5  # of Gauss's rule, at most
+AT_ONCE = 2**22  # numbers of all arms and points of the quadrature that are held at once
 STEP = 2.0  # of the exponent, from kink to kink of the last tangent
 REMEMBERED = 1024  # laws and shares: audits ask for few of them again and again
 CERTAIN = 45.0  # draws beyond this exponent are looked at no more: e^-45 of a share is nothing in float64
@@ -202,11 +203,13 @@ def _shares(hopes: tuple[Hope, ...]) -> FloatArray:
     nodes, weights = _gauss(len(rivals))
     half = np.diff(edges)[:, None] / 2
     points, weights = (edges[:-1, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
-    exponents, slopes = np.moveaxis(np.array([hopes[arm].lines(points) for arm in rivals]), 1, 0)
-    above = np.exp(-exponents)
-    logs = np.log(np.maximum(-np.expm1(-exponents), 1e-300))
-    found = np.zeros(len(hopes))
-    found[rivals] = (slopes * above * np.exp(logs.sum(axis=0) - logs)) @ weights
+    found, size = np.zeros(len(hopes)), max(1, AT_ONCE // len(rivals))
+    for first in range(0, len(points), size):
+        part = points[first : first + size]
+        exponents, slopes = np.moveaxis(np.array([hopes[arm].lines(part) for arm in rivals]), 1, 0)
+        above = np.exp(-exponents)
+        logs = np.log(np.maximum(-np.expm1(-exponents), 1e-300))
+        found[rivals] += (slopes * above * np.exp(logs.sum(axis=0) - logs)) @ weights[first : first + size]
     return np.asarray(found / found.sum())
 
 
