@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
+from unittest import mock
 
 import mpmath
 import numpy as np
@@ -144,6 +145,17 @@ def many_tosses() -> Finding:
     return _compared("fifty tosses", "delta at epsilon=4", chain.delta(4.0), exact)
 
 
+def last_digit() -> Finding:
+    """The end of a search is at most delta alone, and above it among others by one unit in the last place."""
+
+    def profile(epsilons: Any) -> Any:
+        return 1e-3 * (1 + 4e-16 * (len(epsilons) > 1)) * np.exp(4.6 - np.minimum(epsilons, 4.6))
+
+    with mock.patch.object(chain_profiles.ChainProfile, "_best", return_value=profile):
+        found = chain_profiles.ChainProfile(width=0.76, decisions=16, chance=0.4)._epsilon_near(4.6, 1e-3, 4.6)
+    return _compared("a search that ends in the last digit", "epsilon at delta=.001", found, 4.6)
+
+
 def curved_model() -> Finding:
     """One logistic record or none at a tiny ridge, in one dimension: the density of the model is integrated."""
     ridge, sigma, epsilon = 0.02, 4.0, 0.5
@@ -190,6 +202,16 @@ def _least_redraws(honest: Any) -> Any:
         return replace(found, tosses=tuple((count, chance / 2) for count, chance in found.tosses))
 
     return draws
+
+
+def _first_of_none(honest: Any) -> Any:
+    """Where no epsilon that is tried has delta, the first one is taken."""
+
+    def near(self: chain_profiles.ChainProfile, guess: float, delta: float, known: float) -> float:
+        tried = np.linspace(0.0, known, 9)
+        return float(tried[np.argmax(self._best(-1.0, guess)(tried) <= delta)])
+
+    return near
 
 
 def _infinite_is_nothing(honest: Any) -> Any:
@@ -288,6 +310,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "other tosses redraw less than they may", "accounting",
         swap(chain_profiles.ChainProfile, "_draws", _least_redraws), many_tosses,
+    ),
+    Control(
+        "a search for epsilon ends where it began", "accounting",
+        swap(chain_profiles.ChainProfile, "_epsilon_near", _first_of_none), last_digit,
     ),
     Control(
         "curvature forgotten where the loss is not steep", "stochastic",

@@ -16,7 +16,7 @@ from attacks import rows
 from runtime.contract import numbers
 from tacit import Randomness, estimators
 from tacit.auditing.script import swapped
-from tacit.estimators import grid_search, linear_model, scaling, statistics
+from tacit.estimators import grid_search, linear_model, statistics
 from tacit.noise.noisy_vectors import NoisyVectors, vector_grid
 from tacit.noise.running_sums import CubeTree, LaplaceTree, Tree, best_gaussian
 from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords
@@ -171,7 +171,7 @@ def test_estimators(name, record_property):
             return lambda *data, **options: (honest(*data, **options), after(mine), after(target))[0]
 
         with ExitStack() as stack:
-            for module in (linear_model, scaling, grid_search, statistics):
+            for module in (linear_model, grid_search, statistics):
                 stack.enter_context(swapped((module, "checked_data", checking(module.checked_data))))
             if name == "score":  # its model looks at the rows, and then they are no longer the caller's
                 honest = statistics.record_errors
