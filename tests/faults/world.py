@@ -9,7 +9,7 @@ import tacit
 from tacit.store import store as stores
 
 NAME, LEDGER = "home", "people"
-PROBLEM = tacit.Experts(n=3, horizon=100_000, delay=100)
+PROBLEM = tacit.Experts(n=3, horizon=10_000_000, delay=100)
 TARGET = {"epsilon": 20.0, "delta": 1e-6}
 PLAN = tacit.plan(PROBLEM, **TARGET)
 
