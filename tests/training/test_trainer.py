@@ -322,6 +322,7 @@ def test_a_person_stands_in_one_batch_wherever_the_rows_are(tmp_path):
     people = [f"person {number % 5}" for number in range(12)]
     plan = planned(network(), batches=3, hashed=True, rows_per_person=3)
     assert "places" not in plan.guarantee.assumed
+    assert "whatever rows are computed beside it" in plan.guarantee.assumed
     assert "places" in planned(network(), batches=3).guarantee.assumed
     made = trainer(tmp_path / "a", data=(rows, labels), plan=plan, persons=people)
     assert len({(person, int(batch)) for person, batch in zip(people, made._batch, strict=True)}) == 5

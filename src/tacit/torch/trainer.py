@@ -47,7 +47,8 @@ class PrivateTrainer:
         folder: where the run is kept; a folder that holds a run continues it by replaying its releases.
         ledger: where a new run is charged, before anything of the data is used.
         persons: for a hashed plan: the id of the person of each row, texts or whole numbers.
-        microbatch: rows whose gradients are held at a time; the sums are integers and do not depend on it.
+        microbatch: rows whose gradients are held at a time. The sums are integers, but kernels round a row by its place
+            among these rows: with 1, no other row's id enters a row's gradient.
         randomness: secret (the default), or replayable for tests.
     """
 
