@@ -333,7 +333,7 @@ def test_a_person_stands_in_one_batch_wherever_the_rows_are(tmp_path):
     for step in range(3):
         assert np.abs(made._gradient_sum(step) - other._gradient_sum(step)).max() * plan.grid.step < 1e-5
     assert plan.grid.records.batch == 12  # a hash may name one batch for all of them
-    for bad in (None, people[:-1], [1.5] * 12):
+    for bad in (None, people[:-1], [1.5] * 12, [True] * 12, [10**5000] * 12, "of twelve id"):
         with pytest.raises(InvalidInput, match="persons"):
             trainer(tmp_path / "c", data=(rows, labels), plan=plan, persons=bad)
     with pytest.raises(InvalidInput, match="hashed=True"):

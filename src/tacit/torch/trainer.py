@@ -295,11 +295,19 @@ def _batches(plan: EpochPlan, count: int, persons: Iterable[str | int] | None) -
         raise InvalidInput("PrivateTrainer takes 'persons' if its plan says hashed=True, and only then.")
     if persons is None:
         return np.arange(count) % plan.batches
-    named = list(persons)
-    if len(named) != count or not all(isinstance(person, str | int | np.integer) for person in named):
-        raise InvalidInput("The 'persons' of PrivateTrainer must be one id for each row, texts or whole numbers.")
+    named = [] if isinstance(persons, str) else list(persons)
+    if len(named) != count or not all(_is_id(person) for person in named):
+        raise InvalidInput(
+            "The 'persons' of PrivateTrainer must be one id for each row, texts or whole numbers below 2^256."
+        )
     digests = (sha256(f"tacit batch {person}".encode("utf-8", "replace")).digest() for person in named)
     return np.fromiter((int.from_bytes(digest) % plan.batches for digest in digests), dtype=np.int64, count=count)
+
+
+def _is_id(person: object) -> bool:
+    if isinstance(person, bool):  # True equals 1, and is written in another way
+        return False
+    return isinstance(person, str) or (isinstance(person, int | np.integer) and abs(int(person)) < 2**256)
 
 
 def _digest(data: tuple[Any, Any], batch: Any) -> Any:
