@@ -268,11 +268,20 @@ def test_bad_arguments_are_refused(make, message):
 
 
 def test_one_column_in_many_forms():
-    cells, told = ["a", "b", ["a"], None], []
+    cells, told = ["a", "b", ["a", "a"], None], []
     for given in (cells, pd.Series(cells), pd.DataFrame({"c": cells}), [[cell] for cell in cells],
                   np.array(cells, dtype=object)):  # fmt: skip
         told.append(PrivateHistogram(categories=["a", "b"], random_state=SOURCE, ledger=Ledger()).fit(given).counts_)
     assert all(np.array_equal(told[0], other) for other in told)
+
+
+@pytest.mark.attack(rows.STATISTICS)
+@pytest.mark.parametrize("last", [None, "b", float("nan"), ("b",), ["b", "c"], [], np.array("b"), {"a": 1}])
+def test_an_element_of_another_shape_changes_no_other_cell(last):
+    """One element that is no row made cells of everybody's rows, none of them a declared category."""
+    for others in ([["a"]] * 9, ["a"] * 9):
+        codes, _ = PrivateHistogram(categories=["a", "b"])._codes([*others, last])
+        assert codes[:-1].tolist() == [0] * 9
 
 
 def test_every_search_step_has_noise_of_its_own():

@@ -405,6 +405,26 @@ def test_a_copy_from_before_the_charge_owes_it(world, tmp_path):
 
 
 @pytest.mark.attack(rows.RELEASED)
+def test_a_copy_owes_what_was_released_in_the_future_of_a_clock(world, tmp_path):
+    """A clock was ahead, and the copy that released there is lost: that month is charged when it comes."""
+    world.started(epsilon=0.4)
+    world.store.database.checkpoint()
+    shutil.copyfile(tmp_path / "decisions.db", tmp_path / "before.db")
+    world.move(31)
+    world.experiments.reply("home", replies(world.experiments.policy("home"), range(30)))
+    assert world.move(2.1)["released"] == 1
+    world.time -= 33 * DAY
+    put_back(world, tmp_path / "before.db")
+    world.experiments.restore()
+    world.experiments.confirm()
+    world.experiments.start("home")
+    while world.date().month == 11:
+        world.move(1)
+    runs = [entry.run for entry in world.store.ledger("people").entries]
+    assert runs[-2:] == ["experiment 1 1 2026-12", "experiment 1 2 2026-12"]
+
+
+@pytest.mark.attack(rows.RELEASED)
 def test_a_copy_from_before_a_restore_is_older(world, tmp_path):
     world.started()
     world.store.database.checkpoint()
@@ -648,6 +668,47 @@ def test_a_lost_key_has_a_way_back(world, tmp_path):
     ]  # fmt: skip
     world.experiments.reply("home", replies(world.experiments.policy("home"), range(5)))
     assert world.move(2.1)["released"] == 1
+
+
+@pytest.mark.attack(rows.RELEASED)
+def test_a_service_that_goes_on_under_the_old_key_counts_nobody(world, tmp_path):
+    """It was not stopped when the key was replaced: a person under two hashes would count twice."""
+    world.started(epsilon=0.4)
+    running = world.experiments
+    (tmp_path / "decisions.db.key").unlink()
+    with world.opened(new_key=True) as restoring:
+        with pytest.raises(StoreError, match="put that one back"):
+            restoring.start("home")
+        assert restoring.restore() == 1
+    world.experiments = world.opened()
+    world.experiments.start("home")
+    policy = world.experiments.policy("home")
+    world.experiments.reply("home", replies(policy, range(5)))
+    for late in (
+        lambda: running.reply("home", replies(policy, range(5))),
+        lambda: running.erase(pid(1)),
+        lambda: running.held(pid(1)),
+        running.tick,
+        running.confirm,
+    ):
+        with pytest.raises(StoreError, match="put that one back"):
+            late()
+    assert len(world.rows(policy["salt"])) == 5
+    running.stop("home")
+    with pytest.raises(StoreError, match="put that one back"):
+        running.start("home")
+    running.close()
+
+
+@pytest.mark.attack(rows.FLOODED)
+def test_versions_that_are_forgotten_are_known_to_the_batch_that_named_them(world, monkeypatch):
+    """A row of a version that is new changes nothing for a row of one that was known."""
+    first, second = world.started("one", epsilon=0.4), world.started("two", epsilon=0.4)
+    monkeypatch.setattr(experiments, "MOST_KNOWN", 1)
+    world.experiments.reply("one", replies(first, range(3)))
+    answer = world.experiments.reply("one", [*replies(second, range(1)), *replies(first, range(3, 6))])
+    assert answer.closed == [0]  # of another experiment
+    assert len(world.rows(first["salt"])) == 6
 
 
 @pytest.mark.attack(rows.FLOODED)

@@ -180,6 +180,11 @@ def _each_in_full(honest: Any) -> Any:
     return lambda self, l2, l1, releases=1: honest(self, l2, l1)
 
 
+def _rows_if_all_are(honest: Any) -> Any:
+    """Whether anybody's element is a row depends on everybody's."""
+    return lambda owner, X: honest(owner, X if all(isinstance(row, list) for row in X) else [[row] for row in X])
+
+
 CONTROLS = (
     Control(
         "means of many columns are charged as one", "estimators",
@@ -201,6 +206,12 @@ CONTROLS = (
                  np.rint(np.append(given.T @ given, ratio * given.sum(axis=0)) * units).astype(object)),
         ),
         _moved_by("covariance"), row=rows.STATISTICS,
+    ),
+    Control(
+        "a list is a table if all its elements are rows, and else a column", "estimators",
+        swap(statistics, "column_of", _rows_if_all_are),
+        by_test("estimators.test_statistics", "test_an_element_of_another_shape_changes_no_other_cell", None),
+        row=rows.STATISTICS,
     ),
     Control(
         "labels of a score become an array of one kind", "estimators",

@@ -119,6 +119,17 @@ def _key_alone(honest: Any) -> Any:
     return restore
 
 
+def _owed_at_the_start(honest: Any) -> Any:
+    """A month that begins while an experiment runs owes nothing."""
+
+    def turn(self: Experiments, name: str) -> bool:
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(self, "_owe", lambda *_: None)
+            return bool(honest(self, name))
+
+    return turn
+
+
 CONTROLS = (
     Control(
         "replies are taken whatever gate and clock say", "experiments", swap(Replies, "_is_open", _without_gate),
@@ -185,5 +196,20 @@ CONTROLS = (
     Control(
         "a new key goes on with rows under the old one", "experiments", swap(Experiments, "restore", _key_alone),
         with_folder("test_a_lost_key_has_a_way_back"), row=rows.RELEASED,
+    ),
+    Control(
+        "a process goes on under a key that was replaced", "experiments",
+        swap(Experiments, "_check_key", lambda honest: lambda *_: None),
+        with_folder("test_a_service_that_goes_on_under_the_old_key_counts_nobody"), row=rows.RELEASED,
+    ),
+    Control(
+        "what a lost copy spent is charged at a start only", "experiments",
+        swap(Experiments, "_turn", _owed_at_the_start),
+        with_folder("test_a_copy_owes_what_was_released_in_the_future_of_a_clock"), row=rows.RELEASED,
+    ),
+    Control(
+        "a batch loses the versions that a full memory forgets", "experiments",
+        swap(Experiments, "_versions", lambda honest: lambda self, salts: (honest(self, salts), self._known)[1]),
+        with_patches("test_versions_that_are_forgotten_are_known_to_the_batch_that_named_them"), row=rows.FLOODED,
     ),
 )  # fmt: skip

@@ -322,6 +322,7 @@ def test_a_person_stands_in_one_batch_wherever_the_rows_are(tmp_path):
     people = [f"person {number % 5}" for number in range(12)]
     plan = planned(network(), batches=3, hashed=True, rows_per_person=3)
     assert "places" not in plan.guarantee.assumed
+    assert "whatever rows are computed beside it" in plan.guarantee.assumed
     assert "places" in planned(network(), batches=3).guarantee.assumed
     made = trainer(tmp_path / "a", data=(rows, labels), plan=plan, persons=people)
     assert len({(person, int(batch)) for person, batch in zip(people, made._batch, strict=True)}) == 5
@@ -332,7 +333,7 @@ def test_a_person_stands_in_one_batch_wherever_the_rows_are(tmp_path):
     for step in range(3):
         assert np.abs(made._gradient_sum(step) - other._gradient_sum(step)).max() * plan.grid.step < 1e-5
     assert plan.grid.records.batch == 12  # a hash may name one batch for all of them
-    for bad in (None, people[:-1], [1.5] * 12):
+    for bad in (None, people[:-1], [1.5] * 12, [True] * 12, [10**5000] * 12, "of twelve id"):
         with pytest.raises(InvalidInput, match="persons"):
             trainer(tmp_path / "c", data=(rows, labels), plan=plan, persons=bad)
     with pytest.raises(InvalidInput, match="hashed=True"):

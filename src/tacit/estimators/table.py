@@ -325,19 +325,33 @@ def _is_place(name: Any, width: int) -> bool:
 
 
 def column_of(owner: str, X: Any) -> Any:
-    """The cells of a table of one column, of a Series, or of a plain list or array."""
+    """The cells of a table of one column, of a Series, or of a plain list or array.
+
+    Of a list each element is read by itself: a row of one cell is that cell, and anything else is a cell.
+    """
     refused = InvalidInput(f"The data of {owner} must be one column of at least one row.")
     if is_sparse(X) or not isinstance(X, Iterable) or isinstance(X, str | bytes | Mapping):
         raise refused
-    table: Any = X if hasattr(X, "dtype") or hasattr(X, "columns") else list(X)
+    table: Any = X
     if hasattr(table, "columns"):
         table = table[table.columns[0]] if len(table.columns) == 1 else ()
-    elif np.ndim(table) == 2 if hasattr(table, "dtype") else table and all(map(_is_row, table)):
+    elif not hasattr(table, "dtype"):
+        read = [_one_cell(row) for row in table]
+        table = [cell for cell, _ in read] if any(one for _, one in read) else ()
+    elif np.ndim(table) == 2:
         table = _rectangle(table)
         table = table[:, 0] if table.shape[1] == 1 else ()
     if not len(table) or (hasattr(table, "ndim") and table.ndim != 1):
         raise refused
     return _cells(table)
+
+
+def _one_cell(row: Any) -> tuple[Any, bool]:
+    """The cell of a row that has one, or the cell that this is; and whether it is not a row of several cells."""
+    if not _is_row(row) or (hasattr(row, "dtype") and np.ndim(row) == 0):
+        return row, True
+    cells = list(row)
+    return (cells[0], True) if len(cells) == 1 else (row, False)
 
 
 def _is_row(row: Any) -> bool:

@@ -423,6 +423,11 @@ class Experiments:
     def _turn(self, name: str) -> bool:
         """Open the next version of a running experiment if the last one was served long enough."""
         charged, ledger = None, self._ledger(name)
+        with self._database.reading() as transaction:
+            owner = records.experiment(transaction, name)
+            last, now = records.newest(transaction, owner.number), self._now()
+        if owner.state == RUNNING and last is not None and now >= last.policy.serve_until:
+            self._owe(name, period_of(now))  # by its clock, a copy that was lost may have been in this month
         with self._database.writing() as transaction:
             owner = records.experiment(transaction, name, lock=True)
             last = records.newest(transaction, owner.number)
@@ -456,6 +461,7 @@ class Experiments:
     def check_witness(self) -> None:
         """Refuse a store that is older than its releases, and a witness that does not know them."""
         with self._database.reading() as transaction:
+            self._check_key(transaction)
             digests, restores = records.digests(transaction), records.restores(transaction)
             current = records.current(transaction)
         known, restored = self._witness.digests(), self._witness.last_restore()
@@ -465,6 +471,11 @@ class Experiments:
             raise StoreError(LOST)
         if any(digests.get(salt, "") not in (None, own) for salt, own in known.items()):
             raise StoreError(OLDER)
+
+    def _check_key(self, transaction: Transaction) -> None:
+        """Refuse a key that is no longer the store's: it was lost, and this process was not told."""
+        if transaction.row("SELECT experiments_key FROM tacit_store")[0] != self._key.fingerprint:
+            raise StoreError(OTHER_KEY)
 
     def _open(
         self,
@@ -510,6 +521,7 @@ class Experiments:
             previous="" if last is None else last.document()["digest"],
         )
         if counting:
+            self._check_key(transaction)
             self._replies.open(policy.salt, policy.close_at)
         records.add_version(transaction, owner.number, period_of(begin), policy)
 
@@ -636,9 +648,11 @@ class Experiments:
         known = self._known
         if not salts <= known.keys():
             with self._database.reading() as transaction:
+                self._check_key(transaction)  # of no other process: a person would stand under two hashes
                 new = (records.open_salts(transaction) & salts) - known.keys()
                 found = {salt: self._read(transaction, salt) for salt in new}
-            known = self._known = found if len(known) + len(found) > MOST_KNOWN else known | found
+            known = known | found  # all of them for these rows, whatever is kept
+            self._known = found if len(known) > MOST_KNOWN else known
         return known
 
     @staticmethod
@@ -761,6 +775,8 @@ class Experiments:
 
     def erase(self, pid: str, who: str = "") -> int:
         """Delete what is held of a person, and keep nothing that comes for open versions; give how many there are."""
+        with self._database.reading() as transaction:
+            self._check_key(transaction)
         erased = self._replies.erase(pid)
         with self._database.writing() as transaction:
             records.act(transaction, None, self._now(), who, records.ERASED)
@@ -770,6 +786,7 @@ class Experiments:
         """Give what is held of a person, by version: nothing is left of versions that were closed."""
         found = []
         with self._database.reading() as transaction:
+            self._check_key(transaction)
             for salt, (place, score) in self._replies.held(pid).items():
                 version = records.version(transaction, salt)
                 if version is not None:

@@ -26,6 +26,7 @@ from tacit.validation import FloatArray, check_flag, check_integer, check_positi
 
 ONE_ROW = "model, loss and preprocessing of a row look at that row and at public numbers"
 PLACES = "rows have their places without a look at the data"
+BITS = "the gradient of a row has the same bits whatever rows are computed beside it"
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,9 @@ class EpochPlan:
     Privacy contract: every noisy gradient, hence every parameter of every step. Enforced by the trainer: the order of
     the rows, clipping, integers, the divisor, and that every step is released once. Assumed: model, loss and
     preprocessing look at one row and at public numbers; with several batches, rows have their places without a look at
-    the data, unless a hash of their person's id names them. Numerics: exact up to an extra epsilon that is stated. No
-    loss is certified.
+    the data, unless a hash of their person's id names them. Then ids say which rows are computed together, and a row's
+    gradient is assumed to have the same bits whatever rows these are. Numerics: exact up to an extra epsilon that is
+    stated. No loss is certified.
 
     Page: docs/torch.md.
 
@@ -184,5 +186,5 @@ class EpochPlan:
             unit="one record",
             rounds_per_person=self.rows_per_person,
             numerics=self.grid.numerics,
-            assumed=f"{ONE_ROW}; {PLACES}" if self.batches > 1 and not self.hashed else ONE_ROW,
+            assumed=f"{ONE_ROW}; {BITS if self.hashed else PLACES}" if self.batches > 1 else ONE_ROW,
         )

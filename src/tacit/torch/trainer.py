@@ -47,7 +47,8 @@ class PrivateTrainer:
         folder: where the run is kept; a folder that holds a run continues it by replaying its releases.
         ledger: where a new run is charged, before anything of the data is used.
         persons: for a hashed plan: the id of the person of each row, texts or whole numbers.
-        microbatch: rows whose gradients are held at a time; the sums are integers and do not depend on it.
+        microbatch: rows whose gradients are held at a time. The sums are integers, but kernels round a row by its place
+            among these rows: with 1, no other row's id enters a row's gradient.
         randomness: secret (the default), or replayable for tests.
     """
 
@@ -294,11 +295,19 @@ def _batches(plan: EpochPlan, count: int, persons: Iterable[str | int] | None) -
         raise InvalidInput("PrivateTrainer takes 'persons' if its plan says hashed=True, and only then.")
     if persons is None:
         return np.arange(count) % plan.batches
-    named = list(persons)
-    if len(named) != count or not all(isinstance(person, str | int | np.integer) for person in named):
-        raise InvalidInput("The 'persons' of PrivateTrainer must be one id for each row, texts or whole numbers.")
+    named = [] if isinstance(persons, str) else list(persons)
+    if len(named) != count or not all(_is_id(person) for person in named):
+        raise InvalidInput(
+            "The 'persons' of PrivateTrainer must be one id for each row, texts or whole numbers below 2^256."
+        )
     digests = (sha256(f"tacit batch {person}".encode("utf-8", "replace")).digest() for person in named)
     return np.fromiter((int.from_bytes(digest) % plan.batches for digest in digests), dtype=np.int64, count=count)
+
+
+def _is_id(person: object) -> bool:
+    if isinstance(person, bool):  # True equals 1, and is written in another way
+        return False
+    return isinstance(person, str) or (isinstance(person, int | np.integer) and abs(int(person)) < 2**256)
 
 
 def _digest(data: tuple[Any, Any], batch: Any) -> Any:

@@ -82,6 +82,19 @@ def test_what_would_pass_a_careless_check_contributes_nothing(monkeypatch):
     assert not descent.whole_residuals(plan, np.zeros((4, 1)), columns, limits).any()
 
 
+@pytest.mark.parametrize("epsilon", [50.0, 1e5])
+def test_the_square_of_the_largest_gradient_fits_its_check(epsilon):
+    """Few steps at a large epsilon had so many units that int64 does not hold their square."""
+    problem = Stochastic(domain=Ball(4, radius=6.0), loss=LogisticLoss(), horizon=3)
+    for steps in (1, 2):
+        plan = PrivateDescent.calibrate(problem, epsilon=epsilon, delta=1e-6, steps=steps, relation="zero-out")
+        assert 2 * plan.units**2 < 2**63
+        assert verify(contract(plan)).answer == "yes"
+        learner = plan.start(Randomness.replayable(1))
+        learner.run((np.eye(3, 4), np.ones(3)))
+        assert np.isfinite(learner.release()).all()
+
+
 def test_sums_are_exact_in_any_order_dense_or_sparse(monkeypatch):
     monkeypatch.setattr(descent, "_PART", 40 * 77)  # parts that do not divide the rows
     plan = planned(records=300, width=40, classes=3)

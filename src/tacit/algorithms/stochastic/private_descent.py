@@ -53,6 +53,8 @@ _INSIDE = 1 - 2.0**-30
 _PART = 2**18
 # Integers up to here are exact in float64.
 _LARGEST_PRODUCT = 2**53
+# Twice the square of these units is exact in int64, in which residuals are checked.
+_MOST_UNITS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class PrivateDescent(PrivatePlan):
     def units(self) -> int:
         """U: steps in the largest gradient of a record, so that T passes are mu-Gaussian and sums are exact."""
         hidden = self.mu * GAUSSIAN_SIGMA * (2 - ROUND_UP) / (self.relation.sides * sqrt(self.steps))
-        return floor(min(hidden, (_LARGEST_PRODUCT - 1) // self.problem.records))
+        return floor(min(hidden, _MOST_UNITS, (_LARGEST_PRODUCT - 1) // self.problem.records))
 
     @property
     def row_units(self) -> int:
@@ -223,7 +225,8 @@ class PrivateDescent(PrivatePlan):
         far = rule_reach(rho, count, width) if reach is None else reach
         rate = check_positive("PrivateDescent", "reach", far) * rho / taken / float(np.sum(times * (1 - before)))
         eta = min(rate, 1 / (4 * smoothness(count)))
-        return cls(problem, passes, taken, eta, mu, **target.contract)
+        most = _MOST_UNITS * target.relation.sides * sqrt(passes) / GAUSSIAN_SIGMA  # what `units` has room for
+        return cls(problem, passes, taken, eta, min(mu, most), **target.contract)
 
     def _learner(self, randomness: Randomness) -> PrivateDescentLearner:
         return PrivateDescentLearner(self, randomness)
