@@ -56,7 +56,7 @@ class LinearContexts(OptionsWorld):
         check_number(owner, "missing", self.missing, above=0.0, below=1.0, closed_low=True)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One draw of features, coins and their means."""
+        """Draw features, and coins with their means."""
         check_table("LinearContexts", self.horizon, max(self.n, self.dimension))
         features, parameters = self._features(generator), self._parameters(generator)
         means = 0.5 + features @ parameters.T
@@ -133,7 +133,7 @@ class DigitContexts:
         check_integer("DigitContexts", "projection", self.projection, at_least=0)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One draw of images."""
+        """Draw images."""
         check_table("DigitContexts", self.horizon, max(self.n, self.dimension))
         data = require("sklearn.datasets", "sklearn").load_digits()
         pixels = (np.asarray(data.data, dtype=np.float64) - 5.0) / 16.0
