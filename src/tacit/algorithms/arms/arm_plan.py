@@ -88,7 +88,7 @@ class ArmPlan(OptionPlan):
         return f"missing feedback counts as {loss}"
 
     def release(self, batch: int = 1) -> ClippedGeometric:
-        """The release of a batch of that length; its rate is the same for all lengths."""
+        """Give the release of a batch of that length; the release's rate is the same for all lengths."""
         return release_of(self.problem, self, self.missing, batch)
 
     @property

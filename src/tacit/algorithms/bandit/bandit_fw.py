@@ -199,7 +199,7 @@ class BanditFW(RunningSumPlan):
         return self.mechanism.steps * self.solver().most_calls
 
     def solver(self) -> FrankWolfe:
-        """A fresh Frank-Wolfe solver at this plan's tolerance."""
+        """Make a Frank-Wolfe solver at this plan's tolerance."""
         return FrankWolfe(self.problem.domain, tolerance=gap_tolerance(self.problem, self.rounds))
 
     @classmethod
@@ -255,7 +255,7 @@ class BanditFW(RunningSumPlan):
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Eight batches at its own privacy."""
+        """Give an instance of eight batches at the plan's own privacy."""
         problem = few_rounds(self.problem, 64)
         return self._summed(problem, batches_of(problem.horizon or 1)[0] - 1 - DELAY)
 

@@ -286,7 +286,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         return min(made, key=lambda plan: plan.regret_bound.searched)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds at its own privacy."""
+        """Give an instance of few rounds at the plan's own privacy."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = tosses(problem.horizon or 1, batch)
         small = replace(self, problem=problem, batch=batch, mechanism=replace(self.mechanism, steps=steps))

@@ -131,7 +131,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         return RegretBound(value * self.problem.width, formula, assumptions).at_most(self.trivial_regret)
 
     def variants(self) -> dict[str, Plan]:
-        """Larger rates on the same released sums: any rate costs the same privacy."""
+        """Give plans of larger rates on the same released sums: any rate costs the same privacy."""
         return {f"{times:g} eta": replace(self, eta=times * self.eta) for times in RATES}
 
     @property
@@ -163,7 +163,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         return replace(made, eta=best_eta(problem.n, steps + 1, sums, scale, problem.delay))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds and experts at its own privacy."""
+        """Give an instance of few rounds and experts at the plan's own privacy."""
         rounds = min(FEW_ROUNDS, self.rounds)
         mechanism = replace(self.mechanism, steps=rounds - 1)
         n = min(8, self.problem.n) if self.matrix is None else self.problem.n

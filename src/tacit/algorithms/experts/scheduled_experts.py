@@ -132,7 +132,7 @@ class ScheduledExperts(ExpertPlan):
         return cls(problem, eta, found[1], target.confidence, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts; the law is exponential weights."""
+        """Give an instance of two experts; the law is exponential weights."""
         loud, own = {"eta": 0.3, "batch": 1}, {"batch": min(2, self.batch)}
         return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
 

@@ -57,7 +57,7 @@ class OwnMeasure(ABC):
 
     @abstractmethod
     def log_factor(self, decision: Any, feedback: FloatArray) -> float:
-        """The logarithm of the factor by which a round's feedback multiplies the measure at a decision."""
+        """Compute the logarithm of the factor by which a round's feedback multiplies the measure at a decision."""
 
     @abstractmethod
     def sample(self, history: FloatArray, generator: Any) -> Any:
@@ -83,24 +83,24 @@ class OwnMeasure(ABC):
         return ()
 
     def draw_curve(self, relation: Relation, rounds_per_person: int) -> Curve:
-        """What one draw leaks: a person moves the log density by a function of range `limit` on each side.
+        """Bound what one draw leaks: a person moves the log density by a function of range `limit` on each side.
 
-        Give another one where more is known, for example that the measure is strongly log-concave.
+        Override where more is known, for example that the measure is strongly log-concave.
         """
         return BoundedRange(relation.sides * rounds_per_person * self.limit)
 
     def loss(self, decision: Any, feedback: FloatArray) -> float:
-        """What a decision costs in a round, for simulations: minus the logarithm of its factor, over `rate` if any."""
+        """Compute a decision's loss in a round, for simulations: minus the log factor, over `rate` if any."""
         return -self.log_factor(decision, feedback) / float(getattr(self, "rate", 1.0))
 
     def best(self, history: FloatArray) -> Any:
-        """The decision of smallest total loss in these rounds, with which simulations compare."""
+        """Find the decision of smallest total loss in these rounds, the comparator of simulations."""
         raise InvalidInput(
             f"A simulation needs to know the best decision of a run: give {type(self).__name__} a method best(history)."
         )
 
     def regret(self, rounds: int, batch: int) -> float:
-        """The expected regret of a fresh draw after each batch (infinite: not certified); see `weighted_regret`."""
+        """Bound the expected regret of a draw after each batch (infinite: not certified); see `weighted_regret`."""
         return inf
 
 
@@ -345,7 +345,7 @@ class L2PMeasure(PrivatePlan):
         return self.measure.extremes, self.measure.neutral
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds; decisions must be whole numbers, drawn by comparing `generator.random()` with thresholds."""
+        """Give few rounds; decisions must be whole numbers, drawn by comparing `generator.random()` with thresholds."""
         rounds = SMALL_ROUNDS[self.reference_force > 0]
         small = replace(self, problem=replace(self.problem, horizon=rounds), force=max(0.3, self.force), batch=1)
         _ = small.extreme_feedback  # raises without them

@@ -121,7 +121,7 @@ class Responses(ArmPlan):
         return ComposedResponses((self.rate,), (self.rounds_per_person,)) if self._composed else Pure(self.epsilon)
 
     def release(self, batch: int = 1) -> ClippedGeometric:
-        """The response to one loss."""
+        """Give the response to one loss."""
         return replace(super().release(batch), epsilon=self.rate, rounds_per_person=1)
 
     @cached_property
@@ -187,7 +187,7 @@ class Responses(ArmPlan):
         return min(made, key=lambda plan: float(plan.regret_bound))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two policies, two actions and three rounds, with a loud response and with the plan's own."""
+        """Give two policies, two actions and three rounds, with a loud response and with the plan's own."""
         problem = replace(self.problem, n=2, actions=2, horizon=3, delay=min(self.problem.delay, SMALL_DELAY))
         turns = _turns(problem)
         small = replace(self, problem=problem, eta=0.3, copies=turns if self.copies > 1 else 1)

@@ -139,7 +139,7 @@ class LazyFixedShare(TrackingPlan):
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     def window_regret(self, rounds: int) -> RegretBound:
-        """The certified regret of any so many consecutive rounds; the uniform prior has none."""
+        """Give the certified regret of any so many consecutive rounds; the uniform prior has none."""
         check_window(self.algorithm, rounds, self.rounds)
         share = self.paths.share if isinstance(self.paths, MarkovPrior) else 0.0
         delay = self.problem.delay
@@ -178,7 +178,7 @@ class LazyFixedShare(TrackingPlan):
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts, with a cap that binds if there is one."""
+        """Give two experts, with a cap that binds if the plan has one."""
         loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
         loud |= {} if self.max_redraws is None else {"max_redraws": 1}
         return self._enumerable(most_rounds, loud, {"batch": min(2, self.batch)}, rounds=4)

@@ -86,7 +86,7 @@ class RecentLeader(TrackingPlan, SelectionPlan):
         return cls(problem, target.epsilon, chosen, **{**target.contract, "delta": 0.0})
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts and blocks of two rounds: three selections, and rounds that none of them sees."""
+        """Give two experts and blocks of two rounds: three selections, and rounds that no selection sees."""
         return self._enumerable(most_rounds, {"block": 2}, {"block": min(3, self.block)}, rounds=7)
 
     def _learner(self, randomness: Randomness) -> RecentLeaderLearner:

@@ -176,10 +176,10 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         return RegretBound(self.problem.width * value, formula, assumptions)
 
     def regret_after(self, restarts: int) -> float:
-        """Dynamic regret of a finished run with this many restarts, up to probability 1/T.
+        """Bound the dynamic regret of a finished run with this many restarts, up to probability 1/T.
 
-        Holds for any losses, whoever made them: a window of large regret would have been noticed. The number
-        of restarts is released, so this costs no privacy.
+        The bound holds for any losses: a window of large regret would have been noticed. The number of
+        restarts is released, so that the bound costs no privacy.
         """
         check_integer("regret_after", "restarts", restarts, at_least=0)
         pieces = self.problem.switches + 1 + restarts
@@ -212,7 +212,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         return make(*tuned(detector))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts, tested after every round, with thresholds that are often exceeded."""
+        """Give two experts, tested after every round, with thresholds that are often exceeded."""
         loud = {"interval": 1, "slope": 0.5, "margin": 0.0}
         return self._enumerable(most_rounds, loud, {"interval": 1}, rounds=4, also=("restarts",))
 

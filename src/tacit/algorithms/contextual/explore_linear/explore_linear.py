@@ -216,7 +216,7 @@ class ExploreLinear(OptionPlan):
         return cls(problem, mu, explore, certificate.best_ridges(explore)[1], **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two actions, two features and few rounds: every coin, and every neighbour of extreme records, is tried."""
+        """Give two actions, two features and few rounds: every coin and neighbour of extreme records is tried."""
         made = []
         for label, people in (("own privacy", self.rounds_per_person),):
             delay = min(self.problem.delay, SMALL_DELAY)

@@ -180,7 +180,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         return mean if self.max_switches is None else min(mean, self.max_switches)
 
     def most_switches(self, confidence: float) -> int:
-        """A number of switches that a run keeps with this probability, whatever the losses (Lemma 5)."""
+        """Bound the switches of a run with this probability, whatever the losses (Lemma 5)."""
         most = most_switches(self.rounds - 1, self.certificate.switches, confidence)
         return most if self.max_switches is None else min(most, self.max_switches)
 
@@ -201,7 +201,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         return cls(problem, *tuned, calibration, target.max_switches, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """An interval, where draws are integrated; few dimensions, where draws and coins are tested."""
+        """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
         limit = None if self.max_switches is None else 1  # it binds
         line = replace(
             self, problem=on_interval(self.problem), eta=0.5, sigma=20.0, force=0.3, log_phi=0.1, max_switches=limit

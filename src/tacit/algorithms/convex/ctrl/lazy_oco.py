@@ -208,12 +208,12 @@ class LazyOCO(ConvexPlan):
 
     @classmethod
     def for_budget(cls, problem: Convex, *, switches: float, hard: bool = False) -> LazyOCO:
-        """The plan of smallest certified regret whose expected number of switches is at most `switches`.
+        """Give the plan of smallest certified regret with at most `switches` expected switches.
 
         Args:
             problem: what is to be decided.
             switches: the budget.
-            hard: whether every run keeps it (a whole number then), not only their mean.
+            hard: whether every run keeps the budget (a whole number then), not only the runs' mean.
         """
         check_positive("LazyOCO.for_budget", "switches", switches)
         limit = check_integer("LazyOCO.for_budget", "switches", switches) if hard else None

@@ -214,7 +214,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         return make(smoothing=width, work_limit=work_limit)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """An interval, where draws are integrated; few dimensions, where draws and coins are tested."""
+        """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
         coins = {} if self.force == 1 else {"force": 0.3, "batch": min(2, self.batch)}
         coins |= {"reference_force": 0.3} if self.reference_force > 0 else {}
         line = replace(self, problem=on_interval(self.problem), **{**coins, **INTERVAL})
