@@ -58,7 +58,7 @@ class Finding:
         return VIOLATION if self.violation else CLEAN
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+        """Give a JSON-ready description."""
         return {
             "method": self.method,
             "instance": self.instance,
@@ -174,7 +174,7 @@ class AuditReport:
         return card(head, table=(heads, *rows), warning=warning, note=note)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+        """Give a JSON-ready description."""
         return {
             "algorithm": self.plan.algorithm,
             "verdict": self.verdict,

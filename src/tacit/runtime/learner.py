@@ -187,10 +187,10 @@ class Learner(ABC):
             return checked
 
     def play(self, context: Any = None) -> Any:
-        """The decision of this round; the same one until `observe` ends the round.
+        """Give the decision of this round; the same decision until `observe` ends the round.
 
         Args:
-            context: of the round, where decisions depend on one, and only there; it may be left out once it was given.
+            context: of the round, only where decisions depend on a context; a context given once may be left out.
         """
         with self._lock:
             if self._process is None:
@@ -596,7 +596,7 @@ class Learner(ABC):
         """Give everything needed to continue, as `state_dict` and `state_text` write it. PRIVATE.
 
         Args:
-            waiting: with the feedback that waits in open rounds; whoever keeps that elsewhere settles it again.
+            waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
             interrupted: also of a learner that cannot go on, for comparison.
         """
         with self._lock:
@@ -608,18 +608,18 @@ class Learner(ABC):
             return State(self.plan.signature, content)
 
     def state_dict(self, *, waiting: bool = True) -> dict[str, Any]:
-        """Everything needed to continue, as text and numbers that JSON can hold. PRIVATE: keep it as safe as the data.
+        """Give the whole state, as text and numbers that JSON can hold. PRIVATE: keep the state as safe as the data.
 
         A secret learner's state holds no keys: see `Plan.restore`. A replayable learner's state holds the positions
         of its streams, and continues bit for bit.
 
         Args:
-            waiting: with the feedback that waits in open rounds; whoever keeps that elsewhere settles it again.
+            waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
         """
         return self.state(waiting=waiting).entries()
 
     def state_text(self, *, waiting: bool = True) -> str:
-        """What `state_dict` gives, as JSON."""
+        """Give the state of `state_dict` as JSON."""
         return self.state(waiting=waiting).text()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

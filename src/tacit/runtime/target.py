@@ -45,7 +45,7 @@ class RegretBound:
         return format(self.value, form) if form else str(self)
 
     def at_most(self, most: float) -> RegretBound:
-        """The bound, or what no learner can exceed if that is less."""
+        """Give the bound, or `most`, which no learner can exceed, if `most` is less."""
         if not self.value > most:  # what is not a number stays one that is none
             return self
         return replace(

@@ -156,7 +156,7 @@ class EpochPlan:
         return moved * self.mechanism.row_norm(self.steps)
 
     def errors(self) -> FloatArray:
-        """The standard deviation of the noise in a coordinate of the sum of gradients after each step."""
+        """Give the standard deviation of the noise in a coordinate of the sum of gradients after each step."""
         return self.mechanism.standard_deviations(self.scale)
 
     @property
