@@ -85,7 +85,7 @@ class PrivateStatistic(Published, BaseEstimator, ABC):
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 1, *, sparse: bool = False
     ) -> Guarantee:
-        """What a fit of this shape will spend: known before any data, and the same for all data."""
+        """Give the guarantee of a fit of this shape: known before any data, and the same for all data."""
         self._check_parameters()
         if self.delta == 0:
             return Guarantee(
@@ -507,7 +507,7 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
         return "noisy first and second moments, hence means and deviations"
 
     def transform(self, X: Any) -> FloatArray:
-        """Rows minus the means, over the deviations; what is too large for a float is the largest one.
+        """Subtract the means and divide by the deviations; clip what is too large for a float.
 
         The next step of a pipeline would refuse an infinity, for some people's rows and not for others'.
         """
