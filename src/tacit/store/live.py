@@ -110,7 +110,7 @@ class Live:
         return int(self._batches.submit(_switches))
 
     def switches_later(self, run: Run) -> Future[int]:
-        """Give `switches` as a future, for programs that do not wait in threads; `run` is like an executor's `submit`."""
+        """Give `switches` as a future, for programs that do not wait in threads; `run` is like `Executor.submit`."""
         return self._batches.later(_switches, run)
 
     @property
