@@ -262,7 +262,7 @@ class Ledger:
             return self._confirmed.period
 
     def void(self, number: int, reason: str) -> None:
-        """Declare a charge a mistake: its data were not used. It stays in the account, with the reason.
+        """Declare a charge a mistake: its data were not used. The charge stays in the account, with the reason.
 
         Args:
             number: the entry, counted from 0.

@@ -206,8 +206,8 @@ class DriftingArms(OptionsWorld):
 class LoggedArms:
     """A recording of arms that were chosen uniformly at random, and of what each of them cost.
 
-    It holds one loss a round, so no learner can be simulated on it; `tacit.simulation.logs.evaluate` estimates what a
-    plan would have paid by the rounds at which it agrees with the log.
+    A log holds one loss a round, so no learner can be simulated on a log. `tacit.simulation.logs.evaluate` estimates
+    the loss of a plan by the rounds at which the plan agrees with the log.
 
     Attributes:
         arms: the arm of each round.

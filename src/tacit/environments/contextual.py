@@ -25,8 +25,8 @@ class LinearContexts(OptionsWorld):
     """Independent features and coins whose means are linear in them, every parameter within `radius` of 0.
 
     Shapes: "sphere" (a constant and a uniform direction), "gaussian" (short vectors), "one-hot" (one of `dimension`
-    groups), "skewed" (a geometric spectrum); and four attacks: "ties" (all actions as close as `gap`), "weak" (a
-    spectrum as small as a ridge), "shrunk" (a safe action on a strong direction, better ones on weak ones: shrinkage
+    groups), "skewed" (a geometric spectrum). Attacks: "ties" (all actions as close as `gap`), "weak" (a
+    spectrum as small as a ridge), "shrunk" (a safe action on a strong direction, better actions on weak ones: shrinkage
     turns the order round), "gap one" (one action costs nothing, all others everything).
 
     Attributes:

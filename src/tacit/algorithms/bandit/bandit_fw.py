@@ -60,9 +60,9 @@ BLOCK_ROUNDS, BLOCK_ENTRIES = 1024, 1 << 18
 class BanditFW(RunningSumPlan):
     """Frank-Wolfe leaders of private sums of one-point gradient estimates.
 
-    Privacy contract: all noisy sums and directions, hence every point: mu-Gaussian DP (l2 sensitivity 2 n w/zeta,
-    w the largest distance of a value from the baseline: n W/zeta at the centre), or pure DP with Laplace trees (l1:
-    sqrt(n) times as much); half of it if neighbours zero out a round, m times it for m rounds per person. Adaptive
+    Privacy contract: all noisy sums and directions, hence every point. Gaussian noise: mu-Gaussian DP of l2 sensitivity
+    2 n w/zeta, w the largest distance of a value from the baseline (n W/zeta at the centre). Laplace trees: pure DP, l1
+    sensitivity sqrt(n) times as much. Half if neighbours zero out a round; m times for m rounds per person. Adaptive
     adversaries. Enforced: values are clipped to `value_range`, values that are not finite raise. Numerics: exact with
     Laplace trees, exact up to an epsilon that the contract states with Gaussian noise.
     Regret (oblivious, convex, L-Lipschitz losses within the range on the set): `calibration.py` has the formula.

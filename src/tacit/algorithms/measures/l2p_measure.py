@@ -38,11 +38,10 @@ from tacit.validation import FloatArray, check_integer, check_number, check_posi
 class OwnMeasure(ABC):
     """A measure over decisions: public parameters only, no data. Make it a frozen dataclass, so that it has a repr.
 
-    What is enforced: the shape of feedback, that it is finite, and that no coin moves by more than `limit` a round.
-    What is taken on trust, and named in the contract: that the logarithm of a round's factor differs by at most `limit`
-    between any two decisions, whatever the feedback; that `sample` draws from the product of the factors up to
-    `sampler_distance` in total variation; that both answer, and answer alike, for all feedback; and a `draw_curve` of
-    your own, if you give one.
+    Enforced: feedback has its shape and is finite, and no coin moves by more than `limit` a round.
+    Assumed, and named in the contract: the logarithm of a round's factor differs by at most `limit` between any
+    two decisions, whatever the feedback. `sample` draws from the product of the factors up to `sampler_distance` in
+    total variation. Both answer, and answer alike, for all feedback. A `draw_curve` of your own holds.
     """
 
     @property

@@ -54,9 +54,9 @@ _WORTH = 1.01  # how many times epsilon/m a composed rate must be: otherwise the
 class Responses(ArmPlan):
     """Exponential weights over policies that learn from one randomised response a round.
 
-    Privacy contract: every recommendation, decision, weight and response; pure epsilon; one round's feedback, that is
-    the losses of all actions in that round; adaptive adversaries. It is local: the response may be drawn on the
-    device of the person, and nothing else of the loss is used. Several rounds of a person are composed.
+    Privacy contract: every recommendation, decision, weight and response, pure epsilon. The unit is one round's
+    feedback, that is the losses of all actions in that round. Adaptive adversaries. The privacy is local: the response
+    may be drawn on the person's device, and nothing else of the loss is used. Several rounds of a person are composed.
     Enforced: losses in their range (others raise), missing feedback counts as the largest loss, or as `missing` says.
     Assumed for privacy: recommendations are functions of what was released and of data outside of the contract. A
     policy that is trained on raw losses breaks it; trained on responses it does not.

@@ -97,7 +97,7 @@ class AveragedFTRL(PrivatePlan):
 
     @property
     def curve(self) -> Curve:
-        """That of the learner."""
+        """The learner's curve."""
         return self.online.curve
 
     @property

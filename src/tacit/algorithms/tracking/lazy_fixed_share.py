@@ -51,7 +51,7 @@ class LazyFixedShare(TrackingPlan):
     Privacy contract: every decision, for the curve of `LazyChain` with keep probabilities in
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: exact up to the error of the weights, which
-    are floats: it adds 4 kappa T to the range, kappa about 2^-45 (idealized for the uniform prior and eta above 16).
+    are floats. The error adds 4 kappa T to the range, kappa about 2^-45 (idealized: uniform prior and eta above 16).
     Without switches the paths are the experts, their weights integer sums, and everything is exact.
     Regret: complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1) (oblivious), complexity = -ln of the prior
     weight of the best sequence.

@@ -39,8 +39,8 @@ class LimitedUpdates(SelectionPlan):
     """The best expert of the last window of 2^l rounds, chosen privately, held for the next 2^(l+1).
 
     Privacy contract: every decision, pure epsilon. The windows are disjoint, so each selection may spend the
-    whole budget; a person who stands in k of a window's rounds costs k/m of it, hence m rounds cost epsilon
-    however they are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
+    whole budget. A person who stands in k of a window's rounds costs k/m of the budget, hence m rounds cost epsilon
+    however these rounds are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
     Assumed for the regret: independent losses from one distribution. Numerics: exact.
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.

@@ -64,8 +64,8 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     Privacy contract: every decision and every restart, pure epsilon, the sum of the three shares. Within an
     epoch, one replaced round moves the statistic of expert j by d(j_t) - d(j), d in [-1, 1]^N: all of them
     lie in one interval of width 2 that contains 0, and max(0, .) only shrinks them. Epochs use disjoint
-    data. A person in m rounds: widths and sensitivities grow by m, and k of the m rounds in one window or
-    epoch cost k/m of its share, so that the parts add up to epsilon however the rounds are spread.
+    data. For a person in m rounds, widths and sensitivities grow by m. Of these rounds k in one window or epoch
+    cost k/m of its share. So the parts add up to epsilon however the rounds are spread.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact.
 
     Regret: `regret_after` certifies a finished run, for any losses, from the number of its restarts; the
@@ -150,12 +150,12 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     def regret_bound(self) -> RegretBound:
         """For any losses over the runs with at most S restarts; over all runs if false alarms are provably rare.
 
-        The first is E[regret; restarts <= S]: the regret counts as 0 where there are more. It is not the expectation
-        given that there are at most S, which may be larger by a factor 1/P[restarts <= S].
+        The first is E[regret; restarts <= S]: the regret counts as 0 where there are more. The expectation given that
+        there are at most S may be larger by a factor 1/P[restarts <= S].
 
         A run with R restarts has S + 1 + R stretches in which no test raised an alarm, hence `regret_after`.
-        With thresholds="certified" an epoch without a shift ends in an alarm with probability at most fa, so
-        there are at most S + fa (S+1)/(1-fa) restarts on average, and the bound is concave in their number.
+        With thresholds="certified" an epoch without a shift ends in an alarm with probability at most fa. So
+        there are at most S + fa (S+1)/(1-fa) restarts on average, and the bound is concave in the restarts.
         """
         assumptions = ("independent losses, at most S shifts of their distribution", "expectation")
         if self.problem.n == 1:

@@ -60,7 +60,7 @@ class LiveArms(SumPlan):
         first: rounds of each arm's first block.
         mean_at_most: no arm's mean reward (1 - loss, in units of the loss range) exceeds it; 1 declares nothing.
         min_share: what every arm gets at least, of every round.
-        count_missing: whether the number of missing replies of each block is released too; the noise of an
+        count_missing: whether the number of missing replies of each block is released too. The noise of an
             arm's estimate then has twice the variance, unless missing feedback counts as the middle.
 
     >>> plan = LiveArms.calibrate(Arms(n=20, horizon=None, adversary="stochastic"), epsilon=1.0, delta=0.0)

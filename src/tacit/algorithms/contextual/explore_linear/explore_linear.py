@@ -60,12 +60,12 @@ class ExploreLinear(OptionPlan):
     features and losses of that person. Not covered: others whose data react to what that person was shown.
     Public features: all decisions may be published; what is protected are the losses of exploring rounds, the only ones
     that are read. Features must then be no function of anybody's private losses.
-    Enforced: features are clipped to length 1 and features that are not finite count as 0; losses must be in their
-    range; both are whole numbers before they are added up. Numerics: exact, up to what the samplers cost.
+    Enforced: features are clipped to length 1, and features that are not finite count as 0. Losses must be in their
+    range. Both are whole numbers before they are added up. Numerics: exact, up to what the samplers cost.
 
     Regret: the smaller of Theorems 2 and 3 of docs/algorithms/explore-linear.md, against the best action of every
-    round, for exchangeable features and losses that are independent given all features, linear in expectation, of the
-    declared radius.
+    round. Assumed: exchangeable features, and losses that are independent given all features, linear in expectation,
+    of the declared radius.
 
     Attributes:
         mu: of everything that is released, for all rounds of a person together (Gaussian DP).

@@ -50,15 +50,15 @@ class CTRL(ConvexPlan, PrivatePlan):
     """Follow the perturbed regularised leader, and hold the decision until a coin says otherwise.
 
     Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
-    curve `PerturbedMinimiser`; adaptive adversaries; delta pays for noise that is cut off, 1e-30 a round, and for no
+    curve `PerturbedMinimiser`. Adaptive adversaries. Delta pays for noise that is cut off, 1e-30 a round, and for no
     other event. A limit on switches looks at nothing but what was released, and costs no privacy. Enforced: convexity,
-    G and beta by construction (losses of tacit's own; of a `DeclaredLoss` they are assumed, and
-    the contract says so), features clipped, minimisation certified for all data, its residue covered by release noise,
-    errors of coins paid for.
+    G and beta by construction for losses of tacit's own (those of a `DeclaredLoss` are assumed, as the contract says).
+    Features are clipped. Minimisation is certified for all data, and release noise covers the residue. Errors of coins
+    are paid for.
     Numerics: idealized. Inexact minimisers are covered by noise and charged; the last digits of that noise, and of the
     coins' log ratios, are float64.
     Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + G D T min(T/2, 1/p)(P[clip] + kappa) + 2 G D
-    + G Delta T, wherever the decisions lie; Delta and kappa are what release noise and inexact coins cost.
+    + G Delta T, wherever the decisions lie. Delta and kappa are what release noise and inexact coins cost.
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.

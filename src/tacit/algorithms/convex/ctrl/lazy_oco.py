@@ -73,9 +73,9 @@ class LazyOCO(ConvexPlan):
 
     Made by `LazyOCO.for_budget(problem, switches=...)`, or by `tacit.plan` with `epsilon=math.inf` and `max_switches`;
     a finite epsilon is refused, because none is ever met.
-    Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses; without coins, in batches of B
-    rounds that are decided alike by follow the regularised leader: R^2/(2 eta) + eta B G^2 T/2, for adaptive
-    adversaries too. Many switches speak for coins, few for batches.
+    Regret (oblivious): the bound of CTRL, or the logarithmic bound of strongly convex losses. Without coins, follow the
+    regularised leader decides batches of B rounds alike: R^2/(2 eta) + eta B G^2 T/2, for adaptive adversaries
+    too. Many switches speak for coins, few for batches.
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.

@@ -67,7 +67,7 @@ MOST_RELEASES = 10**6
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(PrivatePlan):
-    """One private minimiser, for when only the final model is needed. It may lie outside of the domain.
+    """One private minimiser, which may lie outside of the domain, for when only the final model is needed.
 
     Privacy contract: the model, and nothing else. Enforced: features and labels are clipped, so the loss's constants
     hold; the minimiser's distance is certified, never an iteration count. Assumed: nothing; for the excess risk,
