@@ -308,11 +308,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
             take 5% of epsilon (a tenth if pure).
         weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
         threshold: "matched": of two classes, `predict` uses the margin `threshold_` at which predicted positives match
-            actual positives; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one
-            pass. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.
-        algorithm: "descent" (full passes; several classes by one softmax), "objective" (one release of the final model;
-            one for each of several classes), "one-pass" (streaming; every model on the way is private), or "auto": by
-            a public rule, descent for more than two classes, and for two where it is the better one.
+            actual positives. Matching takes 5% of epsilon (a tenth if pure), and nothing in one pass or with too few
+            rows. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.
+        algorithm: "descent" (full passes, several classes by one softmax), "objective" (one release of the final model,
+            for each of several classes), "one-pass" (streaming, every model on the way is private), or "auto". By a
+            public rule "auto" is descent for more than two classes, and for two where descent is better.
         fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.
         regularisation: lambda on the scale of the sum of the losses (None: a public rule).
         relation: "replace", or "zero-out" (what others call add or remove).

@@ -193,14 +193,14 @@ class Hashed(Column):
 class PublicTable(TransformerMixin, BaseEstimator):
     """Encode a table of numbers, categories and texts by a public schema, as the first step of a private pipeline.
 
-    Nothing is learned from data, so that it costs no privacy: each row becomes numbers by itself. Whatever a cell
-    holds, it is encoded and never refused. `row_norm` bounds the norm of every row, and `private_pipeline` takes it for
-    the `data_norm` of a model that follows and declares none.
+    Encoding learns nothing from data and costs no privacy: each row becomes numbers by itself. Any cell is encoded and
+    never refused. `row_norm` bounds the norm of every row, and `private_pipeline` takes `row_norm` for the `data_norm`
+    of a model that follows and declares none.
 
     Args:
         columns: what is public of each column that counts: `Bounds`, `Categories` or `Hashed`, by name, or by place.
-        missing: what becomes of missing cells: "zero" (the middle of the bounds, no category, no words), "indicator"
-            (the same, and a column that is 1 there), or a dictionary of constants by column ("zero" for others).
+        missing: the value of missing cells: "zero" (the middle of the bounds, no category, no words), "indicator"
+            ("zero", and a column that is 1 there), or a dictionary of constants by column ("zero" for others).
 
     >>> table = PublicTable({"age": Bounds(0, 100), "country": Categories(["AT", "BE"])}, missing={"age": 40})
     >>> table.fit_transform([[75, "AT"], [None, "unknown"], ["1e9", None]]).tolist()
