@@ -51,13 +51,12 @@ class Learner(ABC):
     round before they begin the next one. Where decisions depend on a context, such as features or recommendations, both
     take that of the round. Threads may share a learner: every call is atomic.
 
-    Subclasses name their state in `_state`, draw from `self._streams[name]`, keep the next decision in
-    `self._action`, and give `_check` (feedback -> checked feedback, raising before anything changes; the only place
-    where functions of the user's are called), `_absorb` (the checked feedback of the oldest open round) and `_nothing`
-    (the checked feedback that contributes nothing: that of a round without feedback). With `_opens` set, `_at_opening`
-    is told of every round before it is decided. With `_takes_context` set, `_check_context` checks a copy of the
-    context before anything changes and `_choose` gives the decision in it; both wait in `_opened` until `_absorb`
-    takes them from there with `_taken`.
+    Subclasses name their state in `_state`, draw from `self._streams[name]`, and keep the next decision in
+    `self._action`. `_check` maps feedback to checked feedback, or raises before anything changes: the only place where
+    functions of the user's are called. `_absorb` takes the checked feedback of the oldest open round. `_nothing` gives
+    the checked feedback of a round without feedback. With `_opens` set, `_at_opening` is told of every round before
+    the round is decided. With `_takes_context` set, `_check_context` checks a copy of the context before anything
+    changes, and `_choose` gives the decision. Context and decision wait in `_opened` until `_absorb` calls `_taken`.
     """
 
     _state: ClassVar[tuple[str, ...]] = ()
@@ -351,10 +350,9 @@ class Learner(ABC):
     def run(self, feedback: Any, mask: Any = None, *, contexts: Any = None) -> Any:
         """Play a whole array of rounds: the same decisions as play/observe, returned as an array.
 
-        If any row is bad, nothing has happened: no decision was shown, and the learner is where it was before the
-        call. Only where a function of yours is asked about the decisions (a `CustomLoss`, the values of a bandit) are
-        they shown at once and never taken back: if it raises, the learner stands at the last complete round, and the
-        round in hand is played.
+        If any row is bad, nothing has happened: no decision was shown, and the learner is unchanged. Only a function of
+        yours (a `CustomLoss`, the values of a bandit) sees decisions at once, and these are never taken back. If that
+        function raises, the learner stands at the last complete round, and the round in hand is played.
 
         Args:
             feedback: one row a round; in a list, None where a round has no feedback.
