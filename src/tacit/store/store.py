@@ -153,7 +153,7 @@ class Store:
     def end(self, name: str) -> None:
         """End a learner for good: its state, feedback and keys are deleted; contract, decisions and charges are kept.
 
-        Its name stays taken. Ending it again changes nothing.
+        The learner's name stays taken. Ending twice changes nothing.
         """
         with self._lock:
             with self._database.writing() as transaction:
@@ -209,7 +209,7 @@ class Store:
 
     @property
     def database(self) -> Database:
-        """Its transactions, for what keeps more than learners and ledgers there."""
+        """The database, for what keeps more than learners and ledgers there."""
         return self._database
 
     def __contains__(self, name: str) -> bool:
