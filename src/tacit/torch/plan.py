@@ -47,8 +47,8 @@ class EpochPlan:
 
     Privacy contract: every noisy gradient, hence every parameter of every step. Enforced by the trainer: the order of
     the rows, clipping, integers, the divisor, and that every step is released once. Assumed: model, loss and
-    preprocessing look at one row and at public numbers; with several batches, rows have their places without a look at
-    the data, unless a hash of their person's id names them. Numerics: exact up to an extra epsilon that is stated. No
+    preprocessing look at one row and at public numbers. With several batches, rows have their places without a look at
+    the data, unless a hash of a person's id gives the places. Numerics: exact up to an extra epsilon that is stated. No
     loss is certified.
 
     Page: docs/torch.md.
