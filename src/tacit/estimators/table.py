@@ -167,7 +167,7 @@ class Hashed(Column):
 
     @property
     def width(self) -> int:
-        """So many numbers."""
+        """The number of places of the hash."""
         return self.columns
 
     def labels(self) -> list[str]:

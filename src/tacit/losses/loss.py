@@ -81,7 +81,7 @@ class LossFamily(ABC):
 
     @property
     def assumed(self) -> str:
-        """What a method that minimises or samples must believe of this loss (empty: all of it holds by construction).
+        """The assumptions of methods that minimise or sample this loss (empty: all hold by construction).
 
         Nobody checked a class from outside of tacit, nor what it overrides.
         """

@@ -87,7 +87,7 @@ class Randomness:
 
     @property
     def label(self) -> str:
-        """What a guarantee says about this source."""
+        """The statement of a guarantee on this source."""
         return COMPUTATIONAL if self.private else REPLAYABLE
 
     def child(self, name: str | int) -> Randomness:

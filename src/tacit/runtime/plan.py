@@ -411,27 +411,27 @@ class PrivatePlan(Plan):
     @property
     @abstractmethod
     def curve(self) -> Curve:
-        """What the releases leak."""
+        """The privacy curve of the releases."""
 
     @property
     def stated_numerics(self) -> str:
-        """What the contract says about its numerics."""
+        """The contract's statement on numerics."""
         return IDEALIZED
 
     @property
     @abstractmethod
     def theorem(self) -> str:
-        """What proves it."""
+        """The theorem that proves the guarantee."""
 
     @property
     def assumed(self) -> str:
-        """What privacy rests on that nobody can check (empty: nothing)."""
+        """The assumptions of privacy that nobody can check (empty: none)."""
         return ""
 
     @property
     @abstractmethod
     def released(self) -> str:
-        """What the contract covers, in words."""
+        """The quantities that the contract covers, in words."""
 
     @cached_property
     def guarantee(self) -> Guarantee:

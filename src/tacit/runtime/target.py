@@ -57,7 +57,7 @@ class RegretBound:
 
     @property
     def searched(self) -> float:
-        """What searches compare: the formula's value, which still differs where the cap makes bounds equal."""
+        """The number that searches compare: the formula's value, which differs where the cap makes bounds equal."""
         return self.value if self.uncapped is None else self.uncapped
 
     @property

@@ -295,7 +295,7 @@ class Sweep:
 
     @property
     def commands(self) -> list[str]:
-        """What to type to make these rows again, each command once."""
+        """The commands that make these rows again, each command once."""
         return [str(command) for command in self.table["command"].unique().to_pylist()]
 
     @property

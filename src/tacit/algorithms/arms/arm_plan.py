@@ -78,7 +78,7 @@ class ArmPlan(OptionPlan):
 
     @property
     def fill(self) -> float:
-        """What missing feedback counts as, in units of the loss range."""
+        """The loss that missing feedback counts as, in units of the loss range."""
         return _fill(self.problem, self.missing)
 
     @property

@@ -159,7 +159,7 @@ class PhasedArms(SumPlan):
 
     @property
     def expected_switches(self) -> float:
-        """Surely: an arm with n rounds has ended at most 1 + log(n/n_1)/log(ratio) batches, concave in n."""
+        """A sure bound: an arm with n rounds has ended at most 1 + log(n/n_1)/log(ratio) batches, concave in n."""
         return switches(self.problem.n, self.rounds, self.first, self.ratio)
 
     @classmethod

@@ -195,7 +195,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     @property
     def remark(self) -> str:
-        """What a practical rate is good for."""
+        """The expected regret of a practical rate, if any."""
         if self.rate != "practical":
             return ""
         idle = rounded_up(not_projected(self._setting).at(self.eta))

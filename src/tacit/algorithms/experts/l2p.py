@@ -108,7 +108,7 @@ class L2P(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks."""
+        """The transcript's privacy curve."""
         tuned = Parameters(self.eta, self.force, self.batch)
         return l2p_curve(self.problem, tuned, self.reference_force, self.slack, self.relation, self.rounds_per_person)
 

@@ -107,7 +107,7 @@ class LazyExperts(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks."""
+        """The transcript's privacy curve."""
         return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person)
 
     @property

@@ -83,7 +83,7 @@ class ScheduledExperts(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the draws leak together."""
+        """The privacy curve of all draws together."""
         draws = 0 if self.problem.n == 1 else self.decisions
         return draws_curve(self.eta, draws, self.relation, self.rounds_per_person)
 

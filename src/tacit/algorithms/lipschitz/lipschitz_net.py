@@ -66,7 +66,7 @@ class LipschitzNet(LipschitzPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """As the experts' plan."""
+        """The adversaries of the experts' plan."""
         return self.experts.certified_against
 
     @property
@@ -89,7 +89,7 @@ class LipschitzNet(LipschitzPlan):
 
     @property
     def expected_switches(self) -> float:
-        """As the experts' plan."""
+        """The expected switches of the experts' plan."""
         return self.experts.expected_switches
 
     @classmethod

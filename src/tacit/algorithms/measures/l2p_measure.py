@@ -256,7 +256,7 @@ class L2PMeasure(PrivatePlan):
 
     @property
     def theorem(self) -> str:
-        """What proves it, and what it rests on."""
+        """The theorem that proves the guarantee, and its assumptions."""
         own = type(self.measure)
         curve = "" if own.draw_curve is OwnMeasure.draw_curve else ", which leak no more than its own draw_curve says"
         return (
@@ -266,7 +266,7 @@ class L2PMeasure(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks, the sampler's error included."""
+        """The transcript's privacy curve, the sampler's error included."""
         tuned = Parameters(self.measure.limit, self.force, self.batch)
         exact = measure_curve(
             self.measure, self.rounds, tuned, self.reference_force, self.relation, self.rounds_per_person
@@ -336,7 +336,7 @@ class L2PMeasure(PrivatePlan):
 
     @property
     def extreme_feedback(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        """What audits try: the ends of what is allowed, and a round without feedback."""
+        """The feedback that audits try: the ends of what is allowed, and a round without feedback."""
         if not self.measure.extremes:
             raise InvalidInput(
                 f"An audit needs to know the extreme feedback of {type(self.measure).__name__}: give it `extremes`."

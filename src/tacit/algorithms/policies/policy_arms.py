@@ -100,7 +100,7 @@ class PolicyArms(Plan):
 
     @property
     def trivial_regret(self) -> float:
-        """As of any learner."""
+        """The trivial regret of the learner of arms."""
         return self.arms.trivial_regret
 
     @property

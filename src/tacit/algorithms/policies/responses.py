@@ -108,7 +108,7 @@ class Responses(ArmPlan):
 
     @property
     def assumed(self) -> str:
-        """What makes recommendations public."""
+        """The assumption that makes recommendations public."""
         return "recommendations are functions of what was released and of data outside of this contract"
 
     @property
@@ -126,7 +126,7 @@ class Responses(ArmPlan):
 
     @cached_property
     def cost(self) -> ResponseCost:
-        """What one round costs in the analysis."""
+        """The cost of one round in the analysis."""
         return ResponseCost(self.problem.classes, self.release())
 
     @property

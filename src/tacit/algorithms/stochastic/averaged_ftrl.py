@@ -102,7 +102,7 @@ class AveragedFTRL(PrivatePlan):
 
     @property
     def stated_numerics(self) -> str:
-        """As the learner's."""
+        """The learner's numerics."""
         return self.online.stated_numerics
 
     @property

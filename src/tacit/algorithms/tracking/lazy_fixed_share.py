@@ -107,7 +107,7 @@ class LazyFixedShare(TrackingPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks: as for lazy experts, with the error of the weights."""
+        """The transcript's privacy curve: as for lazy experts, with the error of the weights."""
         return self._lazy_curve(2 * self._error)
 
     @property

@@ -102,7 +102,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
 
     @property
     def theorem(self) -> str:
-        """What proves it."""
+        """The theorem that proves the guarantee."""
         return f"{self.noise} mechanism on each batch's losses, parallel composition"
 
     @property

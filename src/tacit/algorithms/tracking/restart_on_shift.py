@@ -142,13 +142,13 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
 
     @property
     def test_rates(self) -> tuple[float, float]:
-        """What the threshold and a test pay for each step."""
+        """The Laplace rates of the threshold and of a test, for each step."""
         threshold, query = (laplace_rate(part, self.width * self.detector.units) for part in self.budgets[1:])
         return threshold, query
 
     @property
     def regret_bound(self) -> RegretBound:
-        """For any losses over the runs with at most S restarts; over all runs if false alarms are provably rare.
+        """The regret for any losses over runs with at most S restarts; over all runs if false alarms are provably rare.
 
         The first is E[regret; restarts <= S]: the regret counts as 0 where there are more. The expectation given that
         there are at most S may be larger by a factor 1/P[restarts <= S].

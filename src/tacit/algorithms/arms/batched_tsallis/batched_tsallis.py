@@ -88,7 +88,7 @@ class BatchedTsallis(ArmPlan):
 
     @cached_property
     def loss(self) -> BatchLoss:
-        """What one batch costs in the analysis."""
+        """The loss of one batch in the analysis."""
         return BatchLoss(self.problem.n, self.release(self.batch), self.power, self.kappa, self.lowering)
 
     @property

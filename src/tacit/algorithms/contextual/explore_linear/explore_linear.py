@@ -132,12 +132,12 @@ class ExploreLinear(OptionPlan):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """What is protected of a round."""
+        """The protected part of a round."""
         return "one round's feedback" if self._public else "one round's features and feedback"
 
     @property
     def released(self) -> str:
-        """What the contract covers."""
+        """The quantities that the contract covers."""
         if self._public:
             return "every decision, every coin, noisy contrasts of the actions, hence every model"
         return (
@@ -147,13 +147,13 @@ class ExploreLinear(OptionPlan):
 
     @property
     def theorem(self) -> str:
-        """What proves it."""
+        """The theorem that proves the guarantee."""
         noisy = "a round enters one noisy sum of integers, by a public schedule"
         return noisy if self._public else f"joint differential privacy by the billboard lemma: {noisy}"
 
     @property
     def assumed(self) -> str:
-        """What public features rest on."""
+        """The assumption behind public features."""
         return "the features are public, and no function of anybody's private losses" if self._public else ""
 
     @property

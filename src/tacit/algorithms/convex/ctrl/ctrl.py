@@ -136,12 +136,12 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     @property
     def chain(self) -> LazyChain:
-        """What the transcript leaks, but for cutting off the noise."""
+        """The transcript's privacy curve, but for cutting off the noise."""
         return self.certificate.chain
 
     @cached_property
     def curve(self) -> SamplerError:
-        """What the transcript leaks: of each round's noise, 1e-30 is cut off."""
+        """The transcript's privacy curve: of each round's noise, 1e-30 is cut off."""
         return SamplerError(self.chain, TRUNCATION, self.rounds)
 
     @property
@@ -151,7 +151,7 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     @property
     def assumed(self) -> str:
-        """What is believed of the losses that are minimised."""
+        """The assumptions on the losses that are minimised."""
         return self.problem.loss.assumed
 
     @property

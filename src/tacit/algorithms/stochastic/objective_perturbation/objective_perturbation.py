@@ -121,7 +121,7 @@ class ObjectivePerturbation(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the models leak together."""
+        """The privacy curve of all models together."""
         return self._leaks(self.noise.shift, self.noise.slack)
 
     def _leaks(self, shift: float, slack: GaussianSlack, *, linked: bool = True) -> Curve:
@@ -173,7 +173,7 @@ class ObjectivePerturbation(PrivatePlan):
 
     @property
     def released(self) -> str:
-        """What the contract covers, in words."""
+        """The quantities that the contract covers, in words."""
         return "the final model" if self.releases == 1 else f"{self.releases} final models of the same records"
 
     @property
