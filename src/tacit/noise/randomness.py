@@ -142,7 +142,7 @@ class Sealed(Randomness):
         self._hash = hashlib.blake2b(key=key, digest_size=32, person=b"tacit sealed")
 
     def batch(self, *, plan: str, learner: bytes, first: int, rows: bytes, state: bytes) -> SealedBatch:
-        """The source of one batch: a pseudorandom function of the key and of everything that the batch depends on.
+        """Give the source of one batch: a pseudorandom function of the key and of everything that the batch depends on.
 
         Args:
             plan: the plan's signature and the version of the program, so that no other algorithm has the same draws.
@@ -154,7 +154,7 @@ class Sealed(Randomness):
         return SealedBatch(self._named(b"batch", plan.encode(), learner, b"%d" % first, _digest(rows), _digest(state)))
 
     def tag(self, *parts: bytes) -> bytes:
-        """A code of 16 bytes which nobody without the key can make for other parts: states carry it."""
+        """Give a code of 16 bytes which nobody without the key can make for other parts: states carry it."""
         return self._named(b"tag", *parts)[:16]
 
     @property
@@ -224,7 +224,7 @@ class SealedBatch(Randomness):
         return Stream(self.generator(message), private=True, sealed=(self, message))
 
     def generator(self, message: bytes) -> Any:
-        """The next generator of this name."""
+        """Give the next generator of this name."""
         return AESCounter(key=int.from_bytes(self._next(message)[:16], "little"))
 
     def _next(self, message: bytes) -> bytes:
@@ -249,7 +249,7 @@ class SealedBatch(Randomness):
 
 
 def secret_bytes(count: int) -> bytes:
-    """So many bytes of the operating system's, for tokens and keys."""
+    """Draw so many bytes from the operating system, for tokens and keys."""
     return os.urandom(count)
 
 
@@ -264,7 +264,7 @@ class Stream(np.random.Generator):
             _SECRET.add(self)
 
     def position(self) -> dict[str, Any]:
-        """Where a replayable stream stands. It contains the key; secret streams never tell theirs."""
+        """Give the position of a replayable stream, which contains the key; secret streams never tell theirs."""
         if self.private:
             raise InvalidInput("A secret stream has no position to save: continuing it takes a fresh key.")
         return copy.deepcopy(dict(self.bit_generator.state))
@@ -303,7 +303,7 @@ _SECRET: WeakSet[Stream] = WeakSet()
 
 
 def _forked() -> None:
-    """In a forked process: another number, and no stream that the parent goes on with."""
+    """Give a forked process another number, and no stream that the parent goes on with."""
     Process.number = int.from_bytes(os.urandom(8), "little")
     for stream in list(_SECRET):
         stream.unseal()

@@ -489,7 +489,7 @@ class Tuning(NamedTuple):
 def exact_curve(
     problem: Convex, tuned: Tuning, reference_force: float, relation: Relation, rounds_per_person: int
 ) -> Curve:
-    """The transcript's privacy curve if every draw had exactly its law."""
+    """Give the transcript's privacy curve if every draw had exactly its law."""
     decisions = tosses(problem.horizon or 1, tuned.batch)
     # REPLACE changes the potential by beta (l - l'), 2 beta L-Lipschitz; ZERO_OUT by beta l.
     share = relation.sides / 2
