@@ -153,7 +153,7 @@ class AuditReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The audit in a notebook."""
+        """Show the audit in a notebook."""
         heads = ("method", "certified", "measured", "tightness", "what")
         rows = [
             (
