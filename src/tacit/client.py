@@ -61,7 +61,7 @@ class Client:
     def decide(
         self, name: str, key: str | None = None, *, deadline: float | None = None, default: Any = NO_DEFAULT
     ) -> Decision:
-        """The decision of the next round of a learner.
+        """Give the decision of the next round of a learner.
 
         Args:
             name: the learner.
@@ -133,12 +133,12 @@ class Client:
         self._ask("DELETE", f"/v1/learners/{_quoted(name)}")
 
     def learner(self, name: str) -> dict[str, Any]:
-        """What is public of a learner: contract, certified regret, rounds, switches, latest decisions."""
+        """Give what is public of a learner: contract, certified regret, rounds, switches, latest decisions."""
         answer: dict[str, Any] = self._ask("GET", f"/v1/learners/{_quoted(name)}")
         return answer
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Every budget, and what was spent of it."""
+        """Give every budget, with the spending of that budget."""
         try:
             answer: list[dict[str, Any]] = self._ask("GET", "/v1/ledger")["ledgers"]
         except MALFORMED:

@@ -65,8 +65,8 @@ class Guarantee:
         unit: what one person contributes in one round.
         rounds_per_person: in how many rounds one person may stand. All of them together are protected.
         separation: by how many rounds these are apart at least (1: they may be any).
-        participation_limit: who sees to it that nobody stands in more rounds, or in rounds that are closer: "promised"
-            (the user promises it), or "enforced" (the store counts, and takes further feedback for missing).
+        participation_limit: who keeps a person out of more rounds, or of closer rounds: "promised" (the user), or
+            "enforced" (the store counts, and takes further feedback for missing).
         adversary: against whom privacy holds (not whom the regret bound is for).
         numerics: "exact", "exact up to an extra epsilon of <number>" (which the curve contains), or
             "idealized: float64 samplers".

@@ -262,7 +262,7 @@ class Ledger:
             return self._confirmed.period
 
     def void(self, number: int, reason: str) -> None:
-        """Declare a charge a mistake: its data were not used. It stays in the account, with the reason.
+        """Declare a charge a mistake: its data were not used. The charge stays in the account, with the reason.
 
         Args:
             number: the entry, counted from 0.
@@ -272,10 +272,10 @@ class Ledger:
             self._entries[number] = voided(self._entries, number, reason)
 
     def together(self) -> Guarantee:
-        """The contract of everything in the ledger, over all time, as if all of it were about the same people.
+        """Compose all entries of the ledger into one contract, over all time, as if all were about the same people.
 
-        It is for the strictest of their relations: what zeroes rounds out counts as two steps of replacing them if
-        other entries replace rounds. A replayable fit stamps the whole as not private.
+        The contract is for the entries' strictest relation: zero-out counts as two steps of replacement if other
+        entries replace rounds. A replayable fit stamps the whole as not private.
         """
         entries = self.entries
         counted = distinct(entries)
@@ -284,7 +284,7 @@ class Ledger:
         return composed(counted)
 
     def epsilon(self, delta: float) -> float:
-        """Certified epsilon of everything in the ledger together, over all time (see `together`)."""
+        """Give the certified epsilon of everything in the ledger together, over all time (see `together`)."""
         counted = distinct(self.entries)
         return composed(counted).epsilon(delta) if counted else 0.0
 
@@ -310,7 +310,7 @@ class Ledger:
             self._entries.clear()
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready account: the budget, what was spent in this period and over all time, and every entry."""
+        """Give a JSON-ready account: the budget, what was spent in this period and over all time, and every entry."""
         entries, budget = self.entries, self.budget
         period, counted = budget.period(newest_period(entries, self.confirmed), now()), distinct(entries)
         ever = composed(counted).epsilon(budget.delta) if counted else 0.0
@@ -327,11 +327,11 @@ class Ledger:
         }
 
     def to_json(self) -> str:
-        """The account of `to_dict` as text."""
+        """Give the account of `to_dict` as text."""
         return json.dumps(self.to_dict())
 
     def table(self) -> str:
-        """The account as a table: when, who, and at what price; then the period and all time."""
+        """Show the account as a table: when, who, and at what price; then the period and all time."""
         head = ("when (UTC)", "who", "epsilon", "delta")
         rows = [head, *(_row(entry) for entry in self.entries)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(head))]

@@ -50,17 +50,17 @@ class ScriptedDraws:
         self.sums: list[int] = []
 
     def bit(self, mean: float) -> int:
-        """A bit; the script is not asked when it is certain."""
+        """Draw a bit; the script is not asked when the bit is certain."""
         return int(mean) if mean in (0.0, 1.0) else self._script.ask("bits", lambda: (1 - mean, mean))
 
     def noisy(self, total: int) -> int:
-        """A noisy sum of the window."""
+        """Draw a noisy sum of the window."""
         found = self._window[self._script.ask("noise", lambda: self._law(total))]
         self.sums.append(found)
         return found
 
     def arm(self, probabilities: FloatArray) -> int:
-        """An arm."""
+        """Draw an arm."""
         law = probabilities.tolist()
         return self._script.ask("arms", lambda: law)
 
@@ -75,7 +75,7 @@ class ScriptedDraws:
 
 
 def _largest(plan: ArmPlan) -> int:
-    """The largest sum, in steps, that is released before the horizon."""
+    """Compute the largest sum, in steps, that is released before the horizon."""
     steps, left = plan.release().steps_per_round, plan.rounds - (plan.problem.n - 1) * getattr(plan, "first", 0)
     match plan:
         case BatchedTsallis():
@@ -92,17 +92,17 @@ def _largest(plan: ArmPlan) -> int:
 
 
 def _tail(q: float, steps: int) -> float:
-    """P[Z >= steps] of two-sided geometric noise."""
+    """Compute P[Z >= steps] of two-sided geometric noise."""
     return q**steps / (1 + q) if steps > 0 else 1 - q ** (1 - steps) / (1 + q)
 
 
 def arms_law(plan: Plan, feedback: Feedback) -> Law:
-    """The law of decisions and noisy sums on rows of losses, None for missing feedback."""
+    """Compute the law of decisions and noisy sums on rows of losses, None for missing feedback."""
     return walked_law(plan, feedback, released)
 
 
 def released(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
-    """What one scripted run releases: its decisions, then its noisy sums."""
+    """Give what one scripted run releases: decisions, then noisy sums."""
     drawing = plan.arms if isinstance(plan, PolicyArms) else plan
     assert isinstance(drawing, ArmPlan)
     with swapped((common, "Draws", lambda randomness, rate: ScriptedDraws(script, rate, drawing))):
@@ -113,7 +113,7 @@ def released(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
 
 
 def arms_played(learner: Any, feedback: Feedback) -> tuple[int, ...]:
-    """The decisions of a learner on rows of losses; with private recommendations the policies that it follows."""
+    """Give the decisions of a learner on rows of losses; with private recommendations the policies that it follows."""
     shown: list[int] = []
     problem = learner.plan.problem
     private = isinstance(problem, Policies) and problem.recommendations == "private"
@@ -126,13 +126,13 @@ def arms_played(learner: Any, feedback: Feedback) -> tuple[int, ...]:
 
 
 def _advice(shown: list[int]) -> tuple[int, int]:
-    """What two policies recommend: they disagree, by the last decision if there is one, and agree every third round."""
+    """Recommend by two policies, which disagree by the last decision, if any, and agree every third round."""
     first = shown[-1] if shown else 0
     return (first, first) if len(shown) % 3 == 2 else (first, 1 - first)
 
 
 def unbiased(plan: Plan) -> Finding:
-    """Whether the release of a batch has the mean of its sum, for each sum, by enumeration of the noise."""
+    """Check whether the release of a batch has the mean of its sum, for each sum, by enumeration of the noise."""
     assert isinstance(plan, BatchedTsallis)
     release, worst = plan.loss.release, 0.0
     q, n = exp(-release.rate), release.steps
@@ -149,7 +149,7 @@ def unbiased(plan: Plan) -> Finding:
 
 
 def frequencies_of_arms(instance: Instance, feedback: Feedback, seed: int, *, runs: int) -> Finding:
-    """Whether real runs take their first arms and later decisions as often as the enumerated law says."""
+    """Check whether real runs take their first arms and later decisions as often as the enumerated law says."""
     law: dict[tuple[int, ...], float] = {}
     rounds = int(instance.plan.horizon or 1)
     for key, probability in arms_law(instance.plan, feedback).items():

@@ -71,7 +71,7 @@ def sums(plan: Plan) -> Finding:
 
 
 def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Finding:
-    """Integer sums: how far draws must move to release the same on a neighbour, against what was paid for."""
+    """Compare how far draws of integer sums must move to release the same on a neighbour with what was paid for."""
     assert isinstance(plan, LatticePlan)
     mechanism, grid = plan.mechanism, plan.grid
     promised = paid_move(mechanism, grid, plan.privacy_per_stream)
@@ -116,7 +116,7 @@ def _noise_finding(method: str, label: str, promised: float, measured: float, pu
 
 
 def neighbours(instance: Instance, generator: np.random.Generator, index: int) -> tuple[list[Any], list[Any]]:
-    """A pair of neighbours: first opposite extremes at the first rounds, then random ones."""
+    """Give a pair of neighbours: first opposite extremes at the first rounds, then random ones."""
     plan, letters = instance.plan, instance.alphabet
     rounds, size = int(plan.horizon or 1), len(letters.symbols)
     gap = plan.guarantee.separation
@@ -137,5 +137,5 @@ def neighbours(instance: Instance, generator: np.random.Generator, index: int) -
 
 
 def random_stream(instance: Instance, generator: np.random.Generator) -> list[Any]:
-    """One stream of extreme feedback."""
+    """Draw one stream of extreme feedback."""
     return neighbours(instance, generator, 2 * len(instance.alphabet.symbols))[0]

@@ -45,7 +45,7 @@ class WeightsPlan(Protocol):
 
 
 def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
-    """The largest distance of an action's law from exponential weights; the certified regret rests on it being 0."""
+    """Compute the largest distance of an action's law from exponential weights; the certified regret needs 0."""
     plan = instance.plan
     law = actions_only(plan, transcript_law(plan, list(stream)))
     problem = plan.problem
@@ -70,7 +70,7 @@ def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
 
 
 def frequencies(instance: Instance, stream: Sequence[Any], seed: int, *, runs: int) -> Finding:
-    """Real runs against the enumerated law: the G statistic and its critical value at FAILURE."""
+    """Test real runs against the enumerated law: the G statistic and its critical value at FAILURE."""
     plan = instance.plan
     law = actions_only(plan, transcript_law(plan, list(stream)))
     counts: dict[tuple[Any, ...], int] = dict.fromkeys(law, 0)
@@ -94,7 +94,7 @@ def frequencies(instance: Instance, stream: Sequence[Any], seed: int, *, runs: i
 
 
 def g_statistic(counts: FloatArray, law: FloatArray) -> tuple[float, int]:
-    """The G statistic and its degrees of freedom; transcripts that are expected less than 5 times are pooled."""
+    """Compute the G statistic and its degrees of freedom; transcripts expected less than 5 times are pooled."""
     expected = counts.sum() * law
     rare = expected < 5
     observed = np.append(counts[~rare], counts[rare].sum())
@@ -105,7 +105,7 @@ def g_statistic(counts: FloatArray, law: FloatArray) -> tuple[float, int]:
 
 
 def played(plan: Plan, stream: Sequence[Any], randomness: Randomness) -> tuple[Any, ...]:
-    """The actions of one real run."""
+    """Give the actions of one real run."""
     learner = plan.start(randomness)
     actions = []
     for row in stream:
@@ -137,7 +137,7 @@ _PATTERNS = (
 def above_threshold(
     *, width: int = 4, epsilon_threshold: float = 0.5, epsilon_query: float = 0.5, queries: int = 8
 ) -> Finding:
-    """The largest privacy loss of any sequence of answers, against the sum of both epsilons; `width` is even."""
+    """Compare the largest privacy loss of any sequence of answers with the sum of both epsilons; `width` is even."""
     settings = {"width": width, "epsilon_threshold": epsilon_threshold, "epsilon_query": epsilon_query}
     worst, seen = 0.0, ([0], [0])
     for level in (-4, 0, 4):
@@ -157,7 +157,7 @@ def above_threshold(
 
 
 def _answers(queries: list[int], settings: dict[str, Any]) -> Law:
-    """The law of the answers until the instance is spent, or the queries are."""
+    """Compute the law of the answers until the instance is spent, or the queries are."""
 
     def answered(walk: Walk) -> tuple[bool, ...]:
         uniforms = Uniforms.from_streams(ScriptedRandomness(walk), "alarm")
@@ -183,7 +183,7 @@ class Restarting(Protocol):
 
 
 def isolation(instance: Instance, generator: np.random.Generator, *, runs: int) -> Finding:
-    """After a restart, no probability may depend on data from before it."""
+    """Check that after a restart no probability depends on data from before the restart."""
     plan, letters = instance.plan, instance.alphabet
     rounds, size = int(plan.horizon or 1), len(letters.symbols)
     worst, seen, restarts = 0.0, ((), ()), 0

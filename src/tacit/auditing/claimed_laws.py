@@ -82,19 +82,19 @@ class Claim(ABC):
 
     @abstractmethod
     def log_density(self, draw: Draw) -> float:
-        """The logarithm of the density of a draw."""
+        """Compute the logarithm of the density of a draw."""
 
     @abstractmethod
     def log_keep(self, held: Draw, reference: FloatArray | None, finished: int) -> float:
-        """The logarithm of the probability that the coin after this many rounds keeps what is held."""
+        """Compute the logarithm of the probability that the coin after this many rounds keeps what is held."""
 
     @abstractmethod
     def normals(self, draws: Sequence[Draw]) -> FloatArray:
-        """Vectors that are standard normal if these draws, all made after the same number of rounds, are as claimed."""
+        """Give vectors that are standard normal if these draws, all made after equally many rounds, are as claimed."""
 
 
 def stacked(feedback: Sequence[Any]) -> Any:
-    """One round's feedback after the other as the array, or the pair of arrays, that `run` takes."""
+    """Stack the feedback of rounds as the array, or the pair of arrays, that `run` takes."""
     if isinstance(feedback[0], tuple):
         return np.array([row for row, _ in feedback], dtype=float), np.array([label for _, label in feedback])
     return np.array(feedback, dtype=float)
@@ -153,7 +153,7 @@ class PerturbedMinimiser(Claim):
         return self.plan.domain.to_hull(draw.point) if draw.minimiser is None else draw.minimiser
 
     def objective(self, x: FloatArray, finished: int) -> tuple[FloatArray, FloatArray]:
-        """Grad J_t and hess J_t at a point of the interior."""
+        """Compute grad J_t and hess J_t at a point of the interior."""
         path = self.path(tuple(x.tolist()))
         return path.gradients[: finished + 1].sum(axis=0), path.hessians[: finished + 1].sum(axis=0)
 
@@ -220,7 +220,7 @@ class Gibbs(Claim):
         return self.log_force - self.half_range + float(np.sum(np.clip(ratios, -self.plan.clip, self.plan.clip)))
 
     def potential(self, points: FloatArray, finished: int) -> FloatArray:
-        """The negative logarithm of the density, up to its constant."""
+        """Compute the negative logarithm of the density, up to its constant."""
         rows, loss = self.rows[:finished], self.loss
         centred = points - self.domain.centre
         total = self.plan.regularisation * np.einsum("ij,ij->i", centred, centred)
@@ -238,7 +238,7 @@ class Gibbs(Claim):
         return np.asarray(ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)))
 
     def _below(self, points: FloatArray, k: int, finished: int) -> FloatArray:
-        """P[coordinate k is below its value] given the coordinates before it."""
+        """Compute P[coordinate k is below its value] given the coordinates before it."""
         prefix = points[:, :k] if k else np.empty((1, 0))
         logs = self._at_nodes(prefix, finished)
         values = np.exp(logs - logs.max(axis=1, keepdims=True)) * np.cos(pi / 2 * self._unit)
@@ -254,7 +254,7 @@ class Gibbs(Claim):
         return np.asarray(np.sum(primitive * coefficients, axis=1) / (2 * coefficients[:, 0]))
 
     def _log_mass(self, prefix: FloatArray, finished: int) -> FloatArray:
-        """The logarithm of the integral of exp(-potential) over all coordinates after the prefix."""
+        """Compute the logarithm of the integral of exp(-potential) over all coordinates after the prefix."""
         if prefix.shape[1] == self.domain.dimension:
             return -self.potential(prefix, finished)
         low, high = self._bounds(prefix)
@@ -262,7 +262,7 @@ class Gibbs(Claim):
         return np.asarray(logsumexp(logs, axis=1) + np.log(np.maximum((high - low) / 2, TINY)))
 
     def _at_nodes(self, prefix: FloatArray, finished: int) -> FloatArray:
-        """`_log_mass` with one coordinate more, at each of its nodes: of shape (prefixes, nodes)."""
+        """Compute `_log_mass` with one coordinate more, at each of its nodes: of shape (prefixes, nodes)."""
         size, after = len(self._unit), self.domain.dimension - prefix.shape[1]
         step = max(1, _CHUNK // size**after)
         parts = []
@@ -275,7 +275,7 @@ class Gibbs(Claim):
         return np.concatenate(parts)
 
     def _bounds(self, prefix: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The interval of the next coordinate."""
+        """Give the interval of the next coordinate."""
         domain, k = self.domain, prefix.shape[1]
         if isinstance(domain, Box):
             return np.full(len(prefix), domain.low[k]), np.full(len(prefix), domain.high[k])
@@ -327,7 +327,7 @@ class Reading:
 
 
 def claim_of(plan: Plan, feedback: Sequence[Any]) -> Claim:
-    """The claim of a plan about this stream."""
+    """Give the claim of a plan about this stream."""
     if isinstance(plan, CTRL):
         return PerturbedMinimiser(plan, feedback)
     if isinstance(plan, L2PConvex):
@@ -336,7 +336,7 @@ def claim_of(plan: Plan, feedback: Sequence[Any]) -> Claim:
 
 
 def transcript(plan: Plan, feedback: Sequence[Any], source: Randomness) -> Transcript:
-    """One run of the shipped learner."""
+    """Run the shipped learner once."""
     with recorded_minima() as minima:
         learner = plan.start(source)
         if isinstance(learner, L2PConvexLearner) and learner.reference is not None:
@@ -347,7 +347,7 @@ def transcript(plan: Plan, feedback: Sequence[Any], source: Randomness) -> Trans
 
 @contextmanager
 def recorded_minima() -> Iterator[list[tuple[FloatArray, FloatArray]]]:
-    """The noise and the certified minimiser of every draw in this context, in order."""
+    """Give the noise and the certified minimiser of every draw in this context, in order."""
     honest: Callable[..., Any] = vars(coupled)["perturbed_minimum"]
     seen: list[tuple[FloatArray, FloatArray]] = []
 
@@ -361,7 +361,7 @@ def recorded_minima() -> Iterator[list[tuple[FloatArray, FloatArray]]]:
 
 
 def stepwise(learner: Learner, feedback: Sequence[Any]) -> Transcript:
-    """One run, round by round; the reference is looked up beside it."""
+    """Run once, round by round; the reference is looked up beside the run."""
     points, references = [], []
     for row in feedback:
         points.append(np.asarray(learner.play()))
@@ -373,7 +373,7 @@ def stepwise(learner: Learner, feedback: Sequence[Any]) -> Transcript:
 
 
 def read(claim: Claim, seen: Transcript, reading: Reading | None = None) -> float:
-    """The log likelihood of a transcript; its draws and coins join the reading."""
+    """Give the log likelihood of a transcript; its draws and coins join the reading."""
     noted = Reading() if reading is None else reading
     references = seen.references
     second = references is not None and claim.reference_keep < 1
@@ -424,7 +424,7 @@ def _log_bit(kept: bool, log_keep: float) -> float:
 
 
 def normals_of(claim: Claim, draws: Sequence[Draw]) -> FloatArray:
-    """The standard normal vector of each draw."""
+    """Give the standard normal vector of each draw."""
     times = np.array([draw.finished for draw in draws])
     made = np.empty((len(draws), claim.domain.hull_dimension))
     for finished in np.unique(times):
@@ -434,7 +434,7 @@ def normals_of(claim: Claim, draws: Sequence[Draw]) -> FloatArray:
 
 
 def surprises(claim: Claim, reading: Reading, first: int, later: int, slack: float) -> list[Surprise]:
-    """Tests of the first draws of runs and of the later ones (fixed numbers of each, in order), and of all coins.
+    """Test the first draws of runs, the later draws (fixed numbers of each, in order), and all coins.
 
     A run ends when its coins say so, hence the number of its draws is random; but the sequence of all draws of all
     runs is one of independent draws, and a fixed number from its beginning can be tested exactly.
@@ -454,7 +454,7 @@ def surprises(claim: Claim, reading: Reading, first: int, later: int, slack: flo
 
 
 def _coins(tosses: list[Toss], normals: FloatArray, label: str) -> Surprise:
-    """Bets on the average, on the place in the range, and on what is held."""
+    """Bet on the average, on the place in the range, and on what is held."""
     holding = normals[[toss.held for toss in tosses]]
     lengths = chdtr(holding.shape[1], np.sum(holding**2, axis=1))
     positions = [toss.position for toss in tosses]

@@ -58,7 +58,7 @@ def law(instance: Instance, source: Randomness, *, draws: int) -> Finding:
 
 
 def release(instance: Instance, source: Randomness, *, draws: int) -> Finding:
-    """CTRL's minimisers: how far from exact, and what was added to them before they were released."""
+    """Measure how far CTRL's minimisers are from exact, and the noise that was added before their release."""
     plan = instance.plan
     assert isinstance(plan, CTRL)
     stream = neighbours(instance, source.stream("neighbours"), 0)[0][:ROUNDS]

@@ -46,7 +46,7 @@ class Alphabet:
     public: Any = None
 
     def stream(self, indices: Sequence[int]) -> list[Any]:
-        """The feedback; index -1 is the public one."""
+        """Give the feedback; index -1 is the public feedback."""
         return [self.public if index < 0 else self.symbols[index] for index in indices]
 
 
@@ -90,7 +90,7 @@ class Search:
         self._pure = plan.guarantee.curve.pure()
 
     def spent(self) -> bool:
-        """True once the budget of laws is used up."""
+        """Check whether the budget of laws is used up."""
         return self._left <= 0
 
     def run(self) -> Pair:
@@ -123,7 +123,7 @@ class Search:
         return Pair(stream, neighbour, ratio, at, curve)
 
     def _of(self, stream: Indices) -> FloatArray:
-        """The law as an array over all transcripts seen so far."""
+        """Compute the law as an array over all transcripts seen so far."""
         if stream not in self._known:
             law = self._law(self._plan, self._alphabet.stream(stream))
             for key in law:
@@ -135,7 +135,7 @@ class Search:
         return self._known[stream]
 
     def _start(self, attempt: int) -> tuple[Indices, Indices]:
-        """First constant streams, one round of which becomes its opposite; then random ones."""
+        """Start from constant streams, one round of which becomes its opposite; then from random streams."""
         size, rounds = len(self._alphabet.symbols), self._rounds
         last = max(1, rounds - 1)
         if attempt < size:
@@ -209,23 +209,23 @@ class Instance:
 
     @classmethod
     def of(cls, small: SmallInstance) -> Instance:
-        """The plan's instance with the feedback of its problem."""
+        """Give the plan's instance with the feedback of its problem."""
         return cls(small.label, small.plan, alphabet(small.plan), small.effort)
 
 
 def instances(plan: Plan, attack: Attack, most_rounds: int = 1_000) -> list[Instance]:
-    """The small instances that a plan names for one kind of attack."""
+    """Give the small instances that a plan names for one kind of attack."""
     return [Instance.of(small) for small in plan.small_instances(most_rounds) if small.attack == attack]
 
 
 def alphabet(plan: Plan) -> Alphabet:
-    """Extreme feedback for the plan's problem, or what a measure of one's own says is extreme."""
+    """Give extreme feedback for the plan's problem, or what a measure of one's own says is extreme."""
     return Alphabet(*plan.extreme_feedback) if isinstance(plan, L2PMeasure) else extremes(plan.problem)
 
 
 @singledispatch
 def extremes(problem: Problem) -> Alphabet:
-    """Extreme feedback; opposites stand at opposite ends. Register a function for a problem of your own."""
+    """Give extreme feedback; opposites stand at opposite ends. Register a function for a problem of your own."""
     raise InvalidInput(
         f"No audit knows what feedback {type(problem).__name__} has: register a function that gives its extremes with "
         "tacit.auditing.instances.extremes.register."
@@ -234,7 +234,7 @@ def extremes(problem: Problem) -> Alphabet:
 
 @extremes.register
 def _losses(problem: Experts) -> Alphabet:
-    """Every vector of extreme losses (up to three experts), or the most telling ones."""
+    """Give every vector of extreme losses (up to three experts), or the most telling vectors."""
     low, high = problem.loss_range
     n = problem.n
     if n <= 3:
@@ -247,13 +247,13 @@ def _losses(problem: Experts) -> Alphabet:
 
 @extremes.register
 def _replies(problem: Arms) -> Alphabet:
-    """Every row of extreme losses, of which a learner sees one entry; the public feedback is none."""
+    """Give every row of extreme losses, of which a learner sees one entry; the public feedback is none."""
     return Alphabet(tuple(np.array(row) for row in product(problem.loss_range, repeat=min(problem.n, 3))), None)
 
 
 @extremes.register
 def _advised(problem: Policies) -> Alphabet:
-    """Rows of extreme losses; private recommendations of two policies among two actions stand in the record too."""
+    """Give rows of extreme losses, with private recommendations of two policies among two actions if there are any."""
     rows = [np.array(row) for row in product(problem.loss_range, repeat=min(problem.actions, 3))]
     if problem.recommendations == "public":
         return Alphabet(tuple(rows), None)
@@ -262,7 +262,7 @@ def _advised(problem: Policies) -> Alphabet:
 
 @extremes.register
 def _requests(problem: ContextualArms) -> Alphabet:
-    """Features along axes and between them, as long as allowed and longer, each with both extreme losses."""
+    """Give features along and between axes, as long as allowed and longer, each with both extreme losses."""
     d, (low, high) = problem.dimension, problem.loss_range
     axes = [np.eye(d)[0], np.eye(d)[-1], -np.eye(d)[0]]
     between = np.full(d, 1e6) if d == 1 else np.array([0.5, sqrt(0.75), *[0.0] * (d - 2)])
@@ -309,7 +309,7 @@ def _records(problem: Stochastic) -> Alphabet:
 
 
 def _data(loss: LossFamily, dimension: int) -> Alphabet:
-    """Data along the axes, as long as allowed and longer."""
+    """Give data along the axes, as long as allowed and longer."""
     loss, _ = parted(loss)
     axes = list(np.eye(dimension)[:3])
     nothing = np.zeros(dimension)

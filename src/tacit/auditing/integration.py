@@ -77,7 +77,7 @@ TOLERANCE = 1e-7
 
 
 def coins(instance: Instance, source: Randomness, *, runs: int, rounds: int = 8) -> Finding:
-    """The largest difference between the learner's keep probability and the claimed one, over all coins."""
+    """Compute the largest difference between the learner's keep probability and the claimed one, over all coins."""
     plan = instance.plan
     worst, tossed, seen = 0.0, 0, ()
     for run in range(runs):
@@ -103,7 +103,7 @@ def coins(instance: Instance, source: Randomness, *, runs: int, rounds: int = 8)
 
 @contextmanager
 def metered(hazards: list[float]) -> Iterator[None]:
-    """Scans of single rounds note the hazard of their coin."""
+    """Let scans of single rounds note the hazard of their coin."""
 
     def wrapped(honest: Any) -> Any:
         def scan(self: coupled.Held, rows: FloatArray, tosses: coupled.Coins) -> int:
@@ -118,7 +118,7 @@ def metered(hazards: list[float]) -> Iterator[None]:
 
 
 def hazard(honest: Any, state: coupled.Held, rows: FloatArray, tosses: coupled.Coins) -> float:
-    """The clock at which the scan changes its mind, by bisection on copies."""
+    """Give the clock at which the scan changes its mind, by bisection on copies."""
     low, high = 0.0, tosses.hazard + 2 * float(tosses.log_phi[0]) + 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -128,7 +128,7 @@ def hazard(honest: Any, state: coupled.Held, rows: FloatArray, tosses: coupled.C
 
 
 def _listen(learner: Learner, hazards: list[float]) -> None:
-    """The two-chain rule compares one clock with its hazard: the clock notes with what."""
+    """Let the clock of the two-chain rule note the hazard with which the clock is compared."""
     if isinstance(learner, L2PConvexLearner):
         streams: dict[str, Any] = learner._streams
         streams["keep"] = _Listening(streams["keep"], hazards)
@@ -161,18 +161,18 @@ QUADRATURE_SLACK = 0.03
 
 
 def interval_law(plan: Plan, feedback: Feedback) -> Law:
-    """The law of everything released, on the nodes of the quadrature."""
+    """Compute the law of everything released, on the nodes of the quadrature."""
     with integrated_draws():
         return transcript_law(plan, feedback)
 
 
 @contextmanager
 def integrated_draws(nodes: int = NODES) -> Iterator[None]:
-    """Draws from one-dimensional densities take nodes; coins that are kept as numbers are asked instead."""
+    """Let draws from one-dimensional densities take nodes; coins that are kept as numbers are asked instead."""
     unit, weights = np.polynomial.legendre.leggauss(nodes)
 
     def sample(self: Any, generator: Stream) -> FloatArray:
-        """The measure's density at the nodes, from its own history and penalty."""
+        """Give the measure's density at the nodes, from its own history and penalty."""
         low, high = float(self._nodes[0]), float(self._nodes[-1])
         points = (low + high) / 2 + (high - low) / 2 * unit
 
@@ -183,7 +183,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
         return np.array([points[_ask(generator, masses)]])
 
     def draw(self: Any) -> None:
-        """The density of the perturbed minimiser at x: that of the noise -J'(x), times J''(x)."""
+        """Compute the density of the perturbed minimiser at x: that of the noise -J'(x), times J''(x)."""
         points = unit * (1 - 1e-9)
         barrier = self._set.hull_barrier
 
@@ -204,14 +204,14 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
     scripted: list[Stream] = []
 
     def clocks(self: Stream, size: Any = None) -> Any:
-        """Clocks that a learner keeps as numbers: not a number, until its coin is asked."""
+        """Give the clocks that a learner keeps as numbers: not a number, until the learner's coin is asked."""
         if self._name != "keep" or size is None:
             return honest_clocks(self, size)
         scripted.append(self)
         return np.full(size, np.nan)
 
     def asked(honest_scan: Any) -> Any:
-        """A scan of one round whose coin is the script's; its hazard is read off the shipped scan itself."""
+        """Give a scan of one round whose coin is the script's; its hazard is read off the shipped scan itself."""
 
         def scan(self: coupled.Held, rows: FloatArray, coins: coupled.Coins) -> int:
             if np.isinf(coins.clocks[0]):
@@ -255,7 +255,7 @@ class UnitStream(Stream):
     """Normal noise of this stream is 1: what reaches the minimiser is its scale."""
 
     def standard_normal(self, count: int) -> Any:
-        """Ones."""
+        """Give ones."""
         return np.ones(count)
 
 
@@ -269,7 +269,7 @@ class UnitRandomness(ScriptedRandomness):
 
 
 def model_law(plan: Plan, feedback: Feedback) -> Law:
-    """The law of the released model on the nodes of the quadrature."""
+    """Compute the law of the released model on the nodes of the quadrature."""
     assert isinstance(plan, ObjectivePerturbation)
 
     def released(walk: Walk) -> tuple[float]:
@@ -286,7 +286,7 @@ def model_law(plan: Plan, feedback: Feedback) -> Law:
 
 @contextmanager
 def lattice_noise(deviations: float) -> Iterator[None]:
-    """Wide discrete Gaussian draws are so many of their standard deviations; the others are 0."""
+    """Replace wide discrete Gaussian draws by so many of their standard deviations, and all others by 0."""
     wide = round(deviations * WIDE_SIGMA)
     swaps = (
         (DiscreteGaussian, "draw_wide", lambda self, count: np.full(count, wide)),
@@ -298,7 +298,7 @@ def lattice_noise(deviations: float) -> Iterator[None]:
 
 @contextmanager
 def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
-    """Noise becomes its own scale; the minimiser asks the script where it is."""
+    """Replace noise by its own scale; the minimiser asks the script for its place."""
 
     def minimum(losses: Any, *, ridge: float, noise: Any, **_: Any) -> Minimum:
         sigma = abs(float(noise[0]))
@@ -334,7 +334,7 @@ _NOT_EMPTY = 1e-300
 
 
 def totality(plan: Plan, records: Any, noises: Sequence[float]) -> Finding:
-    """Models of these records at these noises (in units of the plan's own), without the protection."""
+    """Check models of these records at these noises (in units of the plan's own), without the protection."""
     assert isinstance(plan, ObjectivePerturbation)
     loss = plan.problem.loss
     assert isinstance(loss, RowLoss)
@@ -361,7 +361,7 @@ def totality(plan: Plan, records: Any, noises: Sequence[float]) -> Finding:
 
 
 def minimiser(loss: RowLoss, rows: FloatArray, ridge: float, noise: float) -> float:
-    """Where the slope of the losses, the ridge and the noise add up to nothing."""
+    """Find where the slope of the losses, the ridge and the noise add up to nothing."""
 
     def slope(x: float) -> float:
         return fsum([*loss.gradients(np.array([x]), rows)[:, 0].tolist(), ridge * x, noise])
@@ -374,7 +374,7 @@ def minimiser(loss: RowLoss, rows: FloatArray, ridge: float, noise: float) -> fl
 
 
 def _model(plan: ObjectivePerturbation, records: Any, noise: float) -> float | None:
-    """The minimiser that the shipped learner releases, or None if it releases nothing."""
+    """Give the minimiser that the shipped learner releases, or None if it releases nothing."""
     learner = plan.start(Randomness.replayable(0))
     assert isinstance(learner, ObjectivePerturbationLearner)
     learner.run(records)

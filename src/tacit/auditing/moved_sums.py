@@ -83,7 +83,7 @@ def played(plan: ExploreLinear, stream: Stream, coins: Sequence[int], released: 
 
 
 def moved(plan: ExploreLinear, stream: Stream, neighbour: Stream, coins: Sequence[int]) -> tuple[float, str]:
-    """The exact mu between two streams given the coins, and what else tells them apart (empty: nothing)."""
+    """Compute the exact mu between two streams given the coins, and what else tells them apart (empty: nothing)."""
     actions, hidden = played(plan, stream, coins, None)
     others, shifted = played(plan, neighbour, coins, hidden)
     if len(hidden) != len(shifted):
@@ -97,7 +97,7 @@ def moved(plan: ExploreLinear, stream: Stream, neighbour: Stream, coins: Sequenc
 
 
 def moved_sums(instance: Instance, generator: np.random.Generator, *, pairs: int) -> Finding:
-    """The largest exact mu over coins and neighbours of extreme records, and random streams around them."""
+    """Compute the largest exact mu over coins and neighbours of extreme records, and random streams around them."""
     plan, alphabet = instance.plan, instance.alphabet
     assert isinstance(plan, ExploreLinear)
     rounds, coined, size = plan.rounds, plan.explore + plan.problem.delay, len(alphabet.symbols)
@@ -118,7 +118,7 @@ def moved_sums(instance: Instance, generator: np.random.Generator, *, pairs: int
 
 
 def _cycled(n: int, count: int) -> Any:
-    """Every sequence of coins, again and again."""
+    """Give every sequence of coins, again and again."""
     while True:
         yield from product(range(n), repeat=count)
 

@@ -46,7 +46,7 @@ class CubePlan(Protocol):
 
 
 def sum_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
-    """The unit noise of a running sum in float64, and on the plan's lattice if it has one."""
+    """Test the unit noise of a running sum in float64, and on the plan's lattice if it has one."""
     grid = plan.grid if isinstance(plan, LatticePlan) else None
     assert isinstance(plan, SummingPlan)
     kind = plan.mechanism.noise
@@ -58,7 +58,7 @@ def sum_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
 
 
 def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
-    """The noise that a started one-pass learner adds to its sums, as the learner wired it.
+    """Test the noise that a started one-pass learner adds to its sums, as the learner wired it.
 
     Of plans that release one model, the sampler itself; that the learner draws from it is seen by integration.
     """
@@ -72,7 +72,7 @@ def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
 
 
 def cube_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
-    """The noise that hides the losses of a plan, against the density exp(-max |z_j|/scale)."""
+    """Test the noise that hides the losses of a plan against the density exp(-max |z_j|/scale)."""
     assert isinstance(plan, CubePlan)
     grid = plan.grid
     dimension = grid.records.dimension
@@ -85,14 +85,14 @@ def cube_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
 
 
 def norm_noise(noise: Draws, norm: Norm, dimension: int, *, coordinates: int) -> Finding:
-    """Vectors of about so many coordinates in all, against the density exp(-|z|_q)."""
+    """Test vectors of about so many coordinates in all against the density exp(-|z|_q)."""
     tests = surprises(_vectors(noise, dimension, coordinates), norm.dual)
     label = f"{dimension} dimensions, dual norm l_{norm.dual:g}"
     return _finding("norm noise", label, tests, coordinates, "the density exp(-|z|)")
 
 
 def surprises(vectors: FloatArray, law: str | float) -> list[Surprise]:
-    """Tests of vectors against a law: "gaussian", "laplace", "cube", or the q of the density exp(-|z|_q)."""
+    """Test vectors against a law: "gaussian", "laplace", "cube", or the q of the density exp(-|z|_q)."""
     if law == "gaussian":
         return normal_surprises(vectors, "gaussian noise")
     if law == "cube":
@@ -112,7 +112,7 @@ def _vectors(noise: Draws, dimension: int, coordinates: int) -> FloatArray:
 
 
 def _lattice(grid: Grid, source: Randomness, coordinates: int) -> FloatArray:
-    """Draws on the lattice in units of their scale."""
+    """Give draws on the lattice in units of their scale."""
     dimension = grid.records.dimension
     draws = max(200, coordinates // dimension)
     vectors = grid.noise(source, "noise").draw(draws * dimension) * (grid.step / grid.scale)
@@ -128,7 +128,7 @@ def _finding(method: str, label: str, tests: list[Surprise], coordinates: int, l
 
 
 def standardised(vectors: FloatArray, power: float) -> FloatArray:
-    """The norm and the shares of each vector as independent standard normal numbers, if the density is exp(-|z|)."""
+    """Map each vector's norm and shares to independent standard normal numbers, if the density is exp(-|z|)."""
     d = vectors.shape[1]
     # Divided by the largest entry first: high powers of small numbers vanish.
     top = np.max(np.abs(vectors), axis=1, keepdims=True)
@@ -144,7 +144,7 @@ def standardised(vectors: FloatArray, power: float) -> FloatArray:
 
 
 def standardised_cube(vectors: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Independent standard normal numbers for each vector, and the sign of its largest coordinate."""
+    """Give independent standard normal numbers for each vector, and the sign of its largest coordinate."""
     draws, d = vectors.shape
     largest = np.abs(vectors).argmax(axis=1)
     top = vectors[np.arange(draws), largest]
@@ -155,6 +155,6 @@ def standardised_cube(vectors: FloatArray) -> tuple[FloatArray, NDArray[np.bool_
 
 
 def _normal(below: FloatArray, above: FloatArray) -> FloatArray:
-    """The normal number with these tail probabilities, from the smaller one."""
+    """Give the normal number with these tail probabilities, from the smaller one."""
     tail = np.maximum(np.minimum(below, above), np.finfo(np.float64).tiny)  # a tail of 0 has no finite number
     return np.asarray(np.where(below < above, ndtri(tail), -ndtri(tail)))

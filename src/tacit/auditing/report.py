@@ -58,7 +58,7 @@ class Finding:
         return VIOLATION if self.violation else CLEAN
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+        """Give a JSON-ready description."""
         return {
             "method": self.method,
             "instance": self.instance,
@@ -153,7 +153,7 @@ class AuditReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The audit in a notebook."""
+        """Show the audit in a notebook."""
         heads = ("method", "certified", "measured", "tightness", "what")
         rows = [
             (
@@ -174,7 +174,7 @@ class AuditReport:
         return card(head, table=(heads, *rows), warning=warning, note=note)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+        """Give a JSON-ready description."""
         return {
             "algorithm": self.plan.algorithm,
             "verdict": self.verdict,

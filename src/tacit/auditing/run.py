@@ -89,11 +89,11 @@ class Effort:
     findings: list[Finding] = field(default_factory=list)
 
     def count(self, number: int, least: int = 2) -> int:
-        """A number at budget 1 as the budget has it."""
+        """Scale a number at budget 1 to this budget."""
         return max(least, round(number * self.budget))
 
     def stream(self, name: str) -> np.random.Generator:
-        """The randomness of one attack."""
+        """Give the randomness of one attack."""
         return self.source.stream(name)
 
 

@@ -73,13 +73,13 @@ _PAIR, _PAIR_WEIGHTS = np.polynomial.legendre.leggauss(2)
 
 
 def softmax(scores: FloatArray) -> FloatArray:
-    """Probabilities proportional to exp(score)."""
+    """Give probabilities proportional to exp(score)."""
     weights = np.exp(scores - np.max(scores))
     return np.asarray(weights / weights.sum())
 
 
 def race_law(shift: FloatArray, factor: FloatArray) -> FloatArray:
-    """P[j is the smallest] for the variables shift_j + factor_j E_j, E_j independent unit exponentials.
+    """Compute P[j is the smallest] for the variables shift_j + factor_j E_j, E_j independent unit exponentials.
 
     In closed form if all start together and run upwards (rates 1/factor_j); otherwise by Gauss-Legendre between
     the kinks of the integrand f_j(x) prod_k P[X_k > x], which is smooth there.
@@ -109,10 +109,10 @@ class NoiseLaw(Protocol):
     """A symmetric law of noise around 0."""
 
     def above(self, x: FloatArray) -> FloatArray:
-        """P[noise > x]."""
+        """Compute P[noise > x]."""
 
     def support(self) -> tuple[FloatArray, FloatArray]:
-        """Points, and weights that integrate what varies on the noise's scale; they add up to 1."""
+        """Give points, and weights that integrate what varies on the noise's scale; the weights add up to 1."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +122,12 @@ class LaplaceLaw:
     scale: float
 
     def above(self, x: FloatArray) -> FloatArray:
-        """P[Lap(scale) > x]."""
+        """Compute P[Lap(scale) > x]."""
         tail = 0.5 * np.exp(-np.abs(x) / self.scale)
         return np.where(x > 0, tail, 1 - tail)
 
     def support(self) -> tuple[FloatArray, FloatArray]:
-        """Gauss-Legendre on cells of a share of the scale."""
+        """Give Gauss-Legendre points on cells of a share of the scale."""
         edges = np.linspace(-SCALES, SCALES, 2 * SCALES * CELLS_PER_SCALE + 1)
         half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
         unit = (middle[:, None] + half[:, None] * _PAIR).ravel()
@@ -142,12 +142,12 @@ class GeometricLaw:
     rate: float
 
     def above(self, x: FloatArray) -> FloatArray:
-        """P[z > x] for whole x."""
+        """Compute P[z > x] for whole x."""
         tail: FloatArray = np.exp(-self.rate * np.where(x >= 0, x + 1, -x)) / (1 + np.exp(-self.rate))
         return np.where(x >= 0, tail, 1 - tail)
 
     def support(self) -> tuple[FloatArray, FloatArray]:
-        """All integers that matter; if they are too many, the points that a Laplace law of this scale has."""
+        """Give all integers that matter; if these are too many, the points of a Laplace law of this scale."""
         last = ceil(SCALES / self.rate)
         if last > MOST_INTEGERS:
             points, weights = LaplaceLaw(1 / self.rate).support()
@@ -165,11 +165,11 @@ class Threshold:
         self.nodes: FloatArray = shift + points
 
     def mean(self, likelihood: FloatArray) -> float:
-        """The probability of an answer with this likelihood at each node."""
+        """Compute the probability of an answer with this likelihood at each node."""
         return min(1.0, max(0.0, float(self._weights @ likelihood)))
 
     def update(self, likelihood: FloatArray) -> None:
-        """Bayes."""
+        """Update by Bayes' rule."""
         weights = self._weights * likelihood
         self._weights = weights / weights.sum()
 
@@ -190,7 +190,7 @@ class Script(ABC):
 
     @abstractmethod
     def choose(self, stream: str, law: Callable[[], Sequence[float]]) -> int:
-        """The index of the outcome; `law()` gives the probabilities of all of them."""
+        """Give the index of the outcome; `law()` gives the probabilities of all of them."""
 
     def ask(self, stream: str, law: Callable[[], Sequence[float]]) -> int:
         """Choose, and remember that this stream was asked."""
@@ -213,11 +213,11 @@ class ScriptedRandomness(Randomness):
         self._prefix = prefix
 
     def child(self, name: str | int) -> Randomness:
-        """The same script under another name."""
+        """Give the same script under another name."""
         return type(self)(self._script, f"{self._prefix}{name}/")
 
     def stream(self, name: str) -> Any:
-        """A stream that hands out symbols."""
+        """Give a stream that hands out symbols."""
         return self._stream(self._script, self._prefix + name)
 
     def _stream(self, script: Script, name: str) -> Any:
@@ -234,15 +234,15 @@ class Stream:
         self._name = name
 
     def decide(self, law: Callable[[], Sequence[float]]) -> int:
-        """The outcome of an exact decision (`tacit.noise.exact_draws`): its uniforms ask their stream."""
+        """Give the outcome of an exact decision (`tacit.noise.exact_draws`): its uniforms ask their stream."""
         return self._script.ask(self._name, law)
 
     def bytes(self, count: int) -> Any:
-        """A key that nothing is decided by."""
+        """Give a key that nothing is decided by."""
         return bytes(count)
 
     def standard_exponential(self, size: Any = None) -> Any:
-        """One clock, a race of clocks, or rows of races."""
+        """Give one clock, a race of clocks, or rows of races."""
         if size is None:
             return Clock(self._script, self._name)
         shape = (size,) if isinstance(size, int | np.integer) else tuple(size)
@@ -251,17 +251,17 @@ class Stream:
         return Race(self._script, self._name, int(shape[0]))
 
     def random(self, size: Any = None) -> Coin:
-        """A uniform coin."""
+        """Give a uniform coin."""
         if size is not None:
             raise NotEnumerable(f"The stream {self._name!r} was asked for an array of uniform numbers.")
         return Coin(self._script, self._name)
 
     def integers(self, high: int) -> int:
-        """One of `high` equally likely outcomes."""
+        """Give one of `high` equally likely outcomes."""
         return self._script.ask(self._name, lambda: [1 / int(high)] * int(high))
 
     def laplace(self, location: float, scale: float, size: Any = None) -> NoisyNumber:
-        """A Laplace variable that was not read yet."""
+        """Give a Laplace variable that was not read yet."""
         if size is not None:
             raise NotEnumerable(f"The stream {self._name!r} was asked for an array of Laplace noise.")
         return NoisyNumber(self.decide, float(location), LaplaceLaw(float(scale)))
@@ -279,10 +279,10 @@ class Bounded(ABC):
 
     @abstractmethod
     def _mass(self, low: float, high: float) -> float:
-        """The probability of an interval under the unconditional law."""
+        """Compute the probability of an interval under the unconditional law."""
 
     def _below(self, x: float) -> bool:
-        """Whether the number is below x, as the script decides."""
+        """Check whether the number is below x, as the script decides."""
         if x <= self._low:
             return False
         if x >= self._high:
@@ -370,7 +370,7 @@ class NoisyNumber:
     __radd__ = __add__
 
     def __gt__(self, other: NoisyNumber | float) -> bool:
-        """Whether this noisy query exceeds a hidden threshold, or a number."""
+        """Check whether this noisy query exceeds a hidden threshold, or a number."""
         if self._read:
             raise NotEnumerable("One noisy number was compared twice as a query.")
         if isinstance(other, NoisyNumber):
@@ -382,7 +382,7 @@ class NoisyNumber:
         return answer
 
     def __lt__(self, other: float) -> bool:
-        """Whether a hidden threshold lies below a query without noise."""
+        """Check whether a hidden threshold lies below a query without noise."""
         return self._answer(lambda hidden: (hidden < float(other)).astype(float), self._decide)
 
     def _answer(self, above: Callable[[FloatArray], FloatArray], decide: Decide) -> bool:
@@ -433,11 +433,11 @@ class Race(NDArrayOperatorsMixin):
         return target
 
     def argmin(self, axis: Any = None, out: Any = None) -> int:
-        """Which variable is the smallest."""
+        """Find the smallest variable."""
         return self._winner(1.0)
 
     def argmax(self, axis: Any = None, out: Any = None) -> int:
-        """Which variable is the largest."""
+        """Find the largest variable."""
         return self._winner(-1.0)
 
     def _winner(self, sign: float) -> int:
@@ -518,7 +518,7 @@ class Walk(Script):
 
 
 def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
-    """What one scripted run releases: each action, and whether each released stream was used after it."""
+    """Give what one scripted run releases: each action, and whether each released stream was used after it."""
     names = plan.released_streams
     learner = plan.start(ScriptedRandomness(script))
     released: list[Any] = []
@@ -536,18 +536,18 @@ def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...
 
 
 def transcript_law(plan: Plan, feedback: Feedback) -> Law:
-    """The law of everything that the learner of `plan` releases on this feedback."""
+    """Compute the law of everything that the learner of `plan` releases on this feedback."""
     with symbols():
         return walked_law(plan, feedback, transcript)
 
 
 def walked_law(plan: Plan, feedback: Feedback, run: Callable[[Plan, Feedback, Script], tuple[Any, ...]]) -> Law:
-    """The law of what `run` says of a learner of `plan` on this feedback."""
+    """Compute the law of what `run` says of a learner of `plan` on this feedback."""
     return law_of(lambda walk: run(plan, feedback, walk))
 
 
 def law_of(run: Callable[[Walk], tuple[Any, ...]]) -> Law:
-    """The law of what `run` returns: it is called for each outcome of a script."""
+    """Compute the law of what `run` returns: `run` is called for each outcome of a script."""
     law: Law = {}
     waiting: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
     while waiting:
@@ -574,18 +574,18 @@ class ExactCurve:
         return cls(np.array([law.get(key, 0.0) for key in keys]), np.array([neighbour.get(key, 0.0) for key in keys]))
 
     def delta(self, epsilon: float) -> float:
-        """Max over both directions of the sum of (p - e^epsilon q)+."""
+        """Compute the maximum over both directions of the sum of (p - e^epsilon q)+."""
         return float(self.deltas([epsilon])[0])
 
     def deltas(self, epsilons: Sequence[float]) -> FloatArray:
-        """`delta` at several epsilons."""
+        """Compute `delta` at several epsilons."""
         factors = np.array([growth(epsilon) for epsilon in epsilons])[:, None]
         forward = np.maximum(self.one - factors * self.other, 0.0).sum(axis=1)
         backward = np.maximum(self.other - factors * self.one, 0.0).sum(axis=1)
         return np.asarray(np.maximum(forward, backward))
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon whose delta is at most this: no certificate below it can be right."""
+        """Give the smallest epsilon whose delta is at most this: no certificate below it can be right."""
         if self.delta(0.0) <= delta:
             return 0.0
         both = (self.one > 0) & (self.other > 0)
@@ -608,19 +608,19 @@ class ExactCurve:
 
 
 def growth(epsilon: float) -> float:
-    """e^epsilon, as a number however large epsilon is."""
+    """Compute e^epsilon, as a number however large epsilon is."""
     return exp(min(epsilon, LARGEST_EXPONENT))
 
 
 def plain(action: Any) -> Any:
-    """An action as a value that can be a key."""
+    """Give an action as a value that can be a key."""
     if isinstance(action, np.ndarray):
         return tuple(float(x) for x in action.ravel())
     return action.item() if isinstance(action, np.generic) else action
 
 
 def epsilons(plan: Plan) -> tuple[float, ...]:
-    """Where curves are compared: shares of the certified epsilon at a delta that small instances can reach."""
+    """Give epsilons to compare curves at: shares of the certified epsilon at a delta that small instances can reach."""
     top = plan.guarantee.epsilon(1e-3)
     top = top if top < LARGE_EPSILON else plan.guarantee.curve.pure()
     top = top if top < LARGE_EPSILON else log(1e6)

@@ -32,12 +32,12 @@ class Surprise:
 
 
 def worst_surprise(surprises: list[Surprise], failure: float) -> tuple[Surprise, float]:
-    """The largest surprise, and the value that all of them together exceed with probability at most `failure`."""
+    """Give the largest surprise, and the value that some surprise exceeds with probability at most `failure`."""
     return max(surprises, key=lambda surprise: surprise.value), -log10(failure / len(surprises))
 
 
 def normal_surprises(normals: FloatArray, label: str, slack: float = 0.0) -> list[Surprise]:
-    """Tests that the rows, in the order in which they were drawn, are independent standard normal vectors.
+    """Test that the rows, in the order of their draws, are independent standard normal vectors.
 
     `slack` is the error in probability with which the rows are known (of a quadrature); distances are judged after it.
     """
@@ -61,8 +61,9 @@ def normal_surprises(normals: FloatArray, label: str, slack: float = 0.0) -> lis
 
 
 def coin_surprise(kept: NDArray[np.bool_], keep: FloatArray, weights: FloatArray, label: str = "coins") -> Surprise:
-    """A gambler bets on each coin at the claimed odds; under the claim she multiplies her money by 10^s with
-    probability at most 10^-s.
+    """Bet on each coin at the claimed odds: a test martingale.
+
+    Under the claim a gambler multiplies her money by 10^s with probability at most 10^-s.
 
     Args:
         kept: what happened.
@@ -81,7 +82,7 @@ def coin_surprise(kept: NDArray[np.bool_], keep: FloatArray, weights: FloatArray
 
 
 def _distance_surprise(uniform: FloatArray, slack: float) -> float:
-    """The largest distance of the empirical law from the uniform one: P[distance > s] <= 2 e^{-2 n s^2}."""
+    """Compute the largest distance of the empirical law from the uniform one: P[distance > s] <= 2 e^{-2 n s^2}."""
     n = uniform.size
     ordered = np.sort(uniform)
     steps = np.arange(n + 1) / n

@@ -88,7 +88,7 @@ class Response:
     kind: NoiseKind
 
     def loss(self, shift: FloatArray, norms: Callable[[FloatArray], FloatArray] | None = None) -> float:
-        """Mu (Gaussian) or epsilon between data that differ by `shift`, of shape (steps, dimension).
+        """Compute mu (Gaussian) or epsilon between data that differ by `shift`, of shape (steps, dimension).
 
         `norms` gives the norm of each noise vector's density exp(-|z|) if it is not that of its kind.
         """
@@ -105,7 +105,7 @@ class Response:
 
 
 def noise_sizes(vectors: FloatArray, kind: str) -> FloatArray:
-    """The norm of each row in which pure noise of this kind is paid."""
+    """Compute the norm of each row in which pure noise of this kind is paid."""
     sizes = np.abs(vectors)
     return np.asarray(sizes.max(axis=1) if kind == "cube" else sizes.sum(axis=1))
 
@@ -128,7 +128,7 @@ def response(mechanism: RunningSum, scale: float, sensitivities: Sequence[float]
 
 
 def exact_loss(mechanism: RunningSum, scale: float, sensitivity: float = 1.0) -> float:
-    """The exact mu or epsilon of the worst single step whose vector moves by `sensitivity` in its norm."""
+    """Compute the exact mu or epsilon of the worst single step whose vector moves by `sensitivity` in its norm."""
     answer = response(mechanism, scale)
     unit = np.eye(mechanism.steps)
     return max((answer.loss(sensitivity * unit[:, [step]]) for step in range(mechanism.steps)), default=0.0)
@@ -197,7 +197,7 @@ class Tape(Script):
         return choice
 
     def release(self, kind: str, source: str, value: FloatArray, scale: float, sensitivity: float, fresh: Any) -> Any:
-        """The output of a mechanism: fresh, or frozen in a replay."""
+        """Give the output of a mechanism: fresh, or frozen in a replay."""
         place = len(self.releases)
         if self.before is None:
             output = fresh()
@@ -211,7 +211,7 @@ class Tape(Script):
         return frozen.copy()
 
     def free(self, fresh: Callable[[], Any]) -> Any:
-        """Randomness that no data enters: the same numbers in both runs (inside a mechanism: its own noise)."""
+        """Give randomness that no data enters: the same numbers in both runs (inside a mechanism: its own noise)."""
         if self.inside:
             return fresh()
         place = len(self.raw)
@@ -237,25 +237,25 @@ class TapeStream(Stream):
         self._tape = tape
 
     def normal(self, location: float, scale: float, size: Any) -> Noise:
-        """Gaussian noise that will be added to data."""
+        """Draw Gaussian noise that will be added to data."""
         return Noise(self._tape, "gaussian", self._name, scale, lambda: self._tape.generator.normal(0.0, scale, size))
 
     def laplace(self, location: float, scale: float, size: Any = None) -> Any:
-        """Laplace noise that will be added to data."""
+        """Draw Laplace noise that will be added to data."""
         if size is None or self._tape.inside:
             return super().laplace(location, scale) if size is None else self._numbers("laplace", location, scale, size)
         return Noise(self._tape, "laplace", self._name, scale, lambda: self._tape.generator.laplace(0.0, scale, size))
 
     def standard_exponential(self, size: Any = None) -> Any:
-        """Numbers: what they decide is post-processing here."""
+        """Draw numbers: what they decide is post-processing here."""
         return self._numbers("standard_exponential", size)
 
     def random(self, size: Any = None) -> Any:
-        """Uniform numbers."""
+        """Draw uniform numbers."""
         return self._numbers("random", size)
 
     def integers(self, high: int) -> int:
-        """A number that no data enters."""
+        """Give a number that no data enters."""
         return int(self._numbers("integers", high))
 
     def _numbers(self, method: str, *arguments: Any) -> Any:
@@ -292,7 +292,7 @@ class TapeRandomness(ScriptedRandomness):
 
 @contextmanager
 def recorded_sums(tape: Tape) -> Iterator[None]:
-    """Every `Accumulator.add` is put on the tape, or answered from it."""
+    """Put every `Accumulator.add` on the tape, or answer from the tape."""
     honest = Accumulator.add
     names: dict[int, str] = {}
 
@@ -318,7 +318,7 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
 
 
 def _inside(tape: Tape, draw: Callable[[], FloatArray]) -> FloatArray:
-    """What a mechanism gives; the numbers that it draws are its own, and not kept on the tape."""
+    """Give what a mechanism gives; numbers that the mechanism draws are its own, and not kept on the tape."""
     tape.inside = True
     try:
         return draw()
@@ -353,7 +353,7 @@ class NormPlan(Protocol):
 def replayed(
     streams: Sequence[Feedback], generator: np.random.Generator, run: Callable[[Tape, Feedback], None]
 ) -> tuple[Tape, Tape]:
-    """The tapes of a run on one stream, and of its replay on another."""
+    """Give the tapes of a run on one stream, and of its replay on another."""
     first = Tape(generator)
     second = Tape(generator, before=first)
     for tape, feedback in zip((first, second), streams, strict=True):
@@ -394,7 +394,7 @@ def _difference(first: Tape, second: Tape) -> str:
 
 
 def _shared_noise(plan: Plan, tape: Tape) -> str:
-    """Losses of several sums add up because their noises are independent: here the draws behind them are compared."""
+    """Compare the draws behind several sums, whose losses add up because their noises are independent."""
     sums: dict[str, list[Release]] = {}
     for release in tape.releases:
         if release.kind == "sum":
@@ -408,7 +408,7 @@ def _shared_noise(plan: Plan, tape: Tape) -> str:
 
 
 def _draws(plan: Plan, releases: Sequence[Release]) -> FloatArray:
-    """The fresh noises that a sum was hidden by, in units of their scale."""
+    """Give the fresh noises that a sum was hidden by, in units of their scale."""
     assert isinstance(plan, SummingPlan)
     noise = np.array([release.output for release in releases]) - np.cumsum([r.value for r in releases], axis=0)
     growth = [release.sensitivity for release in releases]
@@ -418,7 +418,7 @@ def _draws(plan: Plan, releases: Sequence[Release]) -> FloatArray:
 
 
 def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
-    """The exact mu or epsilon of all vectors that were hidden by noise."""
+    """Compute the exact mu or epsilon of all vectors that were hidden by noise."""
     squares, total = 0.0, 0.0
     sources = dict.fromkeys(release.source for release in first.releases)
     for source in sources:
@@ -446,13 +446,13 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
 
 
 def _ideal(plan: Plan) -> Curve:
-    """The curve of noise that has exactly its law."""
+    """Give the curve of noise that has exactly its law."""
     curve = plan.guarantee.curve
     return curve.curve if isinstance(curve, SamplerError) else curve
 
 
 def certified_loss(plan: Plan) -> float | None:
-    """What `Replay.loss` may be at most: mu or epsilon; None if the curve is of another kind."""
+    """Give the most that `Replay.loss` may be: mu or epsilon; None if the curve is of another kind."""
     curve = _ideal(plan)
     if isinstance(curve, Gaussian):
         return curve.mu
@@ -484,7 +484,7 @@ def moved_draws(
     draws: FloatArray,
     sensitivities: FloatArray | None = None,
 ) -> Moved:
-    """The draws that release on the second stream what `draws` released on the first, minus `draws`."""
+    """Give the draws that release on the second stream what `draws` released on the first, minus `draws`."""
     growth = np.ones(len(draws)) if sensitivities is None else sensitivities
     sides = [_Given(), _Given()]
     first, second = (mechanism._accumulator(draws.shape[1], grid.scale, side, grid) for side in sides)
@@ -501,7 +501,7 @@ def moved_draws(
 
 
 def promised_move(mechanism: RunningSum, grid: Grid) -> float:
-    """How far a person may move the draws, in the norm of the noise: what the lattice was made for."""
+    """Compute how far a person may move the draws, in the norm of the noise: what the lattice was made for."""
     if mechanism.noise != "gaussian":
         floors = grid.rounding.l1_shift(grid.records.dimension)
         return float(mechanism.nodes * grid.records.pure_shift(mechanism.noise, grid.units) + floors)
@@ -512,14 +512,14 @@ def promised_move(mechanism: RunningSum, grid: Grid) -> float:
 
 
 def paid_move(mechanism: RunningSum, grid: Grid, privacy: float) -> float:
-    """How far the noise hides draws at this mu or epsilon."""
+    """Compute how far the noise hides draws at this mu or epsilon."""
     return privacy * GAUSSIAN_SIGMA if mechanism.noise == "gaussian" else privacy / grid.rate
 
 
 def extreme_pair(
     records: Records, units: int, steps: int, generator: np.random.Generator, first: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Random streams that differ as much as neighbours may, from step `first` on."""
+    """Draw streams that differ as much as neighbours may, from step `first` on."""
     shape = (steps, records.dimension)
     signs = np.where(generator.random(records.dimension) < 0.5, -1.0, 1.0)
     if isinstance(records, LossRecords):
@@ -538,14 +538,14 @@ def extreme_pair(
 
 
 def _size(mechanism: RunningSum, moved: FloatArray) -> float:
-    """The moves of all draws in l2, in l1, or for cube noise the largest coordinate of each step, added up."""
+    """Give the moves of all draws in l2, in l1, or for cube noise the largest coordinate of each step, added up."""
     if mechanism.noise == "gaussian":
         return float(np.sqrt((moved**2).sum()))
     return float(noise_sizes(moved, mechanism.noise).sum())
 
 
 def _quiet(sums: Accumulator, source: _Given, row: FloatArray, stretch: float) -> FloatArray:
-    """What the next release would be without fresh noise; nothing has happened afterwards."""
+    """Give the next release without fresh noise; nothing has happened afterwards."""
     saved = sums.state_dict()
     source.draw = np.zeros(row.size)
     released = sums.add(row, stretch)
@@ -562,7 +562,7 @@ class EpochPlan(Protocol):
     """What this attack needs of a plan that starts again: the plan of each epoch."""
 
     def epoch(self, index: int) -> Plan:
-        """The plan of this epoch."""
+        """Give the plan of this epoch."""
 
 
 def epochs(plan: Plan, generator: np.random.Generator) -> Finding:

@@ -63,7 +63,7 @@ class Ball(_CentredSet):
         return BallBarrier(self.dim, self.radius)
 
     def barrier_stiffness(self, slope: float) -> float:
-        """With z = |x|/r and t = 1 - z^2: trace hess = (2d + 2d z^2/t + 4 z^2/t^2)/r^2, |grad| = 2z/(t r)."""
+        """Use, for z = |x|/r and t = 1 - z^2, trace hess = (2d + 2d z^2/t + 4 z^2/t^2)/r^2 and |grad| = 2z/(t r)."""
         return (2.0 * self.dim + self.radius * slope) / self.radius
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
@@ -106,7 +106,7 @@ class L1Ball(_CentredSet):
         return L1Barrier(self.dim, self.radius)
 
     def barrier_stiffness(self, slope: float) -> float:
-        """As for logarithms, in the lifted space, where all slacks of (0, u) with u_i = r/(d+1) are r/(d+1)."""
+        """Bound as for logarithms, in the lifted space: all slacks of (0, u) with u_i = r/(d+1) are r/(d+1)."""
         return (self.barrier.parameter + self.radius * slope) * (self.dim + 1) / self.radius
 
     def _minimize(self, direction: FloatArray) -> FloatArray:

@@ -36,7 +36,7 @@ class Box(FullDimensionalSet, BarrierSet):
 
     @classmethod
     def cube(cls, dim: int, half_width: float = 1.0) -> Box:
-        """The cube [-half_width, half_width]^dim."""
+        """Make the cube [-half_width, half_width]^dim."""
         side = np.full(check_dimension("Box.cube", "dim", dim), check_positive("Box.cube", "half_width", half_width))
         return cls(-side, side)
 
@@ -71,7 +71,7 @@ class Box(FullDimensionalSet, BarrierSet):
         return BoxBarrier(self.low, self.high)
 
     def barrier_stiffness(self, slope: float) -> float:
-        """Each coordinate by itself: the smaller slack s has 1/s <= |grad_i| + 1/h_i, h half of the side."""
+        """Bound each coordinate by itself: the smaller slack s has 1/s <= |grad_i| + 1/h_i, h half of the side."""
         half = self.high / 2.0 - self.low / 2.0
         return math.sqrt(2.0) * (slope + float(np.linalg.norm(1.0 / half)))
 

@@ -115,14 +115,14 @@ class Birkhoff(ConvexSet):
         return math.sqrt(2.0 * self.k)
 
     def lift(self, direction: FloatArray) -> FloatArray:
-        """Q Y Q^T, for the basis Q of one side."""
+        """Compute Q Y Q^T, for the basis Q of one side."""
         rows = self._vectors(direction, self.hull_dimension)
         matrix = rows.reshape(*rows.shape[:-1], self.k - 1, self.k - 1)
         lifted = self._side_basis @ matrix @ self._side_basis.T
         return lifted.reshape(*rows.shape[:-1], self.dimension)
 
     def restrict(self, direction: FloatArray) -> FloatArray:
-        """Q^T X Q, for the basis Q of one side."""
+        """Compute Q^T X Q, for the basis Q of one side."""
         rows = self._vectors(direction, self.dimension)
         matrix = rows.reshape(*rows.shape[:-1], self.k, self.k)
         restricted = self._side_basis.T @ matrix @ self._side_basis

@@ -81,11 +81,11 @@ class ConvexSet(ABC):
         """`minimize_linear` of a checked direction."""
 
     def minimize_linear(self, direction: ArrayLike) -> FloatArray:
-        """A new array: an extreme point of the set that minimises the inner product with `direction`."""
+        """Give, as a new array, an extreme point that minimises the inner product with `direction`."""
         return self._minimize(self._finite("direction", direction))
 
     def contains(self, point: ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Whether the point is in the set, up to `tolerance`; points with NaN are not."""
+        """Check whether the point is in the set, up to `tolerance`; points with NaN are not."""
         checked, slack = self._membership_arguments(point, tolerance)
         # No set reaches this far; written so that NaN fails.
         return self._contains(checked, slack) if np.abs(checked).max() <= FAR else False
@@ -95,26 +95,26 @@ class ConvexSet(ABC):
         return is_in_hull(self._minimize, point, tolerance)
 
     def member(self, owner: str, name: str, point: ArrayLike) -> FloatArray:
-        """A new array: the point, which must be one of the set."""
+        """Copy the point, which must be in the set."""
         checked = real_array(owner, name, point, (self.dimension,))
         if not self.contains(checked):
             raise invalid(owner, name, f"a point of {self!r}", checked.tolist())
         return checked
 
     def lift(self, direction: FloatArray) -> FloatArray:
-        """The direction (or rows of them) given in hull coordinates, in the ambient space."""
+        """Map a direction (or rows of directions) from hull coordinates to the ambient space."""
         return self._vectors(direction, self.hull_dimension) @ self.hull_basis.T
 
     def restrict(self, direction: FloatArray) -> FloatArray:
-        """The hull coordinates of the ambient direction (or rows of them), projected onto the hull."""
+        """Project an ambient direction (or rows of directions) onto the hull, in hull coordinates."""
         return self._vectors(direction, self.dimension) @ self.hull_basis
 
     def to_hull(self, point: FloatArray) -> FloatArray:
-        """The hull coordinates of the point (or rows of them), relative to the centre."""
+        """Give the hull coordinates of a point (or rows of points), relative to the centre."""
         return self.restrict(self._vectors(point, self.dimension) - self.centre)
 
     def from_hull(self, coordinates: FloatArray) -> FloatArray:
-        """The point (or rows of them) with the given hull coordinates."""
+        """Give the point (or rows of points) with these hull coordinates."""
         return self.centre + self.lift(coordinates)
 
     def _finite(self, name: str, values: ArrayLike) -> FloatArray:
@@ -163,7 +163,7 @@ class ProjectableSet(ConvexSet):
         """Give what `project` gives, for a point that is known to be finite and of this dimension."""
 
     def project(self, point: ArrayLike) -> FloatArray:
-        """A new array: the point of the set that is nearest to `point`."""
+        """Give, as a new array, the point of the set nearest to `point`."""
         return self.nearest(self._finite("point", point))
 
     def _near(self, point: FloatArray) -> FloatArray:
@@ -188,7 +188,7 @@ class BarrierSet(ProjectableSet):
         return HullBarrier(self.barrier, self.from_hull, self.restrict)
 
     def barrier_stiffness(self, slope: float) -> float:
-        """A bound on sqrt(trace hess) of the barrier at points where its gradient within the hull is at most `slope`.
+        """Bound sqrt(trace hess) of the barrier at points where the barrier's gradient in the hull is at most `slope`.
 
         For logarithms of slacks s_i = b_i - <a_i, x>: <grad, x - centre> = sum s_i(centre)/s_i - nu, where
         s_i(centre) >= |a_i| times the inner radius, and sqrt(trace hess) <= sum |a_i|/s_i.
@@ -211,11 +211,11 @@ class FullDimensionalSet(ConvexSet):
         return np.eye(self.dimension)
 
     def lift(self, direction: FloatArray) -> FloatArray:
-        """The direction itself."""
+        """Give the direction itself."""
         return self._vectors(direction, self.dimension)
 
     def restrict(self, direction: FloatArray) -> FloatArray:
-        """The direction itself."""
+        """Give the direction itself."""
         return self._vectors(direction, self.dimension)
 
 

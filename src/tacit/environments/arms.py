@@ -60,7 +60,7 @@ class BernoulliArms:
 
     @classmethod
     def with_gap(cls, n: int, horizon: int, gap: float = 0.2, mean: float = 0.5, best: int = 0) -> BernoulliArms:
-        """One arm whose mean is smaller by `gap` than that of all others."""
+        """Make arms of which one has a mean smaller by `gap` than all others."""
         owner = "BernoulliArms.with_gap"
         check_dimension(owner, "n", n)
         check_integer(owner, "best", best, at_least=0, at_most=n - 1)
@@ -79,7 +79,7 @@ class BernoulliArms:
         return int(np.argmin(self.means))
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One stream, shape (horizon, n); a row without a reply is NaN."""
+        """Draw a stream, shape (horizon, n); a row without a reply is NaN."""
         losses = _coins("BernoulliArms", np.array(self.means), self.horizon, generator)
         if self.missing:
             losses[generator.random(self.horizon) < self.missing] = np.nan
@@ -138,7 +138,7 @@ class ClickArms:
         return int(np.argmax(np.array(self.rates) * (1 - np.array(self.lost))))
 
     def levels(self, generator: np.random.Generator) -> FloatArray:
-        """The level of each round, shape (horizon,)."""
+        """Draw the level of each round, shape (horizon,)."""
         time = np.arange(self.horizon) / self.horizon
         levels = (1 + self.swing * np.sin(2 * pi * self.cycles * time)) * (1 - self.fall * time)
         if self.days:
@@ -147,7 +147,7 @@ class ClickArms:
         return levels
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One stream, shape (horizon, n): 0 for a click, 1 for none, NaN for a reply that never came."""
+        """Draw a stream, shape (horizon, n): 0 for a click, 1 for none, NaN for a missing reply."""
         check_table("ClickArms", self.horizon, self.n)
         means = np.minimum(1.0, self.levels(generator)[:, None] * np.array(self.rates))
         losses: FloatArray = (generator.random(means.shape) >= means).astype(np.float64)
@@ -172,7 +172,7 @@ class DecoyArms(OptionsWorld):
     _between = (("turn", 0.0, 1.0),)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One stream, shape (horizon, n): arm 0 is the decoy, arm 1 the best one in the end."""
+        """Draw a stream, shape (horizon, n): arm 0 is the decoy, arm 1 the best arm in the end."""
         self._check_size()
         means = np.full((self.horizon, self.n), 0.5)
         means[:, 0] = np.where(np.arange(self.horizon) < self.turn * self.horizon, 0.3, 0.7)
@@ -194,7 +194,7 @@ class DriftingArms(OptionsWorld):
     _between = (("cycles", 0.0, 1e6),)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One stream, shape (horizon, n)."""
+        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         time = np.arange(self.horizon)[:, None] / self.horizon
         means = 0.5 + 0.2 * np.sin(2 * pi * (self.cycles * time + np.arange(self.n) / self.n))
@@ -206,8 +206,8 @@ class DriftingArms(OptionsWorld):
 class LoggedArms:
     """A recording of arms that were chosen uniformly at random, and of what each of them cost.
 
-    It holds one loss a round, so no learner can be simulated on it; `tacit.simulation.logs.evaluate` estimates what a
-    plan would have paid by the rounds at which it agrees with the log.
+    A log holds one loss a round, so no learner can be simulated on a log. `tacit.simulation.logs.evaluate` estimates
+    the loss of a plan by the rounds at which the plan agrees with the log.
 
     Attributes:
         arms: the arm of each round.
@@ -238,5 +238,5 @@ class LoggedArms:
         return int(np.shape(self.paid)[0])
 
     def rows(self) -> tuple[IntArray, FloatArray]:
-        """The arms and what they cost."""
+        """Give the logged arms and the logged losses."""
         return np.asarray(self.arms, dtype=np.int64), np.asarray(self.paid, dtype=np.float64)

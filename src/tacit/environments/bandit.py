@@ -116,7 +116,7 @@ class MovingTarget(RoundsWorld):
         return Bandit(domain=self.domain, horizon=self.horizon, value_range=(0.0, reach), margin=self.margin)
 
     def start(self, generator: np.random.Generator) -> MovingTargetOpponent:
-        """One draw of the targets."""
+        """Draw the targets."""
         return MovingTargetOpponent(self, generator)
 
 
@@ -207,7 +207,7 @@ class LinearLosses(RoundsWorld, ABC):
         return Bandit(domain=domain, horizon=self.horizon, lipschitz=steepest)
 
     def start(self, generator: np.random.Generator) -> LinearOpponent:
-        """One draw of the costs."""
+        """Draw the costs."""
         return LinearOpponent(self, generator)
 
 
@@ -316,7 +316,7 @@ class Pricing(RoundsWorld):
         return Bandit(domain=self.domain, horizon=self.horizon, lipschitz=1.5 / (_REVENUE * sqrt(len(self.demands))))
 
     def start(self, generator: np.random.Generator) -> PricingOpponent:
-        """One draw of the demands."""
+        """Draw the demands."""
         return PricingOpponent(self, generator)
 
 

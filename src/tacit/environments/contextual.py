@@ -25,8 +25,8 @@ class LinearContexts(OptionsWorld):
     """Independent features and coins whose means are linear in them, every parameter within `radius` of 0.
 
     Shapes: "sphere" (a constant and a uniform direction), "gaussian" (short vectors), "one-hot" (one of `dimension`
-    groups), "skewed" (a geometric spectrum); and four attacks: "ties" (all actions as close as `gap`), "weak" (a
-    spectrum as small as a ridge), "shrunk" (a safe action on a strong direction, better ones on weak ones: shrinkage
+    groups), "skewed" (a geometric spectrum). Attacks: "ties" (all actions as close as `gap`), "weak" (a
+    spectrum as small as a ridge), "shrunk" (a safe action on a strong direction, better actions on weak ones: shrinkage
     turns the order round), "gap one" (one action costs nothing, all others everything).
 
     Attributes:
@@ -56,7 +56,7 @@ class LinearContexts(OptionsWorld):
         check_number(owner, "missing", self.missing, above=0.0, below=1.0, closed_low=True)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One draw of features, coins and their means."""
+        """Draw features, and coins with their means."""
         check_table("LinearContexts", self.horizon, max(self.n, self.dimension))
         features, parameters = self._features(generator), self._parameters(generator)
         means = 0.5 + features @ parameters.T
@@ -133,7 +133,7 @@ class DigitContexts:
         check_integer("DigitContexts", "projection", self.projection, at_least=0)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One draw of images."""
+        """Draw images."""
         check_table("DigitContexts", self.horizon, max(self.n, self.dimension))
         data = require("sklearn.datasets", "sklearn").load_digits()
         pixels = (np.asarray(data.data, dtype=np.float64) - 5.0) / 16.0

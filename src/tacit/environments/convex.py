@@ -45,7 +45,7 @@ class LogisticStream(PointsWorld):
         return LogisticLoss(data_norm=1.0)
 
     def data(self, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Features of shape (horizon, dimension), and labels -1 or 1."""
+        """Draw features of shape (horizon, dimension), and labels -1 or 1."""
         self._check_size()
         direction = _unit(generator.standard_normal((1, self.dimension)))[0]
         features = _unit(generator.standard_normal((self.horizon, self.dimension)))
@@ -74,7 +74,7 @@ class DriftingQuadratic(PointsWorld):
         return QuadraticLoss()
 
     def data(self, generator: np.random.Generator) -> FloatArray:
-        """Targets of shape (horizon, dimension)."""
+        """Draw targets of shape (horizon, dimension)."""
         self._check_size()
         angles = 2 * pi * self.turns * np.arange(self.horizon) / self.horizon
         targets = self.spread * generator.standard_normal((self.horizon, self.dimension))
@@ -109,7 +109,7 @@ class SignFlips(PointsWorld):
         return LinearLoss(lipschitz=1.0)
 
     def data(self, generator: np.random.Generator) -> FloatArray:
-        """Gradients of shape (horizon, dimension) and norm 1."""
+        """Draw gradients of shape (horizon, dimension) and norm 1."""
         self._check_size()
         direction = _unit(generator.standard_normal((1, self.dimension)))[0]
         signs = np.empty(self.horizon)
@@ -173,7 +173,7 @@ class ReplayData:
         return int(self._rows.shape[1])
 
     def data(self, generator: np.random.Generator) -> Data:
-        """The recording."""
+        """Give the recording."""
         return self._kept
 
 

@@ -35,7 +35,7 @@ class BernoulliGap(OptionsWorld):
         check_number("BernoulliGap", "gap", self.gap, above=0, below=self.mean, closed_low=True, closed_high=True)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One stream, shape (horizon, n)."""
+        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         means = np.full(self.n, self.mean)
         means[self.best] -= self.gap
@@ -57,7 +57,7 @@ class SwitchingAdversary(OptionsWorld):
         check_integer("SwitchingAdversary", "phase", self.phase)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One stream, shape (horizon, n)."""
+        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         flips = generator.random(self.horizon) < 1 / self.phase
         side = np.cumsum(flips) % 2
@@ -96,5 +96,5 @@ class Replay:
         return int(np.shape(self.matrix)[1])
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """The recording."""
+        """Give the recording."""
         return np.asarray(self.matrix, dtype=np.float64)

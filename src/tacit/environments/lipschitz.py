@@ -79,19 +79,19 @@ class PricingCurve(RoundsWorld):
         return 1.0 + 0.25 / self.softness
 
     def functions(self, generator: np.random.Generator) -> list[PricingLoss]:
-        """One draw of the whole stream, a callable for each round."""
+        """Draw the whole stream, a callable for each round."""
         check_table("PricingCurve", self.horizon, 10)  # an object for each round
         return [PricingLoss(float(valuation), self.softness) for valuation in self._draw(generator)]
 
     def losses(self, generator: np.random.Generator, points: FloatArray) -> FloatArray:
-        """The same draw as an array of losses at `points`, shape (horizon, n)."""
+        """Give the draw of `functions` as an array of losses at `points`, shape (horizon, n)."""
         prices = real_array("PricingCurve", "points", points, (None, 1))[:, 0]
         check_table("PricingCurve", self.horizon, max(1, len(prices)))
         valuations = self._draw(generator)
         return np.asarray(1.0 - prices * expit((valuations[:, None] - prices) / self.softness))
 
     def mean_loss(self, points: FloatArray, samples: int = 201) -> FloatArray:
-        """The expected loss at `points`, by the midpoint rule over the noise of each segment."""
+        """Compute the expected loss at `points`, by the midpoint rule over the noise of each segment."""
         prices = real_array("PricingCurve", "points", points, (None, 1))[:, 0]
         check_integer("mean_loss", "samples", samples)
         check_table("PricingCurve", samples, max(1, len(prices)))

@@ -37,7 +37,7 @@ class PerfectExpert(OptionsWorld):
         check_integer("PerfectExpert", "phases", self.phases, at_most=self.horizon)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One stream, shape (horizon, n)."""
+        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         perfect = generator.integers(self.n, size=self.phases)
         phase = np.minimum(np.arange(self.horizon) // (self.horizon // self.phases), self.phases - 1)
@@ -54,7 +54,7 @@ class FairCoins(OptionsWorld):
     """
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One stream, shape (horizon, n)."""
+        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         return generator.integers(0, 2, size=(self.horizon, self.n)).astype(np.float64)
 
@@ -104,7 +104,7 @@ class RandomSigns(RoundsWorld):
         return np.asarray(along / np.linalg.norm(along))
 
     def data(self, generator: np.random.Generator) -> FloatArray:
-        """Gradients of shape (horizon, dimension)."""
+        """Draw gradients of shape (horizon, dimension)."""
         check_table("RandomSigns", self.horizon, self.dimension)
         signs = 2.0 * generator.integers(0, 2, size=self.horizon) - 1.0
         return np.asarray(self.lipschitz * signs[:, None] * self.direction)

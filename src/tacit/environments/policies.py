@@ -73,7 +73,7 @@ class SkilledPolicies(PoliciesWorld):
         object.__setattr__(self, "means", tuple(means.tolist()))
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One stream."""
+        """Draw a stream."""
         advice = self._uniform(generator)
         good = generator.integers(self.actions, size=self.horizon)
         knows = generator.random(advice.shape) < np.linspace(self.skill, 0.0, self.n)
@@ -95,7 +95,7 @@ class NeedlePolicy(PoliciesWorld):
     _between = (("gap", 0.0, 0.5),)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One stream."""
+        """Draw a stream."""
         advice = self._uniform(generator)
         return _coins(advice, self._where(advice[:, 0], 0.5 - self.gap, 0.5), generator)
 
@@ -114,7 +114,7 @@ class RotatingActions(NeedlePolicy):
     gap: float = 0.2
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One stream."""
+        """Draw a stream."""
         advice, good = self._uniform(generator), np.arange(self.horizon) % self.actions
         advice[:, 0] = good
         return _coins(advice, self._where(good, 0.5 - self.gap / 2, 0.5 + self.gap / 2), generator)
@@ -134,7 +134,7 @@ class LonelyPolicy(NeedlePolicy):
     gap: float = 0.2
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One stream."""
+        """Draw a stream."""
         advice = self._uniform(generator) % (self.actions - 1)
         advice[:, 0] = self.actions - 1
         return _coins(advice, self._where(advice[:, 0], 0.5 - self.gap, 0.5), generator)
@@ -164,7 +164,7 @@ class DigitPolicies(PoliciesWorld):
         check_integer("DigitPolicies", "actions", self.actions, at_least=10, at_most=10)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """One stream."""
+        """Draw a stream."""
         check_table("DigitPolicies", self.horizon, self.n + 2 * self.actions)
         answers, digits = _answers()
         drawn = generator.integers(len(digits), size=self.horizon)

@@ -57,13 +57,13 @@ class ShiftingBernoulli(OptionsWorld):
         object.__setattr__(self, "changes", changes)
 
     def best(self, generator: np.random.Generator) -> IntArray:
-        """The best expert of each stretch between changes, never the same twice in a row."""
+        """Draw the best expert of each stretch between changes, never the same twice in a row."""
         steps = generator.integers(1, self.n, size=len(self.changes) + 1)
         steps[0] = generator.integers(self.n)
         return np.cumsum(steps) % self.n
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One draw of the whole stream, shape (horizon, n)."""
+        """Draw the whole stream, shape (horizon, n)."""
         self._check_size()
         stretch = np.searchsorted(np.asarray(self.changes), np.arange(self.horizon), side="right")
         best = self.best(generator)[stretch]
@@ -103,7 +103,7 @@ class DriftingLosses(OptionsWorld):
         )
 
     def means(self) -> FloatArray:
-        """The expected losses, shape (horizon, n)."""
+        """Compute the expected losses, shape (horizon, n)."""
         self._check_size()
         time = np.arange(self.horizon)[:, None] * (self.periods / self.horizon)
         phase = np.arange(self.n) / self.n
@@ -111,7 +111,7 @@ class DriftingLosses(OptionsWorld):
         return result
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """One draw of the whole stream, shape (horizon, n)."""
+        """Draw the whole stream, shape (horizon, n)."""
         means = self.means()
         # The clip only removes the last bit of rounding: swing + noise is at most 1/2.
         return np.clip(means + generator.uniform(-self.noise, self.noise, means.shape), 0.0, 1.0)

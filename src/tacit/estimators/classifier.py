@@ -180,7 +180,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False
     ) -> Guarantee:
-        """What a fit of this shape will spend: known before any data, and the same for all data."""
+        """Give the guarantee of a fit of this shape: known before any data, and the same for all data."""
         norm, width = self._public_shape(n_features)
         algorithm = self._chosen_algorithm(n_samples * width, sparse, n_classes)
         return self._fit_plan(algorithm, norm, n_samples, width, n_classes).guarantee
@@ -226,7 +226,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return public_class_weights(type(self).__name__, self.class_weight, self.classes_)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Signed margins of the model, before `threshold_`: one number a row for two classes, else one for each."""
+        """Compute signed margins, before `threshold_`: one number a row for two classes, else one for each class."""
         check_is_fitted(self)
         scores = self._scores(self._rows_to_predict(X))
         return scores[:, 0] if len(self.classes_) == 2 else scores
@@ -235,7 +235,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return np.asarray(rows @ self.coef_.T + self.intercept_)
 
     def predict(self, X: Any) -> Any:
-        """The class of each row: of two, the second where the margin is above `threshold_`."""
+        """Predict the class of each row: of two, the second where the margin is above `threshold_`."""
         scores = self.decision_function(X)
         codes = (scores > self.threshold_).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)
         return self.classes_[codes]
@@ -308,11 +308,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
             take 5% of epsilon (a tenth if pure).
         weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
         threshold: "matched": of two classes, `predict` uses the margin `threshold_` at which predicted positives match
-            actual positives; takes 5% of epsilon (a tenth if pure), and nothing where too few rows could tell or in one
-            pass. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.
-        algorithm: "descent" (full passes; several classes by one softmax), "objective" (one release of the final model;
-            one for each of several classes), "one-pass" (streaming; every model on the way is private), or "auto": by
-            a public rule, descent for more than two classes, and for two where it is the better one.
+            actual positives. Matching takes 5% of epsilon (a tenth if pure), and nothing in one pass or with too few
+            rows. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.
+        algorithm: "descent" (full passes, several classes by one softmax), "objective" (one release of the final model,
+            for each of several classes), "one-pass" (streaming, every model on the way is private), or "auto". By a
+            public rule "auto" is descent for more than two classes, and for two where descent is better.
         fit_intercept: append a constant of 0.35 times `data_norm` to each row, before clipping.
         regularisation: lambda on the scale of the sum of the losses (None: a public rule).
         relation: "replace", or "zero-out" (what others call add or remove).
@@ -348,7 +348,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return "descent" if plain and size * max(1, classes - 1) <= LARGEST_DESCENT else found
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities; of several classes, softmax (descent, one pass) or one-vs-rest, normalised."""
+        """Predict class probabilities; of several classes, softmax (descent, one pass) or one-vs-rest, normalised."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
@@ -358,7 +358,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return np.asarray(chances / np.maximum(np.sum(chances, axis=1, keepdims=True), 1e-300))
 
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of the class probabilities."""
+        """Predict logarithms of the class probabilities."""
         return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))
 
     def _loss(self, norm: float) -> LinkLoss:

@@ -118,7 +118,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Predictions of the selected model."""
+        """Predict with the selected model."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
@@ -144,7 +144,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         return getattr(self, "best_estimator_", self.estimator)
 
     def score(self, X: Any, y: Any) -> float:
-        """The selected model's own score."""
+        """Score by the selected model's own score."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y))
 

@@ -189,7 +189,7 @@ class PrivatePipeline(Exported, Pipeline):
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False, names: Any = None
     ) -> Guarantee:
-        """What a fit of this shape will spend: known before any data, and the same for all data.
+        """Give the guarantee of a fit of this shape: known before any data, and the same for all data.
 
         Args:
             n_samples: rows.
@@ -572,7 +572,7 @@ def private_pipeline(
     random_state: Any = None,
     ledger: Ledger | None = None,
 ) -> PrivatePipeline:
-    """A pipeline of these steps under one guarantee.
+    """Make a pipeline of these steps under one guarantee.
 
     Args:
         steps: steps, named after their classes, or pairs (name, step).

@@ -90,10 +90,10 @@ class Published:
     """A fitted model that has a card."""
 
     def card(self, about: str = "", *, scores: Any = ()) -> ModelCard:
-        """A card of what was declared and released, under which guarantee.
+        """Make a card of what was declared and released, under which guarantee.
 
         Args:
-            about: what the model is for, and where its data are from, in your words.
+            about: the model's purpose and the origin of the data, in your words.
             scores: `PrivateScore`s of this model on other records, which have guarantees of their own.
         """
         check_is_fitted(self)
@@ -121,9 +121,9 @@ class Exported(Published):
     """A fitted model that can be given away as an estimator of scikit-learn."""
 
     def to_sklearn(self) -> Any:
-        """A plain scikit-learn estimator with these coefficients, which needs no tacit and predicts the same.
+        """Make a plain scikit-learn estimator with these coefficients, which needs no tacit and predicts the same.
 
-        Other formats (ONNX, skops, PMML) are made from it by their own tools. A `PublicTable` stays what it is.
+        The tools of other formats (ONNX, skops, PMML) convert that estimator. A `PublicTable` stays what it is.
         """
         check_is_fitted(self)
         return _plain_model(self)

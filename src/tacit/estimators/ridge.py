@@ -149,14 +149,14 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         return cast(OnlineToBatchLearner, plan.start(self._spend(plan.guarantee).child("pass")))
 
     def predict(self, X: Any) -> FloatArray:
-        """The value of each row."""
+        """Predict the value of each row."""
         check_is_fitted(self)
         return np.asarray(self._rows_to_predict(X) @ self.coef_ + self.intercept_)
 
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 1, *, sparse: bool = False
     ) -> Guarantee:
-        """What a fit of this shape will spend: known before any data, and the same for all data."""
+        """Give the guarantee of a fit of this shape: known before any data, and the same for all data."""
         norm, width = self._public_shape(n_features)
         if self._method() == "statistics":
             return self._statistics_guarantee(width)

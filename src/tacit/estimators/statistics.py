@@ -85,7 +85,7 @@ class PrivateStatistic(Published, BaseEstimator, ABC):
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 1, *, sparse: bool = False
     ) -> Guarantee:
-        """What a fit of this shape will spend: known before any data, and the same for all data."""
+        """Give the guarantee of a fit of this shape: known before any data, and the same for all data."""
         self._check_parameters()
         if self.delta == 0:
             return Guarantee(
@@ -282,8 +282,8 @@ class PrivateHistogram(PrivateStatistic):
 class PrivateQuantile(PrivateStatistic):
     """Quantiles of each column, such as the median.
 
-    Privacy contract: `guarantee_`, about one record. The answer is one of 2^steps public numbers between the bounds. It
-    is a quantile of the records up to a rank of about the noise of a count, `deviation_`.
+    Privacy contract: `guarantee_`, about one record. The answer is one of 2^steps public numbers between the bounds,
+    and a quantile of the records up to a rank of about the noise of a count, `deviation_`.
 
     Args:
         epsilon: privacy budget of one fit.
@@ -443,8 +443,8 @@ class PrivateCovariance(PrivateStatistic):
 class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, PrivateStatistic):
     """Centre and scale each feature by private estimates of its mean and standard deviation.
 
-    Features are clipped to `bounds` and mapped to z in [-1, 1]; a record contributes (z, z^2 - 1/2) for each feature,
-    of squared norm z^4 + 1/4 <= 5/4, and two records differ by at most (a-b)^2 (1 + (a+b)^2) <= 4.
+    Features are clipped to `bounds` and mapped to z in [-1, 1]. A record contributes (z, z^2 - 1/2) for each feature,
+    of squared norm z^4 + 1/4 <= 5/4. Two records differ by at most (a-b)^2 (1 + (a+b)^2) <= 4.
 
     Args:
         epsilon: privacy budget of one fit.
@@ -507,7 +507,7 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
         return "noisy first and second moments, hence means and deviations"
 
     def transform(self, X: Any) -> FloatArray:
-        """Rows minus the means, over the deviations; what is too large for a float is the largest one.
+        """Subtract the means and divide by the deviations; clip what is too large for a float.
 
         The next step of a pipeline would refuse an infinity, for some people's rows and not for others'.
         """

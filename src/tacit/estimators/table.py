@@ -46,15 +46,15 @@ class Column(ABC):
 
     @abstractmethod
     def labels(self) -> list[str]:
-        """Names of these numbers, "" for that of the column."""
+        """Name the numbers of a cell, "" for the column's own name."""
 
     @abstractmethod
     def examples(self) -> list[Any]:
-        """Cells that have nothing to do with any data."""
+        """Give cells that have nothing to do with any data."""
 
     @abstractmethod
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        """The numbers of each cell, of norm at most 1, and which cells were missing; `constant` stands for them."""
+        """Give each cell's numbers, of norm at most 1, and which cells were missing, replaced by `constant`."""
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,15 @@ class Bounds(Column):
         return 1
 
     def labels(self) -> list[str]:
-        """The name of the column."""
+        """Give the name of the column."""
         return [""]
 
     def examples(self) -> list[Any]:
-        """Numbers from low to high."""
+        """Give numbers from low to high."""
         return [float(value) for value in np.linspace(self.low, self.high, 7)]
 
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        """(value - middle)/half, clipped to [-1, 1]; missing cells are the constant, or the middle."""
+        """Clip (value - middle)/half to [-1, 1]; missing cells are the constant, or the middle."""
         values, middle, half = numbers_of(cells), (self.low + self.high) / 2, (self.high - self.low) / 2
         missing = np.isnan(values)
         values = np.where(missing, middle if constant is None else float(constant), values)
@@ -126,15 +126,15 @@ class Categories(Column):
         return len(self.values) + self.other
 
     def labels(self) -> list[str]:
-        """The categories."""
+        """Give the categories."""
         return [f"={value}" for value in self.values] + ["=other"] * self.other
 
     def examples(self) -> list[Any]:
-        """The categories."""
+        """Give the categories."""
         return list(self.values)
 
     def codes(self, cells: Any, constant: Any = None) -> tuple[Any, Any]:
-        """The number of each cell's category (their count: none of them), and which cells were missing."""
+        """Give the number of each cell's category (the count of categories: none), and which cells were missing."""
         known: dict[str | None, int] = {text_of(value): place for place, value in enumerate(self.values)}
         texts = texts_of(cells)
         missing = np.array([text is None for text in texts], dtype=bool)
@@ -143,7 +143,7 @@ class Categories(Column):
         return np.array([known.get(text, len(self.values)) for text in texts], dtype=np.int64), missing
 
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        """A 1 in the column of the category."""
+        """Put a 1 in the column of the category."""
         codes, missing = self.codes(cells, constant)
         return (codes[:, None] == np.arange(self.width)[None, :]).astype(np.float64), missing
 
@@ -167,19 +167,19 @@ class Hashed(Column):
 
     @property
     def width(self) -> int:
-        """So many numbers."""
+        """The number of places of the hash."""
         return self.columns
 
     def labels(self) -> list[str]:
-        """Places of the hash."""
+        """Name the places of the hash."""
         return [f"#{place}" for place in range(self.columns)]
 
     def examples(self) -> list[Any]:
-        """Some words."""
+        """Give some words."""
         return ["some words", "other words", "none of these", "a b c"]
 
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        """Signed counts of words, of length 1 unless there are none."""
+        """Count words with signs, in rows of norm 1 or 0."""
         texts = texts_of(cells)
         missing = np.array([text is None for text in texts], dtype=bool)
         stand_in = "" if constant is None else str(constant)
@@ -193,14 +193,14 @@ class Hashed(Column):
 class PublicTable(TransformerMixin, BaseEstimator):
     """Encode a table of numbers, categories and texts by a public schema, as the first step of a private pipeline.
 
-    Nothing is learned from data, so that it costs no privacy: each row becomes numbers by itself. Whatever a cell
-    holds, it is encoded and never refused. `row_norm` bounds the norm of every row, and `private_pipeline` takes it for
-    the `data_norm` of a model that follows and declares none.
+    Encoding learns nothing from data and costs no privacy: each row becomes numbers by itself. Any cell is encoded and
+    never refused. `row_norm` bounds the norm of every row, and `private_pipeline` takes `row_norm` for the `data_norm`
+    of a model that follows and declares none.
 
     Args:
         columns: what is public of each column that counts: `Bounds`, `Categories` or `Hashed`, by name, or by place.
-        missing: what becomes of missing cells: "zero" (the middle of the bounds, no category, no words), "indicator"
-            (the same, and a column that is 1 there), or a dictionary of constants by column ("zero" for others).
+        missing: the value of missing cells: "zero" (the middle of the bounds, no category, no words), "indicator"
+            ("zero", and a column that is 1 there), or a dictionary of constants by column ("zero" for others).
 
     >>> table = PublicTable({"age": Bounds(0, 100), "country": Categories(["AT", "BE"])}, missing={"age": 40})
     >>> table.fit_transform([[75, "AT"], [None, "unknown"], ["1e9", None]]).tolist()
@@ -226,7 +226,7 @@ class PublicTable(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Numbers for each row: a sparse matrix (CSR) if words are hashed, else an array.
+        """Encode each row in numbers: a sparse matrix (CSR) if words are hashed, else an array.
 
         Args:
             X: a DataFrame, an array or rows.
@@ -255,7 +255,7 @@ class PublicTable(TransformerMixin, BaseEstimator):
         return sum(kind.width + (self.missing == "indicator") for kind in self.columns.values())
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """The names of the numbers: column, column=category, column#place."""
+        """Name the numbers: column, column=category, column#place."""
         self._constants()
         names: list[str] = []
         for name, kind in self.columns.items():
@@ -264,7 +264,7 @@ class PublicTable(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)
 
     def public_values(self) -> dict[Any, list[Any]]:
-        """Cells of each column that have nothing to do with any data."""
+        """Give cells of each column that have nothing to do with any data."""
         self._constants()
         return {name: kind.examples() for name, kind in self.columns.items()}
 

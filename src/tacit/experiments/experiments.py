@@ -166,7 +166,7 @@ class Experiments:
     # Life
 
     def make(self, design: Design, who: str = "") -> dict[str, Any]:
-        """Make a draft; nothing is charged. It says the contract, the noise, and what can be found in a month."""
+        """Make a draft, which states the contract, the noise and a month's detectable effect; nothing is charged."""
         if design.ledger not in self._store.ledgers:
             raise InvalidInput("There is no ledger of this name in the store: make it first.")
         ledger = self._store.ledger(design.ledger)
@@ -187,8 +187,8 @@ class Experiments:
     def import_arms(self, learner: str, design: Design, who: str = "") -> dict[str, Any]:
         """Make a draft whose first shares are those with which a learner of arms of this store decided last.
 
-        Only its decisions are read, which are public. Arms keep their order. They have the shares of the later half of
-        the rounds, and at least what the design holds them at.
+        Only the learner's decisions are read, which are public. Arms keep their order. The arms have the shares of the
+        later half of the rounds, and at least the shares that the design holds.
         """
         history, k = self._store.history, len(design.arms)
         row = history.about(learner)
@@ -248,7 +248,7 @@ class Experiments:
             records.act(transaction, owner.number, now, who, words)
 
     def kill(self, name: str, arm: str, who: str = "") -> None:
-        """Take an arm away at once: SDKs give its people the default arm within seconds. It costs no privacy."""
+        """Take an arm away at once, at no cost in privacy: SDKs give its people the default arm within seconds."""
         now = self._now()
         with self._database.writing() as transaction:
             owner = records.experiment(transaction, name, lock=True)

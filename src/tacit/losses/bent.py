@@ -49,19 +49,19 @@ class QuadraticLoss(RowLoss):
         check_positive("QuadraticLoss", "data_norm", self.data_norm)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Lipschitz k (max|x| + data_norm); both curvatures are k."""
+        """Give the Lipschitz constant k (max|x| + data_norm), and k for both curvatures."""
         return Constants(self.strength * (largest_norm(domain) + self.data_norm), self.strength, self.strength)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Targets, clipped."""
+        """Clip the targets."""
         return clip_rows(finite_rows("QuadraticLoss", "targets", data, dimension, many=many), self.data_norm)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """(k/2)|x - z|^2 for each row."""
+        """Compute (k/2)|x - z|^2 for each row."""
         return np.asarray(self.strength / 2 * np.add.reduce((x - rows) ** 2, axis=1))
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The gradient k (x - z) of each row."""
+        """Compute the gradient k (x - z) of each row."""
         return np.asarray(self.strength * (x - rows))
 
 
@@ -123,28 +123,28 @@ class DeclaredLoss(RowLoss):
         return True
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """As declared."""
+        """Give the declared constants."""
         return Constants(self.lipschitz, self.smoothness)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Rows of finite numbers, after a 1 that says that there is one."""
+        """Check that the rows are finite, and put a 1 before each: the mark of a round with data."""
         rows = finite_rows("DeclaredLoss", "rows", data, self.width, many=many)
         return np.column_stack([np.ones(len(rows)), rows])
 
     def neutral(self, dimension: int) -> FloatArray:
-        """No row: the loss 0."""
+        """Give a row of zeros, whose loss is 0."""
         return np.zeros((1, self.width + 1))
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The declared value of each row."""
+        """Compute the declared value of each row."""
         return self._each(self.value_of, x, rows, ())
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The declared gradient of each row."""
+        """Compute the declared gradient of each row."""
         return self._each(self.gradient_of, x, rows, (x.shape[-1],))
 
     def hessians(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The declared Hessian of each row at one point x, made symmetric: of shape (rounds, dimension, dimension)."""
+        """Compute the symmetrised Hessian of each row at one point x, of shape (rounds, dimension, dimension)."""
         found = self._each(self.hessian_of, x, rows, (x.shape[-1], x.shape[-1]))
         return np.asarray((found + found.transpose(0, 2, 1)) / 2)
 

@@ -44,15 +44,15 @@ class CustomLoss(Loss):
                 raise invalid("CustomLoss", name, "a callable (x, data)", getattr(self, name))
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """The clipping norm; nothing is known about curvature."""
+        """Give the clipping norm; nothing is known about curvature."""
         return Constants(self.lipschitz, float("inf"))
 
     def value(self, x: ArrayLike, data: Any) -> float:
-        """The loss of one round."""
+        """Compute the loss of one round."""
         return float(self.value_of(self._point(x), data))
 
     def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
-        """The clipped gradient of one round; a gradient that is not finite raises."""
+        """Compute the clipped gradient of one round; a gradient that is not finite raises."""
         point = self._point(x)
         try:
             rows = finite_rows("CustomLoss", "gradient", self.gradient_of(point, data), point.size, many=False)

@@ -29,10 +29,10 @@ class KinkedLoss(LinkLoss):
 
     @abstractmethod
     def pieces(self, labels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The slopes left and right of the kink, and where it is."""
+        """Give the slopes left and right of the kink, and the kink's place."""
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """0 beside the kink."""
+        """Give 0, the curvature beside the kink."""
         return np.zeros_like(margins)
 
 
@@ -47,20 +47,20 @@ class HingeLoss(KinkedLoss):
     label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """(1 - y s)_+."""
+        """Compute (1 - y s)_+."""
         return np.asarray(np.maximum(1 - labels * margins, 0.0))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """-y where the margin falls short, 0 from the kink on."""
+        """Give -y where the margin falls short, 0 from the kink on."""
         return np.where(labels * margins < 1, -labels, 0.0)
 
     def pieces(self, labels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """-y and 0, in the order in which they rise, at 1/y."""
+        """Give the slopes -y and 0 in rising order, and the kink 1/y."""
         with np.errstate(divide="ignore"):
             return np.minimum(-labels, 0.0), np.maximum(-labels, 0.0), np.asarray(1 / labels)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """A slope of 1, and a kink."""
+        """Give a slope of 1, and a kink."""
         return 1.0, float("inf")
 
 
@@ -87,21 +87,21 @@ class QuantileLoss(NumberLoss, KinkedLoss):
         check_number(type(self).__name__, "level", self.level, above=0.0, below=1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """The residual y - s times the level above 0, times level - 1 below."""
+        """Compute the residual y - s times the level above 0, times level - 1 below."""
         residuals = labels - margins
         return np.asarray(np.maximum(self.level * residuals, (self.level - 1) * residuals))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """-level below the label, 1 - level above it, 0 at it."""
+        """Give -level below the label, 1 - level above the label, 0 at the label."""
         below, above = margins < labels, margins > labels
         return np.asarray(np.where(below, -self.level, 0.0) + np.where(above, 1 - self.level, 0.0))
 
     def pieces(self, labels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """-level and 1 - level, at y."""
+        """Give the slopes -level and 1 - level, and the kink y."""
         return np.full_like(labels, -self.level), np.full_like(labels, 1 - self.level), labels
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """The steeper of both sides, and a kink."""
+        """Give the steeper slope of both sides, and a kink."""
         return max(self.level, 1 - self.level), float("inf")
 
 
@@ -116,19 +116,19 @@ class AbsoluteLoss(NumberLoss, KinkedLoss):
     label_bound: float = 1.0
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """|s - y|."""
+        """Compute |s - y|."""
         return np.abs(margins - labels)
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """The sign of s - y."""
+        """Compute the sign of s - y."""
         return np.sign(margins - labels)
 
     def pieces(self, labels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """-1 and 1, at y."""
+        """Give the slopes -1 and 1, and the kink y."""
         return np.full_like(labels, -1.0), np.ones_like(labels), labels
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """A slope of 1, and a kink."""
+        """Give a slope of 1, and a kink."""
         return 1.0, float("inf")
 
 

@@ -73,15 +73,15 @@ class LossFamily(ABC):
 
     @abstractmethod
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """The constants on a domain (None: on the whole space, where they may be infinite)."""
+        """Give the constants on a domain (None: on the whole space, where constants may be infinite)."""
 
     def height(self, domain: ConvexSet) -> float:
-        """How far a loss on the domain may lie above its smallest value anywhere (infinite: nobody knows)."""
+        """Bound how far a loss on the domain lies above the loss's smallest value anywhere (infinite: unknown)."""
         return float("inf")
 
     @property
     def assumed(self) -> str:
-        """What a method that minimises or samples must believe of this loss (empty: all of it holds by construction).
+        """The assumptions of methods that minimise or sample this loss (empty: all hold by construction).
 
         Nobody checked a class from outside of tacit, nor what it overrides.
         """
@@ -123,7 +123,7 @@ class ConvexFamily(LossFamily):
         )
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """The constants as they were given."""
+        """Give the constants as declared."""
         return Constants(self.lipschitz, self.smoothness, self.strong_convexity)
 
 
@@ -135,11 +135,11 @@ class Loss(LossFamily):
 
     @abstractmethod
     def value(self, x: ArrayLike, data: Any) -> Any:
-        """The loss: a float for one round, an array for several rounds."""
+        """Compute the loss: a float for one round, an array for several rounds."""
 
     @abstractmethod
     def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
-        """The gradient in x: one vector for one round, one row for each of several rounds."""
+        """Compute the gradient in x: one vector for one round, one row for each of several rounds."""
 
 
 class RowLoss(Loss):
@@ -155,28 +155,28 @@ class RowLoss(Loss):
 
     @abstractmethod
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Rows of checked and clipped data, of shape (rounds, width); bad data raise."""
+        """Check and clip data into rows of shape (rounds, width); bad data raise."""
 
     @abstractmethod
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The loss of each packed row."""
+        """Compute the loss of each packed row."""
 
     @abstractmethod
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The gradient of each packed row."""
+        """Compute the gradient of each packed row."""
 
     def neutral(self, dimension: int) -> FloatArray:
-        """One packed row of public data that stands for a round without any: all zeros."""
+        """Give the packed row that stands for a round without data: all zeros, which are public."""
         return self.pack(np.zeros(dimension), dimension, many=False)
 
     def value(self, x: ArrayLike, data: Any) -> Any:
-        """The loss of one round as a float, or of several rounds as an array."""
+        """Compute the loss of one round as a float, or of several rounds as an array."""
         point, rows, many = self._packed(x, data)
         values = self.values(point, rows)
         return values if many else float(values[0])
 
     def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
-        """The gradient of one round, or one row for each of several rounds."""
+        """Compute the gradient of one round, or one row for each of several rounds."""
         point, rows, many = self._packed(x, data)
         gradients = self.gradients(point, rows)
         return gradients if many else gradients[0]
@@ -270,19 +270,19 @@ class LinearLoss(RowLoss):
         check_positive("LinearLoss", "lipschitz", self.lipschitz)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """The clipping norm; no curvature."""
+        """Give the clipping norm, and no curvature."""
         return Constants(self.lipschitz, 0.0)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Gradients, clipped."""
+        """Clip the gradients."""
         return clip_rows(finite_rows("LinearLoss", "gradients", data, dimension, many=many), self.lipschitz)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """<g, x> for each row."""
+        """Compute <g, x> for each row."""
         return np.asarray(np.add.reduce(rows * x, axis=1))
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The rows themselves."""
+        """Give the rows themselves."""
         return rows
 
 
@@ -308,32 +308,32 @@ class LinkLoss(RowLoss):
 
     @abstractmethod
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """f(s, y)."""
+        """Compute f(s, y)."""
 
     @abstractmethod
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """f'(s, y)."""
+        """Compute f'(s, y)."""
 
     @abstractmethod
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """f''(s, y)."""
+        """Compute f''(s, y)."""
 
     @abstractmethod
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """(sup|f'|, sup f'') over margins up to `largest_margin` and all labels."""
+        """Compute (sup|f'|, sup f'') over margins up to `largest_margin` and all labels."""
 
     def clip_labels(self, labels: FloatArray) -> FloatArray:
-        """Labels pulled into their public range."""
+        """Clip labels to the public range."""
         low, high = self.label_range
         return np.minimum(np.maximum(labels, low), high)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """B sup|f'| and B^2 sup f''."""
+        """Compute B sup|f'| and B^2 sup f''."""
         slope, curvature = self.link_constants(self.data_norm * largest_norm(domain))
         return Constants(self.data_norm * slope, self.data_norm**2 * curvature)
 
     def height(self, domain: ConvexSet) -> float:
-        """The largest value at the ends of margins and labels, if values are never negative."""
+        """Compute the largest value at the ends of margins and labels, if values are never negative."""
         if not self.never_negative:
             return super().height(domain)
         margin = self.data_norm * largest_norm(domain)
@@ -341,7 +341,7 @@ class LinkLoss(RowLoss):
         return float(self.link(margins, labels).max()) * (1 + 1e-12)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Rows (features, label), both clipped."""
+        """Clip features and labels into rows (features, label)."""
         owner = type(self).__name__
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise InvalidInput(f"The data of {owner} must be a pair (features, label). Got {_short(data)} instead.")
@@ -373,15 +373,15 @@ class LinkLoss(RowLoss):
         return rows
 
     def neutral(self, dimension: int) -> FloatArray:
-        """No features: the same loss everywhere."""
+        """Give a row without features: the same loss everywhere."""
         return self.pack((np.zeros(dimension), 0.0), dimension, many=False)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """f(<v, x>, y) for each row."""
+        """Compute f(<v, x>, y) for each row."""
         return self.link(np.add.reduce(rows[:, :-1] * x, axis=1), rows[:, -1])
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """f'(<v, x>, y) v for each row."""
+        """Compute f'(<v, x>, y) v for each row."""
         features = rows[:, :-1]
         return np.asarray(self.slope(np.add.reduce(features * x, axis=1), rows[:, -1])[:, None] * features)
 
@@ -399,7 +399,7 @@ class NumberLoss(LinkLoss):
         check_positive(type(self).__name__, "label_bound", self.label_bound)
 
     def clip_labels(self, labels: FloatArray) -> FloatArray:
-        """Labels pulled into [-label_bound, label_bound]."""
+        """Clip labels to [-label_bound, label_bound]."""
         return np.clip(labels, -self.label_bound, self.label_bound)
 
 
@@ -417,19 +417,19 @@ class SquaredLoss(NumberLoss):
     bend: ClassVar[float | None] = 0.0
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """(s - y)^2/2."""
+        """Compute (s - y)^2/2."""
         return np.asarray((margins - labels) ** 2 / 2)
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """The residual s - y."""
+        """Compute the residual s - y."""
         return margins - labels
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """1."""
+        """Give 1."""
         return np.ones_like(margins)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """The residual is at most the largest margin plus the largest label."""
+        """Bound the residual by the largest margin plus the largest label."""
         return largest_margin + self.label_bound, 1.0
 
 
@@ -449,21 +449,21 @@ class HuberLoss(SquaredLoss):
         check_positive("HuberLoss", "transition", self.transition)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """r^2/2 up to the transition h, h(|r| - h/2) beyond, r = s - y."""
+        """Compute r^2/2 up to the transition h, h(|r| - h/2) beyond, r = s - y."""
         size = np.abs(margins - labels)
         inner = np.minimum(size, self.transition)
         return np.asarray(inner * (size - inner / 2))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """The residual, clipped at the transition."""
+        """Clip the residual at the transition."""
         return np.clip(margins - labels, -self.transition, self.transition)
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """1 inside the transition, 0 outside."""
+        """Give 1 inside the transition, 0 outside."""
         return np.asarray(np.abs(margins - labels) <= self.transition, dtype=np.float64)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """The slope never exceeds the transition."""
+        """Bound the slope by the transition."""
         return min(self.transition, largest_margin + self.label_bound), 1.0
 
 
@@ -480,20 +480,20 @@ class LogisticLoss(LinkLoss):
     label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """ln(1 + e^{-y s})."""
+        """Compute ln(1 + e^{-y s})."""
         return np.logaddexp(0.0, -labels * margins)
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """-y/(1 + e^{y s})."""
+        """Compute -y/(1 + e^{y s})."""
         return np.asarray(-labels * expit(-labels * margins))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """y^2 p (1 - p)."""
+        """Compute y^2 p (1 - p)."""
         probability = expit(-labels * margins)
         return np.asarray(labels**2 * probability * (1 - probability))
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """The slope is largest at the most wrong margin, the curvature at 0."""
+        """Bound the slope at the most wrong margin, the curvature at 0."""
         return float(expit(min(largest_margin, 700.0))), 0.25
 
 
@@ -514,21 +514,21 @@ class SmoothedHingeLoss(LinkLoss):
         check_positive("SmoothedHingeLoss", "smoothing", self.smoothing)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """z^2/(2 w) for z = 1 - y s in [0, w], z - w/2 beyond, 0 before."""
+        """Compute z^2/(2 w) for z = 1 - y s in [0, w], z - w/2 beyond, 0 before."""
         inner = np.clip(1 - labels * margins, 0.0, self.smoothing)
         return np.asarray(inner**2 / (2 * self.smoothing) + np.maximum(1 - labels * margins - self.smoothing, 0.0))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """-y min(1, z_+/w)."""
+        """Compute -y min(1, z_+/w)."""
         return np.asarray(-labels * np.clip((1 - labels * margins) / self.smoothing, 0.0, 1.0))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """y^2/w inside the rounded part."""
+        """Give y^2/w inside the rounded part."""
         gap = 1 - labels * margins
         return np.asarray(labels**2 / self.smoothing * ((gap >= 0) & (gap <= self.smoothing)))
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """The hinge's slope, reached if margins go far enough."""
+        """Bound the slope by the hinge's, reached if margins go far enough."""
         return min(1.0, (1 + largest_margin) / self.smoothing), 1 / self.smoothing
 
 

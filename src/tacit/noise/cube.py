@@ -23,7 +23,7 @@ LARGEST_EXPONENT = 8.0  # of rate * dimension: e^4 attempts for a draw
 
 
 def cube_rate(epsilon: float, shift: int, dimension: int) -> float:
-    """The largest float64 a with a * shift <= epsilon, exactly, if it is at most 1/dimension; 1/dimension otherwise.
+    """Compute the largest float64 a with a * shift <= epsilon, exactly, and at most 1/dimension.
 
     A smaller rate is more noise, hence always allowed, and an attempt of the sampler then succeeds with probability
     above 1/2. At most 1/dimension, the variance of a coordinate is at most that of the continuous law,
@@ -36,7 +36,7 @@ def cube_rate(epsilon: float, shift: int, dimension: int) -> float:
 
 
 def least_cube_rate(dimension: int, summed: int = 1) -> float:
-    """The smallest rate at which sums of so many draws stay below 2^52 in each coordinate, where float64 holds them.
+    """Give the smallest rate at which sums of so many draws stay below 2^52 in each coordinate, exact in float64.
 
     A radius, close to d/a, is above 4 (d + 30)/a with probability below 1e-50. Rounded to float64, larger noise would
     let through whether the data are even.
@@ -74,7 +74,7 @@ class CubeRadius(PooledNoise):
         return radii
 
     def _attempts(self, count: int) -> IntArray:
-        """The accepted ones of `count` attempts. Each attempt reads all its uniforms, whatever comes of it."""
+        """Give the accepted ones of `count` attempts. Each attempt reads all its uniforms, whatever comes of it."""
         radii = geometric(self._sizes, self.rate, count * (self.dimension + 1)).reshape(count, -1).sum(axis=1)
         odd = 2 * radii[:, None] + 1
         heads = self._coins.integers(odd - 1 + 2 * np.arange(1, self.dimension + 1)) < odd
@@ -105,12 +105,12 @@ class CubeNoise(PooledNoise):
 
     @classmethod
     def from_streams(cls, streams: Streams, name: str, rate: float, dimension: int) -> Self:
-        """The source on the uniforms `name`, `name/sizes` and `name/coins`."""
+        """Give the source on the uniforms `name`, `name/sizes` and `name/coins`."""
         sizes, coins = (Uniforms.from_streams(streams, f"{name}/{part}") for part in ("sizes", "coins"))
         return cls(CubeRadius(sizes, coins, rate, dimension), Uniforms.from_streams(streams, name))
 
     def draw(self, count: int) -> IntArray:
-        """The coordinates of the next vectors: `count` is a multiple of the dimension."""
+        """Draw the coordinates of the next vectors: `count` is a multiple of the dimension."""
         if count % self.dimension:
             raise InvalidInput(
                 f"Cube noise is drawn in whole vectors of {self.dimension} numbers. Got {count} instead."

@@ -50,12 +50,12 @@ class GaussianTable:
     high: NDArray[np.uint64]
 
     def base_draw(self, uniform: int) -> int:
-        """The base draw of 192 uniform bits."""
+        """Give the base draw of 192 uniform bits."""
         return bisect_right(self.thresholds, uniform) - LARGEST
 
 
 def gaussian_thresholds() -> tuple[int, ...]:
-    """C_k for k = -4224..4224."""
+    """Compute C_k for k = -4224..4224."""
     one = 1 << _FRACTION
     q = term = one
     power = 0
@@ -78,7 +78,7 @@ def gaussian_thresholds() -> tuple[int, ...]:
 
 @cache
 def gaussian_table() -> GaussianTable:
-    """The table, made at its first use."""
+    """Give the table, made at its first use."""
     thresholds = gaussian_thresholds()
     cells, shift = np.arange(2**16 + 1), TABLE_BITS - 16
     # C <= g 2^176 if and only if ceil(C / 2^176) <= g, and C < (g + 1) 2^176 if and only if floor(C / 2^176) <= g.
@@ -103,7 +103,7 @@ WEIGHTS = (1, 128, 16384, 16384 * 128)
 
 
 def digit_of(words: Words, places: IntArray) -> Words:
-    """The 16-bit digits at these places."""
+    """Give the 16-bit digits at these places."""
     shift = (places % 4 * 16).astype(np.uint64)
     return (words[places // 4] >> shift) & np.uint64(0xFFFF)
 
@@ -158,11 +158,11 @@ class DiscreteGaussian(OnStreams, PooledNoise):
 
     @classmethod
     def from_streams(cls, streams: Streams, name: str) -> Self:
-        """The source on the streams `name`, `name/48` and `name/128`."""
+        """Give the source on the streams `name`, `name/48` and `name/128`."""
         return cls(streams.stream(name), streams.stream(f"{name}/48"), streams.stream(f"{name}/128"))
 
     def draw_wide(self, count: int) -> IntArray:
-        """`count` integers z + 2^28 z', each of two draws: standard deviation 2^57.00004, at most 2^61.06."""
+        """Draw `count` integers z + 2^28 z', each of two draws: standard deviation 2^57.00004, at most 2^61.06."""
         pairs = self.draw(2 * count).reshape(-1, 2)
         return pairs[:, 0] + WIDE_FACTOR * pairs[:, 1]
 

@@ -28,7 +28,7 @@ LOG_MARGIN = 2.0**-44
 
 
 def laplace_rate(epsilon: float, shift: int) -> float:
-    """The largest float64 a with a * shift <= epsilon, exactly.
+    """Compute the largest float64 a with a * shift <= epsilon, exactly.
 
     >>> laplace_rate(1.0, 3) * 3 <= 1
     True
@@ -40,7 +40,7 @@ def laplace_rate(epsilon: float, shift: int) -> float:
 
 
 def laplace_units(epsilon: float, width: int, least: float = SMALLEST_RATE) -> int:
-    """The finest lattice, at most 2^24 units, on which `laplace_rate(epsilon, width * units)` is not too small.
+    """Give the finest lattice, at most 2^24 units, on which `laplace_rate(epsilon, width * units)` is not too small.
 
     `width` is by how much a person moves what is released, in l1 and in whole losses; `least` the smallest rate.
     """
@@ -56,7 +56,7 @@ def laplace_units(epsilon: float, width: int, least: float = SMALLEST_RATE) -> i
 
 
 def geometric(uniforms: Uniforms, rate: float, count: int) -> IntArray:
-    """`count` integers with P[G >= k] = e^{-rate k}, one uniform each."""
+    """Draw `count` integers with P[G >= k] = e^{-rate k}, one uniform each."""
     check_number("geometric", "rate", rate, above=SMALLEST_RATE, below=LARGEST, closed_low=True)
     index, words = uniforms.take(count)
     middles = fractions(words) + 2.0**-54
@@ -71,7 +71,7 @@ def geometric(uniforms: Uniforms, rate: float, count: int) -> IntArray:
 
 
 def two_sided_geometric(uniforms: Uniforms, rate: float, count: int) -> IntArray:
-    """`count` integers with P[z] = tanh(rate/2) e^{-rate |z|}, two uniforms each."""
+    """Draw `count` integers with P[z] = tanh(rate/2) e^{-rate |z|}, two uniforms each."""
     pairs = geometric(uniforms, rate, 2 * count).reshape(-1, 2)
     return pairs[:, 0] - pairs[:, 1]
 
@@ -96,7 +96,7 @@ class DiscreteLaplace(PooledNoise):
 
     @classmethod
     def from_streams(cls, streams: Streams, name: str, rate: float) -> Self:
-        """The source on the uniforms of that name."""
+        """Give the source on the uniforms of that name."""
         return cls(Uniforms.from_streams(streams, name), rate)
 
     def _produce(self, count: int) -> IntArray:
@@ -107,7 +107,7 @@ class DiscreteLaplace(PooledNoise):
 
 
 def _exact_geometric(digits: Digits, rate: float) -> int:
-    """floor(-ln U / rate)."""
+    """Compute floor(-ln U / rate)."""
     exact = rational(rate)
     while True:
         if digits.value:

@@ -35,7 +35,7 @@ LEAST_SUM = 1e-200  # far above what underflows
 
 
 def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int = 0) -> bool:
-    """True with probability exactly `probability` * e^{-rate * score}.
+    """Give True with probability exactly `probability` * e^{-rate * score}.
 
     >>> from tacit.noise.randomness import Randomness
     >>> uniforms = Uniforms.from_streams(Randomness.replayable(1), "coins")
@@ -55,7 +55,7 @@ def coin(uniforms: Uniforms, probability: float, rate: float = 0.0, score: int =
 
 
 def coins(uniforms: Uniforms, probability: float, rate: float, scores: IntArray) -> NDArray[np.bool_]:
-    """A coin for each score: the same outcomes as `coin` one after the other."""
+    """Toss a coin for each score: the same outcomes as `coin` one after the other."""
     _check_coin(probability, rate, int(scores.min()) if scores.size else 0)
     if uniforms.decide is not None:
         tossed = [coin(uniforms, probability, rate, score) for score in scores.ravel().tolist()]
@@ -68,7 +68,7 @@ def coins(uniforms: Uniforms, probability: float, rate: float, scores: IntArray)
 def toss(
     uniforms: Uniforms, index: int, words: Words, probability: float, rate: float, scores: IntArray
 ) -> NDArray[np.bool_]:
-    """`coins` of uniforms that were taken before, the first of them number `index`; each may serve one decision."""
+    """Toss `coins` on uniforms taken before, numbered from `index`; each uniform may serve one decision."""
     _check_coin(probability, rate, int(scores.min()) if scores.size else 0)
     flat = scores.ravel()
     gaps = fractions(words) - probability * np.exp(-(flat * rate))
@@ -80,7 +80,7 @@ def toss(
 
 
 def first_lost(uniforms: Uniforms, index: int, words: Words, probability: float, rate: float, scores: IntArray) -> int:
-    """The place of the first tails of `toss`, or how many coins there are: one by one, since the rest is not needed."""
+    """Find the first tails of `toss`, or the number of coins: one by one, since the rest is not needed."""
     _check_coin(probability, rate, int(scores.min()) if scores.size else 0)
     for place, (word, score) in enumerate(zip(words.tolist(), scores.tolist(), strict=True)):
         gap = (word >> 11) * _WHOLE - probability * exp(-(score * rate))
@@ -93,7 +93,7 @@ def first_lost(uniforms: Uniforms, index: int, words: Words, probability: float,
 
 
 def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
-    """An index with probability exactly proportional to e^{-rate * score}: small scores are likely."""
+    """Draw an index with probability exactly proportional to e^{-rate * score}: small scores are likely."""
     if not 0.0 <= rate <= LARGEST:
         _check_coin(1.0, rate, 0)
     if uniforms.decide is None and kernels.compiled is not None and scores.flags.c_contiguous:
@@ -109,7 +109,7 @@ def draw_softmax(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
 
 @np.errstate(all="ignore")
 def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
-    """An index with probability exactly proportional to these floats, which are not negative and not all 0."""
+    """Draw an index with probability exactly proportional to these floats, which are not negative and not all 0."""
     listed = weights.tolist() if 0 < weights.size <= FEW else None
     if listed is not None and min(listed) >= 0.0 and LEAST_SUM < sum(listed) < LARGEST:
         relative: FloatArray | list[float] = listed
@@ -123,7 +123,7 @@ def draw_weighted(uniforms: Uniforms, weights: FloatArray) -> int:
 
 @np.errstate(all="ignore")
 def weighted_draws(uniforms: Uniforms, index: int, words: Words, weights: FloatArray) -> IntArray:
-    """`draw_weighted` of each of these uniforms, which were taken before; the first of them is number `index`."""
+    """Apply `draw_weighted` to each of these uniforms, which were taken before and are numbered from `index`."""
     sums = np.cumsum(weights)
     total = float(sums[-1])
     places = fractions(words) * total
@@ -138,7 +138,7 @@ def weighted_draws(uniforms: Uniforms, index: int, words: Words, weights: FloatA
 
 @np.errstate(all="ignore")
 def permute_and_flip(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
-    """The index of a small score: each j stays with probability e^{-rate (score_j - least)}, one is drawn of those.
+    """Draw the index of a small score: each j stays with probability e^{-rate (score_j - least)}, and one is drawn.
 
     The first success among coins in a random order is uniform among all successes. If a person moves each score by
     at most Delta, rate = epsilon/(2 Delta) makes it epsilon-DP.
@@ -159,7 +159,7 @@ def _check_coin(probability: float, rate: float, least: int) -> None:
 
 
 def _flip_law(stay: FloatArray) -> list[float]:
-    """P[j] = stay_j E[1/(1 + how many others stay)], the integral over x of the product of 1 - stay_i + stay_i x."""
+    """Compute P[j] = stay_j E[1/(1 + others that stay)], an integral over x of the product of 1 - stay_i + stay_i x."""
     nodes, weights = np.polynomial.legendre.leggauss(stay.size // 2 + 1)  # exact for polynomials of that degree
     factors = 1 - stay[:, None] * (1 - nodes) / 2
     others = [np.prod(np.delete(factors, place, axis=0), axis=0) for place in range(stay.size)]
@@ -168,7 +168,7 @@ def _flip_law(stay: FloatArray) -> list[float]:
 
 
 def _exact_coin(digits: Digits, probability: float, rate: float, score: int) -> bool:
-    """Whether U < probability e^{-rate * score}."""
+    """Check whether U < probability e^{-rate * score}."""
     factor, exponent = rational(probability), rational(rate) * score
     while True:
         low, high = exponential(exponent, digits.length + 64)
@@ -182,7 +182,7 @@ def _exact_coin(digits: Digits, probability: float, rate: float, score: int) -> 
 def _draw(
     uniforms: Uniforms, weights: FloatArray | list[float], bounds: Callable[[int], Iterable[tuple[int, int]]]
 ) -> int:
-    """The first j with U sum < weight_0 + .. + weight_j; `bounds` encloses 2^bits times the exact weights."""
+    """Give the first j with U sum < weight_0 + .. + weight_j; `bounds` encloses 2^bits times the exact weights."""
     if uniforms.decide is not None:
         return uniforms.decide(lambda: (np.asarray(weights) / np.sum(weights)).tolist())
     index, word = uniforms.take_one()
@@ -204,7 +204,7 @@ def _softmax_bounds(rate: float, scores: IntArray, bits: int) -> list[tuple[int,
 
 
 def _whole_weights(weights: FloatArray, bits: int) -> list[tuple[int, int]]:
-    """Floats as integers in a common unit: exact, whatever `bits` are asked for."""
+    """Write floats as integers in a common unit: exact, whatever `bits` are asked for."""
     exact = [rational(weight) for weight in weights.tolist()]
     scale = max(weight.denominator for weight in exact)  # powers of two
     return [(int(weight * scale),) * 2 for weight in exact]

@@ -27,7 +27,7 @@ _CACHED = 2**15  # numbers that are worked on at a time
 
 
 def quantise_losses(losses: FloatArray, units: int = LOSS_UNITS) -> IntArray:
-    """floor(losses * units) for losses in [0, 1]: integers in {0..units}.
+    """Compute floor(losses * units) for losses in [0, 1]: integers in {0..units}.
 
     The floor is monotone and fixes both ends, so that the least quantised loss is the quantised least loss. Losses come
     out too small by less than 1/units.
@@ -42,7 +42,7 @@ def quantise_losses(losses: FloatArray, units: int = LOSS_UNITS) -> IntArray:
 
 
 def sum_quantised(losses: FloatArray) -> IntArray:
-    """The sums over the rows of `quantise_losses`, for losses that were checked to lie in [0, 1].
+    """Compute the sums over the rows of `quantise_losses`, for losses that were checked to lie in [0, 1].
 
     The quantised losses are added as floats, without an error: they are integers, and fewer than 2^29 rows stay
     below 2^53.
@@ -62,12 +62,12 @@ def sum_quantised(losses: FloatArray) -> IntArray:
 
 
 def whole_losses(losses: FloatArray) -> IntArray:
-    """`quantise_losses` for losses that were checked to lie in [0, 1]."""
+    """Apply `quantise_losses` to losses that were checked to lie in [0, 1]."""
     return (losses * LOSS_UNITS).astype(np.int64)
 
 
 def quantise_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
-    """Vectors (along the last axis) clipped to l2 norm `norm`, in steps of norm/units: n.n <= units^2 in integers.
+    """Clip vectors (along the last axis) to l2 norm `norm`, in steps of norm/units: n.n <= units^2 in integers.
 
     Replacing a vector moves it by at most 2 units steps, zeroing it out by units. Each coordinate is nearer to zero
     than the clipped one, by less than a step.
@@ -80,7 +80,7 @@ def quantise_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
 
 
 def round_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
-    """Vectors clipped to l2 norm `norm`, in steps of norm/`inner_units`, to the nearest: n.n <= units^2 in integers.
+    """Clip vectors to l2 norm `norm`, rounded to steps of norm/`inner_units`: n.n <= units^2 in integers.
 
     Rounding moves a vector by at most sqrt(d)/2 steps, for which the ball of `units` steps has room. Each coordinate is
     off by at most half a step, and by less than .01 more if the check in integers acts.
@@ -94,12 +94,12 @@ def round_vectors(values: FloatArray, norm: float, units: int) -> IntArray:
 
 
 def inner_units(units: int, dimension: int) -> float:
-    """The units less sqrt(dimension)/2: steps in the norm of vectors that `round_vectors` makes whole."""
+    """Give the units less sqrt(dimension)/2: steps in the norm of vectors that `round_vectors` makes whole."""
     return units - sqrt(dimension) / 2
 
 
 def l1_units(units: int, dimension: int) -> int:
-    """floor(sqrt(dimension) * units): the l1 norm that a vector of l2 norm `units` has at most.
+    """Compute floor(sqrt(dimension) * units): the l1 norm that a vector of l2 norm `units` has at most.
 
     With it, two-sided geometric noise serves vectors of bounded l2 norm under pure differential privacy.
     """
@@ -109,7 +109,7 @@ def l1_units(units: int, dimension: int) -> int:
 
 
 def quantise_outer_products(values: FloatArray, norm: float, units: int) -> IntArray:
-    """The products v v' of vectors clipped to l2 norm `norm`, as d(d+1)/2 integers in steps of norm^2/units.
+    """Give the products v v' of vectors clipped to l2 norm `norm`, as d(d+1)/2 integers in steps of norm^2/units.
 
     The upper triangle row by row, entries off the diagonal times sqrt(2), so that the vector's l2 norm is that of
     the matrix (Frobenius): at most `units`. `symmetric_matrix` undoes it.
@@ -127,12 +127,12 @@ def quantise_outer_products(values: FloatArray, norm: float, units: int) -> IntA
 
 
 def cross_ratio(replace: bool) -> float:
-    """Alpha of `joint_shift`: how much finer v y is than v v' where both are released together."""
+    """Give alpha of `joint_shift`: how much finer v y is than v v' where both are released together."""
     return sqrt(0.5) if replace else 1.0
 
 
 def joint_shift(units: int, dimension: int, *, replace: bool) -> float:
-    """By how many steps, in l2, one record (v, y) moves a sum of (v v', alpha v y), |v| and |y| at most 1, rounded up.
+    """Bound the steps, in l2, by which one record (v, y) moves a sum of (v v', alpha v y), |v| and |y| at most 1.
 
     Zeroing out: sqrt(1 + alpha^2). Replacing (v, y) by (w, -y), with c = <v, w>: the root of 2 - 2 c^2 +
     alpha^2 (2 + 2 c), largest at c = alpha^2/2: (alpha^2 + 2)/sqrt(2). Each of the d(d+3)/2 coordinates lost less than
@@ -146,7 +146,7 @@ def joint_shift(units: int, dimension: int, *, replace: bool) -> float:
 
 
 def symmetric_matrix(coordinates: FloatArray, dimension: int) -> FloatArray:
-    """The symmetric matrix whose upper triangle is given as `quantise_outer_products` orders and weighs it."""
+    """Compute the symmetric matrix whose upper triangle is given as `quantise_outer_products` orders and weighs it."""
     row, column = np.triu_indices(check_dimension("symmetric_matrix", "dimension", dimension))
     matrix = np.zeros((dimension, dimension))
     matrix[row, column] = matrix[column, row] = np.where(row == column, 1.0, sqrt(0.5)) * coordinates
@@ -154,7 +154,7 @@ def symmetric_matrix(coordinates: FloatArray, dimension: int) -> FloatArray:
 
 
 def quantise_moments(values: FloatArray, units: int) -> tuple[IntArray, IntArray]:
-    """First and second moments of values in [-1, 1]: i = rint(z M) and floor(i^2/M) - M/2, M = `units`, even.
+    """Quantise moments of values in [-1, 1]: i = rint(z M) and floor(i^2/M) - M/2, M = `units`, even.
 
     >>> [part.tolist() for part in quantise_moments(np.array([-1.0, 0.0, 0.5]), 100)]
     [[-100, 0, 50], [50, -50, -25]]
@@ -168,7 +168,7 @@ def quantise_moments(values: FloatArray, units: int) -> tuple[IntArray, IntArray
 
 
 def moments_shift(units: int, features: int, *, replace: bool) -> float:
-    """By how many steps, in l2, one record moves the sums of `quantise_moments` of all features, rounded up.
+    """Compute by how many steps, in l2, one record moves the sums of `quantise_moments` of all features, rounded up.
 
     For z, y in [-1, 1]: (z-y)^2 (1 + (z+y)^2) <= 4 and z^2 + (z^2 - 1/2)^2 <= 5/4; the floor adds at most 1.
     """
@@ -207,7 +207,7 @@ def _quantised(
 
 
 def _clipped(owner: str, values: FloatArray, norm: float, target: float) -> FloatArray:
-    """Vectors of norm at most `norm`, or shortened to it, in units in which `norm` is `target`; up to rounding."""
+    """Clip vectors to norm `norm`, in units in which `norm` is `target`; up to rounding."""
     check_positive(owner, "norm", norm)
     if not (values.ndim and 0 < values.shape[-1] <= LARGEST_LATTICE_DIMENSION):
         raise InvalidInput(
@@ -223,10 +223,10 @@ def _clipped(owner: str, values: FloatArray, norm: float, target: float) -> Floa
 
 
 def _squared(values: Any) -> Any:
-    """The squared l2 norms along the last axis."""
+    """Compute the squared l2 norms along the last axis."""
     return np.add.reduce(values * values, axis=-1, keepdims=True)
 
 
 def _above(number: float) -> float:
-    """Larger than the exact value of a short formula that gave `number`."""
+    """Give more than the exact value of a short formula that gave `number`."""
     return nextafter(number * (1.0 + 2.0**-48), float("inf"))

@@ -32,7 +32,7 @@ NOISES = ("cube", "laplace", "gaussian")
 
 
 def together(rounds: int, batch: int) -> float:
-    """The largest root of a sum of squares of how many of a person's rounds stand in each batch."""
+    """Compute the largest root of a sum of squares of how many of a person's rounds stand in each batch."""
     full, rest = divmod(rounds, batch)
     return sqrt(full * batch**2 + rest**2)
 
@@ -40,7 +40,7 @@ def together(rounds: int, batch: int) -> float:
 def vector_grid(
     noise: str, scale: float, records: Records, rounds: int, numerics: str = "exact", batch: int = 1
 ) -> Grid:
-    """The lattice on which noise of at least this scale hides sums of `batch` records, and what it leaks.
+    """Give the lattice on which noise of at least this scale hides sums of `batch` records, and what it leaks.
 
     Args:
         noise: "cube" or "laplace" (scale: 1/rate), or "gaussian" (scale: the standard deviation).
@@ -122,18 +122,18 @@ class NoisyVectors:
         return self.release(sums) if ended else sums
 
     def worth(self, sums: FloatArray) -> FloatArray:
-        """Sums in steps of the lattice, in the units of the records."""
+        """Convert sums from steps of the lattice to the units of the records."""
         return sums * self._grid.step
 
     def release(self, sums: FloatArray) -> FloatArray:
-        """Sums of records in steps, with fresh noise, in the units of the records and as a new array."""
+        """Release sums of records in steps, with fresh noise, in the units of the records and as a new array."""
         grid, drawn = self._grid, self._source.draw(sums.size).reshape(sums.shape)
         if not grid.units:
             return np.asarray(sums + grid.scale * np.asarray(drawn, dtype=np.float64))
         return self.worth(sums + drawn)  # float64 holds these integers exactly
 
     def state_dict(self) -> dict[str, Any]:
-        """The sum that waits, and the state of the noise. PRIVATE."""
+        """Give the sum that waits, and the state of the noise. PRIVATE."""
         return {"noise": self._source.state_dict(), "waiting": self._waiting.copy(), "filled": self._filled}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -152,7 +152,7 @@ class NoisyVectors:
 
 
 def _pure(noise: str, scale: float, records: Records, rounds: int) -> Grid:
-    """Rate a, the largest float64 with a * units * scale <= 1, on the finest lattice that leaves it large enough.
+    """Give rate a, the largest float64 with a * units * scale <= 1, on the finest lattice that leaves a large enough.
 
     That of cube noise is at most 1/dimension (`cube_rate`): more noise than asked for, where it hardly matters.
     """

@@ -61,23 +61,23 @@ class Randomness:
     # Static: asked of a sealed source, a seed would otherwise make a sealed one, stamped as private.
     @staticmethod
     def secret() -> Randomness:
-        """Fresh entropy from the operating system for whatever starts from it: the default of every learner."""
+        """Make a source of fresh entropy from the operating system: the default of every learner."""
         return Randomness(None)
 
     @staticmethod
     def replayable(seed: int) -> Randomness:
-        """The same draws for the same seed. Whoever knows the seed can undo the privacy."""
+        """Make a source of the same draws for the same seed. Whoever knows the seed can undo the privacy."""
         number = check_integer("Randomness.replayable", "seed", seed, at_least=0)
         return Randomness(_hash(b"tacit replayable", str(number).encode()))
 
     @staticmethod
     def sealed(key: bytes) -> Sealed:
-        """The same draws for the same batch of the same learner; private while the 32 bytes of `key` are secret."""
+        """Make a source of the same draws for the same batch of a learner; private while `key` (32 bytes) is secret."""
         return Sealed(key)
 
     @staticmethod
     def fresh_key() -> bytes:
-        """32 bytes of the operating system, for `sealed`: whoever has them can undo the privacy."""
+        """Draw 32 bytes from the operating system, for `sealed`: whoever has these bytes can undo the privacy."""
         return os.urandom(32)
 
     @property
@@ -87,26 +87,26 @@ class Randomness:
 
     @property
     def label(self) -> str:
-        """What a guarantee says about this source."""
+        """The statement of a guarantee on this source."""
         return COMPUTATIONAL if self.private else REPLAYABLE
 
     def child(self, name: str | int) -> Randomness:
-        """An independent source of the same kind, for a run, an epoch or a part."""
+        """Make an independent source of the same kind, for a run, an epoch or a part."""
         message = b"child " + _bytes("child", str(name))
         return Randomness(None if self._key is None else _hash(self._key, message))
 
     def stream(self, name: str) -> Stream:
-        """A generator of its own for each name; a replayable source starts the same one again for the same name."""
+        """Make a generator for this name; a replayable source starts the same generator again for the same name."""
         message = b"stream " + _bytes("stream", name)
         return Stream(_generator(self._key, message), private=self.private)
 
     def state_dict(self) -> dict[str, Any]:
-        """The key of a replayable source, as text; a secret one has nothing to save."""
+        """Give the key of a replayable source, as text; a secret source has nothing to save."""
         return {} if self._key is None else {"key": b64encode(self._key).decode()}
 
     @staticmethod
     def restore(state: dict[str, Any]) -> Randomness:
-        """The source saved by `state_dict`: secret if there is no key in it."""
+        """Restore the source saved by `state_dict`: secret if the state holds no key."""
         allowed = "The 'state' of Randomness.restore must be what state_dict gave: a key or nothing."
         if not isinstance(state, dict):
             raise InvalidInput(allowed)
@@ -116,7 +116,7 @@ class Randomness:
             raise InvalidInput(allowed) from None
 
     def continued(self, state: dict[str, Any]) -> Randomness:
-        """The source with which a learner goes on that was started from this one and loads what `state_dict` gave."""
+        """Give the source for a learner that was started from this source and loads a state of `state_dict`."""
         return Randomness.restore(state)
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ class Sealed(Randomness):
         self._hash = hashlib.blake2b(key=key, digest_size=32, person=b"tacit sealed")
 
     def batch(self, *, plan: str, learner: bytes, first: int, rows: bytes, state: bytes) -> SealedBatch:
-        """The source of one batch: a pseudorandom function of the key and of everything that the batch depends on.
+        """Give the source of one batch: a pseudorandom function of the key and of everything that the batch depends on.
 
         Args:
             plan: the plan's signature and the version of the program, so that no other algorithm has the same draws.
@@ -154,7 +154,7 @@ class Sealed(Randomness):
         return SealedBatch(self._named(b"batch", plan.encode(), learner, b"%d" % first, _digest(rows), _digest(state)))
 
     def tag(self, *parts: bytes) -> bytes:
-        """A code of 16 bytes which nobody without the key can make for other parts: states carry it."""
+        """Give a code of 16 bytes which nobody without the key can make for other parts: states carry it."""
         return self._named(b"tag", *parts)[:16]
 
     @property
@@ -224,7 +224,7 @@ class SealedBatch(Randomness):
         return Stream(self.generator(message), private=True, sealed=(self, message))
 
     def generator(self, message: bytes) -> Any:
-        """The next generator of this name."""
+        """Give the next generator of this name."""
         return AESCounter(key=int.from_bytes(self._next(message)[:16], "little"))
 
     def _next(self, message: bytes) -> bytes:
@@ -249,7 +249,7 @@ class SealedBatch(Randomness):
 
 
 def secret_bytes(count: int) -> bytes:
-    """So many bytes of the operating system's, for tokens and keys."""
+    """Draw so many bytes from the operating system, for tokens and keys."""
     return os.urandom(count)
 
 
@@ -264,7 +264,7 @@ class Stream(np.random.Generator):
             _SECRET.add(self)
 
     def position(self) -> dict[str, Any]:
-        """Where a replayable stream stands. It contains the key; secret streams never tell theirs."""
+        """Give the position of a replayable stream, which contains the key; secret streams never tell theirs."""
         if self.private:
             raise InvalidInput("A secret stream has no position to save: continuing it takes a fresh key.")
         return copy.deepcopy(dict(self.bit_generator.state))
@@ -303,7 +303,7 @@ _SECRET: WeakSet[Stream] = WeakSet()
 
 
 def _forked() -> None:
-    """In a forked process: another number, and no stream that the parent goes on with."""
+    """Give a forked process another number, and no stream that the parent goes on with."""
     Process.number = int.from_bytes(os.urandom(8), "little")
     for stream in list(_SECRET):
         stream.unseal()

@@ -53,7 +53,7 @@ class GaussianSlack:
 
 
 def gaussian_slack(draws: int) -> GaussianSlack:
-    """The slack of `draws` integers (steps times dimension), each term rounded up.
+    """Give the slack of `draws` integers (steps times dimension), each term rounded up.
 
     >>> gaussian_slack(10**10).epsilon < 1.6e-23
     True
@@ -65,7 +65,7 @@ def gaussian_slack(draws: int) -> GaussianSlack:
 
 
 def hilbert_error(experts: int) -> float:
-    """kappa: what one round of a fixed-share update in float64 adds to the logarithm of any ratio of two weights.
+    """Give kappa, which one fixed-share update in float64 adds to the logarithm of any ratio of two weights.
 
     exp is within 2^-45; N - 1 additions, 8 roundings' worth for q * eta <= 16, and 4 others, each 2^-53. After t
     rounds Hilbert's metric between the float weights and the ideal ones is at most 2 kappa t, so a draw of
@@ -79,7 +79,7 @@ def hilbert_error(experts: int) -> float:
 
 
 def wide_step(sigma: float) -> float:
-    """gamma_Z = sigma / sqrt(sigma_w^2 - 4), rounded up: what a wide draw is multiplied by to act as N(0, sigma^2)."""
+    """Compute gamma_Z = sigma / sqrt(sigma_w^2 - 4), rounded up: gamma_Z times a wide draw acts as N(0, sigma^2)."""
     scale = check_number("wide_step", "sigma", sigma, above=0.0)
     return nextafter(scale / WIDE_SIGMA, float("inf"))
 

@@ -6,7 +6,7 @@ from tacit.validation import FloatArray
 
 
 def permute_and_flip(sums: FloatArray, epsilon: float, sensitivity: float, generator: np.random.Generator) -> int:
-    """The index of a small sum, epsilon-DP: argmin_j (sum_j - Exp_j), exponential noise of mean 2 Delta/eps.
+    """Draw the index of a small sum, epsilon-DP: argmin_j (sum_j - Exp_j), exponential noise of mean 2 Delta/eps.
 
     MINUS, and one-sided: with plus the same noise would cost (N-1) epsilon. `sensitivity` is the most by
     which one person moves any single sum.

@@ -32,7 +32,7 @@ class Streams(Protocol):
         """Whether the key is secret."""
 
     def stream(self, name: str) -> Stream:
-        """The generator of that name."""
+        """Give the generator of that name."""
 
 
 class Source(ABC):
@@ -52,14 +52,14 @@ class Source(ABC):
 
     @abstractmethod
     def _saved(self) -> dict[str, Any]:
-        """What a replayable source needs to go on bit for bit."""
+        """Give what a replayable source needs to go on bit for bit."""
 
     @abstractmethod
     def _load(self, state: dict[str, Any]) -> None:
         """Take over what `_saved` gave; a malformed state may raise anything of `MALFORMED`."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Nothing for a secret source; for a replayable one, all it needs to go on bit for bit, keys included."""
+        """Give nothing for a secret source, and what a replayable source needs to go on bit for bit, keys included."""
         return {} if self.private else self._saved()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -115,10 +115,10 @@ class Pooled(Source):
 
     @abstractmethod
     def _produce(self, count: int) -> NDArray[Any]:
-        """At least `count` new draws."""
+        """Make at least `count` new draws."""
 
     def _take(self, count: int) -> NDArray[Any]:
-        """The next `count` draws, in an array of their own."""
+        """Take the next `count` draws, in an array of their own."""
         start, stop = self.given, self.given + count
         if start <= stop <= self.pool.size:
             self._check_process()
@@ -127,7 +127,7 @@ class Pooled(Source):
         return self._take_more(check_integer(type(self).__name__, "count", count, at_least=0))
 
     def _take_more(self, count: int) -> NDArray[Any]:
-        """What is left of the pool, then whole pools, then the beginning of a new one."""
+        """Take what is left of the pool, then whole pools, then the beginning of a new pool."""
         self._check_process()
         parts = [self.pool[self.given :]]
         missing = count - parts[0].size
@@ -145,7 +145,7 @@ class Pooled(Source):
         self.pool, self.given = np.empty(0, dtype=self._kind), 0
 
     def _parts(self) -> dict[str, Source]:
-        """The sources that this one draws from, by name."""
+        """Give the sources that this source draws from, by name."""
         return {}
 
     @property
@@ -178,11 +178,11 @@ class PooledNoise(Pooled):
     """A source of independent integers."""
 
     def draw(self, count: int) -> IntArray:
-        """The next `count` integers, in an array of their own."""
+        """Draw the next `count` integers, in an array of their own."""
         return self._take(count)
 
     def draw_one(self) -> int:
-        """The next integer."""
+        """Draw the next integer."""
         place = self.given
         if place == self.pool.size:
             return int(self._take(1)[0])
@@ -217,5 +217,5 @@ class OnStreams(Pooled):
 
 
 def raw_words(stream: np.random.Generator, count: int) -> Words:
-    """The next raw 64-bit words of a stream."""
+    """Draw the next raw 64-bit words of a stream."""
     return np.asarray(stream.bit_generator.random_raw(count), dtype=np.uint64)

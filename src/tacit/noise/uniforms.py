@@ -60,7 +60,7 @@ LOG_VALUES = (
 
 
 def largest_error(function: Callable[[Any], Any], points: FloatArray, values: tuple[float, ...]) -> float:
-    """The largest relative error of `function`, called with the array and with each number."""
+    """Compute the largest relative error of `function`, called with the array and with each number."""
     wanted = np.array(values)
     alone = np.array([function(float(point)) for point in points])
     together = np.asarray(function(points)) if isinstance(function, np.ufunc) else alone
@@ -89,7 +89,7 @@ _SPARE = 16
 
 
 def exponential(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Integers (low, high) with low <= 2^bits e^{-exponent} <= high, at most 3 apart, and equal for exponent 0.
+    """Give integers (low, high) with low <= 2^bits e^{-exponent} <= high, at most 3 apart, and equal for exponent 0.
 
     The exponent is at least 0 and a dyadic rational: a product of float64 numbers and integers.
 
@@ -112,7 +112,7 @@ def exponential(exponent: Fraction, bits: int) -> tuple[int, int]:
 
 
 def minus_log(numerator: int, bits: int) -> tuple[Fraction, Fraction]:
-    """Rationals below and above -ln(numerator / 2^bits), 0 < numerator <= 2^bits, about 2^-bits apart."""
+    """Give rationals below and above -ln(numerator / 2^bits), 0 < numerator <= 2^bits, about 2^-bits apart."""
     from mpmath import libmp
 
     if numerator == 1 << bits:
@@ -166,16 +166,16 @@ class Uniforms(OnStreams):
 
     @classmethod
     def from_streams(cls, streams: Streams, name: str) -> Self:
-        """The source on the stream `name`, with the beginning of the stream `name/digits` as its key."""
+        """Give the source on the stream `name`, with the beginning of the stream `name/digits` as its key."""
         return cls(streams.stream(name), streams.stream(f"{name}/digits"))
 
     def take(self, count: int) -> tuple[int, Words]:
-        """The index of the next uniform, and the words of the next `count` ones."""
+        """Give the index of the next uniform, and the words of the next `count` ones."""
         words = self._take(count)
         return self._drawn - (self.pool.size - self.given) - count, words
 
     def take_one(self) -> tuple[int, int]:
-        """The index and the word of the next uniform."""
+        """Give the index and the word of the next uniform."""
         place, size = self.given, self.pool.size
         if place == size:
             index, words = self.take(1)
@@ -186,11 +186,11 @@ class Uniforms(OnStreams):
         return self._drawn - size + place, self.pool.item(place)
 
     def digits(self, index: int, word: int) -> Digits:
-        """The uniform of that index and word, for a comparison that 53 bits do not decide."""
+        """Give the uniform of that index and word, for a comparison that 53 bits do not decide."""
         return Digits(self._key, index, word)
 
     def integer(self, below: int) -> int:
-        """A uniform integer of {0..below-1}: floor(below * U)."""
+        """Draw a uniform integer of {0..below-1}: floor(below * U)."""
         number = check_integer("Uniforms.integer", "below", below)
         if self.decide is not None:
             return self.decide(lambda: [1 / number] * number)
@@ -198,7 +198,7 @@ class Uniforms(OnStreams):
         return self._exact_integer(index, word, number)
 
     def integers(self, below: IntArray) -> IntArray:
-        """For each n of `below` (1 to 2^62) a uniform integer of {0..n-1}, one uniform each."""
+        """Draw, for each n of `below` (1 to 2^62), a uniform integer of {0..n-1}, one uniform each."""
         if below.size and not (below.min() >= 1 and below.max() <= 2**62):
             raise InvalidInput("The 'below' parameter of Uniforms.integers must hold whole numbers from 1 to 2^62.")
         index, words = self.take(below.size)
@@ -238,17 +238,17 @@ class Uniforms(OnStreams):
 
 
 def fractions(words: Words) -> FloatArray:
-    """The first 53 bits of each uniform as a float: it lies above by less than 2^-53."""
+    """Give the first 53 bits of each uniform as a float: it lies above by less than 2^-53."""
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def rational(number: float) -> Fraction:
-    """The exact value of a float64."""
+    """Compute the exact value of a float64."""
     return Fraction(*number.as_integer_ratio())
 
 
 def _high_product(left: Words, right: Words) -> Words:
-    """The high 64 bits of the products, by halves of 32 bits."""
+    """Compute the high 64 bits of the products, by halves of 32 bits."""
     low = (left & _LOW) * (right & _LOW)
     cross, other = (left & _LOW) * (right >> _HALF), (left >> _HALF) * (right & _LOW)
     carry = ((low >> _HALF) + (cross & _LOW) + (other & _LOW)) >> _HALF

@@ -48,11 +48,11 @@ _Algorithm = TypeVar("_Algorithm", bound=type[Plan])
 def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
     """Let an algorithm of your own take part wherever plans for this kind of problem are compared.
 
-    It takes part in this process, and in the workers of its sweeps. Registering it again replaces it.
+    The algorithm takes part in this process, and in the workers of its sweeps. Registering again replaces it.
 
     Args:
         problem: a kind of problem, such as `Experts`.
-        algorithm: a subclass of `Plan`; it must be possible to import it, or it must stand in the main script.
+        algorithm: a subclass of `Plan` that can be imported, or stands in the main script.
     """
     if not (isinstance(problem, type) and issubclass(problem, Problem)):
         raise invalid("register", "problem", "a kind of problem such as Experts", problem)

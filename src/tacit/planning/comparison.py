@@ -87,7 +87,7 @@ class Candidate:
         return self.plan is None, True, self.weak, float(self.regret_bound)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description; numbers that are not finite become null."""
+        """Give a JSON-ready description; numbers that are not finite become null."""
         bound = float(self.regret_bound)
         content: dict[str, Any] = {
             "algorithm": self.algorithm,
@@ -172,19 +172,19 @@ class Comparison:
         return self.plan.parameters
 
     def start(self, randomness: Randomness | None = None, *, ledger: Ledger | None = None) -> Learner:
-        """A fresh learner of the chosen plan, charged to the ledger if one is named."""
+        """Make a fresh learner of the chosen plan, charged to the ledger if one is named."""
         return self.plan.start(randomness, ledger=ledger)
 
     def run(self, feedback: Any, randomness: Randomness | None = None, *, contexts: Any = None) -> Any:
-        """The decisions of a fresh learner of the chosen plan on an array of feedback."""
+        """Give the decisions of a fresh learner of the chosen plan on an array of feedback."""
         return self.plan.run(feedback, randomness, contexts=contexts)
 
     def restore(self, state: dict[str, Any]) -> Learner:
-        """A learner of the chosen plan that continues from a saved state."""
+        """Make a learner of the chosen plan that continues from a saved state."""
         return self.plan.restore(state)
 
     def explain(self) -> str:
-        """The comparison as a table, then the chosen plan and its contract; coloured in a terminal if rich is there."""
+        """Show the comparison as a table, then the chosen plan and its contract; coloured in a terminal with rich."""
         head = (
             f"{self.problem}\n{'' if self.target.private else 'no privacy is asked for: '}"
             f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
@@ -244,7 +244,7 @@ class Comparison:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description of the chosen plan and all candidates."""
+        """Give a JSON-ready description of the chosen plan and all candidates."""
         return {
             "chosen": self.algorithm,
             "problem": str(self.problem),

@@ -69,15 +69,15 @@ def plan(
 ) -> Comparison:
     """Calibrate every algorithm that applies, and choose one by a rule that looks at no data.
 
-    Of the candidates whose certificate holds for the problem's adversary without a condition, says something (or the
-    smallest is above half of what deciding blindly has), and is at most 5 times the smallest (stochastic losses) or 1.6
-    times (others), the smallest typical regret is chosen: its mean in reference worlds (`tacit.planning.typical`). Of
-    typical regrets within 10% of the smallest, the smaller certificate is taken.
+    A candidate's certificate must hold for the problem's adversary without a condition, and must say something unless
+    the smallest certificate is above half of the regret of deciding blindly. The certificate must be at most 5 times
+    the smallest (stochastic losses) or 1.6 times (others). The smallest typical regret is chosen: the mean in reference
+    worlds (`tacit.planning.typical`). Of typical regrets within 10% of the smallest, the smaller certificate is taken.
 
     Args:
         problem: what is to be decided.
-        epsilon: the privacy budget for the whole run; `math.inf` asks for no privacy at all, and only algorithms
-            that are NOT private are then planned (`LazyOCO`, for convex problems with `max_switches`).
+        epsilon: the privacy budget for the whole run. `math.inf` asks for no privacy at all: only algorithms that
+            are NOT private are then planned (`LazyOCO`, for convex problems with `max_switches`).
         delta: the failure probability; 0 asks for pure differential privacy.
         adversary: deprecated, and gone in the next release: a field of the problem.
         relation: which data sets are neighbours: "replace" or "zero-out" (see `Relation`).

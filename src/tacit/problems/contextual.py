@@ -18,18 +18,18 @@ class ContextualArms(Options):
     """Choose one of `n` actions by the features of each round, then see the loss of the chosen one, or nothing.
 
     Features are vectors of length at most 1; longer ones are shortened. Regret is against the best action of every
-    round, under the assumption that expected losses are linear in the features: E[loss | x, a] = middle of the range +
+    round. Expected losses are assumed to be linear in the features: E[loss | x, a] = middle of the range +
     width <theta_a, x>. Give the features a constant coordinate if the losses themselves are linear, not the centred
     ones.
 
     Attributes:
         n: number of actions.
         dimension: number of features.
-        horizon: number of rounds. It must be known: no theorem covers exploration that is spread over epochs.
+        horizon: number of rounds, which must be known: no theorem covers exploration that is spread over epochs.
         radius: R, the largest distance of any theta_a from some common vector. Losses within their range do not imply
             a radius: with a constant feature of .4 it may be 1.25.
-        features: "private" (protected like the losses; a decision is shown to its own person only) or "public" (known
-            to everybody and no function of anybody's private losses; all decisions may be published).
+        features: "private" (protected like the losses: a decision is shown to its own person only) or "public" (known
+            to everybody and no function of anybody's private losses: all decisions may be published).
         delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         loss_range: public bounds of every loss; regret is measured in these units.
         floor: a proved lower bound of the smallest eigenvalue of E[x x'], for independent features (0: none).

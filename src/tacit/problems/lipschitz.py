@@ -88,7 +88,7 @@ class Lipschitz(Problem):
         return np.array(low), np.array(high)
 
     def place(self, shares: FloatArray) -> FloatArray:
-        """The points that may be played for rows of the unit cube."""
+        """Map rows of the unit cube to points that may be played."""
         points = self.corner + self.side * shares
         if not isinstance(self.domain, ProjectableSet):
             return points

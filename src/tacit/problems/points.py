@@ -29,8 +29,8 @@ class Convex(Problem):
         horizon: number of rounds, or None if it is not known.
         delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         proper: whether every decision must lie in the domain. False: comparators in the domain, decisions anywhere, as
-            in prediction, where the domain only says whom regret compares with; the loss must then have bounded slope
-            and curvature everywhere, and the constants of a `ConvexFamily` are taken to hold everywhere.
+            in prediction. The loss must then have bounded slope and curvature everywhere, and the constants of a
+            `ConvexFamily` are taken to hold everywhere.
     """
 
     domain: ConvexSet
@@ -97,8 +97,8 @@ class Bandit(Problem):
         delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         value_range: public bounds of a value; values outside are clipped, which is all that privacy needs.
         lipschitz: how fast a loss may change per unit of distance; regret bounds need it, privacy does not.
-        margin: how far beyond the set, in its affine hull, losses are defined too, with all that is said of them
-            here; points may then be played there, and exploring needs no room inside the set. 0: only on the set.
+        margin: how far beyond the set, in its affine hull, losses are defined too, with the same properties. Points
+            may then be played there, and exploring needs no room inside the set. 0: only on the set.
     """
 
     domain: ConvexSet

@@ -27,8 +27,8 @@ class Stochastic(Problem):
         horizon: number of records: public, and needed in advance.
         initial: a public point of the domain where `OnlineToBatch` begins (default: the domain's centre); the other
             algorithms do not ask for one.
-        gradient_deviation: s with E|grad l - grad L|^2 <= s^2 for the gradient of a record's loss and of the expected
-            one, as you declare it: certificates may use it, privacy never does (default: what the constants say).
+        gradient_deviation: the declared s with E|grad l - grad L|^2 <= s^2, for a record's loss l and the expected loss
+            L. Certificates may use s, privacy never does (default: what the constants say).
         hessian_deviation: the same of how fast that difference changes from point to point.
         proper: whether the model must lie in the domain. False: it may be anywhere, and the domain only says with which
             models it is compared; `ObjectivePerturbation`, which minimises over the whole space, may then be chosen.

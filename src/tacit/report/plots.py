@@ -155,13 +155,13 @@ def plot_regret(
     floor: Simulation | None = None,
     caption: str | None = None,
 ) -> Target:
-    """Mean regret with its band against rounds, the certified bound, and a non-private floor if given.
+    """Plot mean regret with its band against rounds, the certified bound, and a non-private baseline if given.
 
     Args:
         simulations: what is compared, each with a line and its bound.
         path: where the picture goes, a file's name (its ending is the format) or an open file (PNG).
         title: the title.
-        floor: the same without privacy (an enormous epsilon), as a dotted line.
+        floor: the non-private baseline (an enormous epsilon), as a dotted line.
         caption: the text below (default: the contracts and how the runs were made).
     """
     results = check_all("plot_regret", "simulations", simulations, Simulation)
@@ -240,7 +240,7 @@ def plot_switches(
     title: str = "Switches over time",
     caption: str = "",
 ) -> Target:
-    """How often the decision has changed up to each round: label -> (rounds, switches)."""
+    """Plot how often the decision has changed up to each round: label -> (rounds, switches)."""
     lines = checked_lines("plot_switches", curves, 2)
     figure, axes = start_figure(legend_lines(len(lines), 2))
     for index, (label, (rounds, switches)) in enumerate(lines.items()):
@@ -304,7 +304,7 @@ def plot_held(
     title: str = "Held expert against best expert",
     caption: str = "",
 ) -> Target:
-    """The expert held in each round, the comparator's, and the rounds of detected restarts.
+    """Plot the expert held in each round, the comparator's, and the rounds of detected restarts.
 
     Args:
         held: the expert that was played.
@@ -367,7 +367,7 @@ def plot_regret_by_horizon(
     title: str = "Regret against the horizon",
     caption: str | None = None,
 ) -> Target:
-    """Mean regret against the horizon, one line for each epsilon, with certified bounds and the floor."""
+    """Plot mean regret against the horizon, one line for each epsilon, with certified bounds and the baseline."""
     private, floor = _split(summaries, "plot_regret_by_horizon")
     lines = {f"epsilon = {e:g}": [s for s in private if s["epsilon"] == e] for e in _values(private, "epsilon")}
     figure, axes = _draw(lines, "horizon", "horizon (rounds)", floor=bool(floor))
@@ -380,7 +380,7 @@ def plot_regret_by_horizon(
 def plot_regret_by_epsilon(
     summaries: Sequence[Summary], path: Target, *, title: str = "Regret against epsilon", caption: str | None = None
 ) -> Target:
-    """Mean regret against epsilon, one line for each horizon; the distance from the floor is what privacy costs."""
+    """Plot mean regret against epsilon, one line for each horizon; privacy costs the distance from the baseline."""
     private, floor = _split(summaries, "plot_regret_by_epsilon")
     lines = {f"{t:,} rounds": [s for s in private if s["horizon"] == t] for t in _values(private, "horizon")}
     figure, axes = _draw(lines, "epsilon", "epsilon", floor=bool(floor))

@@ -51,13 +51,12 @@ class Learner(ABC):
     round before they begin the next one. Where decisions depend on a context, such as features or recommendations, both
     take that of the round. Threads may share a learner: every call is atomic.
 
-    Subclasses name their state in `_state`, draw from `self._streams[name]`, keep the next decision in
-    `self._action`, and give `_check` (feedback -> checked feedback, raising before anything changes; the only place
-    where functions of the user's are called), `_absorb` (the checked feedback of the oldest open round) and `_nothing`
-    (the checked feedback that contributes nothing: that of a round without feedback). With `_opens` set, `_at_opening`
-    is told of every round before it is decided. With `_takes_context` set, `_check_context` checks a copy of the
-    context before anything changes and `_choose` gives the decision in it; both wait in `_opened` until `_absorb`
-    takes them from there with `_taken`.
+    Subclasses name their state in `_state`, draw from `self._streams[name]`, and keep the next decision in
+    `self._action`. `_check` maps feedback to checked feedback, or raises before anything changes: the only place where
+    functions of the user's are called. `_absorb` takes the checked feedback of the oldest open round. `_nothing` gives
+    the checked feedback of a round without feedback. With `_opens` set, `_at_opening` is told of every round before
+    the round is decided. With `_takes_context` set, `_check_context` checks a copy of the context before anything
+    changes, and `_choose` gives the decision. Context and decision wait in `_opened` until `_absorb` calls `_taken`.
     """
 
     _state: ClassVar[tuple[str, ...]] = ()
@@ -187,10 +186,10 @@ class Learner(ABC):
             return checked
 
     def play(self, context: Any = None) -> Any:
-        """The decision of this round; the same one until `observe` ends the round.
+        """Give the decision of this round; the same decision until `observe` ends the round.
 
         Args:
-            context: of the round, where decisions depend on one, and only there; it may be left out once it was given.
+            context: of the round, only where decisions depend on a context; a context given once may be left out.
         """
         with self._lock:
             if self._process is None:
@@ -351,10 +350,9 @@ class Learner(ABC):
     def run(self, feedback: Any, mask: Any = None, *, contexts: Any = None) -> Any:
         """Play a whole array of rounds: the same decisions as play/observe, returned as an array.
 
-        If any row is bad, nothing has happened: no decision was shown, and the learner is where it was before the
-        call. Only where a function of yours is asked about the decisions (a `CustomLoss`, the values of a bandit) are
-        they shown at once and never taken back: if it raises, the learner stands at the last complete round, and the
-        round in hand is played.
+        If any row is bad, nothing has happened: no decision was shown, and the learner is unchanged. Only a function of
+        yours (a `CustomLoss`, the values of a bandit) sees decisions at once, and these are never taken back. If that
+        function raises, the learner stands at the last complete round, and the round in hand is played.
 
         Args:
             feedback: one row a round; in a list, None where a round has no feedback.
@@ -596,7 +594,7 @@ class Learner(ABC):
         """Give everything needed to continue, as `state_dict` and `state_text` write it. PRIVATE.
 
         Args:
-            waiting: with the feedback that waits in open rounds; whoever keeps that elsewhere settles it again.
+            waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
             interrupted: also of a learner that cannot go on, for comparison.
         """
         with self._lock:
@@ -608,18 +606,18 @@ class Learner(ABC):
             return State(self.plan.signature, content)
 
     def state_dict(self, *, waiting: bool = True) -> dict[str, Any]:
-        """Everything needed to continue, as text and numbers that JSON can hold. PRIVATE: keep it as safe as the data.
+        """Give the whole state, as text and numbers that JSON can hold. PRIVATE: keep the state as safe as the data.
 
         A secret learner's state holds no keys: see `Plan.restore`. A replayable learner's state holds the positions
         of its streams, and continues bit for bit.
 
         Args:
-            waiting: with the feedback that waits in open rounds; whoever keeps that elsewhere settles it again.
+            waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
         """
         return self.state(waiting=waiting).entries()
 
     def state_text(self, *, waiting: bool = True) -> str:
-        """What `state_dict` gives, as JSON."""
+        """Give the state of `state_dict` as JSON."""
         return self.state(waiting=waiting).text()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -75,7 +75,7 @@ class RunningSumPlan(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the sums leak, those of all streams together."""
+        """The privacy curve of the sums of all streams together."""
         several = self.streams > 1 and self.mechanism.steps > 0
         return joint([self.grid.curve] * self.streams) if several else self.grid.curve
 
@@ -86,7 +86,7 @@ class RunningSumPlan(PrivatePlan):
 
     @property
     def stated_numerics(self) -> str:
-        """What the contract says about its numerics."""
+        """The contract's statement on numerics."""
         curve = self.curve
         return exact_up_to(curve.extra) if self.streams > 1 and isinstance(curve, SamplerError) else self.grid.numerics
 

@@ -179,13 +179,13 @@ class Plan(ABC):
         )
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """How small this algorithm can be audited, and by which attacks; one instance for each.
+        """Give the small instances in which this algorithm is audited, one for each attack.
 
-        Audits run these and nothing else. A plan that does not say is enumerated as it stands if it is small, and
-        raises otherwise.
+        Audits run these instances and nothing else. By default a small plan is enumerated as it stands, and any
+        other plan raises.
 
         Args:
-            most_rounds: as long as the longest of them may be.
+            most_rounds: the most rounds of an instance.
         """
         problem = self.problem
         small = isinstance(problem, Experts) and problem.n <= MOST_EXPERTS and problem.horizon is not None
@@ -229,16 +229,16 @@ class Plan(ABC):
         return True
 
     def variants(self) -> dict[str, Plan]:
-        """Plans of the same contract by name that certify more regret than this one and may have less.
+        """Give plans of the same contract, by name, that certify more regret than this plan and may have less.
 
-        The planner compares them by typical regret, within what its rule allows a certificate to be.
+        The planner compares such plans by typical regret, within what its rule allows a certificate to be.
         """
         return {}
 
     def regret_if(self, gap: float) -> RegretBound:
-        """The certified regret if every other option's mean loss exceeds the smallest by `gap` at least.
+        """Give the certified regret if every other option's mean loss exceeds the smallest by at least `gap`.
 
-        That is the certified regret itself where nothing better is proved for independent losses.
+        Where nothing better is proved for independent losses, `regret_bound` is given.
         """
         check_number(self.algorithm, "gap", gap, above=0.0, below=inf, closed_low=True)
         return self.regret_bound
@@ -259,7 +259,7 @@ class Plan(ABC):
         confidence: float | None = None,
         **options: Any,
     ) -> Plan:
-        """The plan with the smallest certified regret that meets (epsilon, delta).
+        """Find the plan with the smallest certified regret that meets (epsilon, delta).
 
         The arguments are those of `tacit.plan`, then options of the algorithm's own. The search sees public
         quantities only. An unknown horizon gives the same algorithm, restarted at doubling lengths.
@@ -273,13 +273,13 @@ class Plan(ABC):
     @classmethod
     @np.errstate(under="ignore")  # accounting rounds up: what underflows is no error, whatever numpy was told
     def calibrate_for(cls, problem: Problem, target: Target, *, by_rule: bool = True, **options: Any) -> Plan:
-        """As `calibrate`, for a target that was packed already.
+        """Calibrate for a target that was packed already.
 
         Args:
             problem: what is to be decided.
             target: the privacy that is asked for.
-            by_rule: whether parameters may follow a rule for what happens; False: the smallest certificate is searched
-                for, whatever the algorithm.
+            by_rule: whether parameters may follow a rule for what happens; False: search for the smallest certificate,
+                whatever the algorithm.
             **options: of the algorithm's own.
         """
         cls._check_problem(problem)
@@ -298,15 +298,15 @@ class Plan(ABC):
     @classmethod
     @abstractmethod
     def _calibrate(cls, problem: Any, target: Target) -> Plan:
-        """The search behind `calibrate`; options of the algorithm's own are keyword-only parameters."""
+        """Search for `calibrate`; options of the algorithm's own are keyword-only parameters."""
 
     def start(self, randomness: Randomness | None = None, *, ledger: Ledger | None = None) -> Learner:
-        """A fresh learner; its randomness is secret unless a replayable source is named.
+        """Make a fresh learner; the learner's randomness is secret unless a replayable source is named.
 
         Args:
-            randomness: where its noise comes from.
-            ledger: where its whole contract is charged, before it sees data (None: nowhere); what the ledger's budget
-                does not allow raises, and there is no learner.
+            randomness: the source of the learner's noise.
+            ledger: where the learner's whole contract is charged, before any data (None: nowhere). A charge beyond the
+                ledger's budget raises, and there is no learner.
         """
         check_ledger("start", ledger)
         source = Randomness.secret() if randomness is None else randomness
@@ -321,19 +321,19 @@ class Plan(ABC):
         return learner
 
     def run(self, feedback: Any, randomness: Randomness | None = None, *, contexts: Any = None) -> Any:
-        """The decisions of a fresh learner on an array of feedback: `start` and `Learner.run` in one call."""
+        """Give the decisions of a fresh learner on an array of feedback: `start` and `Learner.run` in one call."""
         return self.start(randomness).run(feedback, contexts=contexts)
 
     @abstractmethod
     def _learner(self, randomness: Randomness) -> Learner: ...
 
     def restore(self, state: dict[str, Any]) -> Learner:
-        """A learner of this plan that continues from `Learner.state_dict`.
+        """Make a learner of this plan that continues from `Learner.state_dict`.
 
-        The state of a secret learner holds no keys, and the learner that is restored from it draws fresh noise. Given
-        the state, what a learner draws later is independent of what it drew before, so that a continued run has the
-        law of one that was never interrupted. Continuing one state twice spends twice: what both continuations show
-        leaks at most what two runs do. That of a replayable learner continues bit for bit, and stays replayable.
+        The state of a secret learner holds no keys: the restored learner draws fresh noise. Given the state, a
+        learner's later draws are independent of its earlier draws. So a continued run has the law of an uninterrupted
+        run. Continuing one state twice spends twice: both continuations together leak at most what two runs do.
+        The state of a replayable learner continues bit for bit, and stays replayable.
         """
         learner = self._learner(Randomness.secret())
         learner.load_state_dict(state)
@@ -355,7 +355,7 @@ class Plan(ABC):
         )
 
     def explain(self) -> str:
-        """The plan in words: parameters, certified regret, contract."""
+        """Describe the plan in words: parameters, certified regret, contract."""
         shown = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters.items())
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
@@ -411,27 +411,27 @@ class PrivatePlan(Plan):
     @property
     @abstractmethod
     def curve(self) -> Curve:
-        """What the releases leak."""
+        """The privacy curve of the releases."""
 
     @property
     def stated_numerics(self) -> str:
-        """What the contract says about its numerics."""
+        """The contract's statement on numerics."""
         return IDEALIZED
 
     @property
     @abstractmethod
     def theorem(self) -> str:
-        """What proves it."""
+        """The theorem that proves the guarantee."""
 
     @property
     def assumed(self) -> str:
-        """What privacy rests on that nobody can check (empty: nothing)."""
+        """The assumptions of privacy that nobody can check (empty: none)."""
         return ""
 
     @property
     @abstractmethod
     def released(self) -> str:
-        """What the contract covers, in words."""
+        """The quantities that the contract covers, in words."""
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -45,7 +45,7 @@ class RegretBound:
         return format(self.value, form) if form else str(self)
 
     def at_most(self, most: float) -> RegretBound:
-        """The bound, or what no learner can exceed if that is less."""
+        """Give the bound, or `most`, which no learner can exceed, if `most` is less."""
         if not self.value > most:  # what is not a number stays one that is none
             return self
         return replace(
@@ -57,7 +57,7 @@ class RegretBound:
 
     @property
     def searched(self) -> float:
-        """What searches compare: the formula's value, which still differs where the cap makes bounds equal."""
+        """The number that searches compare: the formula's value, which differs where the cap makes bounds equal."""
         return self.value if self.uncapped is None else self.uncapped
 
     @property

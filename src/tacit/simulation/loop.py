@@ -112,7 +112,7 @@ class Simulation:
         return float(self.plan.regret_bound) + lost
 
     def summary(self) -> str:
-        """The result in a few lines."""
+        """Describe the result in a few lines."""
         total, lost = int(self.rounds[-1]), float(np.mean(self.missing))
         silent = f"; {lost:,.1f} rounds without feedback" if lost else ""
         if self.oracle_calls is not None:
@@ -138,7 +138,7 @@ class Simulation:
         return card(f"{self.plan.algorithm}, simulated", facts, note=note)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-ready description."""
+        """Give a JSON-ready description."""
         calls = {} if self.oracle_calls is None else {"mean_oracle_calls": float(np.mean(self.oracle_calls))}
         return {
             "algorithm": self.plan.algorithm,

@@ -110,7 +110,7 @@ class Live:
         return int(self._batches.submit(_switches))
 
     def switches_later(self, run: Run) -> Future[int]:
-        """The same for programs that do not wait in threads: a future; `run` is like the `submit` of an executor."""
+        """Give `switches` as a future, for programs that do not wait in threads; `run` is like `Executor.submit`."""
         return self._batches.later(_switches, run)
 
     @property
@@ -122,25 +122,25 @@ class Live:
         return tuple(Decision(int(number), read(action)) for number, action in rows)
 
     def decisions(self, first: int | None = None, limit: int = 1000) -> list[dict[str, Any]]:
-        """Decisions as JSON can hold them, oldest first: so many from a round on, or the latest ones."""
+        """Give decisions as JSON values, oldest first: so many from a round on, or the latest decisions."""
         with self._database.reading() as transaction:
             start = max(0, self._rounds(transaction) - limit) if first is None else first
             found = transaction.rows(_DECISIONS, learner=self._number, first=start, limit=limit)
         return [{"round": int(number), "action": shown(action)} for number, action in found]
 
     def decide(self, key: str | None = None) -> Decision:
-        """The decision of the next round, once it is durable.
+        """Give the decision of the next round, once the decision is durable.
 
         Args:
-            key: a name for this request, such as its number: asked again with the same key, after a lost answer or a
-                crash, the store gives the same decision while the round takes feedback; a key that was used earlier
+            key: a name for this request, such as its number. Asked again with the same key, after a lost answer or a
+                crash, the store gives the same decision while the round takes feedback. A key of an older round
                 opens a round. Without a key every call opens a round.
         """
         decision: Decision = self._batches.submit(self._deciding(key))
         return decision
 
     def decide_later(self, key: str | None, run: Run) -> Future[Decision]:
-        """The same for programs that do not wait in threads: a future; `run` is like the `submit` of an executor."""
+        """Decide as a future, for programs that do not wait in threads; `run` is like the `submit` of an executor."""
         return self._batches.later(self._deciding(key), run)
 
     def settle(self, round: int, feedback: Any, *, person: str | None = None) -> None:
@@ -159,7 +159,7 @@ class Live:
         self._batches.submit(self._settling(round, feedback, person))
 
     def settle_later(self, round: int, feedback: Any, run: Run, *, person: str | None = None) -> Future[None]:
-        """The same for programs that do not wait in threads: a future; `run` is like the `submit` of an executor."""
+        """Settle as a future, for programs that do not wait in threads; `run` is like the `submit` of an executor."""
         return self._batches.later(self._settling(round, feedback, person), run)
 
     def _deciding(self, key: str | None) -> Callable[[Turn], Decision]:

@@ -85,7 +85,7 @@ class Store:
         persons: bool | None = None,
         **target: Any,
     ) -> Live:
-        """The learner of this name: made if it is not there, or continued. Another contract than its own is refused.
+        """Open the learner of this name, which is made if there is none. Another contract than its own is refused.
 
         Args:
             name: its name in the store.
@@ -115,7 +115,7 @@ class Store:
         largest: int | None = None,
         **target: Any,
     ) -> tuple[Live, bool]:
-        """The learner of this name, as `open` gives it, and whether it was made now.
+        """Give the learner of this name, as `open` does, and whether the learner was made now.
 
         Args:
             name: its name in the store.
@@ -153,7 +153,7 @@ class Store:
     def end(self, name: str) -> None:
         """End a learner for good: its state, feedback and keys are deleted; contract, decisions and charges are kept.
 
-        Its name stays taken. Ending it again changes nothing.
+        The learner's name stays taken. Ending twice changes nothing.
         """
         with self._lock:
             with self._database.writing() as transaction:
@@ -191,7 +191,7 @@ class Store:
     def ledger(
         self, name: str, *, epsilon: float | None = None, delta: float | None = None, renews: str | None = None
     ) -> StoredLedger:
-        """The ledger of this name: made if it is not there. Another budget than its own is refused.
+        """Give the ledger of this name: made if there is none. Another budget than the ledger's own is refused.
 
         Args:
             name: whose privacy is spent, such as "people-in-eu".
@@ -209,7 +209,7 @@ class Store:
 
     @property
     def database(self) -> Database:
-        """Its transactions, for what keeps more than learners and ledgers there."""
+        """The database, for what keeps more than learners and ledgers there."""
         return self._database
 
     def __contains__(self, name: str) -> bool:
@@ -244,7 +244,7 @@ class Store:
         return History(self._database)
 
     def export(self, name: str) -> dict[str, Any]:
-        """What may be shown of a learner, as JSON can hold it: decisions, contract, spending. Never feedback."""
+        """Give what may be shown of a learner, as JSON values: decisions, contract, spending. Never feedback."""
         with self._database.reading() as transaction:
             row = rows.find(transaction, name)
             if row is None:

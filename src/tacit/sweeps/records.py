@@ -295,7 +295,7 @@ class Sweep:
 
     @property
     def commands(self) -> list[str]:
-        """What to type to make these rows again, each command once."""
+        """The commands that make these rows again, each command once."""
         return [str(command) for command in self.table["command"].unique().to_pylist()]
 
     @property
@@ -304,7 +304,7 @@ class Sweep:
         return sorted(self.table["tacit_version"].unique().to_pylist())
 
     def summaries(self) -> list[Summary]:
-        """One summary for each cell, in order of problem, environment, delta, horizon, epsilon and algorithm."""
+        """Summarise each cell, in order of problem, environment, delta, horizon, epsilon and algorithm."""
         order = ("family", "world", "delta", "horizon", "epsilon", "algorithm", "cell")
         compute = require("pyarrow.compute", "cli")
         found = []
@@ -313,7 +313,7 @@ class Sweep:
         return sorted(found, key=lambda summary: tuple(summary[name] for name in order))
 
     def to_frame(self) -> Any:
-        """A pandas frame with a row for each cell; `table.to_pandas()` has one for each run."""
+        """Give a pandas frame with a row for each cell; `table.to_pandas()` has a row for each run."""
         records = [
             {
                 **{name: s[name] for name in SHARED},

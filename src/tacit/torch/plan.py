@@ -48,10 +48,10 @@ class EpochPlan:
 
     Privacy contract: every noisy gradient, hence every parameter of every step. Enforced by the trainer: the order of
     the rows, clipping, integers, the divisor, and that every step is released once. Assumed: model, loss and
-    preprocessing look at one row and at public numbers; with several batches, rows have their places without a look at
-    the data, unless a hash of their person's id names them. Then ids say which rows are computed together, and a row's
-    gradient is assumed to have the same bits whatever rows these are. Numerics: exact up to an extra epsilon that is
-    stated. No loss is certified.
+    preprocessing look at one row and at public numbers. With several batches, rows have their places without a look at
+    the data, unless a hash of a person's id gives the places. Then ids say which rows are computed together, and a
+    row's gradient is assumed to have the same bits whatever rows these are. Numerics: exact up to an extra epsilon that
+    is stated. No loss is certified.
 
     Page: docs/torch.md.
 
@@ -158,7 +158,7 @@ class EpochPlan:
         return moved * self.mechanism.row_norm(self.steps)
 
     def errors(self) -> FloatArray:
-        """The standard deviation of the noise in a coordinate of the sum of gradients after each step."""
+        """Give the standard deviation of the noise in a coordinate of the sum of gradients after each step."""
         return self.mechanism.standard_deviations(self.scale)
 
     @property

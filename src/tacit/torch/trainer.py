@@ -42,7 +42,7 @@ class PrivateTrainer:
             nothing.
         optimizer: any torch optimizer over the trainable parameters.
         loss: (output of one row, target of one row) to a number.
-        data: inputs and targets, tensors with one row for each record. They are copied.
+        data: inputs and targets, tensors with one row for each record, which are copied.
         plan: what is public.
         folder: where the run is kept; a folder that holds a run continues it by replaying its releases.
         ledger: where a new run is charged, before anything of the data is used.

@@ -27,34 +27,34 @@ class Facts:
         self._where = where
 
     def part(self, name: str) -> Facts:
-        """An object inside of it."""
+        """Give an object inside of this object."""
         return Facts(self._content.get(name), name)
 
     def has(self, name: str) -> bool:
-        """Whether it says something other than null under this name."""
+        """Check whether something other than null stands under this name."""
         return self._content.get(name) is not None
 
     def is_object(self, name: str) -> bool:
-        """Whether an object stands under this name."""
+        """Check whether an object stands under this name."""
         return isinstance(self._content.get(name), dict)
 
     def content(self, name: str) -> Any:
-        """What stands under this name, as it is."""
+        """Give what stands under this name, as it is."""
         return self._content.get(name)
 
     def names(self) -> set[str]:
-        """All names under which it says something."""
+        """Give all names under which something stands."""
         return set(self._content)
 
     def text(self, name: str) -> str:
-        """A text."""
+        """Read a text."""
         value = self._content.get(name)
         if not isinstance(value, str):
             raise self._wrong(name, "a text")
         return value
 
     def number(self, name: str, *, default: float | None = None) -> float:
-        """A finite number that is not negative."""
+        """Read a finite number that is not negative."""
         value = self._content.get(name, _MISSING)
         if value is _MISSING and default is not None:
             return default
@@ -66,28 +66,28 @@ class Facts:
             raise self._wrong(name, "a number, at least 0 and finite") from None
 
     def integer(self, name: str, *, at_least: int = 0) -> int:
-        """A whole number."""
+        """Read a whole number."""
         value = self._content.get(name)
         if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
             raise self._wrong(name, f"a whole number, at least {at_least}")
         return value
 
     def positive(self, name: str) -> float:
-        """A finite number above 0."""
+        """Read a finite number above 0."""
         value = self.number(name)
         if value == 0:
             raise self._wrong(name, "a number above 0")
         return value
 
     def flag(self, name: str) -> bool:
-        """Whether something is so."""
+        """Read a truth value."""
         value = self._content.get(name)
         if not isinstance(value, bool):
             raise self._wrong(name, "true or false")
         return value
 
     def numbers(self, name: str, *, signed: bool = False) -> list[float]:
-        """A list of numbers that are not negative, unless they may have a sign."""
+        """Read a list of numbers that are not negative, unless numbers may have a sign."""
         values = self._content.get(name)
         if not isinstance(values, list):
             raise self._wrong(name, "a list of numbers")
@@ -99,26 +99,26 @@ class Facts:
         return [Facts({name: value}, self._where).number(name) for value in values]
 
     def parts(self, name: str) -> list[Facts]:
-        """A list of objects."""
+        """Read a list of objects."""
         values = self._content.get(name)
         if not isinstance(values, list):
             raise self._wrong(name, "a list of objects")
         return [Facts(value, name) for value in values]
 
     def apart_from(self, name: str) -> dict[str, Any]:
-        """All that it says, but for what it says under this name."""
+        """Give all content but for what stands under this name."""
         return {key: value for key, value in self._content.items() if key != name}
 
     def with_part(self, part: Facts) -> Facts:
-        """The same, but for what a part says under the same names."""
+        """Replace what stands under the names of a part by what the part says."""
         return Facts({**self._content, **part._content}, self._where)
 
     def same(self, name: str, other: Facts) -> bool:
-        """Whether another part says the same under this name."""
+        """Check whether another part says the same under this name."""
         return bool(self._content.get(name) == other._content.get(name))
 
     def at(self, delta: float, epsilon: float) -> Facts:
-        """The same, for another point of the curve."""
+        """Give the contract at another point of the curve."""
         return Facts({**self._content, "delta": delta, "epsilon": epsilon}, self._where)
 
     def _wrong(self, name: str, allowed: str) -> InvalidInput:
@@ -126,7 +126,7 @@ class Facts:
 
 
 def sides(contract: Facts) -> int:
-    """How many contributions a neighbour moves: the old and the new one, or the old one only."""
+    """Count the contributions that a neighbour moves: the old and the new one, or the old one only."""
     relation = contract.text("relation")
     if relation not in ("replace", "zero-out"):
         raise InvalidInput("The 'relation' of a contract must be 'replace' or 'zero-out'.")
@@ -134,7 +134,7 @@ def sides(contract: Facts) -> int:
 
 
 def check_agreement(contract: Facts) -> None:
-    """A contract must not promise to other neighbours than its plan was made for: what a step costs depends on both."""
+    """Refuse a contract for other neighbours than those of its plan: what a step costs depends on both."""
     parameters = contract.part("parameters")
     if parameters.text("numerics") != "exact":
         raise NotVerifiable("Its parameters ask for float64 noise, which is for simulation.")
@@ -144,13 +144,13 @@ def check_agreement(contract: Facts) -> None:
 
 
 def idealized(contract: Facts) -> None:
-    """Noise that is drawn in float64 is recomputed as if floats were real numbers only if its contract says so."""
+    """Refuse noise drawn in float64, recomputed as if floats were real numbers, unless its contract says so."""
     if not contract.text("numerics").startswith("idealized"):
         raise NotVerifiable("Its noise is drawn in float64, which its contract must call idealized.")
 
 
 def check_noise(contract: Facts, found: Any, name: str, counted: int, coarse: Any) -> None:
-    """What the noise leaks must be what the parameters say that it was made for.
+    """Check that the noise leaks what the parameters say that the noise was made for.
 
     A plan is started from its parameters: noise that is said to be larger than they make it would never be drawn.
     What is found may be below by the share `coarse`, for whole steps of a lattice. Where fewer of a person's rounds
@@ -162,12 +162,12 @@ def check_noise(contract: Facts, found: Any, name: str, counted: int, coarse: An
 
 
 def contradiction(name: str, part: str) -> InvalidInput:
-    """Of two places that must say the same."""
+    """Make the error of two places that must say the same."""
     return InvalidInput(f"A contract must not contradict itself: its '{name}' does not fit what its '{part}' say.")
 
 
 def people(contract: Facts) -> int:
-    """How many rounds one person may stand in: no more than there are."""
+    """Give the number of rounds one person may stand in: no more than there are."""
     rounds, problem = contract.integer("rounds_per_person", at_least=1), contract.part("problem")
     if problem.has("horizon"):
         rounds = min(rounds, problem.integer("horizon", at_least=1))
@@ -177,12 +177,12 @@ def people(contract: Facts) -> int:
 
 
 def separation(contract: Facts) -> int:
-    """By how many rounds those of one person are apart at least."""
+    """Give by how many rounds those of one person are apart at least."""
     return contract.integer("separation", at_least=2) if contract.has("separation") else 1
 
 
 def epochs(contract: Facts) -> list[Facts]:
-    """A contract for each epoch of a plan without a horizon: twice as long as the one before, the problem the same.
+    """Give a contract for each epoch of a plan without a horizon: twice as long as the one before, the same problem.
 
     A round enters one epoch (docs/algorithms/doubling.md). Several rounds of a person may enter several, so that every
     epoch is made for one of them, and `grouped` says what they cost together.

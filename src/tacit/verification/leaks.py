@@ -24,10 +24,10 @@ class Leak(Protocol):
         """Whether nothing better is known, so that an epsilon it does not confirm is wrong."""
 
     def delta(self, epsilon: Real) -> Real:
-        """A proved delta at this epsilon."""
+        """Give a proved delta at this epsilon."""
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """The smallest epsilon that is proved at this delta, to ten digits from above; it may be about `near`."""
+        """Find the smallest epsilon proved at this delta, to ten digits from above, perhaps about `near`."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class PureLeak:
     sharp: bool = True
 
     def delta(self, epsilon: Real) -> Real:
-        """(e^value - e^epsilon)/(e^value + 1) below `value`, else 0."""
+        """Compute (e^value - e^epsilon)/(e^value + 1) below `value`, else 0."""
         if epsilon >= self.value:
             return mp.mpf(0)
         return -mp.expm1(epsilon - self.value) / (1 + mp.exp(-self.value))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """`value` at delta = 0, else solved."""
+        """Give `value` at delta = 0, else solve."""
         return self.value if delta == 0 else solved(self, delta, near)
 
 
@@ -60,7 +60,7 @@ class ResponsesLeak:
     sharp: bool = True
 
     def delta(self, epsilon: Real) -> Real:
-        """E(1 - e^{epsilon - walk})_+."""
+        """Compute E(1 - e^{epsilon - walk})_+."""
         return mp.fsum(-weight * mp.expm1(epsilon - place) for place, weight in self._walk if place > epsilon)
 
     @cached_property
@@ -73,7 +73,7 @@ class ResponsesLeak:
         ]
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """All of them at delta = 0, else solved."""
+        """Give the sum of all epsilons at delta = 0, else solve."""
         return self.count * self.value if delta == 0 else solved(self, delta, near)
 
 
@@ -95,7 +95,7 @@ class GaussianLeak:
     sharp: bool = True
 
     def delta(self, epsilon: Real) -> Real:
-        """Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu) at e = epsilon - extra, and the price of the distance."""
+        """Compute Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu) at e = epsilon - extra, plus the price of the distance."""
         if self.mu == 0:
             return mp.mpf(0)
         at = max(mp.mpf(0), epsilon - self.extra)
@@ -103,12 +103,12 @@ class GaussianLeak:
         return mp.exp(self.exponent) * ideal + (1 + mp.exp(epsilon)) * self.distance
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solved."""
+        """Solve for epsilon."""
         return mp.inf if delta == 0 and self.mu > 0 else solved(self, delta, near)
 
 
 def grouped(leak: Leak, rounds: int, delta: Real, near: Real) -> Leak:
-    """What so many rounds of a person leak, each of which leaks this by itself, wherever they stand.
+    """Bound what so many rounds of a person leak, each of which leaks this by itself, wherever these rounds stand.
 
     Streams that differ in m rounds are the ends of a chain of m + 1 streams, neighbours of which differ in one round.
     Losses of at most epsilon add up to m epsilon. Pairs as hard to tell apart as N(0, 1) and N(mu, 1) make ends as
@@ -132,7 +132,7 @@ class RenyiLeak:
     sharp: bool = True
 
     def delta(self, epsilon: Real) -> Real:
-        """The least of e^{(alpha-1)(r - epsilon)} (1 - 1/alpha)^{alpha-1}/alpha over orders (Canonne and others)."""
+        """Find the least e^{(alpha-1)(r - epsilon)} (1 - 1/alpha)^{alpha-1}/alpha over orders (Canonne and others)."""
 
         def log_delta(power: Real) -> Real:
             gap = mp.exp(power)
@@ -148,7 +148,7 @@ class RenyiLeak:
         return mp.sqrt(-mp.expm1(-self.log_moment(1 + gap) / gap))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """The same, solved for epsilon at each order."""
+        """Solve for epsilon at each order."""
         if delta == 0:
             return mp.inf
         if self._distance <= delta:
@@ -177,12 +177,12 @@ class SampledLeak:
         return self.ideal.sharp
 
     def delta(self, epsilon: Real) -> Real:
-        """The ideal one's at epsilon - extra, and the price of the distance."""
+        """Give the ideal leak's delta at epsilon - extra, plus the price of the distance."""
         ideal = self.ideal.delta(max(mp.mpf(0), epsilon - self.extra))
         return mp.exp(self.exponent) * ideal + (1 + mp.exp(epsilon)) * self.distance
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """The ideal one's at what the distance leaves of delta, a price that grows with epsilon: from above."""
+        """Give the ideal leak's epsilon at what the distance leaves of delta, a price that grows with epsilon."""
         at = mp.mpf(near)
         for _ in range(8):
             left = (delta - (1 + mp.exp(at)) * self.distance) * mp.exp(-self.exponent)
@@ -204,15 +204,15 @@ class WeightedLeak:
 
     @property
     def sharp(self) -> bool:
-        """As the leak."""
+        """The leak's own answer."""
         return self.leak.sharp
 
     def delta(self, epsilon: Real) -> Real:
-        """As the leak."""
+        """Ask the leak."""
         return self.leak.delta(epsilon)
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """As the leak."""
+        """Ask the leak."""
         return self.leak.epsilon(delta, near)
 
 
@@ -224,17 +224,17 @@ class BestOf:
     sharp: bool = True
 
     def delta(self, epsilon: Real) -> Real:
-        """The least delta."""
+        """Give the least delta."""
         return min(leak.delta(epsilon) for leak in self.leaks)
 
     @lru_cache(maxsize=64)  # noqa: B019 - leaks are small
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """The least epsilon."""
+        """Give the least epsilon."""
         return min(leak.epsilon(delta, near) for leak in self.leaks)
 
 
 def least(function: Callable[[Real], Real]) -> Real:
-    """The least value found between these powers: a coarse look, then golden sections. Any value is a valid bound."""
+    """Find the least value between these powers: a coarse look, then golden sections. Any value is a valid bound."""
     points = [mp.mpf(power) for power in range(*_POWERS)]
     values = [function(point) for point in points]
     best = min(range(len(points)), key=values.__getitem__)
@@ -255,7 +255,7 @@ def least(function: Callable[[Real], Real]) -> Real:
 
 
 def solved(leak: Leak, delta: Real, near: Real) -> Real:
-    """The smallest epsilon at which a falling delta is small enough, to ten digits from above; infinite above 1000."""
+    """Find the smallest epsilon with a small enough falling delta, to ten digits from above; infinite above 1000."""
     if leak.delta(mp.mpf(0)) <= delta:  # else the search below would halve for ever
         return mp.mpf(0)
     high = max(mp.mpf(near), mp.mpf("1e-6"))

@@ -86,7 +86,7 @@ class Statement:
 
 
 def statement_of(contract: Facts) -> Statement:
-    """The words of a contract's algorithm, in the variant that its parameters choose."""
+    """Find the words of a contract's algorithm, in the variant that its parameters choose."""
     name, parameters = contract.text("algorithm"), contract.content("parameters")
     if name not in _statements()["algorithms"]:
         raise NotVerifiable(f"{name:.60} has no independent accountant yet.")
@@ -107,7 +107,7 @@ def _chosen(contract: Facts, key: str) -> Any:
 
 
 def check_form(part: Facts) -> None:
-    """A plan must have the problem, the parameters and the noise of its algorithm, each with all of its fields."""
+    """Check that a plan has the problem, parameters and noise of its algorithm, each with all of its fields."""
     problem, parameters = part.part("problem"), part.part("parameters")
     statement = statement_of(part)
     check_schema(part.content("parameters"), "parameters", schema={"$ref": "#/$defs/parameters"})
@@ -129,7 +129,7 @@ def check_form(part: Facts) -> None:
 
 
 def check_words(contract: Facts, first: Facts) -> None:
-    """The words of a contract, whose first epoch (or the contract itself) has these parameters."""
+    """Check the words of a contract, whose first epoch (or the contract itself) has these parameters."""
     statement, theorem = statement_of(first), statement_of(first).theorem
     if first is not contract:
         several = contract.integer("rounds_per_person")
@@ -148,7 +148,7 @@ def check_words(contract: Facts, first: Facts) -> None:
 
 
 def check_meaning(contract: Facts, first: Facts, leak: Leak) -> None:
-    """The notion of privacy, and the words about arithmetic, which depend on what the first part leaks."""
+    """Check the notion of privacy, and the words about arithmetic, which depend on what the first part leaks."""
     epochs, notion = first is not contract, _notion(contract, first, leak)
     if contract.text("notion") != notion:
         raise _differs("notion", contract, notion)
@@ -174,7 +174,7 @@ def _notion(contract: Facts, first: Facts, leak: Leak) -> str:
 
 
 def _extra(contract: Facts, leak: Leak) -> tuple[Real, Real]:
-    """Between which numbers the extra epsilon must lie: 0 is exact, infinity idealized."""
+    """Give the bounds of the extra epsilon: 0 is exact, infinity idealized."""
     match statement_of(contract).numerics:
         case "draws" if isinstance(leak, GaussianLeak):  # of integers, to the digit; plans may count rounds beyond T
             return leak.extra, leak.extra * contract.integer("rounds_per_person") / people(contract)
@@ -189,7 +189,7 @@ def _extra(contract: Facts, leak: Leak) -> tuple[Real, Real]:
 
 
 def is_extra(text: str, low: Real, high: Real) -> bool:
-    """Whether words name an extra epsilon between these, in two digits rounded up."""
+    """Check whether words name an extra epsilon between these, in two digits rounded up."""
     try:
         value = float(text.removeprefix(_UP_TO))
     except ValueError:

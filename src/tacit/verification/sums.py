@@ -80,7 +80,7 @@ _EXTRA, _EXPONENT, _DISTANCE = mp.mpf(2) ** -109, mp.mpf(2) ** -110, mp.mpf(2) *
 
 
 def sum_leak(noise: Facts, mechanism: Facts, shift: Shift, streams: int) -> Leak:
-    """What the released sums of `streams` independent noises leak together."""
+    """Bound what the released sums of `streams` independent noises leak together."""
     steps = mechanism.integer("steps")
     if steps == 0:
         return PureLeak(mp.mpf(0))
@@ -235,7 +235,7 @@ def _exponentials(mechanism: Facts) -> tuple[list[Real], list[Real]]:
 
 
 def tree_levels(steps: int, base: int) -> int:
-    """In how many nodes of a tree one step stands at most: the digits of `steps`."""
+    """Count the nodes of a tree in which one step stands at most: the digits of `steps`."""
     levels = 1
     while steps >= base:
         steps, levels = steps // base, levels + 1

@@ -146,7 +146,7 @@ class _Account:
         return found
 
     def _check_point(self, leaks: list[Leak], delta: float, stated: float, found: float | None = None) -> None:
-        """One epsilon must follow from every part, and must be what follows, but for what accountants may differ."""
+        """Check that one epsilon follows from every part, and is what follows, but for what accountants may differ."""
         rounded = mp.mpf(stated) * (1 + mp.mpf(_ROUNDED))
         refused = [leak for leak in leaks if leak.delta(rounded) > mp.mpf(delta)]
         if refused:
@@ -165,7 +165,7 @@ class _Account:
             raise Differs(f"the contract states epsilon={stated:.6g} {_at(delta)}; less follows from its parameters.")
 
     def _check_single(self, several: int) -> None:
-        """The delta of each epoch is what the share of one round leaves at the share of epsilon."""
+        """Check that the delta of each epoch is what the share of one round leaves at the share of epsilon."""
         target, delta = self._facts.number("epsilon"), self._facts.number("delta")
         share = GaussianLeak(_mu(target, delta) / several).delta(mp.mpf(target) / several) if delta else mp.mpf(0)
         for part in self._parts:
@@ -173,7 +173,7 @@ class _Account:
                 raise contradiction("delta", "epochs")
 
     def _check_shared(self, leak: Leak, at: float, stated: float | None) -> None:
-        """The curve that all epochs share: Gaussian, pure, or what one point says of all others."""
+        """Check the curve that all epochs share: Gaussian, pure, or what one point says of all others."""
         target, delta = self._facts.number("epsilon"), self._facts.number("delta")
         if delta == 0:
             expected = PureLeak(mp.mpf(target)).epsilon(mp.mpf(at), mp.mpf(target))
@@ -188,7 +188,7 @@ class _Account:
 
 
 def _mu(epsilon: float, delta: float) -> Real:
-    """The largest mu of Gaussian noise that is (epsilon, delta)-DP."""
+    """Find the largest mu of Gaussian noise that is (epsilon, delta)-DP."""
     low, high = mp.mpf(0), mp.mpf(64)
     for _ in range(80):
         middle = (low + high) / 2
@@ -203,7 +203,7 @@ def _check_private(facts: Facts) -> None:
 
 
 def _stated(facts: Facts) -> tuple[str, ...]:
-    """What was believed, with what is said of it."""
+    """Give what was believed, with what the contract says."""
     common = (f"{name} ({facts.text(name)})" for name in TAKEN_AS_STATED)
     own = (name for name in statement_of(facts).stated.split() if _says(facts, name))
     return (*common, "that data are cut to their range and samplers draw their laws", *own)
@@ -219,12 +219,12 @@ def _at(delta: float) -> str:
 
 
 def _is_one_plan(facts: Facts) -> bool:
-    """Whether the horizon is known, or the proof holds for any number of rounds; epochs are many plans."""
+    """Check whether the horizon is known, or the proof holds for any number of rounds; epochs are many plans."""
     return facts.part("problem").has("horizon") or (not facts.has("epochs") and statement_of(facts).endless)
 
 
 def _leak(facts: Facts) -> Leak:
-    """What one plan leaks."""
+    """Compute what one plan leaks."""
     delta, problem = facts.number("delta"), facts.part("problem")
     if facts.number("epsilon") > LARGEST:
         raise NotVerifiable(f"an epsilon above {LARGEST:g} promises nothing.")
@@ -261,7 +261,7 @@ def _content(contract: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def _read(content: dict[str, Any]) -> Facts:
-    """The facts of a contract, whose form was checked."""
+    """Read the facts of a contract, whose form is checked."""
     if content.get("format") != FORMAT:
         raise InvalidInput(f'A contract must say "format": "{FORMAT}": write it with tacit.contract(plan).')
     check_schema(content)
@@ -269,7 +269,7 @@ def _read(content: dict[str, Any]) -> Facts:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names differ: of two values under one name readers may see either."""
+    """Make an object whose names differ: of two values under one name readers may see either."""
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("an object says two things under one name")
     return dict(pairs)

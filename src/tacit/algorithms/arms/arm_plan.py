@@ -78,7 +78,7 @@ class ArmPlan(OptionPlan):
 
     @property
     def fill(self) -> float:
-        """What missing feedback counts as, in units of the loss range."""
+        """The loss that missing feedback counts as, in units of the loss range."""
         return _fill(self.problem, self.missing)
 
     @property
@@ -88,7 +88,7 @@ class ArmPlan(OptionPlan):
         return f"missing feedback counts as {loss}"
 
     def release(self, batch: int = 1) -> ClippedGeometric:
-        """The release of a batch of that length; its rate is the same for all lengths."""
+        """Give the release of a batch of that length; the release's rate is the same for all lengths."""
         return release_of(self.problem, self, self.missing, batch)
 
     @property

@@ -117,10 +117,10 @@ class PhasedArms(SumPlan):
         return self._bound(None, "whatever the means")
 
     def regret_bound_given(self, gaps: ArrayLike) -> RegretBound:
-        """The certified regret when the other arms' means exceed the smallest by these gaps, in units of loss.
+        """Give the certified regret when the other arms' means exceed the smallest by these gaps, in units of loss.
 
         Args:
-            gaps: n - 1 numbers, or one for all of them.
+            gaps: n - 1 numbers, or one for all other arms.
         """
         listed, others = real_array("PhasedArms", "gaps", gaps, None), (self.problem.n - 1,)
         if listed.shape not in ((), others) or not np.all((listed >= 0) & (listed <= self.problem.width)):
@@ -142,7 +142,7 @@ class PhasedArms(SumPlan):
         return bound.at_most(self.trivial_regret)
 
     def regret_if(self, gap: float) -> RegretBound:
-        """The certified regret if the means of all other arms exceed the smallest by `gap` at least."""
+        """Give the certified regret if the means of all other arms exceed the smallest by at least `gap`."""
         width = self.problem.width
         check_number("PhasedArms.regret_if", "gap", gap, above=0.0, below=width, closed_low=True, closed_high=True)
         return self._bound(None, f"all other means larger by {gap:g} at least", gap / width)
@@ -153,13 +153,13 @@ class PhasedArms(SumPlan):
         return self.problem.n == 1 or self.rounds > self.problem.n * (self.first + self.problem.delay)
 
     def variants(self) -> dict[str, Plan]:
-        """Lower confidence, and shorter first batches: less exploration, by a larger certificate."""
+        """Give plans of lower confidence and shorter first batches, which explore less and certify more regret."""
         short = max(1, min(4 * ceil(self.scale), self.rounds // (4 * self.problem.n) - self.problem.delay, self.first))
         return {f"level {level:g}, short batches": replace(self, level=level, first=short) for level in LEVELS}
 
     @property
     def expected_switches(self) -> float:
-        """Surely: an arm with n rounds has ended at most 1 + log(n/n_1)/log(ratio) batches, concave in n."""
+        """A sure bound: an arm with n rounds has ended at most 1 + log(n/n_1)/log(ratio) batches, concave in n."""
         return switches(self.problem.n, self.rounds, self.first, self.ratio)
 
     @classmethod
@@ -214,7 +214,7 @@ class PhasedArms(SumPlan):
         return _within(make(length, growth), target)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two arms with first batches of one round; normal noise has no finite law, but hides the same sums."""
+        """Give two arms with first batches of one round; normal noise has no finite law, but hides the same sums."""
         counted = {"first": 1, "noise": "geometric", "delta": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted)
 

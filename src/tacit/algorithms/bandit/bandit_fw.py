@@ -60,9 +60,9 @@ BLOCK_ROUNDS, BLOCK_ENTRIES = 1024, 1 << 18
 class BanditFW(RunningSumPlan):
     """Frank-Wolfe leaders of private sums of one-point gradient estimates.
 
-    Privacy contract: all noisy sums and directions, hence every point: mu-Gaussian DP (l2 sensitivity 2 n w/zeta,
-    w the largest distance of a value from the baseline: n W/zeta at the centre), or pure DP with Laplace trees (l1:
-    sqrt(n) times as much); half of it if neighbours zero out a round, m times it for m rounds per person. Adaptive
+    Privacy contract: all noisy sums and directions, hence every point. Gaussian noise: mu-Gaussian DP of l2 sensitivity
+    2 n w/zeta, w the largest distance of a value from the baseline (n W/zeta at the centre). Laplace trees: pure DP, l1
+    sensitivity sqrt(n) times as much. Half if neighbours zero out a round; m times for m rounds per person. Adaptive
     adversaries. Enforced: values are clipped to `value_range`, values that are not finite raise. Numerics: exact with
     Laplace trees, exact up to an epsilon that the contract states with Gaussian noise.
     Regret (oblivious, convex, L-Lipschitz losses within the range on the set): `calibration.py` has the formula.
@@ -199,7 +199,7 @@ class BanditFW(RunningSumPlan):
         return self.mechanism.steps * self.solver().most_calls
 
     def solver(self) -> FrankWolfe:
-        """A fresh Frank-Wolfe solver at this plan's tolerance."""
+        """Make a Frank-Wolfe solver at this plan's tolerance."""
         return FrankWolfe(self.problem.domain, tolerance=gap_tolerance(self.problem, self.rounds))
 
     @classmethod
@@ -255,7 +255,7 @@ class BanditFW(RunningSumPlan):
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Eight batches at its own privacy."""
+        """Give an instance of eight batches at the plan's own privacy."""
         problem = few_rounds(self.problem, 64)
         return self._summed(problem, batches_of(problem.horizon or 1)[0] - 1 - DELAY)
 

@@ -145,7 +145,7 @@ class NoisyOCO:
             del self._next[0]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on. PRIVATE: it holds the sums' state."""
+        """Give everything needed to go on. PRIVATE: the sums' state is in the result."""
         return {"step": self._step, "next": [point.copy() for point in self._next], "sums": self._sums.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ class ConvexPlan(Plan):
         return self.rounds * self.problem.lipschitz * self.problem.domain.radius
 
     def playable_loss(self) -> Loss:
-        """The loss itself; constants alone are enough to plan but not to play."""
+        """Give the loss itself; constants alone are enough to plan but not to play."""
         if not isinstance(self.problem.loss, Loss):
             raise InvalidInput(
                 f"{self.algorithm} cannot start from {self.problem.loss!r}: it has constants only. "

@@ -52,8 +52,8 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     2G), or pure DP with Laplace trees. Adaptive adversaries. Enforced: gradients clipped to G, so any loss may be
     given. Assumed for regret: convexity of a `CustomLoss`; where clipping binds, the bound is for the clipped linear
     losses. Numerics: exact with Laplace trees, exact up to an epsilon that the contract states with Gaussian noise.
-    Regret: R sqrt(G^2 T + 2 G E[chi_d] sum of deviations), adaptive; for oblivious adversaries R sqrt(G^2 T +
-    d sigma_T^2) if losses are linear, and if they are smooth R^2/(2 eta) + (eta/2)(G^2 T + 2 d sigma_T^2) +
+    Regret: R sqrt(G^2 T + 2 G E[chi_d] sum of deviations), adaptive. Oblivious, linear losses: R sqrt(G^2 T +
+    d sigma_T^2). Oblivious, smooth losses: R^2/(2 eta) + (eta/2)(G^2 T + 2 d sigma_T^2) +
     2 beta eta^2 d sum of sigma_t^2 with two streams, or R^2/(2 eta) + eta G^2 T/2 + (beta eta^2/2) c sum of sigma_t^2
     without a projection (c = 1 for generalised linear losses, d for others).
 
@@ -163,7 +163,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     @property
     def trivial_regret(self) -> float:
-        """That of two points of the domain; nothing bounds the loss of decisions that may be anywhere."""
+        """The regret between two points of the domain; nothing bounds the loss of decisions that may be anywhere."""
         return super().trivial_regret if self.projected else float("inf")
 
     @property
@@ -195,7 +195,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     @property
     def remark(self) -> str:
-        """What a practical rate is good for."""
+        """The expected regret of a practical rate, if any."""
         if self.rate != "practical":
             return ""
         idle = rounded_up(not_projected(self._setting).at(self.eta))
@@ -286,7 +286,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         return min(made, key=lambda plan: plan.regret_bound.searched)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds at its own privacy."""
+        """Give an instance of few rounds at the plan's own privacy."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = tosses(problem.horizon or 1, batch)
         small = replace(self, problem=problem, batch=batch, mechanism=replace(self.mechanism, steps=steps))

@@ -50,8 +50,8 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     losses in their range (others raise). Numerics: exact with pure noise, exact up to an epsilon that the contract
     states with Gaussian noise.
     Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian or cube noise of last deviation sigma_T.
-    With a `matrix` M the sums are of M l, clipped to `norm`, so that privacy rests on no promise about the losses: l2
-    sensitivity 2 norm, and sigma_T is multiplied by the largest norm of a row of M's pseudoinverse. The bound is then
+    With a `matrix` M the sums are of M l, clipped to `norm`: privacy rests on no promise about the losses. The l2
+    sensitivity is 2 norm, and sigma_T is multiplied by the largest row norm of M's pseudoinverse. The bound is then
     for losses with |M l| <= norm (Lemmas 16 and 30 of "Differentially Private and Lazy Online Convex Optimization").
 
     Reference: Agarwal and Singh (2017), "The Price of Differential Privacy for Online Learning",
@@ -64,8 +64,8 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         mechanism: the running sum, for horizon - 1 steps (the last losses are never used).
         privacy: mu for Gaussian mechanisms, epsilon for pure ones.
         hold: perturb with one Gumbel vector for all rounds (few switches) instead of a fresh draw a round.
-        matrix: M, rows of N numbers each, that tells all losses apart up to a number that is added to all of a round;
-            for Gaussian noise (None: the losses themselves are summed).
+        matrix: M, rows of N numbers each, that tells all losses apart up to a constant added to all losses of a
+            round. For Gaussian noise (None: the losses themselves are summed).
         norm: the l2 norm to which M l is clipped, l from 1/2 and in units of the loss range.
 
     >>> plan = HedgeOnSums.calibrate(Experts(n=10, horizon=10_000), epsilon=1.0, delta=1e-6)
@@ -131,7 +131,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         return RegretBound(value * self.problem.width, formula, assumptions).at_most(self.trivial_regret)
 
     def variants(self) -> dict[str, Plan]:
-        """Larger rates on the same released sums: any rate costs the same privacy."""
+        """Give plans of larger rates on the same released sums: any rate costs the same privacy."""
         return {f"{times:g} eta": replace(self, eta=times * self.eta) for times in RATES}
 
     @property
@@ -163,7 +163,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         return replace(made, eta=best_eta(problem.n, steps + 1, sums, scale, problem.delay))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds and experts at its own privacy."""
+        """Give an instance of few rounds and experts at the plan's own privacy."""
         rounds = min(FEW_ROUNDS, self.rounds)
         mechanism = replace(self.mechanism, steps=rounds - 1)
         n = min(8, self.problem.n) if self.matrix is None else self.problem.n

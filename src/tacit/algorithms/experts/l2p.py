@@ -108,7 +108,7 @@ class L2P(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks."""
+        """The transcript's privacy curve."""
         tuned = Parameters(self.eta, self.force, self.batch)
         return l2p_curve(self.problem, tuned, self.reference_force, self.slack, self.relation, self.rounds_per_person)
 
@@ -155,7 +155,7 @@ class L2P(ExpertPlan):
         return cls(problem, best.rate, best.force, reference_force, best.batch, slack, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts; two chains have many outcomes."""
+        """Give instances of two experts; two chains have many outcomes."""
         loud = {"eta": 0.3, "force": 0.3, "batch": 1}
         own = {"batch": min(2, self.batch)}
         return self._enumerable(most_rounds, loud, own, rounds=4, also=("exponential weights",))

@@ -107,7 +107,7 @@ class LazyExperts(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks."""
+        """The transcript's privacy curve."""
         return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person)
 
     @property
@@ -135,7 +135,7 @@ class LazyExperts(ExpertPlan):
         return cls(problem, best.rate, best.force, best.batch, relative, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts, with a cap that binds if there is one; without, the law is exponential weights."""
+        """Give two experts, with a cap that binds if the plan has one; without a cap the law is exponential weights."""
         loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
         own = {"batch": min(2, self.batch)}
         if self.max_switches is not None:

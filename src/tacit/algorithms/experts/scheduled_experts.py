@@ -38,8 +38,8 @@ class ScheduledExperts(ExpertPlan):
     Privacy contract: every decision; each of the ceil(T/B) - 1 draws that see data has bounded range 2 eta.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact.
     Regret: ln N/eta + eta T B/8 + T 2^-24; for B = 1 against adaptive adversaries too. With a confidence 1 - beta,
-    sqrt(T B ln(1/beta)/2) more, and it holds for a single run with that probability (with a delay D and B > 1 the first
-    draw is held for B + D rounds, and their square counts).
+    the bound grows by sqrt(T B ln(1/beta)/2) and holds for a single run with that probability. With a delay D and
+    B > 1 the first draw is held for B + D rounds, and the square of B + D counts.
 
     Reference: McSherry and Talwar (2007), "Mechanism Design via Differential Privacy",
     https://doi.org/10.1109/FOCS.2007.66.
@@ -83,7 +83,7 @@ class ScheduledExperts(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the draws leak together."""
+        """The privacy curve of all draws together."""
         draws = 0 if self.problem.n == 1 else self.decisions
         return draws_curve(self.eta, draws, self.relation, self.rounds_per_person)
 
@@ -132,7 +132,7 @@ class ScheduledExperts(ExpertPlan):
         return cls(problem, eta, found[1], target.confidence, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts; the law is exponential weights."""
+        """Give an instance of two experts; the law is exponential weights."""
         loud, own = {"eta": 0.3, "batch": 1}, {"batch": min(2, self.batch)}
         return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
 

@@ -185,7 +185,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         return min(map(best, kinds), key=lambda plan: plan.regret_bound.searched)  # the lattices cost unlike much
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds at its own privacy."""
+        """Give an instance of few rounds at the plan's own privacy."""
         return self._summed(few_rounds(self.problem))
 
     def _learner(self, randomness: Randomness) -> LipschitzGridLearner:

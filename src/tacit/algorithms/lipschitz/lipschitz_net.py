@@ -66,7 +66,7 @@ class LipschitzNet(LipschitzPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """As the experts' plan."""
+        """The adversaries of the experts' plan."""
         return self.experts.certified_against
 
     @property
@@ -89,7 +89,7 @@ class LipschitzNet(LipschitzPlan):
 
     @property
     def expected_switches(self) -> float:
-        """As the experts' plan."""
+        """The expected switches of the experts' plan."""
         return self.experts.expected_switches
 
     @classmethod
@@ -119,7 +119,7 @@ class LipschitzNet(LipschitzPlan):
         return best
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """A net of two points, loud."""
+        """Give an instance with a net of two points and loud parameters."""
         problem = replace(self.problem, horizon=5, dimension=1, domain=None)
         experts = replace(self.experts, problem=net_experts(problem, 2), eta=0.3, force=0.3, batch=1)
         small = replace(self, problem=problem, cells=2, experts=experts)

@@ -38,11 +38,10 @@ from tacit.validation import FloatArray, check_integer, check_number, check_posi
 class OwnMeasure(ABC):
     """A measure over decisions: public parameters only, no data. Make it a frozen dataclass, so that it has a repr.
 
-    What is enforced: the shape of feedback, that it is finite, and that no coin moves by more than `limit` a round.
-    What is taken on trust, and named in the contract: that the logarithm of a round's factor differs by at most `limit`
-    between any two decisions, whatever the feedback; that `sample` draws from the product of the factors up to
-    `sampler_distance` in total variation; that both answer, and answer alike, for all feedback; and a `draw_curve` of
-    your own, if you give one.
+    Enforced: feedback has its shape and is finite, and no coin moves by more than `limit` a round.
+    Assumed, and named in the contract: the logarithm of a round's factor differs by at most `limit` between any
+    two decisions, whatever the feedback. `sample` draws from the product of the factors up to `sampler_distance` in
+    total variation. Both answer, and answer alike, for all feedback. A `draw_curve` of your own holds.
     """
 
     @property
@@ -57,7 +56,7 @@ class OwnMeasure(ABC):
 
     @abstractmethod
     def log_factor(self, decision: Any, feedback: FloatArray) -> float:
-        """The logarithm of the factor by which a round's feedback multiplies the measure at a decision."""
+        """Compute the logarithm of the factor by which a round's feedback multiplies the measure at a decision."""
 
     @abstractmethod
     def sample(self, history: FloatArray, generator: Any) -> Any:
@@ -83,24 +82,24 @@ class OwnMeasure(ABC):
         return ()
 
     def draw_curve(self, relation: Relation, rounds_per_person: int) -> Curve:
-        """What one draw leaks: a person moves the log density by a function of range `limit` on each side.
+        """Bound what one draw leaks: a person moves the log density by a function of range `limit` on each side.
 
-        Give another one where more is known, for example that the measure is strongly log-concave.
+        Override where more is known, for example that the measure is strongly log-concave.
         """
         return BoundedRange(relation.sides * rounds_per_person * self.limit)
 
     def loss(self, decision: Any, feedback: FloatArray) -> float:
-        """What a decision costs in a round, for simulations: minus the logarithm of its factor, over `rate` if any."""
+        """Compute a decision's loss in a round, for simulations: minus the log factor, over `rate` if any."""
         return -self.log_factor(decision, feedback) / float(getattr(self, "rate", 1.0))
 
     def best(self, history: FloatArray) -> Any:
-        """The decision of smallest total loss in these rounds, with which simulations compare."""
+        """Find the decision of smallest total loss in these rounds, the comparator of simulations."""
         raise InvalidInput(
             f"A simulation needs to know the best decision of a run: give {type(self).__name__} a method best(history)."
         )
 
     def regret(self, rounds: int, batch: int) -> float:
-        """The expected regret of a fresh draw after each batch (infinite: not certified); see `weighted_regret`."""
+        """Bound the expected regret of a draw after each batch (infinite: not certified); see `weighted_regret`."""
         return inf
 
 
@@ -257,7 +256,7 @@ class L2PMeasure(PrivatePlan):
 
     @property
     def theorem(self) -> str:
-        """What proves it, and what it rests on."""
+        """The theorem that proves the guarantee, and its assumptions."""
         own = type(self.measure)
         curve = "" if own.draw_curve is OwnMeasure.draw_curve else ", which leak no more than its own draw_curve says"
         return (
@@ -267,7 +266,7 @@ class L2PMeasure(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks, the sampler's error included."""
+        """The transcript's privacy curve, the sampler's error included."""
         tuned = Parameters(self.measure.limit, self.force, self.batch)
         exact = measure_curve(
             self.measure, self.rounds, tuned, self.reference_force, self.relation, self.rounds_per_person
@@ -337,7 +336,7 @@ class L2PMeasure(PrivatePlan):
 
     @property
     def extreme_feedback(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
-        """What audits try: the ends of what is allowed, and a round without feedback."""
+        """The feedback that audits try: the ends of what is allowed, and a round without feedback."""
         if not self.measure.extremes:
             raise InvalidInput(
                 f"An audit needs to know the extreme feedback of {type(self.measure).__name__}: give it `extremes`."
@@ -345,7 +344,7 @@ class L2PMeasure(PrivatePlan):
         return self.measure.extremes, self.measure.neutral
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds; decisions must be whole numbers, drawn by comparing `generator.random()` with thresholds."""
+        """Give few rounds; decisions must be whole numbers, drawn by comparing `generator.random()` with thresholds."""
         rounds = SMALL_ROUNDS[self.reference_force > 0]
         small = replace(self, problem=replace(self.problem, horizon=rounds), force=max(0.3, self.force), batch=1)
         _ = small.extreme_feedback  # raises without them

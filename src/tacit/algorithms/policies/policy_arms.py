@@ -76,12 +76,12 @@ class PolicyArms(Plan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """As the learner of arms."""
+        """The adversaries that the learner of arms is certified against."""
         return self.arms.certified_against
 
     @property
     def guarantee(self) -> Guarantee:
-        """That of the learner of arms, with the policy in the place of the decision."""
+        """The guarantee of the learner of arms, with the policy in the place of the decision."""
         arms, private = self.arms.guarantee, self.problem.recommendations == "private"
         released = arms.released.replace("every decision", "the policy of every round")
         shown = "every decision to its own person only" if private else "every recommendation and decision"
@@ -91,16 +91,16 @@ class PolicyArms(Plan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """That of the learner of arms."""
+        """The certified regret of the learner of arms."""
         return self.arms.regret_bound
 
     def regret_if(self, gap: float) -> RegretBound:
-        """As the learner of arms."""
+        """Give the certified regret of the learner of arms."""
         return self.arms.regret_if(gap)
 
     @property
     def trivial_regret(self) -> float:
-        """As of any learner."""
+        """The trivial regret of the learner of arms."""
         return self.arms.trivial_regret
 
     @property
@@ -130,7 +130,7 @@ class PolicyArms(Plan):
         return min(made, key=lambda plan: float(plan.regret_bound))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Those of the learner of arms with enumerated outcomes, with two policies and two actions."""
+        """Give the enumerated instances of the learner of arms, with two policies and two actions."""
         made = []
         for instance in self.arms.small_instances(most_rounds):
             problem = replace(

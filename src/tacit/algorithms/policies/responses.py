@@ -54,9 +54,9 @@ _WORTH = 1.01  # how many times epsilon/m a composed rate must be: otherwise the
 class Responses(ArmPlan):
     """Exponential weights over policies that learn from one randomised response a round.
 
-    Privacy contract: every recommendation, decision, weight and response; pure epsilon; one round's feedback, that is
-    the losses of all actions in that round; adaptive adversaries. It is local: the response may be drawn on the
-    device of the person, and nothing else of the loss is used. Several rounds of a person are composed.
+    Privacy contract: every recommendation, decision, weight and response, pure epsilon. The unit is one round's
+    feedback, that is the losses of all actions in that round. Adaptive adversaries. The privacy is local: the response
+    may be drawn on the person's device, and nothing else of the loss is used. Several rounds of a person are composed.
     Enforced: losses in their range (others raise), missing feedback counts as the largest loss, or as `missing` says.
     Assumed for privacy: recommendations are functions of what was released and of data outside of the contract. A
     policy that is trained on raw losses breaks it; trained on responses it does not.
@@ -108,7 +108,7 @@ class Responses(ArmPlan):
 
     @property
     def assumed(self) -> str:
-        """What makes recommendations public."""
+        """The assumption that makes recommendations public."""
         return "recommendations are functions of what was released and of data outside of this contract"
 
     @property
@@ -121,12 +121,12 @@ class Responses(ArmPlan):
         return ComposedResponses((self.rate,), (self.rounds_per_person,)) if self._composed else Pure(self.epsilon)
 
     def release(self, batch: int = 1) -> ClippedGeometric:
-        """The response to one loss."""
+        """Give the response to one loss."""
         return replace(super().release(batch), epsilon=self.rate, rounds_per_person=1)
 
     @cached_property
     def cost(self) -> ResponseCost:
-        """What one round costs in the analysis."""
+        """The cost of one round in the analysis."""
         return ResponseCost(self.problem.classes, self.release())
 
     @property
@@ -187,7 +187,7 @@ class Responses(ArmPlan):
         return min(made, key=lambda plan: float(plan.regret_bound))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two policies, two actions and three rounds, with a loud response and with the plan's own."""
+        """Give two policies, two actions and three rounds, with a loud response and with the plan's own."""
         problem = replace(self.problem, n=2, actions=2, horizon=3, delay=min(self.problem.delay, SMALL_DELAY))
         turns = _turns(problem)
         small = replace(self, problem=problem, eta=0.3, copies=turns if self.copies > 1 else 1)

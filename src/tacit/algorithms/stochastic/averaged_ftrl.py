@@ -97,12 +97,12 @@ class AveragedFTRL(PrivatePlan):
 
     @property
     def curve(self) -> Curve:
-        """That of the learner."""
+        """The learner's curve."""
         return self.online.curve
 
     @property
     def stated_numerics(self) -> str:
-        """As the learner's."""
+        """The learner's numerics."""
         return self.online.stated_numerics
 
     @property
@@ -125,7 +125,7 @@ class AveragedFTRL(PrivatePlan):
         return cls(problem, best.eta, best.mechanism, best.privacy, best.streams, **separated(target, best.mechanism))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Those of the learner, and a short pass whose averages must be functions of what it releases."""
+        """Give the learner's instances, and a short pass whose averages must be functions of its releases."""
         records = min(FEW_ROUNDS, self.problem.records)
         problem = replace(self.problem, horizon=records, loss=clipped_losses(_online(self.problem)).loss)
         short = replace(self, problem=problem, mechanism=replace(self.mechanism, steps=records - 1))

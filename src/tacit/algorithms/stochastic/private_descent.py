@@ -145,7 +145,7 @@ class PrivateDescent(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What all passes leak together."""
+        """The privacy curve of all passes together."""
         moved = sqrt(self.steps) * self.relation.sides * self.units / GAUSSIAN_SIGMA * ROUND_UP
         slack = gaussian_slack(self.steps * self.problem.domain.dimension)
         return SamplerError(Gaussian(moved), slack.total_variation, 1, slack.epsilon, slack.delta_exponent)

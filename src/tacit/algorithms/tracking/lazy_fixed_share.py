@@ -51,7 +51,7 @@ class LazyFixedShare(TrackingPlan):
     Privacy contract: every decision, for the curve of `LazyChain` with keep probabilities in
     [(1-p)e^{-B eta}, 1-p] and draws of bounded range 2 eta; the redraw times are covered too. Adaptive
     adversaries. Enforced: losses in their range (others raise). Numerics: exact up to the error of the weights, which
-    are floats: it adds 4 kappa T to the range, kappa about 2^-45 (idealized for the uniform prior and eta above 16).
+    are floats. The error adds 4 kappa T to the range, kappa about 2^-45 (idealized: uniform prior and eta above 16).
     Without switches the paths are the experts, their weights integer sums, and everything is exact.
     Regret: complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1) (oblivious), complexity = -ln of the prior
     weight of the best sequence.
@@ -107,7 +107,7 @@ class LazyFixedShare(TrackingPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks: as for lazy experts, with the error of the weights."""
+        """The transcript's privacy curve: as for lazy experts, with the error of the weights."""
         return self._lazy_curve(2 * self._error)
 
     @property
@@ -139,7 +139,7 @@ class LazyFixedShare(TrackingPlan):
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     def window_regret(self, rounds: int) -> RegretBound:
-        """The certified regret of any so many consecutive rounds; the uniform prior has none."""
+        """Give the certified regret of any so many consecutive rounds; the uniform prior has none."""
         check_window(self.algorithm, rounds, self.rounds)
         share = self.paths.share if isinstance(self.paths, MarkovPrior) else 0.0
         delay = self.problem.delay
@@ -178,7 +178,7 @@ class LazyFixedShare(TrackingPlan):
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts, with a cap that binds if there is one."""
+        """Give two experts, with a cap that binds if the plan has one."""
         loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
         loud |= {} if self.max_redraws is None else {"max_redraws": 1}
         return self._enumerable(most_rounds, loud, {"batch": min(2, self.batch)}, rounds=4)

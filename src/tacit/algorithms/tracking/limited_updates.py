@@ -39,8 +39,8 @@ class LimitedUpdates(SelectionPlan):
     """The best expert of the last window of 2^l rounds, chosen privately, held for the next 2^(l+1).
 
     Privacy contract: every decision, pure epsilon. The windows are disjoint, so each selection may spend the
-    whole budget; a person who stands in k of a window's rounds costs k/m of it, hence m rounds cost epsilon
-    however they are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
+    whole budget. A person who stands in k of a window's rounds costs k/m of the budget, hence m rounds cost epsilon
+    however these rounds are spread. Adaptive adversaries. Enforced: losses in their range (others raise).
     Assumed for the regret: independent losses from one distribution. Numerics: exact.
 
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
@@ -76,7 +76,7 @@ class LimitedUpdates(SelectionPlan):
         return RegretBound(value, formula, assumptions)
 
     def window_regret(self, rounds: int, confidence: float | None = None) -> RegretBound:
-        """The certified regret of so many consecutive rounds, against the best expert in them.
+        """Give the certified regret of so many consecutive rounds, against these rounds' best expert.
 
         Args:
             rounds: the length of the window.
@@ -100,9 +100,9 @@ class LimitedUpdates(SelectionPlan):
         )
 
     def regret_if(self, gap: float) -> RegretBound:
-        """The certified regret, against the expert of smallest mean, if all others' means are larger by `gap` at least.
+        """Give the certified regret if all other experts' means exceed the smallest by at least `gap`.
 
-        The sum over windows of the rounds that a selection is held, times its expected gap.
+        The bound sums, over windows, the rounds that a selection is held, times the selection's expected gap.
         """
         width, bound = self.problem.width, self.regret_bound
         check_number("LimitedUpdates.regret_if", "gap", gap, above=0.0, below=width, closed_low=True, closed_high=True)
@@ -131,7 +131,7 @@ class LimitedUpdates(SelectionPlan):
         return plan
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts, and three selections: it has no other parameter than epsilon."""
+        """Give two experts and three selections: the plan has no other parameter than epsilon."""
         return self._enumerable(most_rounds, {}, rounds=8)
 
     def _learner(self, randomness: Randomness) -> LimitedUpdatesLearner:

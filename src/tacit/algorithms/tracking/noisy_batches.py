@@ -222,12 +222,12 @@ class BatchPlan(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the noisy sums of one person's rounds leak."""
+        """The privacy curve of the noisy sums of one person's rounds."""
         return Pure(0.0) if self.problem.n == 1 else self.grid.curve
 
     @property
     def stated_numerics(self) -> str:
-        """What the contract says about its numerics."""
+        """The contract's statement on numerics."""
         return self.grid.numerics
 
 

@@ -102,7 +102,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
 
     @property
     def theorem(self) -> str:
-        """What proves it."""
+        """The theorem that proves the guarantee."""
         return f"{self.noise} mechanism on each batch's losses, parallel composition"
 
     @property
@@ -125,7 +125,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         )
 
     def window_regret(self, rounds: int) -> RegretBound:
-        """The certified regret of any so many consecutive rounds."""
+        """Give the certified regret of any so many consecutive rounds."""
         check_window(self.algorithm, rounds, self.rounds)
         value = mirror_window(self.problem, rounds, self.eta, self.batch, self.law) + rounds * self.grid.lost
         formula = "ln(1/a)/eta + n (eta B^2/8 + ln(E e^{eta noise})/eta) + n a (N-1) B + 2(B-1), n = w/B"
@@ -140,7 +140,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
 
     @classmethod
     def calibrate_for(cls, problem: Problem, target: Target, *, by_rule: bool = True, **options: Any) -> Plan:
-        """As `calibrate`; for an unknown horizon all epochs have the kind of noise that a long run would have."""
+        """Calibrate; for an unknown horizon all epochs have the kind of noise of a long run."""
         if isinstance(problem, Tracking) and problem.horizon is None and options.get("noise") is None:
             # Which kind is the better one depends on the horizon, and epochs of two kinds would share no guarantee.
             check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
@@ -167,7 +167,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         return cls(problem, search.rate(length), search.scale(length), search.kind, length, **contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds and experts at its own noise, and batches of at most two rounds."""
+        """Give few rounds and experts at the plan's own noise, and batches of at most two rounds."""
         rounds = min(FEW_ROUNDS, self.rounds)
         small = self._resized(rounds, n=min(8, self.problem.n), batch=min(2, self.batch))
         kinds: tuple[Attack, ...] = ("replayed noise", "cube noise") if self.noise == "cube" else ("replayed noise",)

@@ -32,8 +32,8 @@ from tacit.validation import FloatArray, IntArray, check_integer
 class RecentLeader(TrackingPlan, SelectionPlan):
     """The leader of the last block, chosen privately, held for the next one.
 
-    Privacy contract: every decision, pure epsilon. Blocks are disjoint, and each is used by one selection; a person who
-    stands in k of a block's rounds costs k/m of epsilon, hence m rounds cost epsilon however they are spread. Adaptive
+    Privacy contract: every decision, pure epsilon. Blocks are disjoint, and each is used by one selection. A person who
+    stands in k of a block's rounds costs k/m of epsilon, hence m rounds cost epsilon however spread. Adaptive
     adversaries. Enforced: losses in their range (others raise). Assumed for the regret: independent losses whose means
     shift at most S times. Numerics: exact.
     Regret: (1 + 2S) B + T gap(B) + sqrt(T ln(C)/2), C the number of sequences with at most S switches.
@@ -86,7 +86,7 @@ class RecentLeader(TrackingPlan, SelectionPlan):
         return cls(problem, target.epsilon, chosen, **{**target.contract, "delta": 0.0})
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts and blocks of two rounds: three selections, and rounds that none of them sees."""
+        """Give two experts and blocks of two rounds: three selections, and rounds that no selection sees."""
         return self._enumerable(most_rounds, {"block": 2}, {"block": min(3, self.block)}, rounds=7)
 
     def _learner(self, randomness: Randomness) -> RecentLeaderLearner:

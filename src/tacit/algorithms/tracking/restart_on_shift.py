@@ -64,8 +64,8 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     Privacy contract: every decision and every restart, pure epsilon, the sum of the three shares. Within an
     epoch, one replaced round moves the statistic of expert j by d(j_t) - d(j), d in [-1, 1]^N: all of them
     lie in one interval of width 2 that contains 0, and max(0, .) only shrinks them. Epochs use disjoint
-    data. A person in m rounds: widths and sensitivities grow by m, and k of the m rounds in one window or
-    epoch cost k/m of its share, so that the parts add up to epsilon however the rounds are spread.
+    data. For a person in m rounds, widths and sensitivities grow by m. Of these rounds k in one window or epoch
+    cost k/m of its share. So the parts add up to epsilon however the rounds are spread.
     Adaptive adversaries. Enforced: losses in their range (others raise). Numerics: exact.
 
     Regret: `regret_after` certifies a finished run, for any losses, from the number of its restarts; the
@@ -142,20 +142,20 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
 
     @property
     def test_rates(self) -> tuple[float, float]:
-        """What the threshold and a test pay for each step."""
+        """The Laplace rates of the threshold and of a test, for each step."""
         threshold, query = (laplace_rate(part, self.width * self.detector.units) for part in self.budgets[1:])
         return threshold, query
 
     @property
     def regret_bound(self) -> RegretBound:
-        """For any losses over the runs with at most S restarts; over all runs if false alarms are provably rare.
+        """The regret for any losses over runs with at most S restarts; over all runs if false alarms are provably rare.
 
-        The first is E[regret; restarts <= S]: the regret counts as 0 where there are more. It is not the expectation
-        given that there are at most S, which may be larger by a factor 1/P[restarts <= S].
+        The first is E[regret; restarts <= S]: the regret counts as 0 where there are more. The expectation given that
+        there are at most S may be larger by a factor 1/P[restarts <= S].
 
         A run with R restarts has S + 1 + R stretches in which no test raised an alarm, hence `regret_after`.
-        With thresholds="certified" an epoch without a shift ends in an alarm with probability at most fa, so
-        there are at most S + fa (S+1)/(1-fa) restarts on average, and the bound is concave in their number.
+        With thresholds="certified" an epoch without a shift ends in an alarm with probability at most fa. So
+        there are at most S + fa (S+1)/(1-fa) restarts on average, and the bound is concave in the restarts.
         """
         assumptions = ("independent losses, at most S shifts of their distribution", "expectation")
         if self.problem.n == 1:
@@ -176,10 +176,10 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         return RegretBound(self.problem.width * value, formula, assumptions)
 
     def regret_after(self, restarts: int) -> float:
-        """Dynamic regret of a finished run with this many restarts, up to probability 1/T.
+        """Bound the dynamic regret of a finished run with this many restarts, up to probability 1/T.
 
-        Holds for any losses, whoever made them: a window of large regret would have been noticed. The number
-        of restarts is released, so this costs no privacy.
+        The bound holds for any losses: a window of large regret would have been noticed. The number of
+        restarts is released, so that the bound costs no privacy.
         """
         check_integer("regret_after", "restarts", restarts, at_least=0)
         pieces = self.problem.switches + 1 + restarts
@@ -212,7 +212,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         return make(*tuned(detector))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two experts, tested after every round, with thresholds that are often exceeded."""
+        """Give two experts, tested after every round, with thresholds that are often exceeded."""
         loud = {"interval": 1, "slope": 0.5, "margin": 0.0}
         return self._enumerable(most_rounds, loud, {"interval": 1}, rounds=4, also=("restarts",))
 

@@ -140,7 +140,7 @@ class TrackingOnSums(BatchPlan):
         return RegretBound(problem.width * value, f"{formula}, n = T/B", assumptions)
 
     def variants(self) -> dict[str, Plan]:
-        """Longer blocks, where the noise of a block hardly matters: fewer decisions, each on more losses."""
+        """Give plans of longer blocks, where a block's noise hardly matters: fewer decisions, each on more losses."""
         if self.problem.adversary != "stochastic" or self.problem.n == 1:
             return {}
         longer = round(max(1.0, min(4 * self.law.variance, self.rounds / (30 * (self.problem.switches + 1)))))
@@ -172,7 +172,7 @@ class TrackingOnSums(BatchPlan):
         return cls(problem, eta, mix, scale, length, chosen, **{**target.contract, "delta": 0.0})
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few rounds and experts at its own noise, and blocks of at most two rounds."""
+        """Give few rounds and experts at the plan's own noise, and blocks of at most two rounds."""
         rounds = min(FEW_ROUNDS, self.rounds)
         small = self._resized(rounds, n=min(8, self.problem.n), block=min(2, self.block))
         return tuple(

@@ -38,10 +38,10 @@ def best_gaussian(steps: int, people: int = 1, separation: int = 1) -> Buffered:
 
 
 def best_laplace(steps: int) -> LaplaceTree:
-    """The default under Laplace noise (pure DP, l1 sensitivity)."""
+    """Give the default under Laplace noise (pure DP, l1 sensitivity)."""
     return LaplaceTree.best(steps)
 
 
 def best_cube(steps: int) -> CubeTree:
-    """The default for losses under pure DP (l_infinity sensitivity)."""
+    """Give the default for losses under pure DP (l_infinity sensitivity)."""
     return CubeTree.best(steps)

@@ -99,7 +99,7 @@ class Records(ABC):
         """The largest size of a record."""
 
     def worth(self, units: int) -> float:
-        """What one step is worth."""
+        """Give the worth of one step."""
         return self.size / units
 
     @property
@@ -123,32 +123,32 @@ class Records(ABC):
         """The same in one coordinate."""
 
     def move(self, noise: str) -> float:
-        """The same in the norm in which this kind of noise is paid: "gaussian" l2, "laplace" l1, "cube" l_infinity."""
+        """Give the move in the norm of this kind of noise: "gaussian" l2, "laplace" l1, "cube" l_infinity."""
         return {"gaussian": self.l2_move, "laplace": self.l1_move, "cube": self.largest_move}[noise]
 
     @abstractmethod
     def l1_shift(self, units: int) -> int:
-        """By how many steps one person moves the sum of all records, in l1, exactly."""
+        """Compute by how many steps one person moves the sum of all records, in l1, exactly."""
 
     @abstractmethod
     def largest_shift(self, units: int) -> int:
-        """The same in one coordinate."""
+        """Compute by how many steps one person moves one coordinate of that sum."""
 
     def pure_shift(self, noise: str, units: int) -> int:
-        """The same in the norm in which this kind of pure noise is paid."""
+        """Give `l1_shift` or `largest_shift`, by the norm of this kind of pure noise."""
         return self.largest_shift(units) if noise == "cube" else self.l1_shift(units)
 
     def l2_shift(self, units: int) -> float:
-        """By how many steps one person moves the sum of all records, in l2, rounded up."""
+        """Compute by how many steps one person moves the sum of all records, in l2, rounded up."""
         return units * self.l2_move * ROUND_UP
 
     @abstractmethod
     def plain(self, rows: FloatArray) -> FloatArray:
-        """The records as they are added in float64."""
+        """Give the records as they are added in float64."""
 
     @abstractmethod
     def quantised(self, rows: FloatArray, units: int, stretch: float) -> FloatArray:
-        """The records as whole numbers of steps, if the largest size is now `stretch` times `size`."""
+        """Give the records as whole numbers of steps, if the largest size is now `stretch` times `size`."""
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class SummedRecords(VectorRecords):
         return max(1, self.separation // self.batch)  # rounds i and j >= i + b are in batches floor(b/batch) apart
 
     def each(self, rows: FloatArray, units: int, stretch: float = 1.0) -> FloatArray:
-        """The vectors of the sums, one a row, before they are added up."""
+        """Give the vectors of the sums, one a row, before they are added up."""
         return super().quantised(rows, units, stretch) if units else rows
 
     def quantised(self, rows: FloatArray, units: int, stretch: float) -> FloatArray:
@@ -283,7 +283,7 @@ class SummedRecords(VectorRecords):
 
 
 def unit_noise(noise: str, generator: np.random.Generator, dimension: int = 1) -> Callable[[int], FloatArray]:
-    """Draws standard normal ("gaussian"), standard Laplace or cube variables from `generator`.
+    """Draw standard normal ("gaussian"), standard Laplace or cube variables from `generator`.
 
     Cube noise of unit scale comes in whole vectors of `dimension` numbers with the density exp(-max |z_j|).
     """
@@ -294,7 +294,7 @@ def unit_noise(noise: str, generator: np.random.Generator, dimension: int = 1) -
 
 
 def unit_variance(noise: str, dimension: int) -> float:
-    """The variance of one coordinate of `unit_noise`; cube noise is Gamma(d + 1) times a uniform point of [-1, 1]^d."""
+    """Give the variance of a coordinate of `unit_noise`; cube noise is Gamma(d + 1) times uniform on [-1, 1]^d."""
     return {"gaussian": 1.0, "laplace": 2.0, "cube": (dimension + 1) * (dimension + 2) / 3}[noise]
 
 
@@ -312,7 +312,7 @@ class FloatNoise(Source):
 
     @classmethod
     def from_streams(cls, unit: UnitNoise, streams: Streams, name: str) -> FloatNoise:
-        """The source on the stream of that name."""
+        """Give the source on the stream of that name."""
         return cls(unit, streams.stream(name))
 
     @property
@@ -320,7 +320,7 @@ class FloatNoise(Source):
         return self._stream.private
 
     def draw(self, count: int) -> FloatArray:
-        """The next `count` unit noises."""
+        """Draw the next `count` unit noises."""
         self._check_process()
         return self._unit(self._stream)(count)
 
@@ -434,13 +434,13 @@ class Accumulator(ABC):
         return sums[1:] * self._worth
 
     def record(self, x: FloatArray, sensitivity: float = 1.0) -> FloatArray:
-        """A vector as it enters the sum, in its own units: on a lattice, cut to whole steps. PRIVATE."""
+        """Give a vector as it enters the sum, in its own units: on a lattice, cut to whole steps. PRIVATE."""
         if self._grid is None:
             return x if self._records is None else self._records.plain(x)
         return self._grid.records.quantised(x, self._grid.units, sensitivity) * (self._worth * sensitivity)
 
     def _inputs(self, x: FloatArray, sensitivity: float) -> tuple[FloatArray, FloatArray, float]:
-        """Records and fresh noise in steps, and how much longer steps are than at sensitivity 1."""
+        """Give records and fresh noise in steps, and how much longer steps are than at sensitivity 1."""
         grid = self._grid
         # Records first: one that is refused has used up no noise.
         record = self.record(x) if grid is None else grid.records.quantised(x, grid.units, sensitivity)
@@ -448,7 +448,7 @@ class Accumulator(ABC):
         return (record, fresh * (self._scale * sensitivity), 1.0) if grid is None else (record, fresh, sensitivity)
 
     def _rounded(self, correction: FloatArray) -> FloatArray:
-        """A correction in steps, as it is subtracted from the fresh noise: whole on a lattice."""
+        """Give a correction in steps, as it is subtracted from the fresh noise: whole on a lattice."""
         return correction if self._grid is None else np.rint(correction, out=correction)
 
     def _check_room(self, count: int) -> None:
@@ -494,7 +494,7 @@ class Accumulator(ABC):
         np.add.accumulate(sums, out=sums)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on bit for bit. PRIVATE: it holds the noise, from which the data follow."""
+        """Give the state that continues bit for bit. PRIVATE: the state holds the noise, from which the data follow."""
         return {
             "step": self._step,
             "sensitivity": self._sensitivity,
@@ -529,14 +529,14 @@ class Accumulator(ABC):
 
     @abstractmethod
     def _noise_state(self) -> dict[str, Any]:
-        """The part of `state_dict` that is the mechanism's own, copied."""
+        """Give the part of `state_dict` that is the mechanism's own, copied."""
 
     @abstractmethod
     def _load_noise_state(self, state: dict[str, Any], step: int) -> None:
         """Take over a copy of `_noise_state`; raise before changing anything if it does not fit."""
 
     def _fitting(self, state: dict[str, Any], name: str, rows: int) -> FloatArray:
-        """A copy of the array `name` of a state, checked to have `rows` rows of this dimension."""
+        """Give a copy of the array `name` of a state, checked to have `rows` rows of this dimension."""
         array = np.array(state[name], dtype=float)
         if array.shape != (rows, self.dimension):
             raise InvalidInput(
@@ -691,7 +691,7 @@ class GrowingTreeAccumulator(TreeAccumulator):
 
     @staticmethod
     def _node(total: Any, count: int) -> FloatArray:
-        """What a node holds, in its own steps."""
+        """Give the sum that a node holds, in the node's own steps."""
         return np.asarray(total // count, dtype=np.float64)
 
     def _advance_many(self, records: FloatArray, fresh: FloatArray, stretch: float, sums: FloatArray) -> None:
@@ -717,14 +717,14 @@ class GrowingTreeAccumulator(TreeAccumulator):
 def tree_accumulator(
     steps: int, dimension: int, scale: float, noise: Draws, grid: Grid | None, *, base: int
 ) -> TreeAccumulator:
-    """The running state of a tree: on a lattice whose records grow, or of one size."""
+    """Give the running state of a tree: on a lattice whose records grow, or of one size."""
     if grid is not None and grid.multiple:
         return GrowingTreeAccumulator(steps, dimension, scale, noise, grid, base=base)
     return TreeAccumulator(steps, dimension, scale, noise, grid, base=base)
 
 
 def tree_levels(steps: int, base: int) -> int:
-    """The most nodes that contain one step: floor(log_b steps) + 1, and 1 for an empty stream."""
+    """Give the most nodes that contain one step: floor(log_b steps) + 1, and 1 for an empty stream."""
     levels, power = 1, base
     while power <= steps:  # integers: a rounded logarithm would miss a level at exact powers
         levels, power = levels + 1, power * base
@@ -732,7 +732,7 @@ def tree_levels(steps: int, base: int) -> int:
 
 
 def node_level(step: int, base: int) -> int:
-    """How many times `base` divides `step`."""
+    """Compute how many times `base` divides `step`."""
     if base == 2:
         return (step & -step).bit_length() - 1
     level = 0
@@ -742,7 +742,7 @@ def node_level(step: int, base: int) -> int:
 
 
 def digit_sum(number: int, base: int) -> int:
-    """The digit sum of one number."""
+    """Compute the digit sum of one number."""
     total = 0
     while number:
         number, digit = divmod(number, base)

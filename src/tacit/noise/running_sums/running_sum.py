@@ -100,7 +100,7 @@ class RunningSum(ABC):
         """Largest column norm of the encoder (l2 for Gaussian, l1 for Laplace and cube noise), rounded up."""
 
     def crowding(self, people: int, separation: int = 1) -> float:
-        """How far a person with so many rounds moves the draws, over that many times as far as one round does.
+        """Compute how far a person with so many rounds moves the draws, over that many times as far as one round does.
 
         At most 1, which is what is known of any encoder; rounds of a tree next to each other share nearly all nodes.
 
@@ -113,11 +113,11 @@ class RunningSum(ABC):
 
     @abstractmethod
     def row_norms(self) -> FloatArray:
-        """l2 norm of each row of the decoder: the noise at step t per unit of drawn noise, shape (steps,)."""
+        """Compute the l2 norm of each decoder row: the noise at step t per unit of drawn noise, shape (steps,)."""
 
     @abstractmethod
     def row_norm(self, step: int) -> float:
-        """The noise at one step (from 1 on) per unit of drawn noise, without the steps before it."""
+        """Give the noise at one step (from 1 on) per unit of drawn noise, without the steps before it."""
 
     @property
     def largest_row_norm(self) -> float:
@@ -126,7 +126,7 @@ class RunningSum(ABC):
 
     @abstractmethod
     def matrices(self) -> tuple[FloatArray, FloatArray]:
-        """Dense (decoder, encoder) with decoder @ encoder = lower triangle of ones; for tests, small steps."""
+        """Give dense (decoder, encoder) with decoder @ encoder = lower triangle of ones; for tests, small steps."""
 
     @abstractmethod
     def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> Accumulator: ...
@@ -154,7 +154,7 @@ class RunningSum(ABC):
         return sums
 
     def grid(self, privacy: float, records: Records, *, numerics: str = "exact", growing: bool = False) -> Grid:
-        """The lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation.
+        """Give the lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation.
 
         `growing`: sensitivities may rise along the stream; those of trees through the values of `Grid.admissible`.
         """
@@ -176,15 +176,15 @@ class RunningSum(ABC):
         return 0.0
 
     def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
-        """What rounding its correlated noise to integers costs; `budget` bounds how far one person moves the draws."""
+        """Price the rounding of correlated noise to integers; `budget` bounds how far one person moves the draws."""
         return Rounding()
 
     def noise_from(self, generator: np.random.Generator, dimension: int = 1) -> NoiseSource:
-        """The unit noise that this mechanism adds to vectors of that dimension, drawn from `generator`."""
+        """Give the unit noise that this mechanism adds to vectors of that dimension, drawn from `generator`."""
         return unit_noise(self.noise, generator, dimension)
 
     def scale(self, privacy: float, sensitivity: float = 1.0) -> float:
-        """Noise scale that gives `privacy` (mu for Gaussian, epsilon for Laplace and cube noise)."""
+        """Compute the noise scale that gives `privacy` (mu for Gaussian, epsilon for Laplace and cube noise)."""
         check_positive(type(self).__name__, "privacy", privacy)
         check_positive(type(self).__name__, "sensitivity", sensitivity)
         return sensitivity * self.column_norm / privacy
@@ -193,7 +193,7 @@ class RunningSum(ABC):
         return check_integer(f"{type(self).__name__}.row_norm", "step", step)
 
     def standard_deviations(self, scale: float, dimension: int = 1) -> FloatArray:
-        """Standard deviation of one coordinate of the noise in each released sum, shape (steps,).
+        """Compute the standard deviation of one coordinate of the noise in each released sum, shape (steps,).
 
         That of cube noise grows with the dimension of the vectors; others do not mind it.
         """
@@ -204,7 +204,7 @@ class RunningSum(ABC):
         return self.row_norms() * (scale * sqrt(unit_variance(self.noise, dimension)))
 
     def curve(self, privacy: float) -> Curve:
-        """What the whole stream of released sums leaks at that privacy."""
+        """Give the privacy curve of the whole stream of released sums."""
         if self.steps == 0:
             return Pure(0.0)
         return Gaussian(privacy) if self.noise == "gaussian" else Pure(privacy)
@@ -245,13 +245,13 @@ class Rounding:
     floors: int = 0
 
     def shift(self, steps: int, dimension: int) -> float:
-        """(1 + 2e) sqrt((T-1) d), or nothing if no correction is rounded; sqrt(U d) for U floors."""
+        """Compute (1 + 2e) sqrt((T-1) d), or nothing if no correction is rounded; sqrt(U d) for U floors."""
         if self.floors:
             return sqrt(self.floors * dimension) * ROUND_UP
         return 0.0 if self.exact else (1 + 2 * self.error) * sqrt(max(steps - 1, 0) * dimension) * ROUND_UP
 
     def moved(self, shift: float, column: float, steps: int, dimension: int) -> float:
-        """How far draws move in l2 if the records move by `shift`, roundings included."""
+        """Compute how far draws move in l2 if the records move by `shift`, roundings included."""
         along, across = shift * column, self.shift(steps, dimension)
         aligned = along * across
         if not self.exact:
@@ -259,12 +259,12 @@ class Rounding:
         return sqrt(along**2 + 2 * aligned + across**2) * ROUND_UP
 
     def l1_shift(self, dimension: int) -> int:
-        """The floors' share in l1: a step a coordinate each."""
+        """Give the floors' share in l1: a step a coordinate each."""
         return self.floors * dimension
 
 
 def tail_probability(buffers: int, steps: int, dimension: int, *, growing: bool = False) -> float:
-    """4 B T d e^{-84.5}: how likely some buffer ever leaves its bound of 13 standard deviations.
+    """Compute 4 B T d e^{-84.5}: how likely some buffer ever leaves its bound of 13 standard deviations.
 
     If the steps of the lattice follow what was released, a union over their sizes 1.01^j up to 1e19 (4500 of them).
     """
@@ -298,7 +298,7 @@ class Grid:
     """Whether the noise of that rate is shaped for the cube."""
 
     def admissible(self, sensitivities: Sensitivity) -> Sensitivity:
-        """The least sensitivities, not below these, that the lattice has; up to a last digit."""
+        """Give the least sensitivities, not below these, that the lattice has; up to a last digit."""
         return admissible(sensitivities, self.multiple)
 
     @property
@@ -312,13 +312,13 @@ class Grid:
         return self.step * self.records.off if self.units else 0.0
 
     def disturbance(self, mechanism: RunningSum) -> float:
-        """By how much roundings move a coordinate of a sum at most, in the units of the records."""
+        """Compute by how much roundings move a coordinate of a sum at most, in the units of the records."""
         if self.rounding.floors:
             return self.step * mechanism.largest_row_norm**2 * ROUND_UP  # so many nodes make a sum
         return 0.0 if self.rounding.exact else (0.5 + self.rounding.error) * self.step * mechanism.response
 
     def noise(self, streams: Streams, name: str) -> PooledNoise:
-        """The integers that hide the records."""
+        """Give the integers that hide the records."""
         if self.cube:
             return CubeNoise.from_streams(streams, name, self.rate, self.records.dimension)
         if self.rate:
@@ -327,7 +327,7 @@ class Grid:
 
 
 def admissible(sensitivities: Sensitivity, multiple: float) -> Sensitivity:
-    """These sensitivities, rounded up to whole multiples of `multiple` if there is one."""
+    """Round these sensitivities up to whole multiples of `multiple`, if there is one."""
     if not multiple:
         return sensitivities
     found: Sensitivity = np.ceil(sensitivities / multiple * _BARELY_LESS) * multiple
@@ -335,7 +335,7 @@ def admissible(sensitivities: Sensitivity, multiple: float) -> Sensitivity:
 
 
 def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:
-    """Float64 noise, for simulation: as if floats were real numbers."""
+    """Make float64 noise, for simulation: as if floats were real numbers."""
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), IDEALIZED)
     move = records.move(mechanism.noise)
@@ -354,7 +354,7 @@ def lattice_grid(
     column_norm: float | None = None,
     multiple: float = 0.0,
 ) -> Grid:
-    """The finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for pure noise.
+    """Give the finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for pure noise.
 
     `growing`: the size of a record follows what was released, and only rises. `column_norm`: that of the encoder with
     c_{t-s} times the size at s over that at t, if sizes are fixed in advance. `multiple`: sizes of records are whole
@@ -395,7 +395,7 @@ def lattice_grid(
 
 
 def last_below(function: Callable[[int], float], limit: float, most: int) -> int:
-    """The largest number from 0 to `most` at which an increasing function is at most `limit` (0: nowhere)."""
+    """Compute the largest number from 0 to `most` at which an increasing function is at most `limit` (0: nowhere)."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2

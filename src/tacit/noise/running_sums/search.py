@@ -55,32 +55,32 @@ def best_buffers(plain: Buffered, people: int, separation: int) -> Buffered:
 
 
 def noise(sums: Buffered, people: int = 1, separation: int = 1) -> float:
-    """The logarithm of the noise at the last step, per unit of a record's size over mu."""
+    """Compute the logarithm of the noise at the last step, per unit of a record's size over mu."""
     moved = people * sums.column_norm * sums.crowding(people, separation)
     return float(np.log(moved * sums.row_norm(sums.steps)))
 
 
 def unpack(point: FloatArray, steps: int) -> Buffered:
-    """Logits of theta, then logits of the weights against a remainder, so that they sum to less than 1."""
+    """Read logits of theta, then logits of the weights against a remainder: weights sum to less than 1."""
     half = point.size // 2
     weights = np.exp(point[half:] - np.logaddexp.reduce(np.append(point[half:], 0.0))) * _BELOW_ONE
     return Buffered(steps, tuple(1 - 1 / (1 + np.exp(point[:half]))), tuple(weights))
 
 
 def pack(decays: FloatArray, weights: FloatArray) -> FloatArray:
-    """The inverse of `unpack`, up to the share by which it shrinks."""
+    """Give the inverse of `unpack`, up to the share by which it shrinks."""
     return np.concatenate([np.log(decays / (1 - decays)), np.log(weights / (1 - weights.sum()))])
 
 
 def quadrature(buffers: int, scale: float) -> FloatArray:
-    """The trapezium rule on ln(1 - theta) up to this time scale, weights shrunk to a sum of at most 0.7."""
+    """Give the trapezium rule on ln(1 - theta) up to this time scale, weights shrunk to a sum of at most 0.7."""
     gaps = np.geomspace(0.4, min(0.3, 1.0 / scale), buffers)
     weights = np.sqrt(gaps / (1 - gaps))
     return pack(1 - gaps, 0.65 * weights / weights.sum())
 
 
 def rounded(sums: Buffered) -> Buffered:
-    """Slowest decay first, to eight digits; norms are computed from the rounded values."""
+    """Sort slowest decay first and round to eight digits; norms are computed from the rounded values."""
     pairs = sorted(zip(sums.decays, sums.weights, strict=True), reverse=True)
     decays = tuple(round(theta, 8 + int(-np.log10(1 - theta))) for theta, _ in pairs)
     weights = tuple(float(f"{omega:.8g}") for _, omega in pairs)

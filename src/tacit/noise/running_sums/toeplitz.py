@@ -90,7 +90,7 @@ class Buffered(RunningSum):
         return float(np.sqrt(squared)) * ROUND_UP
 
     def crowding(self, people: int, separation: int = 1) -> float:
-        """The first columns at this spacing: 1 > c_1 > c_2 > ... > 0 since the weights sum to less than 1."""
+        """Give the first columns at this spacing: 1 > c_1 > c_2 > ... > 0 since the weights sum to less than 1."""
         check_participation(type(self).__name__, people, separation)
         count = min(people, -(-self.steps // separation))
         if people == 1 or count == 0 or count > _MOST:
@@ -98,7 +98,7 @@ class Buffered(RunningSum):
         return min(1.0, self._spaced_columns(count, separation) / (people * self.column_norm) * _ROUND_UP)
 
     def _spaced_columns(self, count: int, spacing: int) -> float:
-        """The norm of the sum of columns 1, 1 + b, ..., 1 + (count - 1) b, b the spacing, in closed form.
+        """Compute the norm of the sum of columns 1, 1 + b, ..., 1 + (count - 1) b, b the spacing, in closed form.
 
         r steps after column j began, the sum is sum_i omega_i S_ij theta_i^r with S_ij = sum_{a <= j} theta_i^{ab}; for
         r = 0 the newest column counts 1 instead of sum_i omega_i.
@@ -125,12 +125,12 @@ class Buffered(RunningSum):
         return np.append(np.minimum(gaps, 1 - 2.0**-53), 0.0), np.append(residues, constant)
 
     def row_norm(self, step: int) -> float:
-        """The noise at one step (from 1 on) per unit of drawn noise, without the steps before it."""
+        """Give the noise at one step (from 1 on) per unit of drawn noise, without the steps before it."""
         gaps, residues = self._fractions
         return float(np.sqrt(residues @ _geometric_sums(gaps, self._check_step(step)) @ residues))
 
     def row_norms(self) -> FloatArray:
-        """The norms of b_0, ..., b_{t - 1} from their closed form."""
+        """Give the norms of b_0, ..., b_{t - 1} from their closed form."""
         gaps, residues = self._fractions
         rates = np.log1p(-gaps)
         squares = np.empty(self.steps)
@@ -142,7 +142,7 @@ class Buffered(RunningSum):
         return np.sqrt(np.cumsum(squares, out=squares), out=squares)
 
     def matrices(self) -> tuple[FloatArray, FloatArray]:
-        """Dense (decoder, encoder), the decoder by solving rather than from its closed form."""
+        """Give dense (decoder, encoder), the decoder by solving rather than from its closed form."""
         powers = np.array(self.decays)[:, None] ** np.arange(self.steps)
         coefficients: FloatArray = np.array(self.weights) @ powers
         coefficients[:1] = 1.0
@@ -160,7 +160,7 @@ class Buffered(RunningSum):
         return float(residues @ series) * ROUND_UP
 
     def rounding(self, budget: float, dimension: int, *, growing: bool = False) -> Rounding:
-        """E = 2^-53 sum_i omega_i theta_i A_i (4 min(T, 1/(1-theta_i)) + B + 2), A_i a bound on buffer i.
+        """Compute E = 2^-53 sum_i omega_i theta_i A_i (4 min(T, 1/(1-theta_i)) + B + 2), A_i a bound on buffer i.
 
         Buffer i plus v is the convolution of h_i = 1/((1 - theta_i x) C(x)) = sum_j rho_ij/(1 - lambda_j x) with the
         fresh draws and with roundings of at most 1; its l1 and l2 norms bound both parts, the draws being
@@ -191,13 +191,13 @@ class Buffered(RunningSum):
 
 
 def lower_toeplitz(coefficients: FloatArray) -> FloatArray:
-    """The dense lower-triangular Toeplitz matrix with this first column."""
+    """Give the dense lower-triangular Toeplitz matrix with this first column."""
     index = np.arange(coefficients.size)
     return np.tril(coefficients[np.abs(index[:, None] - index)])
 
 
 def _geometric_sums(gaps: FloatArray, count: int) -> FloatArray:
-    """sum_{k < count} (x_i x_j)^k for all pairs of x = 1 - gap in (0, 1], accurate for gaps down to 0."""
+    """Compute sum_{k < count} (x_i x_j)^k for all pairs of x = 1 - gap in (0, 1], accurate for gaps down to 0."""
     rates = np.log1p(-gaps)
     numerator = -np.expm1(count * np.add.outer(rates, rates))
     denominator = np.add.outer(gaps, gaps) - np.multiply.outer(gaps, gaps)
@@ -207,7 +207,7 @@ def _geometric_sums(gaps: FloatArray, count: int) -> FloatArray:
 
 
 def _tabulated(steps: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The table's values for the next larger horizon (the largest there is, beyond it)."""
+    """Give the table's values for the next larger horizon (the largest there is, beyond it)."""
     table = _table()
     entry = next((entry for entry in table if entry["horizon"] >= steps), table[-1])
     return tuple(entry["decays"]), tuple(entry["weights"])

@@ -57,7 +57,7 @@ class Tree(RunningSum):
         return tree_levels(self.steps, 2)
 
     def row_norm(self, step: int) -> float:
-        """The root of the number of binary ones of `step`."""
+        """Compute the root of the number of binary ones of `step`."""
         return math.sqrt(digit_sum(self._check_step(step), 2))
 
     @property
@@ -66,11 +66,11 @@ class Tree(RunningSum):
         return math.sqrt(largest_digit_sum(self.steps, 2))
 
     def row_norms(self) -> FloatArray:
-        """Square roots of the digit sums: how many nodes make each sum."""
+        """Compute square roots of the digit sums: how many nodes make each sum."""
         return np.sqrt(digit_sums(self.steps, 2))
 
     def matrices(self) -> tuple[FloatArray, FloatArray]:
-        """Dense (decoder, encoder), all zeros and ones."""
+        """Give dense (decoder, encoder), all zeros and ones."""
         return tree_matrices(self.steps, 2)
 
     def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> TreeAccumulator:
@@ -95,7 +95,7 @@ class LaplaceTree(RunningSum):
 
     @classmethod
     def best(cls, steps: int) -> Self:
-        """The base from 2 to 64 whose noisiest step has the least noise."""
+        """Give the base from 2 to 64 whose noisiest step has the least noise."""
         return min((cls(steps, base) for base in BASES), key=lambda tree: tree._worst_variance)
 
     @property
@@ -109,7 +109,7 @@ class LaplaceTree(RunningSum):
         return tree_levels(self.steps, self.base)
 
     def row_norm(self, step: int) -> float:
-        """The root of the digit sum of `step`."""
+        """Compute the root of the digit sum of `step`."""
         return math.sqrt(digit_sum(self._check_step(step), self.base))
 
     @property
@@ -118,11 +118,11 @@ class LaplaceTree(RunningSum):
         return math.sqrt(largest_digit_sum(self.steps, self.base))
 
     def row_norms(self) -> FloatArray:
-        """Square roots of the digit sums: how many nodes make each sum."""
+        """Compute square roots of the digit sums: how many nodes make each sum."""
         return np.sqrt(digit_sums(self.steps, self.base))
 
     def matrices(self) -> tuple[FloatArray, FloatArray]:
-        """Dense (decoder, encoder), all zeros and ones."""
+        """Give dense (decoder, encoder), all zeros and ones."""
         return tree_matrices(self.steps, self.base)
 
     def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> TreeAccumulator:
@@ -150,7 +150,7 @@ class CubeTree(LaplaceTree):
 
 
 def digit_sums(steps: int, base: int) -> IntArray:
-    """Digit sums of 1, ..., steps: the number of nodes in each sum."""
+    """Compute digit sums of 1, ..., steps: the number of nodes in each sum."""
     rest = np.arange(1, steps + 1)
     sums = np.zeros(steps, dtype=np.int64)
     for _ in range(tree_levels(steps, base)):
@@ -160,7 +160,7 @@ def digit_sums(steps: int, base: int) -> IntArray:
 
 
 def largest_digit_sum(steps: int, base: int) -> int:
-    """The largest digit sum of 1, ..., steps: that of `steps`, or of a number with the last digits all base - 1."""
+    """Find the largest digit sum of 1, ..., steps: of `steps`, or of a number with the last digits all base - 1."""
     candidates, power = [steps], base
     while power <= steps:
         candidates.append(steps // power * power - 1)
@@ -169,7 +169,7 @@ def largest_digit_sum(steps: int, base: int) -> int:
 
 
 def tree_matrices(steps: int, base: int) -> tuple[FloatArray, FloatArray]:
-    """Dense decoder (which nodes make a sum) and encoder (which steps a node covers)."""
+    """Give the dense decoder (which nodes make a sum) and encoder (which steps a node covers)."""
     decoder, encoder = np.zeros((steps, steps)), np.zeros((steps, steps))
     for t in range(1, steps + 1):
         first = t - base ** node_level(t, base)

@@ -88,7 +88,7 @@ class BatchedTsallis(ArmPlan):
 
     @cached_property
     def loss(self) -> BatchLoss:
-        """What one batch costs in the analysis."""
+        """The loss of one batch in the analysis."""
         return BatchLoss(self.problem.n, self.release(self.batch), self.power, self.kappa, self.lowering)
 
     @property
@@ -148,7 +148,7 @@ class BatchedTsallis(ArmPlan):
         return cls(problem, target.epsilon, *parameters, missing=missing, **pure(target))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two arms and batches of one round; the release of its own batches has no bias."""
+        """Give two arms with batches of one round, and the plan's own batches, whose release has no bias."""
         own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "lowering": 0.0}
         loud = {**own, "epsilon": 1.0, "eta": 0.3, "kappa": 0.2}
         biased = SmallInstance("unbiased release", f"batches of {self.batch}", self)

@@ -60,7 +60,7 @@ class LiveArms(SumPlan):
         first: rounds of each arm's first block.
         mean_at_most: no arm's mean reward (1 - loss, in units of the loss range) exceeds it; 1 declares nothing.
         min_share: what every arm gets at least, of every round.
-        count_missing: whether the number of missing replies of each block is released too; the noise of an
+        count_missing: whether the number of missing replies of each block is released too. The noise of an
             arm's estimate then has twice the variance, unless missing feedback counts as the middle.
 
     >>> plan = LiveArms.calibrate(Arms(n=20, horizon=None, adversary="stochastic"), epsilon=1.0, delta=0.0)
@@ -100,7 +100,7 @@ class LiveArms(SumPlan):
         return ("stochastic",)
 
     def release(self, batch: int = 1) -> ClippedGeometric:
-        """The release of a block; with the count of missing replies a round moves two sums by two steps in all."""
+        """Give the release of a block; if missing replies are counted, a round moves two sums by two steps in all."""
         if not self.count_missing:
             return super().release(batch)
         return ClippedGeometric(batch, self.epsilon, rounds_per_person=2 * self.rounds_per_person)
@@ -131,11 +131,11 @@ class LiveArms(SumPlan):
         return self.regret_bound_at(self._reference)
 
     def regret_bound_at(self, rounds: int) -> RegretBound:
-        """The certified regret after `rounds` rounds."""
+        """Give the certified regret after `rounds` rounds."""
         return self._bound(check_integer("regret_bound_at", "rounds", rounds), 0.0)
 
     def regret_if(self, gap: float) -> RegretBound:
-        """The certified regret if every other arm's mean loss exceeds the smallest by at least `gap`.
+        """Give the certified regret if every other arm's mean loss exceeds the smallest by at least `gap`.
 
         Args:
             gap: in units of loss.
@@ -211,7 +211,7 @@ class LiveArms(SumPlan):
         return cls(problem, target.epsilon, first, **contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two arms with first blocks of one round; normal noise has no finite law, but hides the same sums."""
+        """Give two arms with first blocks of one round; normal noise has no finite law, but hides the same sums."""
         counted = {"first": 1, "noise": "geometric", "delta": 0.0, "min_share": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted, rounds=3 + min(self.problem.delay, 1))
 

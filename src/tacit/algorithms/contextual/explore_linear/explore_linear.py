@@ -60,12 +60,12 @@ class ExploreLinear(OptionPlan):
     features and losses of that person. Not covered: others whose data react to what that person was shown.
     Public features: all decisions may be published; what is protected are the losses of exploring rounds, the only ones
     that are read. Features must then be no function of anybody's private losses.
-    Enforced: features are clipped to length 1 and features that are not finite count as 0; losses must be in their
-    range; both are whole numbers before they are added up. Numerics: exact, up to what the samplers cost.
+    Enforced: features are clipped to length 1, and features that are not finite count as 0. Losses must be in their
+    range. Both are whole numbers before they are added up. Numerics: exact, up to what the samplers cost.
 
     Regret: the smaller of Theorems 2 and 3 of docs/algorithms/explore-linear.md, against the best action of every
-    round, for exchangeable features and losses that are independent given all features, linear in expectation, of the
-    declared radius.
+    round. Assumed: exchangeable features, and losses that are independent given all features, linear in expectation,
+    of the declared radius.
 
     Attributes:
         mu: of everything that is released, for all rounds of a person together (Gaussian DP).
@@ -132,12 +132,12 @@ class ExploreLinear(OptionPlan):
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """What is protected of a round."""
+        """The protected part of a round."""
         return "one round's feedback" if self._public else "one round's features and feedback"
 
     @property
     def released(self) -> str:
-        """What the contract covers."""
+        """The quantities that the contract covers."""
         if self._public:
             return "every decision, every coin, noisy contrasts of the actions, hence every model"
         return (
@@ -147,13 +147,13 @@ class ExploreLinear(OptionPlan):
 
     @property
     def theorem(self) -> str:
-        """What proves it."""
+        """The theorem that proves the guarantee."""
         noisy = "a round enters one noisy sum of integers, by a public schedule"
         return noisy if self._public else f"joint differential privacy by the billboard lemma: {noisy}"
 
     @property
     def assumed(self) -> str:
-        """What public features rest on."""
+        """The assumption behind public features."""
         return "the features are public, and no function of anybody's private losses" if self._public else ""
 
     @property
@@ -216,7 +216,7 @@ class ExploreLinear(OptionPlan):
         return cls(problem, mu, explore, certificate.best_ridges(explore)[1], **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Two actions, two features and few rounds: every coin, and every neighbour of extreme records, is tried."""
+        """Give two actions, two features and few rounds: every coin and neighbour of extreme records is tried."""
         made = []
         for label, people in (("own privacy", self.rounds_per_person),):
             delay = min(self.problem.delay, SMALL_DELAY)

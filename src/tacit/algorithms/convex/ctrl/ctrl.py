@@ -50,15 +50,15 @@ class CTRL(ConvexPlan, PrivatePlan):
     """Follow the perturbed regularised leader, and hold the decision until a coin says otherwise.
 
     Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
-    curve `PerturbedMinimiser`; adaptive adversaries; delta pays for noise that is cut off, 1e-30 a round, and for no
+    curve `PerturbedMinimiser`. Adaptive adversaries. Delta pays for noise that is cut off, 1e-30 a round, and for no
     other event. A limit on switches looks at nothing but what was released, and costs no privacy. Enforced: convexity,
-    G and beta by construction (losses of tacit's own; of a `DeclaredLoss` they are assumed, and
-    the contract says so), features clipped, minimisation certified for all data, its residue covered by release noise,
-    errors of coins paid for.
+    G and beta by construction for losses of tacit's own (those of a `DeclaredLoss` are assumed, as the contract says).
+    Features are clipped. Minimisation is certified for all data, and release noise covers the residue. Errors of coins
+    are paid for.
     Numerics: idealized. Inexact minimisers are covered by noise and charged; the last digits of that noise, and of the
     coins' log ratios, are float64.
     Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + G D T min(T/2, 1/p)(P[clip] + kappa) + 2 G D
-    + G Delta T, wherever the decisions lie; Delta and kappa are what release noise and inexact coins cost.
+    + G Delta T, wherever the decisions lie. Delta and kappa are what release noise and inexact coins cost.
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
@@ -136,12 +136,12 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     @property
     def chain(self) -> LazyChain:
-        """What the transcript leaks, but for cutting off the noise."""
+        """The transcript's privacy curve, but for cutting off the noise."""
         return self.certificate.chain
 
     @cached_property
     def curve(self) -> SamplerError:
-        """What the transcript leaks: of each round's noise, 1e-30 is cut off."""
+        """The transcript's privacy curve: of each round's noise, 1e-30 is cut off."""
         return SamplerError(self.chain, TRUNCATION, self.rounds)
 
     @property
@@ -151,7 +151,7 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     @property
     def assumed(self) -> str:
-        """What is believed of the losses that are minimised."""
+        """The assumptions on the losses that are minimised."""
         return self.problem.loss.assumed
 
     @property
@@ -180,7 +180,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         return mean if self.max_switches is None else min(mean, self.max_switches)
 
     def most_switches(self, confidence: float) -> int:
-        """A number of switches that a run keeps with this probability, whatever the losses (Lemma 5)."""
+        """Bound the switches of a run with this probability, whatever the losses (Lemma 5)."""
         most = most_switches(self.rounds - 1, self.certificate.switches, confidence)
         return most if self.max_switches is None else min(most, self.max_switches)
 
@@ -201,7 +201,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         return cls(problem, *tuned, calibration, target.max_switches, **target.contract)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """An interval, where draws are integrated; few dimensions, where draws and coins are tested."""
+        """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
         limit = None if self.max_switches is None else 1  # it binds
         line = replace(
             self, problem=on_interval(self.problem), eta=0.5, sigma=20.0, force=0.3, log_phi=0.1, max_switches=limit

@@ -73,9 +73,9 @@ class LazyOCO(ConvexPlan):
 
     Made by `LazyOCO.for_budget(problem, switches=...)`, or by `tacit.plan` with `epsilon=math.inf` and `max_switches`;
     a finite epsilon is refused, because none is ever met.
-    Regret (oblivious): that of CTRL, or the logarithmic one of strongly convex losses; without coins, in batches of B
-    rounds that are decided alike by follow the regularised leader: R^2/(2 eta) + eta B G^2 T/2, for adaptive
-    adversaries too. Many switches speak for coins, few for batches.
+    Regret (oblivious): the bound of CTRL, or the logarithmic bound of strongly convex losses. Without coins, follow the
+    regularised leader decides batches of B rounds alike: R^2/(2 eta) + eta B G^2 T/2, for adaptive adversaries
+    too. Many switches speak for coins, few for batches.
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
@@ -208,12 +208,12 @@ class LazyOCO(ConvexPlan):
 
     @classmethod
     def for_budget(cls, problem: Convex, *, switches: float, hard: bool = False) -> LazyOCO:
-        """The plan of smallest certified regret whose expected number of switches is at most `switches`.
+        """Give the plan of smallest certified regret with at most `switches` expected switches.
 
         Args:
             problem: what is to be decided.
             switches: the budget.
-            hard: whether every run keeps it (a whole number then), not only their mean.
+            hard: whether every run keeps the budget (a whole number then), not only the runs' mean.
         """
         check_positive("LazyOCO.for_budget", "switches", switches)
         limit = check_integer("LazyOCO.for_budget", "switches", switches) if hard else None

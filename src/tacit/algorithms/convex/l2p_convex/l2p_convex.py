@@ -134,19 +134,19 @@ class L2PConvex(ConvexPlan, PrivatePlan):
 
     @property
     def assumed(self) -> str:
-        """What is believed of the losses that measures are made of."""
+        """The assumptions on the losses that measures are made of."""
         return self.problem.loss.assumed
 
     @property
     def theorem(self) -> str:
-        """What proves it."""
+        """The theorem that proves the guarantee."""
         if self.force == 1:
             return "fresh draws from strongly log-concave measures, Gaussian composition"
         return "L2P on strongly log-concave measures, random-draw Renyi composition"
 
     @cached_property
     def curve(self) -> Curve:
-        """What the transcript leaks, the sampler's error included."""
+        """The transcript's privacy curve, the sampler's error included."""
         if self.sampler_distance == 0:
             return self.exact_curve
         chains = 2 if self.reference_force > 0 and self.force < 1 else 1
@@ -154,7 +154,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
 
     @cached_property
     def exact_curve(self) -> Curve:
-        """What the transcript would leak if every draw had exactly its law."""
+        """The transcript's privacy curve if every draw had exactly its law."""
         return exact_curve(self.problem, self._tuned, self.reference_force, self.relation, self.rounds_per_person)
 
     @property
@@ -214,7 +214,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         return make(smoothing=width, work_limit=work_limit)
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """An interval, where draws are integrated; few dimensions, where draws and coins are tested."""
+        """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
         coins = {} if self.force == 1 else {"force": 0.3, "batch": min(2, self.batch)}
         coins |= {"reference_force": 0.3} if self.reference_force > 0 else {}
         line = replace(self, problem=on_interval(self.problem), **{**coins, **INTERVAL})
@@ -489,7 +489,7 @@ class Tuning(NamedTuple):
 def exact_curve(
     problem: Convex, tuned: Tuning, reference_force: float, relation: Relation, rounds_per_person: int
 ) -> Curve:
-    """What the transcript would leak if every draw had exactly its law."""
+    """Give the transcript's privacy curve if every draw had exactly its law."""
     decisions = tosses(problem.horizon or 1, tuned.batch)
     # REPLACE changes the potential by beta (l - l'), 2 beta L-Lipschitz; ZERO_OUT by beta l.
     share = relation.sides / 2

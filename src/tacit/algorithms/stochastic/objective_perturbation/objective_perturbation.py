@@ -67,7 +67,7 @@ MOST_RELEASES = 10**6
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(PrivatePlan):
-    """One private minimiser, for when only the final model is needed. It may lie outside of the domain.
+    """One private minimiser, which may lie outside of the domain, for when only the final model is needed.
 
     Privacy contract: the model, and nothing else. Enforced: features and labels are clipped, so the loss's constants
     hold; the minimiser's distance is certified, never an iteration count. Assumed: nothing; for the excess risk,
@@ -121,7 +121,7 @@ class ObjectivePerturbation(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """What the models leak together."""
+        """The privacy curve of all models together."""
         return self._leaks(self.noise.shift, self.noise.slack)
 
     def _leaks(self, shift: float, slack: GaussianSlack, *, linked: bool = True) -> Curve:
@@ -173,7 +173,7 @@ class ObjectivePerturbation(PrivatePlan):
 
     @property
     def released(self) -> str:
-        """What the contract covers, in words."""
+        """The quantities that the contract covers, in words."""
         return "the final model" if self.releases == 1 else f"{self.releases} final models of the same records"
 
     @property
@@ -265,7 +265,7 @@ class ObjectivePerturbation(PrivatePlan):
         return make(exp(smallest(safe, float(centre - 7), float(centre + 14), 1e-6)))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """One model of three records in one dimension; pure plans draw noise with the density of a norm."""
+        """Give a model of three records in one dimension; pure plans draw noise with the density of a norm."""
         line = replace(self.problem, domain=Ball(1, radius=self.problem.domain.radius), horizon=3)
         target = Target(self.guarantee.epsilon(), self.delta, self.relation, numerics=self.numerics)
         label = "own privacy, one dimension, three records"

@@ -212,7 +212,7 @@ class OnlineToBatch(RunningSumPlan):
         return RegretBound(learner.excess_risk(self.errors), learner.risk_formula, assumptions)
 
     def risk_within(self, distance: float) -> RegretBound:
-        """The excess risk over models so far from the first one, of a single run; for plans with a confidence."""
+        """Bound a single run's excess risk over models so far from the first one, for plans with a confidence."""
         check_level("OnlineToBatch.risk_within", "distance", distance, at_least=0.0)
         learner = self.learner
         if not isinstance(learner, ConfidentBetting):
@@ -274,7 +274,7 @@ class OnlineToBatch(RunningSumPlan):
         return Search(cls, problem, target, *wishes).best()
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Few records at its own privacy; pure plans in float64 draw noise with the density of a norm."""
+        """Give few records at the plan's privacy; pure plans in float64 draw noise with the density of a norm."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = ceil(problem.records / batch)
         small = replace(self, problem=problem, batch=batch, mechanism=replace(self.mechanism, steps=steps))
