@@ -94,6 +94,8 @@ TARGETS = (
     Target("store", r"ratio, store with 8 clients / bare database", 0.5, most=False),
     Target("store", r"99% of decisions with 8 clients, .*", 5.0),
     Target("store", r"ratio, opening one of 1,000 learners / one of ten", 2.0),
+    Target("store", r"opening a learner again, ms of CPU", 5.0),
+    Target("store", r"a charge to a ledger of 400 entries, ms of CPU", 5.0),
     Target("service", r"ratio, service with 8 clients / bare database", 0.5, most=False),
     Target("service", r"99% of decisions with 8 clients, .*", 5.0),
     Target("service", r"ratio, first decision of one of 1,000 learners / of one of ten", 2.0),
